@@ -1,0 +1,30 @@
+# Each target sets up .venv by itself, and again only when the pins change.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: demo test check bench setup clean
+
+demo: $(STAMP)
+	$(BIN)/oddshift demo
+
+test: check
+	$(BIN)/python -m pytest -n 2
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench]"
+	touch $@
+
+clean:
+	rm -rf .venv build dist

@@ -1,0 +1,35 @@
+"""Every exception of oddshift, in one tree.
+
+OddshiftError
+└── InvalidInput (also a ValueError)     what came cannot be used; says what came and what was expected
+    ├── TooLarge                         exact work refused above a stated size; says what would work instead
+    ├── ImpossibleObservation            outputs that have probability zero under the stated model
+    ├── NoGuarantee                      the quantity asked for does not exist or could not be verified
+    └── TamperedEvidence                 a stored file that does not say what its contents say
+"""
+
+from __future__ import annotations
+
+
+class OddshiftError(Exception):
+    """Root of every exception raised on purpose by oddshift."""
+
+
+class InvalidInput(OddshiftError, ValueError):
+    """What came cannot be used; the message says what came and what was expected."""
+
+
+class TooLarge(InvalidInput):
+    """Exact work refused above a stated size; the message says what would work instead."""
+
+
+class ImpossibleObservation(InvalidInput):
+    """The observed outputs have probability zero under the stated prior and mechanisms."""
+
+
+class NoGuarantee(InvalidInput):
+    """The quantity asked for does not exist for this object, or could not be verified."""
+
+
+class TamperedEvidence(InvalidInput):
+    """A stored file whose contents do not support what it says."""
