@@ -1,0 +1,206 @@
+"""Betting bounds on the mean of values in [0, 1]: a gambler who bets against "the mean is m or more".
+
+Waudby-Smith & Ramdas, Estimating means of bounded random variables by betting (JRSS-B 2024). The wealth is a
+martingale when the mean is m, so by Ville's inequality it reaches 1/a with probability at most a.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.arrays import FloatArray, IntArray, unit_open
+from oddshift.bounds.checks import unit_values
+from oddshift.bounds.search import bracketed_reach, first_reach
+from oddshift.logs import log_sum
+
+BETS = np.geomspace(0.005, 1.0, 20)
+"""The stakes λ of the mixture, from 1/200 of the wealth to all of it."""
+BETS.setflags(write=False)
+
+_SLACK = 1e-9  # evidence asked for beyond ln(1/a): covers the rounding of a million summed logarithms
+_GROUP = 16  # factors multiplied before a logarithm is taken
+_COARSE = 1024  # cells into which very many distinct values are first gathered
+_NEAR = 1e-7  # first guess of how far the bound of the cell means is from the exact one
+_MANY = 4096  # distinct values above which that pays
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Distinct values in [0, 1], sorted, and how often each came: all that an order-free bound needs."""
+
+    values: FloatArray
+    counts: IntArray
+
+    @property
+    def n(self) -> int:
+        """How many values came."""
+        return int(self.counts.sum())
+
+
+def tally(values: npt.ArrayLike) -> Tally:
+    """Count repeated values.
+
+    >>> tally([0.5, 0, 0.5]).counts
+    array([1, 2])
+    """
+    distinct, counts = np.unique(unit_values(values), return_counts=True)
+    return Tally(distinct, counts.astype(np.int64))
+
+
+def log_wealths(sample: Tally, m: float, bets: FloatArray = BETS) -> FloatArray:
+    """ln Π_i (1 + λ_j (m − z_i)) for every stake λ_j.
+
+    >>> np.exp(log_wealths(tally([0.0]), 0.5, np.array([1.0])))
+    array([1.5])
+    """
+    gains = m - sample.values
+    if len(gains) <= _MANY:
+        return _log_powers(gains, sample.counts, bets)
+    single = sample.counts == 1
+    return _log_products(gains[single], bets) + _log_powers(gains[~single], sample.counts[~single], bets)
+
+
+def betting_log_e(values: npt.ArrayLike, m: float) -> float:
+    """ln E(m), E(m) = mean_j Π_i (1 + λ_j (m − z_i)): evidence against "the mean is m or more".
+
+    **Guarantee**: if every value has conditional mean m or more given the earlier ones, E reaches 1/a at any
+    time with probability at most a. E grows with m and does not depend on the order of the values.
+
+    >>> betting_log_e([0.0] * 561, 0.01) >= math.log(20) > betting_log_e([0.0] * 560, 0.01)
+    True
+    """
+    return _log_e(tally(values), m)
+
+
+def betting_pvalue(values: npt.ArrayLike, delta: float) -> float:
+    """min(1, 1/E(δ)): the p-value of "the mean is δ or more".
+
+    **Guarantee**: at most a with probability at most a whenever the mean is δ or more, at any stopping time.
+
+    >>> betting_pvalue([0.0] * 561, 0.01) <= 0.05 < betting_pvalue([0.0] * 560, 0.01)
+    True
+    """
+    return math.exp(min(0.0, _SLACK - _log_e(tally(values), unit_open(delta, "delta"))))
+
+
+def betting_upper(values: npt.ArrayLike, alpha: float) -> float:
+    """inf{m : E(m) ≥ 1/a}, or 1 when no m is rejected: the default upper bound on a mean.
+
+    **Guarantee**: the chance that it is ever below the mean is at most `alpha`, for independent values in
+    [0, 1], at any stopping time. One-sided: with the lower bound at the same level the two err with at most 2a.
+
+    >>> round(betting_upper([0.0] * 600 + [0.5] * 10, 0.05), 4)
+    0.0201
+    """
+    return _upper(tally(values), unit_open(alpha, "alpha"))
+
+
+def betting_lower(values: npt.ArrayLike, alpha: float) -> float:
+    """1 − betting_upper(1 − z, a).
+
+    **Guarantee**: the chance that it is ever above the mean is at most `alpha`.
+
+    >>> round(betting_lower([0.0] * 100 + [0.5] * 100, 0.05), 4)
+    0.1954
+    """
+    return max(0.0, 1.0 - _upper(tally(1.0 - unit_values(values)), unit_open(alpha, "alpha")))
+
+
+def betting_plugin_upper(values: npt.ArrayLike, alpha: float) -> float:
+    """Bound of the plug-in bettor: λ_t = min(1, √(2 ln(1/a) / (n σ̂²_{t−1}))), inf{m : max_t Π_{i≤t} … ≥ 1/a}.
+
+    σ̂²_t = (¼ + Σ_{i≤t} (z_i − μ̂_i)²) / (t+1) and μ̂_t = (½ + Σ_{i≤t} z_i) / (t+1) use the past only.
+
+    **Guarantee**: below the mean with probability at most `alpha` for independent values in the order they came.
+    It depends on that order: sorting the values, or trying several orders, voids the guarantee.
+
+    >>> betting_plugin_upper([0.0, 0.5, 0.0, 0.0] * 50, 0.05) < betting_upper([0.0, 0.5, 0.0, 0.0] * 50, 0.05)
+    True
+    """
+    array, level = unit_values(values), unit_open(alpha, "alpha")
+    stakes = plugin_bets(array, level)
+    return first_reach(lambda m: _log_peak(array, stakes, m) - _SLACK, -math.log(level), 0.0, 1.0)
+
+
+def betting_plugin_lower(values: npt.ArrayLike, alpha: float) -> float:
+    """1 − betting_plugin_upper(1 − z, a).
+
+    **Guarantee**: above the mean with probability at most `alpha`; depends on the order, as the upper bound.
+
+    >>> betting_plugin_lower([0.0] * 20, 0.05)
+    0.0
+    """
+    return max(0.0, 1.0 - betting_plugin_upper(1.0 - unit_values(values), alpha))
+
+
+def betting_plugin_pvalue(values: npt.ArrayLike, delta: float, alpha: float) -> float:
+    """min(1, 1 / max_t Π_{i≤t} (1 + λ_t (δ − z_i))) with the stakes tuned for level `alpha`.
+
+    **Guarantee**: at most a with probability at most a, for every a, whenever the mean is δ or more.
+
+    >>> betting_plugin_pvalue([0.0] * 300, 0.05, 0.05) < 0.05
+    True
+    """
+    array = unit_values(values)
+    stakes = plugin_bets(array, unit_open(alpha, "alpha"))
+    return math.exp(min(0.0, _SLACK - _log_peak(array, stakes, unit_open(delta, "delta"))))
+
+
+def plugin_bets(values: FloatArray, alpha: float) -> FloatArray:
+    """The predictable stakes λ_t of the plug-in bettor, each from the values before it."""
+    n = len(values)
+    rounds = np.arange(1, n + 1)
+    means = (0.5 + np.cumsum(values)) / (rounds + 1)
+    variances = (0.25 + np.cumsum((values - means) ** 2)) / (rounds + 1)
+    earlier = np.concatenate(([0.25], variances[:-1]))
+    return np.minimum(1.0, np.sqrt(2 * math.log(1 / alpha) / (n * earlier)))
+
+
+def _log_e(sample: Tally, m: float) -> float:
+    return float(log_sum(log_wealths(sample, m))) - math.log(len(BETS))
+
+
+def _upper(sample: Tally, alpha: float) -> float:
+    threshold = -math.log(alpha) + _SLACK
+    if len(sample.values) <= _MANY:
+        return first_reach(lambda m: _log_e(sample, m), threshold, 0.0, 1.0)
+    # a sample of cell means has almost the same E, so its cheap bound says where to look for the exact one
+    coarse = _cell_means(sample)
+    guess = first_reach(lambda m: _log_e(coarse, m), threshold, 0.0, 1.0)
+    return bracketed_reach(lambda m: _log_e(sample, m), threshold, guess, _NEAR)
+
+
+def _cell_means(sample: Tally) -> Tally:
+    cells = np.minimum((sample.values * _COARSE).astype(np.int64), _COARSE - 1)
+    counts = np.bincount(cells, weights=sample.counts)
+    totals = np.bincount(cells, weights=sample.counts * sample.values)
+    kept = np.flatnonzero(counts)
+    return Tally(totals[kept] / counts[kept], counts[kept].astype(np.int64))
+
+
+def _log_powers(gains: FloatArray, counts: IntArray, bets: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log1p(bets[:, None] * gains[None, :]) @ counts.astype(np.float64))
+
+
+def _log_products(gains: FloatArray, bets: FloatArray) -> FloatArray:
+    """Sums of ln(1 + λ·gain) with one logarithm for every _GROUP factors; a product that underflows errs safely."""
+    whole = len(gains) - len(gains) % _GROUP
+    groups = np.ascontiguousarray(gains[:whole].reshape(-1, _GROUP).T)
+    rest = gains[whole:]
+    totals = np.empty(len(bets))
+    with np.errstate(divide="ignore", under="ignore"):
+        for j, bet in enumerate(bets):
+            factors = groups * bet
+            factors += 1.0
+            totals[j] = np.log(factors.prod(axis=0)).sum() + np.log1p(bet * rest).sum()
+    return totals
+
+
+def _log_peak(values: FloatArray, stakes: FloatArray, m: float) -> float:
+    with np.errstate(divide="ignore"):
+        return float(np.cumsum(np.log1p(stakes * (m - values))).max())

@@ -1,0 +1,41 @@
+"""Arguments of a bound: values in [0, 1], counts k ≤ n, error levels in (0, 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.arrays import FloatArray, float_of, floats, whole
+from oddshift.errors import InvalidInput
+
+
+def unit_values(values: npt.ArrayLike, name: str = "values") -> FloatArray:
+    """One axis of at least one number in [0, 1].
+
+    >>> unit_values([0, 0.5])
+    array([0. , 0.5])
+    """
+    array = floats(values, name, 1)
+    outside = (array < 0.0) | (array > 1.0)
+    if outside.any():
+        where = int(np.argmax(outside))
+        raise InvalidInput(f"{name}[{where}] = {float(array[where])}, expected numbers in [0, 1]")
+    return array
+
+
+def unit_closed(value: float, name: str) -> float:
+    """A float in [0, 1]."""
+    if not 0.0 <= float_of(value, name) <= 1.0:
+        raise InvalidInput(f"{name}={value!r}, expected 0 <= {name} <= 1")
+    return float(value)
+
+
+def count(k: int, n: int, names: tuple[str, str] = ("k", "n")) -> tuple[int, int]:
+    """Successes k of n trials, n ≥ 1 and 0 ≤ k ≤ n.
+
+    >>> count(5, 3)
+    Traceback (most recent call last):
+    oddshift.errors.InvalidInput: k=5, expected a whole number in [0, 3]
+    """
+    trials = whole(n, names[1], 1)
+    return whole(k, names[0], 0, trials), trials

@@ -1,0 +1,202 @@
+"""Planners: how many independent values a method needs before it can say yes.
+
+A plan speaks of the method it was made for: what is enough for one is not enough for another.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.arrays import FloatArray, IntArray, one_of, unit_open, whole
+from oddshift.bounds.betting import BETS
+from oddshift.bounds.checks import unit_values
+from oddshift.bounds.methods import METHODS
+from oddshift.errors import InvalidInput, NoGuarantee
+from oddshift.logs import log_sum
+
+PLAN_LIMIT = 10_000_000
+"""Largest n that a planner searches."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`needs` values are enough for `method` to certify "mean ≤ delta" at `alpha` with the stated power."""
+
+    method: str
+    needs: int
+    delta: float
+    alpha: float
+    power: float
+    assumes: str
+
+    def says(self, has: int) -> str:
+        """One line: whether `has` values are enough.
+
+        >>> plan_zero_failures(0.01, 0.05, method="betting").says(400)
+        'undecided: needs 561, has 400 (betting, delta=0.01, alpha=0.05, power 1, assuming no failures at all)'
+        """
+        whole(has, "has", 0)
+        verdict = "enough" if has >= self.needs else "undecided"
+        terms = f"{self.method}, delta={self.delta:g}, alpha={self.alpha:g}, power {self.power:g}, {self.assumes}"
+        return f"{verdict}: needs {self.needs}, has {has} ({terms})"
+
+
+def zero_failures(delta: float, alpha: float, method: str = "betting") -> int:
+    """Fewest values, all of them 0, that certify "mean ≤ δ".
+
+    ⌈ln a / ln(1−δ)⌉ for Clopper-Pearson, the smallest n with mean_j (1 + λ_j δ)ⁿ ≥ 1/a for betting, by search else.
+
+    **Guarantee**: exact; with fewer values the method cannot certify δ, whatever they are.
+
+    >>> zero_failures(0.01, 0.05, "clopper_pearson"), zero_failures(0.01, 0.05), zero_failures(0.1, 0.05)
+    (299, 561, 59)
+    """
+    limit, level = unit_open(delta, "delta"), unit_open(alpha, "alpha")
+    one_of(method, "method", list(METHODS))
+    high = 1
+    while not _passes_zeros(high, limit, level, method):
+        high *= 2
+        if high > PLAN_LIMIT and method not in ("betting", "clopper_pearson"):
+            raise InvalidInput(f"{delta=} and {alpha=} need more than {PLAN_LIMIT} values, expected a larger delta")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _passes_zeros(middle, limit, level, method) else (middle, high)
+    return high
+
+
+def plan_zero_failures(delta: float, alpha: float, method: str = "betting") -> Plan:
+    """The plan behind `zero_failures`: enough if nothing fails at all.
+
+    >>> plan_zero_failures(0.05, 0.05).needs
+    115
+    """
+    needs = zero_failures(delta, alpha, method)
+    return Plan(method, needs, float(delta), float(alpha), 1.0, "assuming no failures at all")
+
+
+def plan_clopper_pearson(delta: float, p: float, alpha: float, power: float, stable: bool = False) -> int:
+    """Smallest n at which Clopper-Pearson certifies δ with at least `power` when the true rate is p.
+
+    Power is exact: Pr[Bin(n, p) ≤ k*], k* the largest k with Pr[Bin(n, δ) ≤ k] ≤ a. It is a saw-tooth in n; with
+    `stable` the answer is the smallest n from which on the power never falls below again.
+
+    **Guarantee**: exact for independent 0/1 values; the last n searched is one beyond which Chernoff's bound
+    proves the power.
+
+    >>> plan_clopper_pearson(0.1, 0.05, 0.05, 0.9), plan_clopper_pearson(0.1, 0.05, 0.05, 0.9, stable=True)
+    (239, 263)
+    """
+    limit, rate = unit_open(delta, "delta"), float(p)
+    level, wanted = unit_open(alpha, "alpha"), unit_open(power, "power")
+    if not 0.0 <= rate < limit:
+        raise InvalidInput(f"{p=}, expected 0 <= p < delta={delta}")
+    last = _certain_from(limit, rate, level, wanted)
+    if last > PLAN_LIMIT:
+        raise InvalidInput(f"p={p} and delta={delta} need up to {last} values, expected at most {PLAN_LIMIT}")
+    numbers = np.arange(1, last + 1)
+    enough = _clopper_pearson_power(numbers, limit, rate, level) >= wanted
+    if not stable:
+        return int(numbers[int(np.argmax(enough))])
+    short = np.flatnonzero(~enough)
+    return int(numbers[short[-1]]) + 1 if len(short) else 1
+
+
+def plan_resampled(
+    pilot: npt.ArrayLike,
+    delta: float,
+    alpha: float,
+    power: float,
+    *,
+    method: str = "betting",
+    replicates: int = 500,
+    rng: np.random.Generator,
+) -> Plan:
+    """Smallest n at which `method` certifies δ in a share `power` of samples of n values redrawn from a pilot.
+
+    For values that are fractions over clusters, where formulas for 0/1 values are far too optimistic or wrong.
+
+    **Guarantee**: none beyond the pilot: an estimate (standard error √(power(1−power)/replicates)) for a
+    population like it. Values of the pilot must not be used again in the certificate.
+
+    >>> rng = np.random.default_rng(0)
+    >>> 100 < plan_resampled([0.0, 0.0, 0.0, 0.1], 0.06, 0.05, 0.9, rng=rng).needs < 300
+    True
+    """
+    values = unit_values(pilot, "pilot")
+    limit, level, wanted = unit_open(delta, "delta"), unit_open(alpha, "alpha"), unit_open(power, "power")
+    one_of(method, "method", list(METHODS))
+    whole(replicates, "replicates", 10)
+    if values.mean() >= limit:
+        raise NoGuarantee(f"pilot mean {values.mean():.4g}, expected below {delta=}: no n is enough")
+    seeds = rng.integers(0, 2**63, size=replicates)
+
+    def power_at(n: int) -> float:
+        draws = (np.random.default_rng([int(s), n]).choice(values, size=n) for s in seeds)
+        return float(np.mean([METHODS[method].pvalue(draw, limit, level) <= level for draw in draws]))
+
+    low, high = 0, zero_failures(limit, level, method)
+    while power_at(high) < wanted:
+        low, high = high, 2 * high
+        if high * replicates > 100 * PLAN_LIMIT:
+            raise NoGuarantee(
+                f"pilot mean {values.mean():.4g} is so near {delta=} that more than {low} values are needed"
+            )
+    while high - low > max(1, high // 100):
+        middle = (low + high) // 2
+        low, high = (low, middle) if power_at(middle) >= wanted else (middle, high)
+    return Plan(method, high, limit, level, wanted, f"assuming values like a pilot of {len(values)}")
+
+
+def _passes_zeros(n: int, delta: float, alpha: float, method: str) -> bool:
+    if method == "clopper_pearson":
+        return n * math.log1p(-delta) <= math.log(alpha)
+    if method == "betting":
+        wealth = n * np.log1p(BETS * delta)
+        return float(log_sum(wealth)) - math.log(len(BETS)) >= -math.log(alpha) + 1e-9
+    if method == "maurer_pontil" and n < 2:
+        return False
+    return METHODS[method].upper(np.zeros(n), alpha) <= delta
+
+
+def _certain_from(delta: float, rate: float, alpha: float, power: float) -> int:
+    """An n from which on Chernoff's bound proves the power: a threshold t between rate and δ serves both errors."""
+    shares = np.linspace(0.02, 0.98, 97)
+    t = rate + (delta - rate) * shares
+    needed = np.maximum(-math.log(alpha) / _kl(t, delta), -math.log1p(-power) / _kl(t, rate))
+    return math.ceil(float(needed.min()))
+
+
+def _kl(t: FloatArray, q: float) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        return np.asarray(t * (np.log(t) - np.log(q)) + (1 - t) * (np.log1p(-t) - np.log1p(-q)))
+
+
+def _clopper_pearson_power(n: IntArray, delta: float, rate: float, alpha: float) -> FloatArray:
+    k = _largest_passing(n, delta, alpha)
+    if rate == 0.0:
+        return (k >= 0).astype(np.float64)
+    return np.where(k >= 0, _below(np.maximum(k, 0), n, rate), 0.0)
+
+
+def _largest_passing(n: IntArray, delta: float, alpha: float) -> IntArray:
+    """Largest k with Pr[Bin(n, δ) ≤ k] ≤ a for every n; −1 when there is none."""
+    low, high = np.full_like(n, -1), np.maximum(np.ceil(n * delta).astype(np.int64), 0)
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        passing = _below(np.maximum(middle, 0), n, delta) <= alpha
+        passing &= middle >= 0
+        low, high = np.where(passing, middle, low), np.where(passing, high, middle)
+    return np.where((high < n) & (_below(high, n, delta) <= alpha), high, low)
+
+
+def _below(k: IntArray, n: IntArray, probability: float) -> FloatArray:
+    from scipy import special
+
+    inside = k < n
+    tail = special.betaincc(np.where(inside, k, 0) + 1.0, np.where(inside, n - k, 1.0), probability)
+    return np.where(inside, tail, 1.0)
