@@ -22,9 +22,9 @@ def log(probability: npt.ArrayLike) -> FloatArray:
 
 def log_sum(values: FloatArray, axis: int = -1) -> FloatArray:
     """log Σ exp(values) along an axis; −inf for a sum of nothing but zeros."""
-    peak = values.max(axis=axis, keepdims=True)
-    peak = np.where(np.isneginf(peak), 0.0, peak)
-    return np.asarray(log(np.exp(values - peak).sum(axis=axis)) + np.squeeze(peak, axis=axis))
+    peak = _peak(values, axis)
+    shifted = values - peak
+    return np.asarray(log(np.exp(shifted, out=shifted).sum(axis=axis)) + np.squeeze(peak, axis=axis))
 
 
 def log_normalise(values: FloatArray, axis: int = -1) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from oddshift.arrays import FloatArray, positive
+from oddshift.arrays import FloatArray, blocks, positive
 from oddshift.errors import InvalidInput
 
 EARTH_RADIUS_KM = 6371.0088
@@ -57,7 +57,8 @@ class Euclidean:
         """Differences axis by axis for few axes, otherwise a matrix product with near pairs computed again."""
         if left.shape[1] <= _FEW_AXES:
             return np.sqrt(sum((left[:, k, None] - right[None, :, k]) ** 2 for k in range(left.shape[1])))
-        return np.sqrt(_squared_by_product(left, right))
+        squared = _squared_by_product(left, right)
+        return np.sqrt(squared, out=squared)
 
 
 @dataclass(frozen=True)
@@ -296,15 +297,16 @@ def _directions(points: FloatArray) -> FloatArray:
 
 
 def _squared_by_product(left: FloatArray, right: FloatArray) -> FloatArray:
-    """‖a‖² + ‖b‖² − 2a·b around a common centre; pairs where that cancels are computed from differences."""
+    """‖a‖² + ‖b‖² − 2a·b as one matrix product; pairs where that cancels are computed again from differences."""
     centre = right.mean(axis=0)
     left, right = left - centre, right - centre
     norms_left, norms_right = (left**2).sum(axis=1), (right**2).sum(axis=1)
-    scale = norms_left[:, None] + norms_right[None, :]
-    squared = left @ right.T
-    squared *= -2.0
-    squared += scale
-    scale *= _NEAR
-    rows, columns = np.nonzero(squared <= scale)
-    squared[rows, columns] = ((left[rows] - right[columns]) ** 2).sum(axis=1)
+    squared = np.column_stack((-2.0 * left, norms_left, np.ones(len(left)))) @ (
+        np.column_stack((right, np.ones(len(right)), norms_right)).T
+    )
+    threshold = _NEAR * (norms_left + norms_right.max())
+    rows, columns = np.divmod(np.flatnonzero(squared <= threshold[:, None]), len(right))
+    for part in blocks(len(rows), left.shape[1]):
+        i, j = rows[part], columns[part]
+        squared[i, j] = ((left[i] - right[j]) ** 2).sum(axis=1)
     return squared

@@ -1,0 +1,46 @@
+"""Mechanisms: one file each, one line in the dictionary each."""
+
+from oddshift.mechanisms.calibrate import calibrate
+from oddshift.mechanisms.channel import Channel, estimate_channel
+from oddshift.mechanisms.exponential import Exponential
+from oddshift.mechanisms.line import Geometric, RandomizedResponse
+from oddshift.mechanisms.mechanism import Mechanism, Sampler
+from oddshift.mechanisms.path import PathExponential, path_closure
+from oddshift.mechanisms.tiered import Tiered
+from oddshift.mechanisms.truncated import Truncated, truncation_radius
+from oddshift.mechanisms.words import Deletion, Mask, NoiseCharacter, Substitution
+
+MECHANISMS: dict[str, type[Mechanism]] = {
+    "channel": Channel,
+    "deletion": Deletion,
+    "exponential": Exponential,
+    "geometric": Geometric,
+    "mask": Mask,
+    "noise_character": NoiseCharacter,
+    "path": PathExponential,
+    "randomized_response": RandomizedResponse,
+    "substitution": Substitution,
+    "tiered": Tiered,
+    "truncated": Truncated,
+}
+
+__all__ = [
+    "MECHANISMS",
+    "Channel",
+    "Deletion",
+    "Exponential",
+    "Geometric",
+    "Mask",
+    "Mechanism",
+    "NoiseCharacter",
+    "PathExponential",
+    "RandomizedResponse",
+    "Sampler",
+    "Substitution",
+    "Tiered",
+    "Truncated",
+    "calibrate",
+    "estimate_channel",
+    "path_closure",
+    "truncation_radius",
+]

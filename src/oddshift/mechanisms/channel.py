@@ -1,0 +1,96 @@
+"""Any finite mechanism, given by its matrix of log probabilities.
+
+The common ground of every method here: what a mechanism is to an attacker is its channel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.arrays import FloatArray, IntArray, frozen, whole
+from oddshift.epsilon import check_log_matrix, true_epsilon
+from oddshift.errors import InvalidInput, NoGuarantee
+from oddshift.logs import log
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.space import Space
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Channel(Mechanism):
+    """Rows log Pr[y|x], one for each point; `outputs` names the outputs as points when they are points.
+
+    A channel that was counted rather than computed has `is_estimate` and no exact ε.
+
+    >>> space = Space([[0.0], [1.0]])
+    >>> round(Channel(space, np.log([[0.72, 0.28], [0.28, 0.72]])).exact_epsilon, 4)
+    0.9445
+    """
+
+    space: Space
+    table: FloatArray
+    outputs_as_points: Space | None
+    is_estimate: bool
+
+    def __init__(
+        self, space: Space, log_matrix: npt.ArrayLike, outputs: Space | None = None, *, is_estimate: bool = False
+    ) -> None:
+        """Rows must be log probabilities that sum to one."""
+        table = check_log_matrix(log_matrix)
+        if len(table) != len(space):
+            raise InvalidInput(f"log_matrix has {len(table)} rows, expected {len(space)}, one for each point")
+        if outputs is not None and len(outputs) != table.shape[1]:
+            raise InvalidInput(f"log_matrix has {table.shape[1]} columns, expected {len(outputs)}, one for each output")
+        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "table", frozen(table))
+        object.__setattr__(self, "outputs_as_points", outputs)
+        object.__setattr__(self, "is_estimate", is_estimate)
+
+    def __repr__(self) -> str:
+        """Sizes, and whether it is only an estimate."""
+        estimate = ", estimate" if self.is_estimate else ""
+        return f"Channel({self.space}, n_outputs={self.n_outputs}{estimate})"
+
+    @property
+    def claimed_epsilon(self) -> float:
+        """None: a matrix proves nothing by its construction."""
+        return inf
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of columns."""
+        return self.table.shape[1]
+
+    @property
+    def outputs(self) -> Space | None:
+        """The outputs as points, when they were given."""
+        return self.outputs_as_points
+
+    def log_likelihood(self, index: IntArray) -> FloatArray:
+        """Rows of the matrix."""
+        return self.table[index]
+
+    @cached_property
+    def exact_epsilon(self) -> float:
+        """The scan of all outputs; refused for an estimate, whose largest ratio means nothing."""
+        if self.is_estimate:
+            raise NoGuarantee("the channel is a Monte-Carlo estimate, expected a computed one: it has no exact epsilon")
+        return true_epsilon(self.log_matrix, self.space.distances)
+
+
+def estimate_channel(mechanism: Mechanism, draws: int, rng: np.random.Generator) -> Channel:
+    """The frequencies of `draws` samples for each point, labelled an estimate.
+
+    For mechanisms whose log_matrix does not exist; unseen outputs have log 0, so no ε may be read from it.
+    """
+    whole(draws, "draws", 1)
+    n = len(mechanism.space)
+    counts = np.zeros((n, mechanism.n_outputs))
+    for point in range(n):
+        outputs = mechanism.sample(np.full(draws, point), rng)
+        counts[point] = np.bincount(outputs, minlength=mechanism.n_outputs)
+    return Channel(mechanism.space, log(counts / draws), mechanism.outputs, is_estimate=True)
