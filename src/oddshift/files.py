@@ -92,7 +92,8 @@ def save(path: str | Path, value: Any) -> str:
     ... class Point:
     ...     x: float
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(Path(folder) / "point.json", Point(0.1)) == digest(Point(0.1)), load(Path(folder) / "point.json", Point)
+    ...     name = Path(folder) / "point.json"
+    ...     save(name, Point(0.1)) == digest(Point(0.1)), load(name, Point)
     (True, Point(x=0.1))
     """
     arrays: Arrays = {}

@@ -1,0 +1,38 @@
+"""Witnesses: lower bounds on leakage that trust no attacker, only counts on fresh releases.
+
+For any event E over the joint release and values a, b of X_l: ln(P(E|a)/P(E|b)) ≤ d(a,b) · sup mPL.
+"""
+
+from oddshift.witness.games import (
+    group_distance,
+    group_distances,
+    guess_game,
+    hockey_stick,
+    pooled_log_e,
+    pooled_lower,
+    two_arm,
+)
+from oddshift.witness.mdp import witness_mdp
+from oddshift.witness.select import Rule, best_threshold, count_events, frequency_score, select_then_test
+from oddshift.witness.value import GAMES, Witness, recheck, recompute, witness_of
+
+__all__ = [
+    "GAMES",
+    "Rule",
+    "Witness",
+    "best_threshold",
+    "count_events",
+    "frequency_score",
+    "group_distance",
+    "group_distances",
+    "guess_game",
+    "hockey_stick",
+    "pooled_log_e",
+    "pooled_lower",
+    "recheck",
+    "recompute",
+    "select_then_test",
+    "two_arm",
+    "witness_mdp",
+    "witness_of",
+]
