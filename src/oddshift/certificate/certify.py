@@ -68,9 +68,9 @@ class Certificate:
         c = self.claim
         assumed = f" Assumed: {'; '.join(c.assumptions)}." if c.assumptions else ""
         return (
-            f"Bounds [{self.lower:.6g}, {self.upper:.6g}], each one-sided at level {self.alpha:g} by {self.method}, mean "
-            f"{self.mean:.6g} over {self.documents} independent units ({c.unit}; {self.excluded} without the tier). "
-            f"{c.subject}; names the detector misses are released in the clear.{assumed}"
+            f"Bounds [{self.lower:.6g}, {self.upper:.6g}], each one-sided at level {self.alpha:g} by {self.method}, "
+            f"mean {self.mean:.6g} over {self.documents} independent units ({c.unit}; {self.excluded} without the "
+            f"tier). About {c.subject}; names the detector misses are released in the clear.{assumed}"
         )
 
 
@@ -94,7 +94,7 @@ def certify(
     ...               attacker_hash="ab12", with_context=True, detector="gazetteer")
     >>> c = certify([0.0] * 90 + [0.2] * 10, claim, alpha=0.05)
     >>> c.state, round(c.upper, 4), c.lower
-    ('certified', 0.0634, 0.0)
+    ('certified', 0.079, 0.0)
     """
     values, level = unit_values(values_per_document, "values_per_document"), unit_open(alpha, "alpha")
     chosen = METHODS[one_of(method, "method", list(METHODS))]
@@ -147,8 +147,11 @@ def certify_joint(
     method: str = DEFAULT_METHOD,
     *,
     trials: Sequence[npt.ArrayLike | None] | None = None,
+    excluded: Sequence[int] | None = None,
 ) -> JointCertificate:
     """Certify several claims together, one array of values for each.
+
+    **Guarantee**: that of `JointCertificate`.
 
     >>> def claim(tier):
     ...     return Claim(epsilon=1.0, delta=0.1, tier=tier, pair_law="anchored", attacker="plugin",
@@ -158,14 +161,15 @@ def certify_joint(
     ('violated', ['certified', 'violated'])
     """
     sizes = [None] * len(claims) if trials is None else list(trials)
-    if not claims or len(values) != len(claims) or len(sizes) != len(claims):
+    without = [0] * len(claims) if excluded is None else list(excluded)
+    if not claims or {len(values), len(sizes), len(without)} != {len(claims)}:
         raise InvalidInput(
             f"{len(values)} arrays of values for {len(claims)} claims, expected one for each, at least 1"
         )
     if any(claim.delta is None for claim in claims):
         raise InvalidInput("a part has delta=None, expected a delta for every part of a joint claim")
-    triples = zip(values, claims, sizes, strict=True)
-    parts = tuple(certify(value, claim, alpha, method, trials=size) for value, claim, size in triples)
+    rows = zip(values, claims, sizes, without, strict=True)
+    parts = tuple(certify(v, claim, alpha, method, trials=size, excluded=left) for v, claim, size, left in rows)
     lowers = tuple(METHODS[method].lower(unit_values(value), alpha / len(claims)) for value in values)
     return JointCertificate(parts=parts, alpha=float(alpha), lowers=lowers, state=joint_state(parts, lowers))
 

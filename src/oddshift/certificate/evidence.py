@@ -1,13 +1,13 @@
 """Evidence: a certificate or witness stored with the numbers it rests on, so that anyone can compute it again.
 
-The stored hash reveals damage and careless edits. It is no signature: whoever can rewrite values, bounds and hash together
-can forge; compare the digest with one published elsewhere.
+The stored hash reveals damage and careless edits. It is no signature: whoever can rewrite values, bounds and hash
+together can forge; compare the digest with one published elsewhere.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy.typing as npt
@@ -112,7 +112,7 @@ def verify(evidence: AnyEvidence) -> Verification:
     """
     try:
         _recheck(evidence)
-    except InvalidInput as error:
+    except (ValueError, ArithmeticError) as error:  # InvalidInput, or a number no bound can take
         return Verification(False, str(error))
     if isinstance(evidence, WitnessEvidence):
         shown = "shown" if evidence.witness.shown else "undecided"
@@ -123,8 +123,10 @@ def verify(evidence: AnyEvidence) -> Verification:
     return Verification(True, reason, certificate.state, certificate.sentence, digest(evidence))
 
 
-def verify_file(path: str | Path) -> Verification:
+def verify_file(path: str | Path, *, expect: str = "", require: str = "") -> Verification:
     """Read and verify stored evidence; a damaged file does not hold. A missing file raises OSError.
+
+    With `expect` the digest must be that one (the first 12 characters are enough); with `require` so must the state.
 
     **Guarantee**: that of `verify`; nothing in the file is executed.
     """
@@ -132,7 +134,12 @@ def verify_file(path: str | Path) -> Verification:
         evidence = load_evidence(path)
     except TamperedEvidence as error:
         return Verification(False, str(error))
-    return verify(evidence)
+    found = verify(evidence)
+    if found.holds and expect and (len(expect) < 12 or not found.sha256.startswith(expect.lower())):
+        return replace(found, holds=False, reason=f"the digest is {found.sha256}, expected {expect}")
+    if found.holds and require and found.state != require:
+        return replace(found, holds=False, reason=f"the state is {found.state}, required is {require}")
+    return found
 
 
 def _recheck(evidence: AnyEvidence) -> None:
@@ -166,7 +173,8 @@ def _recheck_joint(evidence: JointEvidence) -> None:
     values = [part.values for part in evidence.parts]
     claims = [part.certificate.claim for part in evidence.parts]
     again = certify_joint(values, claims, stated.alpha, stated.parts[0].method)
-    if not all(_same(a, b) for a, b in zip(again.lowers, stated.lowers, strict=True)) or again.state != stated.state:
+    same = len(again.lowers) == len(stated.lowers) and all(map(_same, again.lowers, stated.lowers))
+    if not same or again.state != stated.state:
         raise TamperedEvidence(f"values give the joint state {again.state}, the file says {stated.state}")
 
 
