@@ -1,7 +1,70 @@
 """oddshift: how far do several perturbed records, seen together, shift an attacker's odds about each secret?"""
 
+from oddshift import bounds, witness
+from oddshift.epsilon import WorstCase, true_epsilon, worst_case
+from oddshift.errors import InvalidInput, OddshiftError
+from oddshift.exact import Leakage, exact_leakage, log_posterior, most_likely
+from oddshift.leakage import mpl
+from oddshift.mechanisms import (
+    Channel,
+    Deletion,
+    Exponential,
+    Geometric,
+    Mask,
+    Mechanism,
+    NoiseCharacter,
+    PathExponential,
+    RandomizedResponse,
+    Substitution,
+    Tiered,
+    Truncated,
+    calibrate,
+)
+from oddshift.metric import scaled, summed
+from oddshift.prior import Independent, Joint, Markov, estimate_independent, estimate_joint, estimate_markov
+from oddshift.remap import Remap
 from oddshift.space import Space
 from oddshift.tiers import Tiers
+from oddshift.upper import upper_bound
 
 __version__ = "0.1.0"
-__all__ = ["Space", "Tiers"]
+
+__all__ = [
+    "Channel",
+    "Deletion",
+    "Exponential",
+    "Geometric",
+    "Independent",
+    "InvalidInput",
+    "Joint",
+    "Leakage",
+    "Markov",
+    "Mask",
+    "Mechanism",
+    "NoiseCharacter",
+    "OddshiftError",
+    "PathExponential",
+    "RandomizedResponse",
+    "Remap",
+    "Space",
+    "Substitution",
+    "Tiered",
+    "Tiers",
+    "Truncated",
+    "WorstCase",
+    "bounds",
+    "calibrate",
+    "estimate_independent",
+    "estimate_joint",
+    "estimate_markov",
+    "exact_leakage",
+    "log_posterior",
+    "most_likely",
+    "mpl",
+    "scaled",
+    "summed",
+    "true_epsilon",
+    "upper_bound",
+    "witness",
+    "worst_case",
+]
