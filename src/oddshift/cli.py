@@ -15,16 +15,41 @@ import typer
 
 from oddshift.errors import OddshiftError
 
+UsageError = typer.BadParameter.__mro__[1]
+"""What a wrong option or command raises, whichever click typer brings along."""
+
 app = typer.Typer(
-    help="How far do several perturbed records, seen together, shift an attacker's odds about each secret?",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
 
-@app.callback()
-def _root() -> None:
-    """Keep commands as subcommands even while there is only one."""
+@app.callback(invoke_without_command=True)
+def _root(context: typer.Context) -> None:
+    """How far do several perturbed records, seen together, shift an attacker's odds about each secret?"""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("oddshift-demo"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Tell the story on two correlated secrets: kept alone, broken together, bounded from both sides."""
+    from rich.console import Console
+
+    from oddshift.demo import story, tell
+    from oddshift.files import write_atomic
+
+    numbers = story()
+    console = Console(record=True, width=90, quiet=as_json)
+    tell(numbers, console)
+    if as_json:
+        print(json.dumps(numbers.as_json()))
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomic(out / "report.html", console.export_html().encode())
+    console.print(f"\nreport: {out / 'report.html'}")
 
 
 @app.command()
@@ -54,13 +79,21 @@ def verify(
 def main() -> None:
     """Run the command line; a refusal becomes one line on stderr and exit code 1."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
+    except UsageError as error:
+        _refuse(error.format_message())
     except OddshiftError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+        _refuse(str(error))
     except OSError as error:
-        print(f"error: {error.filename or ''}: {error.strerror or error}", file=sys.stderr)
-        sys.exit(1)
+        _refuse(f"{error.filename or ''}: {error.strerror or error}")
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+def _refuse(message: str) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(1)
 
 
 if __name__ == "__main__":
