@@ -64,7 +64,7 @@ class Context:
 
     def take(self, index: IntArray) -> Context:
         """The context of some documents, in that order."""
-        flat, offsets = _gather(self.offsets, index)
+        flat, offsets = gather(self.offsets, index)
         return Context(tokens=self.tokens[flat], offsets=offsets, symbols=self.symbols, breaks=self.breaks[flat])
 
     def cut(self, offsets: IntArray) -> Context:
@@ -178,7 +178,7 @@ class Records:
     def take(self, index: npt.ArrayLike) -> Records:
         """Some documents, in that order."""
         chosen = indices(index, "index", len(self))
-        flat, offsets = _gather(self.offsets, chosen)
+        flat, offsets = gather(self.offsets, chosen)
         return Records(
             space=self.space,
             points=self.points[flat],
@@ -235,6 +235,14 @@ def numbered(values: Sequence[Hashable]) -> tuple[IntArray, tuple[Hashable, ...]
     number: dict[Hashable, int] = {}
     codes = np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
     return codes, tuple(number)
+
+
+def gather(offsets: IntArray, index: IntArray) -> tuple[IntArray, IntArray]:
+    """Flat positions of some documents, in that order, and their new offsets."""
+    lengths = np.diff(offsets)[index]
+    cut = offsets_of(lengths)
+    flat = np.arange(cut[-1]) - np.repeat(cut[:-1], lengths) + np.repeat(offsets[:-1][index], lengths)
+    return flat.astype(np.int64), cut
 
 
 def _by_sentence(records: Records) -> Records:
@@ -296,14 +304,6 @@ def _parts(clusters: IntArray, fractions: Sequence[float], rng: np.random.Genera
     part[order[:first]] = 0
     part[order[first : first + second]] = 1
     return part[cluster]
-
-
-def _gather(offsets: IntArray, index: IntArray) -> tuple[IntArray, IntArray]:
-    """Flat positions of some documents, in that order, and their new offsets."""
-    lengths = np.diff(offsets)[index]
-    cut = offsets_of(lengths)
-    flat = np.arange(cut[-1]) - np.repeat(cut[:-1], lengths) + np.repeat(offsets[:-1][index], lengths)
-    return flat.astype(np.int64), cut
 
 
 def _check_offsets(offsets: IntArray, total: int, name: str) -> None:

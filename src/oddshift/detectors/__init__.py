@@ -1,0 +1,44 @@
+"""Who is sensitive: detectors behind one protocol, and the rule that turns their findings into tiers of word types.
+
+Adding one: a file with a frozen class that has a `name` and `detect(texts) -> Spans`, and a line in DETECTORS.
+"""
+
+from oddshift.detectors.gazetteer import Gazetteer, WordList
+from oddshift.detectors.occurrences import Occurrences
+from oddshift.detectors.patterns import PATTERN_LABELS, Patterns
+from oddshift.detectors.pipeline import Pipeline
+from oddshift.detectors.report import DetectionReport, examples, planted_recall, report_on
+from oddshift.detectors.similarity import closest, similarity_to
+from oddshift.detectors.spans import Detector, Spans
+from oddshift.detectors.tagging import NAME_LABELS, TierRule, TypeTags, stop_words, tag_types
+
+DETECTORS: dict[str, type[Detector]] = {
+    "pipeline": Pipeline,
+    "patterns": Patterns,
+    "gazetteer": Gazetteer,
+    "words": WordList,
+}
+"""Every detector by the name a configuration uses."""
+
+__all__ = [
+    "DETECTORS",
+    "NAME_LABELS",
+    "PATTERN_LABELS",
+    "DetectionReport",
+    "Detector",
+    "Gazetteer",
+    "Occurrences",
+    "Patterns",
+    "Pipeline",
+    "Spans",
+    "TierRule",
+    "TypeTags",
+    "WordList",
+    "closest",
+    "examples",
+    "planted_recall",
+    "report_on",
+    "similarity_to",
+    "stop_words",
+    "tag_types",
+]

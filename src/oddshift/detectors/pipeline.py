@@ -1,0 +1,117 @@
+"""Names found by a trained spaCy pipeline, by package name or by path, in parallel and cached.
+
+Nothing is ever downloaded. A pipeline guesses each occurrence anew, so its spans are not exact.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oddshift.detectors import cache
+from oddshift.detectors.spans import Spans
+from oddshift.detectors.tagging import NAME_LABELS
+from oddshift.errors import InvalidInput
+
+_NOT_NEEDED = ("tagger", "parser", "senter", "lemmatizer", "attribute_ruler", "morphologizer")
+_FINDERS = ("ner", "entity_ruler", "span_ruler")
+_CHUNK = 200_000  # characters a worker takes at once
+_WORTH_WORKERS = 1_000_000  # characters below which starting workers costs more than it saves
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A spaCy pipeline with an entity component; `labels` selects among what it finds.
+
+    `workers` processes share the texts and `is_cached` keeps the spans on disk; neither changes what is found.
+    """
+
+    pipeline: str | Path
+    labels: tuple[str, ...] = NAME_LABELS
+    workers: int = 2
+    is_cached: bool = True
+
+    @property
+    def name(self) -> str:
+        """The pipeline's own name, without the folder it lies in."""
+        return f"spaCy pipeline {Path(self.pipeline).name}"
+
+    def detect(self, texts: Sequence[str]) -> Spans:
+        """The spans of the selected labels in every text."""
+        folder = pipeline_folder(self.pipeline)
+        key = cache.key_of(folder, texts) if self.is_cached else ""
+        found = cache.recall(key) if self.is_cached else None
+        if found is None:
+            found = _run(str(folder), texts, self.workers)
+            if self.is_cached:
+                cache.keep(key, found)
+        return found.only(self.labels)
+
+
+def pipeline_folder(pipeline: str | Path) -> Path:
+    """Where a pipeline lies: a folder with a config.cfg, or the folder of an installed package."""
+    path = Path(pipeline)
+    if (path / "config.cfg").is_file():
+        return path
+    name = str(pipeline)
+    if name.isidentifier():
+        package = importlib.util.find_spec(name)
+        if package is not None and package.origin is not None:
+            inside = sorted(Path(package.origin).parent.glob("*/config.cfg"))
+            if inside:
+                return inside[0].parent
+    raise InvalidInput(
+        f"spaCy pipeline {name!r} not found: give the folder of an unpacked pipeline (with its config.cfg), or run "
+        f"`python -m spacy download {path.name}` (PyPI packages named en-core-web-* are not spaCy's)"
+    )
+
+
+@lru_cache(maxsize=2)
+def _loaded(folder: str) -> Any:
+    try:
+        import spacy
+    except ImportError as error:
+        raise InvalidInput("spaCy is not installed; get it with: pip install 'oddshift[text]'") from error
+    try:
+        nlp = spacy.load(folder, exclude=list(_NOT_NEEDED))
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0][:200]
+        raise InvalidInput(f"spaCy pipeline {Path(folder).name!r} cannot be loaded ({reason})") from error
+    if not set(nlp.pipe_names) & set(_FINDERS):
+        raise InvalidInput(f"spaCy pipeline {Path(folder).name!r} has {nlp.pipe_names}, expected an entity component")
+    return nlp
+
+
+def _run(folder: str, texts: Sequence[str], workers: int) -> Spans:
+    if workers <= 1 or sum(map(len, texts)) < _WORTH_WORKERS:
+        return _joined([_entities(folder, 0, texts)])
+    from joblib import Parallel, delayed
+
+    work = Parallel(n_jobs=workers)  # loky: no fork of a process that runs threads, no guard needed in a script
+    return _joined(work(delayed(_entities)(folder, first, part) for first, part in _chunks(texts)))
+
+
+def _chunks(texts: Sequence[str]) -> list[tuple[int, list[str]]]:
+    """(first document, texts) of about _CHUNK characters each."""
+    ends = np.cumsum([len(text) for text in texts]) // _CHUNK
+    starts = np.flatnonzero(np.append(True, ends[1:] != ends[:-1]))
+    stops = np.append(starts[1:], len(texts))
+    return [(a, list(texts[a:b])) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+
+
+def _entities(folder: str, first: int, texts: Sequence[str]) -> list[tuple[int, int, int, str]]:
+    nlp = _loaded(folder)
+    found = []
+    for document, doc in enumerate(nlp.pipe(texts, batch_size=64)):
+        found += [(first + document, e.start_char, e.end_char, e.label_) for e in doc.ents]
+    return found
+
+
+def _joined(parts: Sequence[list[tuple[int, int, int, str]]]) -> Spans:
+    return Spans.of([row for part in parts for row in part], is_exact=False)

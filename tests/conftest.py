@@ -1,0 +1,26 @@
+"""What several tests need: the folder of real data, and a cache folder of their own."""
+
+import os
+
+import pytest
+
+from oddshift.modalities.corpora import data_folder
+
+
+@pytest.fixture(scope="session")
+def data():
+    """The folder of real data; without it a test is skipped, and fails where CI is set."""
+    folder = data_folder().resolve()
+    if not (folder / "ag_news.csv").is_file():
+        reason = f"no real data in {folder} (set ODDSHIFT_DATA)"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return folder
+
+
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    """A cache folder that nothing was kept in yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"

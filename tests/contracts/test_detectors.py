@@ -1,0 +1,56 @@
+"""Every registered detector keeps the same promises."""
+
+import numpy as np
+import pytest
+
+from oddshift.detectors import DETECTORS, Detector, Gazetteer, Patterns, Pipeline, Spans, WordList
+
+TEXTS = ["John Smith of Microsoft wrote to jo@example.com from Paris.", "", "John Smith again, 192.168.0.1."]
+
+
+@pytest.fixture(params=sorted(DETECTORS))
+def detector(request, data, empty_cache):
+    made = {
+        "pipeline": lambda: Pipeline(data / "ner" / "en_core_web_sm_ner"),
+        "patterns": Patterns,
+        "gazetteer": lambda: Gazetteer(["John Smith", "Paris"]),
+        "words": lambda: WordList({"paris": "GPE", "john": "PERSON"}),
+    }
+    return made[request.param]()
+
+
+def test_it_is_a_detector(detector):
+    assert isinstance(detector, Detector)
+    assert isinstance(detector.name, str)
+    assert type(detector) in DETECTORS.values()
+
+
+def test_spans_lie_inside_their_text_in_order(detector):
+    spans = detector.detect(TEXTS)
+    assert isinstance(spans, Spans)
+    assert len(spans) >= 2
+    assert (np.diff(spans.document) >= 0).all()
+    for document, start, end in zip(spans.document, spans.start, spans.end, strict=True):
+        assert 0 <= start < end <= len(TEXTS[document])
+
+
+def test_it_repeats(detector):
+    first, second = detector.detect(TEXTS), detector.detect(TEXTS)
+    assert first.labels == second.labels
+    np.testing.assert_array_equal(first.start, second.start)
+
+
+def test_documents_do_not_see_each_other(detector):
+    together = detector.detect(TEXTS)
+    alone = detector.detect(TEXTS[2:])
+    np.testing.assert_array_equal(together.start[together.document == 2], alone.start)
+
+
+def test_it_shows_no_secret(detector):
+    shown = repr(detector) + repr(detector.detect(TEXTS)) + detector.name
+    for secret in ("John", "john", "Smith", "example.com", "192.168"):
+        assert secret not in shown
+
+
+def test_nothing_in_nothing(detector):
+    assert len(detector.detect(["", " "])) == 0

@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+
+from oddshift.detectors import DETECTORS, Pipeline, cache, pipeline, planted_recall
+from oddshift.errors import InvalidInput
+from oddshift.modalities.corpora import read_published
+
+NAMES = ["John Smith", "Maria Garcia", "David Johnson", "Susan Miller", "Peter Brown", "Anna Schmidt", "James Wilson"]
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return data / "ner" / "en_core_web_sm_ner"
+
+
+@pytest.fixture(scope="module")
+def some_texts(data):
+    return read_published("ag_news", data).texts[:200]
+
+
+def test_labels_can_be_selected(model, some_texts, empty_cache):
+    every = Pipeline(model, labels=("PERSON", "ORG", "GPE", "DATE")).detect(some_texts)
+    people = Pipeline(model, labels=("PERSON",)).detect(some_texts)
+    assert 50 < len(people) < len(every)
+    assert not people.is_exact
+
+
+def test_the_same_spans_come_from_the_cache(model, some_texts, empty_cache, monkeypatch):
+    first = Pipeline(model).detect(some_texts)
+    files = list((empty_cache / "oddshift" / "spans").iterdir())
+    assert [file.suffix for file in files] == [".npz"]
+    monkeypatch.setattr(pipeline, "_run", lambda *args: pytest.fail("the cache was not used"))
+    second = Pipeline(model).detect(some_texts)
+    for name in ("document", "start", "end", "label"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_the_cache_holds_no_text(model, some_texts, empty_cache):
+    Pipeline(model).detect(some_texts)
+    stored = next((empty_cache / "oddshift" / "spans").iterdir()).read_bytes()
+    assert b"Turner" not in stored
+    assert b"disappointed" not in stored
+
+
+def test_the_key_depends_on_texts_and_pipeline(model, tmp_path):
+    texts = ["ab", "c"]
+    assert cache.key_of(model, texts) != cache.key_of(model, ["a", "bc"])
+    other = tmp_path / "model"
+    other.mkdir()
+    (other / "config.cfg").write_text("x")
+    assert cache.key_of(other, texts) != cache.key_of(model, texts)
+
+
+def test_a_broken_cache_file_is_ignored(model, empty_cache):
+    texts = ["John Smith lives in Paris."]
+    first = Pipeline(model).detect(texts)
+    next((empty_cache / "oddshift" / "spans").iterdir()).write_bytes(b"PK broken")
+    assert len(Pipeline(model).detect(texts)) == len(first)
+
+
+def test_a_cache_that_cannot_be_written_changes_nothing(model, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert len(Pipeline(model).detect(["John Smith lives in Paris."])) >= 1
+
+
+@pytest.mark.slow
+def test_workers_change_nothing(model, some_texts, monkeypatch):
+    alone = Pipeline(model, workers=1, is_cached=False).detect(some_texts[:60])
+    monkeypatch.setattr(pipeline, "_WORTH_WORKERS", 0)
+    monkeypatch.setattr(pipeline, "_CHUNK", 4_000)
+    together = Pipeline(model, workers=2, is_cached=False).detect(some_texts[:60])
+    for name in ("document", "start", "end", "label"):
+        np.testing.assert_array_equal(getattr(alone, name), getattr(together, name))
+
+
+def test_chunks_keep_every_text_in_order():
+    texts = ["x" * n for n in (150_000, 90_000, 10, 300_000, 5)]
+    chunks = pipeline._chunks(texts)
+    assert [text for _, part in chunks for text in part] == texts
+    assert chunks[0][0] == 0
+    assert len(chunks) > 1
+
+
+def test_an_unknown_pipeline_says_how_to_get_it():
+    with pytest.raises(InvalidInput, match="python -m spacy download en_core_web_nowhere") as refusal:
+        Pipeline("en_core_web_nowhere").detect(["a"])
+    assert "\n" not in str(refusal.value)
+    assert "not spaCy's" in str(refusal.value)
+
+
+def test_a_pipeline_without_names_is_refused(tmp_path):
+    import spacy
+
+    spacy.blank("en").to_disk(tmp_path / "blank")
+    with pytest.raises(InvalidInput, match="expected an entity component"):
+        Pipeline(tmp_path / "blank", is_cached=False).detect(["a"])
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.cfg").write_text("nothing")
+    with pytest.raises(InvalidInput, match="cannot be loaded"):
+        Pipeline(tmp_path / "broken", is_cached=False).detect(["a"])
+
+
+def test_planted_names_are_mostly_found(model, some_texts):
+    found = planted_recall(Pipeline(model, is_cached=False), some_texts, NAMES * 4, np.random.default_rng(0))
+    assert found > 0.8
+    assert "pipeline" in DETECTORS

@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from oddshift.detectors import Gazetteer, TierRule, WordList, examples, planted_recall, report_on, tag_types
+from oddshift.errors import InvalidInput
+from oddshift.modalities.tokens import tokenise
+
+TEXTS = ["Ann met Bob.", "Ann left.", "Zed slept well"]
+
+
+def _tagged():
+    occurrences = tokenise(TEXTS, "plain").occurrences
+    detector = WordList({"ann": "PERSON", "bob": "PERSON"})
+    return occurrences, tag_types(occurrences, [detector.detect(TEXTS)], TierRule(), frozenset()), detector
+
+
+def test_counts_by_hand():
+    occurrences, tags, detector = _tagged()
+    has_vector = np.array([word != "bob" for word in occurrences.types])
+    report = report_on(occurrences, tags, has_vector, [detector], planted_recall=0.5)
+    assert (report.documents, report.tokens, report.words, report.types) == (3, 10, 8, 7)
+    (pii,) = report.tiers
+    assert (pii.types, pii.with_vector, pii.occurrences, pii.masked) == (2, 1, 3, 1)
+    assert report.sensitive_share == pytest.approx(3 / 8)
+    assert report.vector_coverage == pytest.approx(7 / 8)
+
+
+def test_lines_say_who_looked_and_show_no_word():
+    occurrences, tags, detector = _tagged()
+    report = report_on(occurrences, tags, np.ones(len(occurrences.types), dtype=bool), [detector])
+    text = "\n".join(report.lines())
+    assert "word list; names they miss are released in the clear" in text
+    assert "not measured" in text
+    for word in ("ann", "Ann", "bob", "Zed"):
+        assert word not in text
+        assert word not in repr(report)
+        assert word not in repr(tags)
+        assert word not in repr(occurrences)
+
+
+def test_examples_only_on_request():
+    occurrences, tags, _ = _tagged()
+    assert set(examples(occurrences, tags, "PII", 5, np.random.default_rng(0))) == {"ann", "bob"}
+    assert examples(occurrences, tags, "PII", 0, np.random.default_rng(0)) == ()
+    with pytest.raises(InvalidInput, match="expected one of PII"):
+        examples(occurrences, tags, "X", 5, np.random.default_rng(0))
+
+
+def test_recall_on_planted_names_by_hand():
+    detector = Gazetteer(["Ann Lee", "Bob"])
+    rng = np.random.default_rng(0)
+    assert planted_recall(detector, TEXTS, ["Ann Lee", "Bob"], rng) == 1.0
+    assert planted_recall(detector, TEXTS, ["Ann Lee", "Cy"], rng) == 0.5
+    assert planted_recall(detector, TEXTS, ["Bob Roe"], rng) == 0.0  # half a name is not found
+    with pytest.raises(InvalidInput, match="0 names and 3 texts"):
+        planted_recall(detector, TEXTS, [], rng)

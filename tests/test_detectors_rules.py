@@ -1,0 +1,206 @@
+import numpy as np
+import pytest
+
+from oddshift.detectors import (
+    Gazetteer,
+    Occurrences,
+    Spans,
+    TierRule,
+    WordList,
+    closest,
+    similarity_to,
+    tag_types,
+)
+from oddshift.errors import InvalidInput
+from oddshift.modalities.tokens import tokenise
+
+STOP = frozenset(["the", "of", "will"])
+
+
+def _occurrences(*texts: str) -> Occurrences:
+    return tokenise(texts, "plain").occurrences
+
+
+def _spans(texts, *words, label="PERSON", is_exact=False):
+    """Every occurrence "document:word" as a span."""
+    rows = []
+    for place in words:
+        document, word = place.split(":")
+        start = texts[int(document)].index(word)
+        rows.append((int(document), start, start + len(word), label))
+    return Spans.of(sorted(rows), is_exact=is_exact)
+
+
+def _tier(occurrences, tags, word):
+    return int(tags.labels[occurrences.types.index(word)])
+
+
+def test_tokens_under_spans_share_a_character():
+    texts = ["New York is big", "York"]
+    occurrences = _occurrences(*texts)
+    spans = Spans.of([(0, 0, 8, "GPE"), (1, 1, 2, "GPE")], is_exact=False)
+    token, span = occurrences.under(spans)
+    assert token.tolist() == [0, 1, 4]
+    assert span.tolist() == [0, 0, 1]
+
+
+def test_a_type_needs_half_of_its_occurrences_and_two():
+    texts = ["Ann saw Bob", "Ann left", "bob sat", "bob ate", "Cid ran"]
+    occurrences = _occurrences(*texts)
+    found = _spans(texts, "0:Ann", "1:Ann", "0:Bob", "4:Cid")
+    tags = tag_types(occurrences, [found], TierRule(), STOP)
+    assert _tier(occurrences, tags, "ann") == 0  # 2 of 2
+    assert _tier(occurrences, tags, "bob") == -1  # 1 of 3
+    assert _tier(occurrences, tags, "cid") == -1  # 1 of 1, below two
+    assert len(tags.mixed) == 1
+    assert len(tags.refused) == 2
+
+
+def test_exactly_half_is_enough():
+    texts = ["Ann ann Ann ann"]
+    found = Spans.of([(0, 0, 3, "PERSON"), (0, 8, 11, "PERSON")], is_exact=False)
+    occurrences = _occurrences(*texts)
+    assert _tier(occurrences, tag_types(occurrences, [found], TierRule(), STOP), "ann") == 0
+
+
+def test_stop_words_and_marks_never_enter():
+    texts = ["Will - Will - Will -"]
+    occurrences = _occurrences(*texts)
+    found = Spans.of([(0, 0, len(texts[0]), "PERSON")], is_exact=False)
+    tags = tag_types(occurrences, [found], TierRule(), STOP)
+    assert _tier(occurrences, tags, "will") == -1
+    assert _tier(occurrences, tags, "-") == -1
+
+
+def test_a_listed_word_enters_at_one_occurrence_even_as_a_stop_word():
+    texts = ["will asthma return"]
+    occurrences = _occurrences(*texts)
+    found = WordList({"asthma": "HEALTH", "will": "NAME"}).detect(texts)
+    tags = tag_types(occurrences, [found], TierRule(), STOP)
+    assert _tier(occurrences, tags, "asthma") == 0
+    assert _tier(occurrences, tags, "will") == 0
+
+
+def test_a_listed_phrase_does_not_drag_its_common_words_along():
+    texts = ["Bank of Omaha", "the bank", "a bank", "of the"]
+    occurrences = _occurrences(*texts)
+    tags = tag_types(occurrences, [Gazetteer(["Bank of Omaha"]).detect(texts)], TierRule(), STOP)
+    assert _tier(occurrences, tags, "omaha") == 0
+    assert _tier(occurrences, tags, "bank") == -1
+    assert _tier(occurrences, tags, "of") == -1
+
+
+def test_labels_outside_the_map_are_ignored_when_guessed():
+    texts = ["Monday Monday"]
+    occurrences = _occurrences(*texts)
+    found = Spans.of([(0, 0, 6, "DATE"), (0, 7, 13, "DATE")], is_exact=False)
+    assert _tier(occurrences, tag_types(occurrences, [found], TierRule(), STOP), "monday") == -1
+
+
+def test_three_tiers_count_upwards_from_the_most_sensitive():
+    rule = TierRule(names=("name", "employer", "place"), tier_of={"PERSON": "name", "ORG": "employer", "GPE": "place"})
+    texts = ["Ford Ford Ford Ford", "Ford Paris Paris"]
+    spans = [
+        Spans.of([(0, 0, 4, "PERSON"), (0, 5, 9, "ORG"), (0, 10, 14, "ORG")], is_exact=False),
+        Spans.of([(1, 5, 10, "GPE"), (1, 11, 16, "GPE")], is_exact=False),
+    ]
+    occurrences = _occurrences(*texts)
+    tags = tag_types(occurrences, spans, rule, STOP)
+    assert _tier(occurrences, tags, "ford") == 1  # 1 of 5 as a name, 3 of 5 as a name or an employer
+    assert _tier(occurrences, tags, "paris") == 2
+    assert len(tags.contested) == 1
+    more = tags.with_tier("near", np.arange(len(occurrences.types)))
+    assert more.names[-1] == "near"
+    assert _tier(occurrences, more, "ford") == 1
+
+
+def test_rules_are_checked():
+    with pytest.raises(InvalidInput, match="tier_of leads to 'X'"):
+        TierRule(tier_of={"PERSON": "X"})
+    with pytest.raises(InvalidInput, match="share=0"):
+        TierRule(share=0)
+    with pytest.raises(InvalidInput, match="count=0"):
+        TierRule(count=0)
+    with pytest.raises(InvalidInput, match="all distinct"):
+        TierRule(names=("a", "a"), tier_of={})
+
+
+def test_spans_check_filter_and_renumber():
+    spans = Spans.of([(0, 0, 1, "A"), (1, 2, 3, "B"), (2, 0, 2, "A")], is_exact=True)
+    assert len(spans.only(["A"])) == 2
+    assert spans.in_documents(np.array([2, 0])).document.tolist() == [0, 1]
+    assert spans.in_documents(np.array([2, 0])).end.tolist() == [2, 1]
+    assert repr(spans) == "Spans(3 spans, 2 labels)"
+    with pytest.raises(InvalidInput, match="empty"):
+        Spans.of([(0, 1, 1, "A")], is_exact=True)
+    with pytest.raises(InvalidInput, match="lengths"):
+        Spans(spans.document[:1], spans.start, spans.end, spans.label, spans.labels, True)
+
+
+def test_gazetteer_takes_the_longest_whole_match():
+    texts = ["New York City and new york", "Yorkshire, New  York."]
+    found = Gazetteer(["New York", "New York City"]).detect(texts)
+    assert [texts[d][a:b] for d, a, b in zip(found.document, found.start, found.end, strict=True)] == [
+        "New York City",
+        "new york",
+        "New  York",
+    ]
+    cased = Gazetteer(["Reading"], keep_case=True).detect(["Reading is reading"])
+    assert cased.start.tolist() == [0]
+
+
+def test_lists_refuse_nothing_and_phrases():
+    with pytest.raises(InvalidInput, match="empty"):
+        Gazetteer([])
+    with pytest.raises(InvalidInput, match="holds no word"):
+        Gazetteer(["--"])
+    with pytest.raises(InvalidInput, match="1 entries of the word list are not single words"):
+        WordList({"new york": "GPE"})
+
+
+def test_lists_hide_their_entries():
+    assert "ann" not in repr(Gazetteer(["ann"]))
+    assert "ann" not in repr(WordList({"ann": "X"}))
+
+
+def test_similarity_variants_by_hand():
+    vectors = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.0], [0.0, 0.0]])
+    chosen = np.array([True, True, False, False, False])
+    assert similarity_to(vectors, chosen).tolist() == pytest.approx([1, 1, 0.70710678, 0, 0], abs=1e-6)
+    assert similarity_to(vectors, chosen, "mean").tolist() == pytest.approx([0.5, 0.5, 0.70710678, -0.5, 0], abs=1e-6)
+    with pytest.raises(InvalidInput, match="expected one of max, mean"):
+        similarity_to(vectors, chosen, "sum")
+    with pytest.raises(InvalidInput, match="no PII word has a vector"):
+        similarity_to(vectors, ~np.ones(5, dtype=bool))
+
+
+def test_closest_takes_a_share_of_the_remaining_vocabulary():
+    score = np.array([0.9, 0.1, 0.8, 0.7, 0.8], dtype=np.float32)
+    eligible = np.array([False, True, True, True, True])
+    assert closest(score, eligible, 4, 50).tolist() == [2, 4]
+    assert closest(score, eligible, 4, 25).tolist() == [2]
+    with pytest.raises(InvalidInput, match="percent=0"):
+        closest(score, eligible, 4, 0)
+
+
+def test_similarity_agrees_with_the_full_matrix():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(300, 20))
+    chosen = rng.random(300) < 0.2
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosine = unit @ unit[chosen].T
+    np.testing.assert_allclose(similarity_to(vectors, chosen), cosine.max(axis=1), atol=1e-5)
+    np.testing.assert_allclose(similarity_to(vectors, chosen, "mean"), cosine.mean(axis=1), atol=1e-5)
+
+
+@pytest.mark.slow
+def test_sixty_thousand_words_in_under_thirty_seconds():
+    import time
+
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(60_000, 100)).astype(np.float32)
+    chosen = np.arange(60_000) < 5_500
+    start = time.process_time()
+    score = similarity_to(vectors, chosen)
+    assert len(closest(score, ~chosen, 54_500)) == 5_450
+    assert time.process_time() - start < 30
