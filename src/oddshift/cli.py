@@ -15,7 +15,7 @@ import typer
 
 from oddshift.errors import OddshiftError
 
-UsageError = typer.BadParameter.__mro__[1]
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """What a wrong option or command raises, whichever click typer brings along."""
 
 app = typer.Typer(
@@ -81,7 +81,7 @@ def main() -> None:
     try:
         sys.exit(app(standalone_mode=False))
     except UsageError as error:
-        _refuse(error.format_message())
+        _refuse(error.format_message())  # type: ignore[attr-defined]
     except OddshiftError as error:
         _refuse(str(error))
     except OSError as error:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 BUDGET = 1.0
 SURE = 0.8
-RELEASES = 200
+RELEASES = 2_000
+LEVEL = 0.001
 """Fresh releases of the guess game: an attacker guesses the first secret, nothing is trusted but the count."""
 
 
@@ -76,7 +77,7 @@ def story(seed: int = 0) -> Story:
         violated=toy.rate(BUDGET),
         prior=float(prior.marginals[0][0]),
         posterior=float(np.exp(log_posterior(prior, [channel, channel], (0, 1))[0][0])),
-        witnessed=guess_game(correct, guesses, 1.0, 0.05),
+        witnessed=guess_game(correct, guesses, 1.0, LEVEL),
         guesses=guesses,
         correct=correct,
         upper={m: upper_bound(prior, [channel, channel], distances, method=m) for m in METHODS if m != "hmm"},
@@ -123,7 +124,7 @@ def tell(numbers: Story, console: Console) -> None:
     console.print(
         f"3. Trusting no model: {n.correct} of {n.guesses} guesses on fresh releases right: leakage > {n.witnessed:.3f}"
     )
-    console.print("   (this procedure errs with probability at most 5 %).")
+    console.print("   (this procedure errs with probability at most 1 in 1,000).")
     table = Table(title="4. Witnessed <= true <= proved", title_justify="left")
     table.add_column("quantity")
     table.add_column("leakage", justify="right")
