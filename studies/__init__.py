@@ -1,0 +1,1 @@
+"""Studies: committed commands with fixed seeds that measure what the statistics promise; results in docs/studies."""
