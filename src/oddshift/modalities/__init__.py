@@ -1,0 +1,1 @@
+"""Raw data to Records and back: text, tables, locations, vectors."""

@@ -1,0 +1,190 @@
+import numpy as np
+import pytest
+
+from oddshift.detectors import Gazetteer, Patterns, Pipeline, TierRule, WordList
+from oddshift.errors import InvalidInput
+from oddshift.mechanisms.exponential import Exponential
+from oddshift.mechanisms.words import Deletion, Mask, NoiseCharacter, Substitution
+from oddshift.modalities.corpora import Corpus, read_published
+from oddshift.modalities.lexicon import PUBLIC, UNKNOWN, WITHOUT_POINT, Similar
+from oddshift.modalities.text import MASK, TextSettings, encode, prepare
+from oddshift.modalities.tokens import tokenise
+from oddshift.modalities.word_vectors import WordVectors, read_vectors
+from oddshift.records import MASKED, SLOT
+
+WORDS = ("ann", "bob", "carol", "nurse", "doctor", "met", "paris", "oslo", "new", "york")
+VECTORS = WordVectors(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32))
+TEXTS = ("Ann met the nurse. Bob left Zed.", "The doctor met ANN  in Paris, twice.", "Nobody came.")
+LISTED = WordList({"ann": "PERSON", "bob": "PERSON", "zed": "PERSON", "nurse": "JOB", "doctor": "JOB"})
+RULE = TierRule(names=("PII", "PoII"), tier_of={"PERSON": "PII", "JOB": "PoII"})
+
+
+def _settings(**changes):
+    return TextSettings(**{"is_public": True, "rule": RULE, "similar": None, "tokeniser": "plain", **changes})
+
+
+def _prepared(texts=TEXTS, detectors=(LISTED,), fit=None, users=None, **changes):
+    return prepare(Corpus(texts, users=users), VECTORS, detectors, _settings(**changes), fit)
+
+
+def test_secrets_are_the_sensitive_words_in_order():
+    encoded = _prepared().encoded
+    words = encoded.lexicon.words
+    assert [[words[p] for p in document] for document in encoded.records.documents] == [
+        ["ann", "nurse", "bob"],
+        ["doctor", "ann"],
+        [],
+    ]
+    assert encoded.tiers.names == ("PII", "PoII")
+    assert encoded.records.tier_of_position(encoded.tiers).tolist() == [0, 1, 0, 1, 0]
+
+
+def test_the_context_shows_slots_and_masks_but_no_secret():
+    context = _prepared().encoded.records.context
+    first = context.tokens[: context.offsets[1]]
+    shown = ["_" if t == SLOT else "#" if t == MASKED else context.symbols[t] for t in first]
+    assert shown == ["_", "met", "the", "_", ".", "_", "left", "#", "."]
+    assert not {"ann", "bob", "zed", "nurse"} & set(context.symbols)
+
+
+def test_release_replaces_in_place_and_keeps_the_rest():
+    encoded = _prepared().encoded
+    number = encoded.lexicon.words.index
+    outputs = [number(word) for word in ("bob", "doctor", "nurse", "ann", "bob")]
+    assert encoded.decode(outputs) == (
+        f"Bob met the doctor. Nurse left {MASK}.",  # a job is capitalised only where a sentence opens
+        "The Ann met Bob  in Paris, twice.",
+        "Nobody came.",
+    )
+
+
+def test_casing_follows_the_tier_and_not_the_secret():
+    encoded = _prepared(casing=("upper", "lower")).encoded
+    texts = encoded.decode(encoded.records.points)
+    assert texts[0].startswith("ANN met the nurse. BOB")
+    with pytest.raises(InvalidInput, match="expected 2 of lower, upper, title, sentence"):
+        _prepared(casing=("camel", "lower"))
+
+
+def test_unperturbed_text_comes_back_but_for_casing_and_masks():
+    encoded = _prepared().encoded
+    released = encoded.decode(encoded.records.points)
+    assert [text.lower() for text in released] == [text.lower().replace("zed", MASK.lower()) for text in TEXTS]
+
+
+def test_output_tables_may_mask_and_delete():
+    encoded = _prepared().encoded
+    n = len(encoded.slots)
+    assert encoded.decode([0] * n, [None])[1] == f"The {MASK} met {MASK}  in Paris, twice."
+    assert encoded.decode([0] * n, [""])[1] == "The met  in Paris, twice."
+    with pytest.raises(InvalidInput, match="expected 5"):
+        encoded.decode([0])
+    with pytest.raises(InvalidInput, match=r"expected integers in \[0, 4\)"):
+        encoded.decode([99] * n)
+
+
+def test_text_space_channels_release_text():
+    encoded = _prepared().encoded
+    words, space, points = encoded.lexicon.words, encoded.records.space, encoded.records.points
+    rng = np.random.default_rng(0)
+    noise = NoiseCharacter(space, words, probability=0.5, alphabet="xy")
+    for mechanism, table in (
+        (Mask(space), (None,)),
+        (Deletion(space, 0.5), (*words, "")),
+        (Substitution(space, 0.5, 2), words),
+        (Exponential(space, epsilon=1.0), words),
+        (noise, noise.strings),
+    ):
+        released = encoded.decode(mechanism.sample(points, rng), table)
+        assert released[2] == TEXTS[2]
+        assert released[0].endswith(f"left {MASK}.")
+
+
+def test_names_of_several_words_are_one_secret_when_listed():
+    texts = ("New York met Ann.", "In new york.")
+    encoded = _prepared(texts, [Gazetteer(["New York"], label="PERSON"), LISTED]).encoded
+    assert encoded.lexicon.words == ("ann", "new york")
+    swapped = [1 - p for p in encoded.records.points]
+    assert encoded.decode(swapped) == ("Ann met New York.", "In Ann.")
+
+
+def test_numbers_of_a_fixed_form_are_masked_whole():
+    texts = ("Ann: 192.168.0.1 or jo@example.com.", "Ann 192 168")
+    encoded = _prepared(texts, [Patterns(), LISTED]).encoded
+    assert encoded.decode(encoded.records.points) == (f"Ann: {MASK} or {MASK}.", "Ann 192 168")
+
+
+def test_unknown_words_are_masked_or_refused_and_counted():
+    prepared = _prepared(fit=[0, 2])
+    encoded = prepared.encoded
+    assert encoded.unseen == 3  # doctor, paris, twice; "the" and "in" are stop words
+    released = encoded.decode(encoded.records.points)
+    assert released[1] == f"The {MASK} met Ann  in {MASK}, {MASK}."
+    with pytest.raises(InvalidInput, match=r"expected none \(unknown='refuse'\)") as refusal:
+        _prepared(unknown="refuse")
+    assert "zed" not in str(refusal.value).lower()
+
+
+def test_the_lexicon_of_a_fit_split_never_sees_the_rest():
+    encoded = _prepared(fit=[0]).encoded
+    assert encoded.lexicon.words == ("ann", "bob", "nurse")
+    codes = encoded.lexicon.code(["ann", "zed", "left", "doctor", "the", "."])
+    assert codes.tolist() == [0, WITHOUT_POINT, PUBLIC, UNKNOWN, PUBLIC, PUBLIC]
+
+
+def test_similar_words_become_the_last_tier():
+    table = np.array([[1, 0], [0.9, 0.1], [-1, 0], [0, 1], [0, -1]], dtype=np.float32)
+    vectors = WordVectors(("ann", "anna", "oslo", "met", "left"), table)
+    settings = _settings(rule=TierRule(tier_of={"PERSON": "PII"}), similar=Similar(percent=25.0))
+    prepared = prepare(Corpus(("Ann met Anna", "Ann left Oslo")), vectors, [WordList({"ann": "PERSON"})], settings)
+    lexicon = prepared.encoded.lexicon
+    assert lexicon.words == ("ann", "anna")
+    assert lexicon.tiers.labels.tolist() == [0, 1]
+    assert lexicon.tiers.names == ("PII", "PoII")
+
+
+def test_equal_vectors_share_a_point():
+    vectors = WordVectors(("ann", "anne", "bob"), np.array([[1.0], [1.0], [2.0]], dtype=np.float32))
+    found = WordList({"ann": "JOB", "anne": "PERSON", "bob": "JOB"})
+    encoded = prepare(Corpus(("Ann Anne Bob", "x")), vectors, [found], _settings()).encoded
+    assert encoded.records.points.tolist() == [0, 0, 1]
+    assert encoded.tiers.labels.tolist() == [0, 1]  # the more sensitive tier holds for both
+
+
+def test_no_sensitive_vector_is_refused():
+    with pytest.raises(InvalidInput, match="none of 1 sensitive word types has a vector"):
+        _prepared(("Zed", "x"))
+    with pytest.raises(InvalidInput, match="expected one of mask, refuse"):
+        encode(tokenise(TEXTS, "plain"), _prepared().encoded.lexicon, unknown="keep")
+
+
+def test_users_and_sentences_reach_the_records():
+    records = _prepared(users=("u", "v", "u")).encoded.records
+    assert [d.tolist() for d in records.joined("user").documents] == [[0, 3, 1], [2, 0]]
+    assert len(records.joined("sentence")) == 4
+
+
+def test_nothing_shows_a_word():
+    prepared = _prepared()
+    for value in (prepared, prepared.encoded, prepared.encoded.lexicon, prepared.tags, prepared.encoded.tokens):
+        assert not any(word in repr(value).lower() for word in ("ann", "bob", "zed", "nurse"))
+
+
+@pytest.mark.slow
+def test_real_news_end_to_end(data, empty_cache):
+    corpus = read_published("ag_news", data)
+    corpus = Corpus(corpus.texts[:300], corpus.labels[:300])
+    detector = Pipeline(data / "ner" / "en_core_web_sm_ner")
+    vectors = read_vectors(data / "glove.6B.100d.npz")
+    fit = np.arange(180)
+    prepared = prepare(corpus, vectors, [detector], TextSettings(is_public=True, join_names=True), fit)
+    encoded = prepared.encoded
+    assert len(encoded.records) == 300
+    assert encoded.unseen > 0
+    assert {"pii", "poii"} == {tier.name.lower() for tier in prepared.report.tiers}
+    outputs = Exponential(encoded.records.space, epsilon=2.0).sample(encoded.records.points, np.random.default_rng(0))
+    released = encoded.decode(outputs)
+    assert len(released) == 300
+    hidden = set(encoded.slots.tolist()) | set(encoded.masked.tolist())
+    assert encoded.tokens.texts() == corpus.texts
+    assert len(hidden) == len(encoded.slots) + len(encoded.masked)

@@ -1,0 +1,149 @@
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from oddshift.errors import InvalidInput
+from oddshift.modalities.columns import column_names, numbers, read_columns, strings
+from oddshift.modalities.corpora import Corpus, Layout, read_corpus, read_folder, read_headerless, read_published
+from oddshift.modalities.corpora import write_texts as write
+
+
+def _file(folder, name, content):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def _refusal(call, *args, **kwargs):
+    with pytest.raises(InvalidInput) as refusal:
+        call(*args, **kwargs)
+    message = str(refusal.value)
+    assert "\n" not in message
+    assert "secretword" not in message
+    return message
+
+
+def test_csv_keeps_quotes_line_breaks_empty_and_null_words(tmp_path):
+    path = _file(tmp_path, "a.csv", 'label,text\n1,"say ""hi""\nthere, null"\n2,\nnull,NaN\n')
+    columns = read_columns(path, ["text", "label"])
+    assert columns["text"] == ['say "hi"\nthere, null', "", "NaN"]
+    assert columns["label"] == ["1", "2", "null"]
+    assert column_names(path) == ("label", "text")
+
+
+def test_the_four_layouts_give_the_same_corpus(tmp_path):
+    rows = [("1", "First text."), ("2", "Zweiter Tëxt.")]
+    _file(tmp_path, "a.csv", "label,text\n" + "".join(f"{a},{b}\n" for a, b in rows))
+    _file(tmp_path, "a.jsonl", "".join(json.dumps({"label": a, "text": b}) + "\n" for a, b in rows))
+    table = pa.table({"label": [a for a, _ in rows], "text": [b for _, b in rows]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    layout = Layout(label="label")
+    read = [read_corpus(tmp_path / f"a{ending}", layout) for ending in (".csv", ".jsonl", ".parquet")]
+    assert read[0] == read[1] == read[2]
+    assert read[0].labels == ("1", "2")
+
+
+def test_headerless_class_title_text(tmp_path):
+    path = _file(tmp_path, "train.csv", '"3","A title","A text."\n"4","","Only text."\n')
+    corpus = read_headerless(path)
+    assert corpus.texts == ("A title\nA text.", "Only text.")
+    assert corpus.labels == ("3", "4")
+
+
+def test_folder_of_pos_and_neg(tmp_path):
+    for label, number, text in (("pos", 0, "Good."), ("neg", 0, "Bad."), ("neg", 1, "Worse.")):
+        (tmp_path / label).mkdir(exist_ok=True)
+        _file(tmp_path / label, f"{number}.txt", text)
+    corpus = read_corpus(tmp_path)
+    assert corpus.texts == ("Bad.", "Worse.", "Good.")
+    assert corpus.labels == ("neg", "neg", "pos")
+    flat = read_folder(tmp_path / "neg")
+    assert flat.labels is None
+    assert "1 .txt files, expected at least 2" in _refusal(read_folder, tmp_path / "pos")
+
+
+def test_users_and_subgroups(tmp_path):
+    path = _file(tmp_path, "a.csv", "who,where,text\nu1,north,x\nu2,south,y\n")
+    corpus = read_corpus(path, Layout(user="who", subgroup="where"))
+    assert corpus.users == ("u1", "u2")
+    assert corpus.subgroups == ("north", "south")
+    assert repr(corpus) == "Corpus(2 texts, users, subgroups)"
+
+
+def test_missing_column(tmp_path):
+    for path in (
+        _file(tmp_path, "a.csv", "label,body\n1,secretword\n2,b\n"),
+        _file(tmp_path, "a.jsonl", '{"label": 1, "body": "secretword"}\n{"label": 2}\n'),
+    ):
+        assert "has no column 'text'" in _refusal(read_corpus, path)
+    parquet.write_table(pa.table({"label": [1, 2]}), tmp_path / "a.parquet")
+    assert "has no column 'text'; it has label" in _refusal(read_corpus, tmp_path / "a.parquet")
+
+
+def test_wrong_encoding_names_the_line(tmp_path):
+    bad = b"label,text\n1,plain\n2,secretword caf" + b"\xe9\n"
+    assert _refusal(read_corpus, _file(tmp_path, "a.csv", bad)) == (
+        "a.csv line 3 is not UTF-8 (byte 16 of the line); expected UTF-8"
+    )
+    line = b'{"text": "secretword"}\n{"text": "\xff"}\n'
+    assert "a.jsonl line 2 is not UTF-8" in _refusal(read_corpus, _file(tmp_path, "a.jsonl", line))
+    _file(tmp_path, "0.txt", b"caf\xe9")
+    _file(tmp_path, "1.txt", b"fine")
+    assert "0.txt is not UTF-8 (byte 3)" in _refusal(read_folder, tmp_path)
+
+
+def test_empty_and_one_row_files(tmp_path):
+    assert "is empty (0 bytes)" in _refusal(read_corpus, _file(tmp_path, "a.csv", ""))
+    assert "has 0 rows, expected at least 2" in _refusal(read_corpus, _file(tmp_path, "b.csv", "label,text\n"))
+    one = _file(tmp_path, "c.csv", "label,text\n1,secretword\n")
+    assert "has 1 row, expected at least 2" in _refusal(read_corpus, one)
+    assert len(read_corpus(one, at_least=1)) == 1
+    assert "has 0 rows" in _refusal(read_corpus, _file(tmp_path, "d.jsonl", "\n"))
+
+
+def test_ragged_rows_are_named_and_not_quoted(tmp_path):
+    path = _file(tmp_path, "a.csv", "label,text\n1,a\n2,secretword,b\n3,c\n")
+    assert _refusal(read_corpus, path) == "a.csv row 2 has 3 columns, expected 2"
+
+
+def test_other_bad_files(tmp_path):
+    assert "expected one of .csv" in _refusal(read_corpus, _file(tmp_path, "a.doc", "x"))
+    assert "is not a file" in _refusal(read_corpus, tmp_path / "none.csv")
+    assert "line 1 is not a JSON document" in _refusal(read_corpus, _file(tmp_path, "a.jsonl", "secretword\n"))
+    assert "line 1 is a list" in _refusal(read_corpus, _file(tmp_path, "b.jsonl", "[1]\n"))
+    assert "is not a Parquet file" in _refusal(read_corpus, _file(tmp_path, "a.parquet", "secretword"))
+    null = _file(tmp_path, "c.jsonl", '{"text": "a"}\n{"text": null}\n')
+    assert "column 'text' at row 2 is missing" in _refusal(read_corpus, null)
+    assert "expected one of ag_news" in _refusal(read_published, "reuters")
+    assert "set ODDSHIFT_DATA" in _refusal(read_published, "imdb", tmp_path)
+
+
+def test_numbers_name_the_row():
+    assert numbers({"x": ["1", "2.5"]}, "x", "f").tolist() == [1.0, 2.5]
+    assert _refusal(numbers, {"x": ["1", "secretword"]}, "x", "f") == "f: column 'x' at row 2 is not a number"
+    assert "row 1 is NaN" in _refusal(numbers, {"x": ["nan", "1"]}, "x", "f")
+    assert "row 2 is infinite" in _refusal(numbers, {"x": ["1", "inf"]}, "x", "f")
+    assert strings({"x": [1, "a"]}, "x", "f") == ["1", "a"]
+
+
+def test_a_corpus_checks_its_columns():
+    assert "no text" in _refusal(Corpus, ())
+    assert "labels has 1 entries, expected 2" in _refusal(Corpus, ("a", "b"), ("1",))
+
+
+def test_released_texts_are_written_and_read_again(tmp_path):
+    texts = ('quoted "word",\nline', "", "Zweiter Tëxt")
+    for ending in (".csv", ".jsonl", ".parquet"):
+        write(texts, tmp_path / f"out{ending}")
+        assert read_corpus(tmp_path / f"out{ending}").texts == texts
+    assert "expected .csv" in _refusal(write, texts, tmp_path / "out.doc")
+
+
+def test_the_published_corpora(data):
+    sizes = {name: len(read_published(name, data)) for name in ("ag_news", "imdb", "amazon")}
+    assert sizes == {"ag_news": 12_599, "imdb": 5_000, "amazon": 5_000}
+    labels = np.unique(read_published("ag_news", data).labels)
+    assert labels.tolist() == ["1", "2", "3", "4"]
