@@ -1,0 +1,212 @@
+"""`oddshift verify`: yes for what follows from its evidence, no and why for everything else."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from oddshift.certificate import (
+    Claim,
+    Evidence,
+    JointEvidence,
+    WitnessEvidence,
+    certify,
+    certify_joint,
+    evidence_of,
+    load_evidence,
+    save_evidence,
+    verify,
+    verify_file,
+)
+from oddshift.cli import app
+from oddshift.errors import InvalidInput, TamperedEvidence
+from oddshift.files import save
+from oddshift.witness import witness_of
+
+
+def claim(tier="PII"):
+    return Claim(
+        epsilon=1.0,
+        delta=0.1,
+        tier=tier,
+        pair_law="anchored",
+        attacker="plugin",
+        attacker_hash="ab12",
+        with_context=True,
+        detector="gazetteer",
+    )
+
+
+def evidence(values=None, method="betting", tier="PII"):
+    array = np.random.default_rng(0).integers(0, 3, 300) / 20 if values is None else values
+    result = certify(array, claim(tier), 0.05, method, trials=np.full(len(array), 20))
+    return evidence_of(
+        result, array, trials=np.full(len(array), 20), mechanism_hash="mechanism-1", split_hash="split-1"
+    )
+
+
+def witnessed():
+    witness = witness_of("guess_game", (61, 68), (1.0,), alpha=0.05, epsilon=1.0)
+    return WitnessEvidence(witness=witness, mechanism_hash="mechanism-1", split_hash="split-1")
+
+
+def joint():
+    parts = (evidence(tier="PII"), evidence(np.zeros(80), tier="PoII"))
+    trials = [part.trials for part in parts]
+    claims = [part.certificate.claim for part in parts]
+    whole = certify_joint([part.values for part in parts], claims, 0.05, trials=trials)
+    return JointEvidence(certificate=whole, parts=parts)
+
+
+@pytest.fixture
+def run():
+    runner = CliRunner()
+
+    def invoke(*arguments):
+        return runner.invoke(app, ["verify", *map(str, arguments)])
+
+    return invoke
+
+
+@pytest.mark.parametrize(("make", "name"), [(evidence, "e.npz"), (joint, "j.npz"), (witnessed, "w.json")])
+def test_what_was_stored_verifies(tmp_path, run, make, name):
+    mark = save_evidence(tmp_path / name, make())
+    found = verify_file(tmp_path / name, expect=mark)
+    assert found.holds
+    assert found.sha256 == mark
+    result = run(tmp_path / name)
+    assert result.exit_code == 0
+    assert result.output.startswith("yes: recomputed from")
+    assert found.sentence in result.output
+
+
+def test_json_output_and_requirements(tmp_path, run):
+    path = tmp_path / "e.npz"
+    mark = save_evidence(path, evidence())
+    found = json.loads(run(path, "--json").output)
+    assert (found["holds"], found["state"], found["sha256"]) == (True, "certified", mark)
+    assert run(path, "--require", "certified").exit_code == 0
+    assert run(path, "--expect", mark[:16]).exit_code == 0
+    wrong = run(path, "--expect", "0" * 64, "--json")
+    assert (wrong.exit_code, json.loads(wrong.output)["holds"]) == (2, False)
+    save_evidence(path, evidence(np.zeros(20)))
+    assert run(path).exit_code == 0
+    assert "not a pass" in run(path).output
+    refused = run(path, "--require", "certified")
+    assert refused.exit_code == 2
+    assert "the state is undecided, required is certified" in refused.output
+
+
+def forged(stored, **changes):
+    return replace(stored, certificate=replace(stored.certificate, **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"upper": 0.01}, "values give upper"),
+        ({"lower": 0.0}, "values give lower"),
+        ({"state": "violated"}, "values give state = certified"),
+        ({"mean": 0.01}, "values give mean"),
+        ({"documents": 3000}, "values give documents = 300"),
+        ({"pvalue": 1e-9}, "values give pvalue"),
+        ({"design_effect": 1.0}, "values give design_effect"),
+        ({"alpha": 0.001}, "values give"),
+        ({"method": "hoeffding"}, "values give"),
+        ({"method": "magic"}, "method='magic'"),
+        ({"claim": replace(claim(), delta=0.02)}, "values give"),
+    ],
+)
+def test_a_forged_certificate_with_a_fresh_hash_is_recomputed_and_refused(tmp_path, run, changes, reason):
+    save(tmp_path / "e.npz", forged(evidence(), **changes))
+    result = run(tmp_path / "e.npz")
+    assert result.exit_code == 2
+    assert result.output.startswith("no: ")
+    assert reason in result.output
+
+
+def test_forged_values_witnesses_and_joints_are_refused(tmp_path):
+    stored = evidence()
+    assert not verify(replace(stored, values=np.zeros(300))).holds
+    assert not verify(replace(stored, values=np.full(300, 7.0))).holds
+    found = witnessed()
+    assert not verify(replace(found, witness=replace(found.witness, counts=(68, 68)))).holds
+    assert not verify(replace(found, witness=replace(found.witness, lower_bound=9.0))).holds
+    assert not verify(replace(found, witness=replace(found.witness, counts=(70, 68)))).holds
+    both = joint()
+    assert verify(both).holds
+    assert not verify(replace(both, certificate=replace(both.certificate, state="certified", lowers=(0.0,)))).holds
+    assert not verify(replace(both, parts=both.parts[:1])).holds
+    assert not verify(replace(both, certificate=replace(both.certificate, alpha=0.5))).holds
+
+
+def test_truncated_edited_and_foreign_files_are_a_no_with_a_reason(tmp_path, run):
+    path = tmp_path / "e.npz"
+    save_evidence(path, evidence())
+    whole = path.read_bytes()
+    for size in (0, 10, len(whole) // 3, len(whole) - 5):
+        path.write_bytes(whole[:size])
+        result = run(path)
+        assert result.exit_code == 2
+        assert result.output.startswith("no: ")
+        assert result.output.count("\n") == 1
+    text = tmp_path / "w.json"
+    save_evidence(text, witnessed())
+    text.write_text(text.read_text().replace("61", "66"))
+    assert "contents hash to" in run(text).output
+    text.write_text("hello")
+    assert run(text).exit_code == 2
+    save(text, claim())
+    assert "is a Claim, expected" in run(text).output
+
+
+def test_flipping_any_byte_never_changes_what_is_said(tmp_path):
+    path = tmp_path / "w.json"
+    save_evidence(path, witnessed())
+    whole, said = path.read_bytes(), verify_file(path).sentence
+    for place in range(0, len(whole), 5):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x01]) + whole[place + 1 :])
+        found = verify_file(path)
+        assert not found.holds or found.sentence == said
+
+
+def test_a_missing_file_is_bad_input_in_one_line(tmp_path):
+    command = [sys.executable, "-m", "oddshift", "verify", str(tmp_path / "none.npz")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "No such file" in done.stderr
+
+
+def test_verification_needs_no_torch_and_about_a_second(tmp_path):
+    values = np.random.default_rng(1).integers(0, 3, 100_000) / 20
+    save_evidence(tmp_path / "e.npz", evidence(values))
+    code = (
+        "import sys, time; sys.modules['torch'] = None; start = time.process_time()\n"
+        "from oddshift.certificate import verify_file\n"
+        f"assert verify_file({str(tmp_path / 'e.npz')!r}).holds\n"
+        "assert time.process_time() - start < 3\n"
+        "assert 'scipy.stats' not in sys.modules and 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_order_dependent_methods_keep_the_order(tmp_path):
+    values = np.random.default_rng(5).integers(0, 3, 300) / 20
+    save_evidence(tmp_path / "e.npz", evidence(values, "betting_plugin"))
+    assert verify_file(tmp_path / "e.npz").holds
+    stored = load_evidence(tmp_path / "e.npz")
+    assert np.array_equal(stored.values, values)
+    assert not verify(replace(stored, values=np.sort(values))).holds
+
+
+def test_evidence_that_does_not_support_its_certificate_is_never_made():
+    result = certify(np.zeros(60), claim(), 0.05)
+    with pytest.raises(TamperedEvidence, match="values give"):
+        evidence_of(result, np.full(60, 0.05), mechanism_hash="m", split_hash="s")
+    with pytest.raises(InvalidInput, match="mechanism_hash=''"):
+        Evidence(certificate=result, values=np.zeros(60), trials=None, mechanism_hash="", split_hash="s")
