@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, blocks, positive
+from oddshift.arrays import FloatArray, IntArray, blocks, indices, positive
 from oddshift.epsilon import exponential_epsilon, true_epsilon
 from oddshift.logs import log_sum
 from oddshift.mechanisms.mechanism import Mechanism
@@ -63,6 +64,14 @@ class Exponential(Mechanism):
         """−½ε·d(x, y) − ln Z_x."""
         scores = self._scores(index)
         scores -= log_sum(scores)[:, None]
+        return scores
+
+    def log_columns(self, outputs: npt.ArrayLike) -> FloatArray:
+        """−½ε·d(x, y) − ln Z_x for given y and every x, without the whole matrix."""
+        index = indices(outputs, "outputs", self.n_outputs)
+        scores = self.candidates.between(index, self.space)
+        scores *= -0.5 * self.epsilon
+        scores -= self.log_z[None, :]
         return scores
 
     @cached_property

@@ -57,6 +57,14 @@ class Mechanism(ABC):
             matrix[part] = self.log_likelihood(everyone[part])
         return frozen(matrix)
 
+    def log_columns(self, outputs: npt.ArrayLike) -> FloatArray:
+        """What each output says about every point: log Pr[y | x], (len(outputs), n_points)."""
+        return self._transposed[indices(outputs, "outputs", self.n_outputs)]
+
+    @cached_property
+    def _transposed(self) -> FloatArray:
+        return np.ascontiguousarray(self.log_matrix.T)
+
     @cached_property
     def exact_epsilon(self) -> float:
         """The smallest ε that one release really has, over the pairs that count."""

@@ -11,8 +11,9 @@ from functools import cached_property
 from math import inf
 
 import numpy as np
+import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, blocks, positive
+from oddshift.arrays import FloatArray, IntArray, blocks, indices, positive
 from oddshift.epsilon import exponential_epsilon, true_epsilon
 from oddshift.errors import InvalidInput
 from oddshift.logs import log_sum
@@ -73,13 +74,25 @@ class Tiered(Mechanism):
         scores -= log_sum(scores)[:, None]
         return scores
 
+    def log_columns(self, outputs: npt.ArrayLike) -> FloatArray:
+        """−½·ε·scale(x)·d(x, y) − ln Z_x for given y and every x, without the whole matrix."""
+        index = indices(outputs, "outputs", self.n_outputs)
+        scores = self.candidates.between(index, self.space)
+        scores *= -0.5 * self.epsilon * self.tiers.scale_of_points[None, :]
+        scores -= self.log_z[None, :]
+        return scores
+
+    @cached_property
+    def log_z(self) -> FloatArray:
+        """ln Z_x of every point."""
+        everyone = np.arange(len(self.space))
+        return np.concatenate([log_sum(self._scores(everyone[part])) for part in blocks(len(everyone), self.n_outputs)])
+
     @cached_property
     def exact_epsilon(self) -> float:
         """Over pairs of one tier when tiers are public (closed form), over all pairs when they are secret (scan)."""
         if self.tiers.is_public and self.candidates.contains(self.space):
-            everyone = np.arange(len(self.space))
-            log_z = np.concatenate([log_sum(self._scores(everyone[p])) for p in blocks(len(everyone), self.n_outputs)])
-            return exponential_epsilon(log_z, self._rows)
+            return exponential_epsilon(self.log_z, self._rows)
         if not self.tiers.is_public:
             return true_epsilon(self.log_matrix, self.space.distances)
         groups = [np.flatnonzero(self.tiers.labels == label) for label in np.unique(self.tiers.labels)]

@@ -1,0 +1,87 @@
+"""An attacker: from a release it says how far the odds of every candidate shift, at every position.
+
+log posterior(x) = log prior(x) + log M(y_l|x) + c(x; other outputs) + const. The own term is known exactly, because
+the attacker knows the mechanism; only the context term c is ever estimated. The shift is everything after the prior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from oddshift.arrays import FloatArray, IntArray, positive
+from oddshift.errors import InvalidInput
+from oddshift.logs import log
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.records import Records
+from oddshift.release import Release
+from oddshift.tiers import Tiers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Beliefs:
+    """For some positions of a release: log prior and shift of every point, both up to a constant for each position.
+
+    `log_prior` is (points,) or, for attackers that read W, (positions, points): then it is the prior given W.
+    """
+
+    positions: IntArray
+    shift: FloatArray
+    log_prior: FloatArray
+
+
+class Attacker(Protocol):
+    """Anything with a name that turns a release into beliefs, block by block."""
+
+    @property
+    def name(self) -> str:
+        """The name in tables."""
+
+    @property
+    def with_context(self) -> bool:
+        """Whether it reads the public context W."""
+
+    def beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """Blocks that together cover every position of the release once."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Knowledge:
+    """What every attacker knows beforehand: the mechanism, the tiers, and records of the same population (fit split).
+
+    Never the audited secrets. `log_prior` is the frequency of every point in the fit records, smoothed.
+    """
+
+    mechanism: Mechanism
+    tiers: Tiers
+    fit: Records
+    log_prior: FloatArray
+
+    def __repr__(self) -> str:
+        """Sizes only."""
+        return f"Knowledge({self.mechanism!r}, {self.fit!r})"
+
+
+def knowledge(mechanism: Mechanism, tiers: Tiers, fit: Records, smoothing: float = 0.5) -> Knowledge:
+    """Estimate the prior: counts in the fit records plus `smoothing` for every sensitive point, normalised."""
+    if len(fit.space) != len(mechanism.space) or len(tiers.labels) != len(mechanism.space):
+        raise InvalidInput(
+            f"records over {len(fit.space)} points and tiers over {len(tiers.labels)}, "
+            f"expected {len(mechanism.space)}, the mechanism's"
+        )
+    counts = fit.counts() + positive(smoothing, "smoothing")
+    counts = np.where(tiers.sensitive, counts, 0.0)
+    return Knowledge(mechanism, tiers, fit, log(counts / counts.sum()))
+
+
+BLOCK_POSITIONS = 256
+"""Positions of one block of beliefs; a performance setting."""
+
+
+def position_blocks(release: Release) -> Iterator[IntArray]:
+    """All positions, a block at a time."""
+    everyone = np.arange(len(release.outputs))
+    return (everyone[start : start + BLOCK_POSITIONS] for start in range(0, len(everyone), BLOCK_POSITIONS))

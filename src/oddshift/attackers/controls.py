@@ -1,0 +1,43 @@
+"""The two controls printed beside every attacker: one that ignores the release, one that reads only its own position.
+
+null: posterior = prior. own: the exact single release, which never exceeds the mechanism's exact ε.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.attackers.attacker import Beliefs, Knowledge, position_blocks
+from oddshift.release import Release
+
+
+@dataclass(frozen=True, eq=False)
+class Null:
+    """Learns nothing: shift 0 everywhere."""
+
+    known: Knowledge
+    name: str = "null"
+    with_context: bool = False
+
+    def beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """Zeros."""
+        for positions in position_blocks(release):
+            yield Beliefs(positions, np.zeros((len(positions), len(self.known.log_prior))), self.known.log_prior)
+
+
+@dataclass(frozen=True, eq=False)
+class Own:
+    """Reads each position alone: shift log M(y_l|x), exact."""
+
+    known: Knowledge
+    name: str = "own"
+    with_context: bool = False
+
+    def beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """Columns of the mechanism."""
+        for positions in position_blocks(release):
+            columns = self.known.mechanism.log_columns(release.outputs[positions])
+            yield Beliefs(positions, columns, self.known.log_prior)

@@ -1,0 +1,225 @@
+"""The plug-in attacker: a chain of secrets estimated from clean records, then exact inference with the known mechanism.
+
+x_{t+1} follows λ(a)·bigram(a → b) + (1 − λ(a))·topic(b), restricted to the tier of position t+1 when tiers are public;
+a document has one hidden topic. The bigram is sparse and the rest has rank one, so forward-backward over a vocabulary
+of 10,000 words needs neither a K x K matrix nor pruning. Nothing is trained again when the mechanism changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from oddshift.arrays import FloatArray, IntArray, whole
+from oddshift.attackers.attacker import Beliefs, Knowledge
+from oddshift.logs import log
+from oddshift.records import Records
+from oddshift.release import Release, candidates
+from oddshift.tiers import Tiers
+
+_BATCH_ENTRIES = 12_000_000  # entries of the forward messages of one batch of documents
+_ITERATIONS = 25  # of expectation-maximisation for the topics
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Step:
+    """The law of the next secret when it lies in one candidate set."""
+
+    bigram: Any  # sparse (points, points), rows sum to one where λ > 0
+    weight: FloatArray  # λ of every point
+    topics: FloatArray  # (topics, points), rows sum to one over the candidates
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Chain:
+    """An estimated law of documents: topic shares, and one step for each candidate set (tier)."""
+
+    shares: FloatArray
+    steps: tuple[_Step, ...]
+
+    @property
+    def n_topics(self) -> int:
+        """Number of hidden topics."""
+        return len(self.shares)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plugin:
+    """Exact forward-backward under an estimated chain; the context term is 0 for a document with one position."""
+
+    known: Knowledge
+    chain: Chain
+    name: str = "plugin"
+    with_context: bool = False
+
+    def beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """Own release plus context term, document batch by document batch."""
+        for positions, context in self.context_terms(release):
+            columns = self.known.mechanism.log_columns(release.outputs[positions])
+            yield Beliefs(positions, columns + context, self.known.log_prior)
+
+    def under(self, known: Knowledge) -> Plugin:
+        """The same chain against another mechanism: nothing is estimated again."""
+        return replace(self, known=known)
+
+    def context_terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray]]:
+        """log Pr[the other outputs | x] for every point x, up to a constant for each position."""
+        sets = np.zeros(len(release.outputs), dtype=np.int64)
+        if release.position_tiers is not None:
+            sets = release.position_tiers
+        order = np.argsort(release.lengths, kind="stable")
+        order = order[release.lengths[order] > 0]
+        start = 0
+        while start < len(order):
+            length = int(release.lengths[order[start]])
+            size = max(1, _BATCH_ENTRIES // (self.chain.n_topics * length * len(self.known.log_prior)))
+            same = int(np.searchsorted(release.lengths[order], length, side="right"))
+            batch = order[start : min(start + size, same)]
+            positions = release.offsets[batch][:, None] + np.arange(length)
+            yield positions.ravel(), self._batch(release.outputs[positions], sets[positions])
+            start += len(batch)
+
+    def _batch(self, outputs: IntArray, sets: IntArray) -> FloatArray:
+        """Context terms of documents of one length, (documents·length, points)."""
+        documents, length = outputs.shape
+        seen = self._likelihoods(outputs)
+        left, prior = self._forward(seen, sets)
+        right, scale = np.ones_like(left[0]), np.zeros(left[0].shape[:2])
+        result = np.empty((documents, length, left[0].shape[2]))
+        shares = log(self.chain.shares)[:, None, None]
+        for t in range(length - 1, -1, -1):
+            both = _log_mix(left[t] * right, shares + left.scales[t][:, :, None] + scale[:, :, None])
+            before = _log_mix(prior[t], shares)
+            result[:, t] = np.where(np.isfinite(before), both - np.where(np.isfinite(before), before, 0.0), 0.0)
+            if t:
+                right, grown = _scaled(self._back(right * seen[:, t], sets[:, t]))
+                scale = scale + grown
+        return result.reshape(documents * length, -1)
+
+    def _likelihoods(self, outputs: IntArray) -> FloatArray:
+        columns = self.known.mechanism.log_columns(outputs.ravel())
+        columns -= columns.max(axis=1, keepdims=True)
+        return np.exp(columns, out=columns).reshape(*outputs.shape, -1)
+
+    def _forward(self, seen: FloatArray, sets: IntArray) -> tuple[_Messages, list[FloatArray]]:
+        """Messages from the left at every position, with and without what was seen."""
+        message = np.stack([self.chain.steps[g].topics for g in sets[:, 0]], axis=1)
+        prior = message
+        messages, scales, priors = [message], [np.zeros(message.shape[:2])], [prior]
+        for t in range(1, seen.shape[1]):
+            message, grown = _scaled(self._ahead(message * seen[:, t - 1], sets[:, t]))
+            prior = self._ahead(prior, sets[:, t])
+            messages.append(message)
+            scales.append(scales[-1] + grown)
+            priors.append(prior)
+        return _Messages(messages, scales), priors
+
+    def _ahead(self, mass: FloatArray, sets: IntArray) -> FloatArray:
+        """Σ_a mass(a)·T(a, b), (topics, documents, points)."""
+        result = np.empty_like(mass)
+        for g in np.unique(sets):
+            rows, step = np.flatnonzero(sets == g), self.chain.steps[g]
+            part = mass[:, rows]
+            flat = (part * step.weight).reshape(-1, part.shape[2])
+            moved = (step.bigram.T @ flat.T).T.reshape(part.shape)
+            rest = part.sum(axis=2) - (part * step.weight).sum(axis=2)
+            result[:, rows] = moved + rest[:, :, None] * step.topics[:, None, :]
+        return result
+
+    def _back(self, mass: FloatArray, sets: IntArray) -> FloatArray:
+        """Σ_b T(a, b)·mass(b), (topics, documents, points)."""
+        result = np.empty_like(mass)
+        for g in np.unique(sets):
+            rows, step = np.flatnonzero(sets == g), self.chain.steps[g]
+            part = mass[:, rows]
+            moved = (step.bigram @ part.reshape(-1, part.shape[2]).T).T.reshape(part.shape)
+            flat = np.einsum("zdk,zk->zd", part, step.topics)
+            result[:, rows] = step.weight * moved + (1.0 - step.weight) * flat[:, :, None]
+        return result
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Messages:
+    """Forward messages, each scaled to a largest entry of one, with the logarithm of what was taken out."""
+
+    values: list[FloatArray]
+    scales: list[FloatArray]
+
+    def __getitem__(self, t: int) -> FloatArray:
+        return self.values[t]
+
+
+def fit_plugin(
+    known: Knowledge, topics: int = 1, *, bigram: bool = True, smoothing: float = 0.5, rng: np.random.Generator
+) -> Plugin:
+    """Estimate the chain from the fit records: bigrams with Witten-Bell weights, topics by a mixture of unigrams.
+
+    `bigram=False` with one topic is the unigram plug-in, whose context term is 0.
+    """
+    whole(topics, "topics", 1)
+    shares, laws = _topics(known, topics, smoothing, rng)
+    sets = range(len(known.tiers)) if known.tiers.is_public else [0]
+    steps = tuple(_step(known.fit, known.tiers, g, laws, bigram) for g in sets)
+    name = "plugin" if topics == 1 else f"plugin-{topics}"
+    return Plugin(known, Chain(shares, steps), name if bigram else "unigram")
+
+
+def _step(fit: Records, tiers: Tiers, tier: int, laws: FloatArray, bigram: bool) -> _Step:
+    from scipy.sparse import csr_array
+
+    allowed = candidates(tiers, tier)
+    size = len(allowed)
+    before, after = _successive(fit)
+    keep = allowed[after] & bigram
+    counts = csr_array((np.ones(int(keep.sum())), (before[keep], after[keep])), shape=(size, size))
+    counts.sum_duplicates()
+    seen = np.asarray(counts.sum(axis=1)).ravel()
+    kinds = np.diff(counts.indptr)
+    weight = np.where(seen > 0, seen / np.maximum(seen + kinds, 1.0), 0.0)  # Witten-Bell
+    rows = csr_array(
+        (counts.data / np.repeat(np.maximum(seen, 1.0), kinds), counts.indices, counts.indptr), (size, size)
+    )
+    inside = np.where(allowed, laws, 0.0)
+    return _Step(rows, weight, inside / inside.sum(axis=1, keepdims=True))
+
+
+def _successive(fit: Records) -> tuple[IntArray, IntArray]:
+    """Each secret and the next one of the same document."""
+    same = fit.document_of_position[1:] == fit.document_of_position[:-1]
+    return fit.points[:-1][same], fit.points[1:][same]
+
+
+def _topics(known: Knowledge, topics: int, smoothing: float, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Shares and word laws of a mixture of unigrams, by expectation-maximisation on the fit documents."""
+    from scipy.sparse import csr_array
+
+    base = np.exp(known.log_prior)
+    if topics == 1:
+        return np.ones(1), base[None, :]
+    fit = known.fit
+    counts = csr_array((np.ones(len(fit.points)), (fit.document_of_position, fit.points)), shape=(len(fit), len(base)))
+    belongs = rng.dirichlet(np.full(topics, 0.5), size=len(fit))
+    strength = smoothing * np.count_nonzero(base)
+    for _ in range(_ITERATIONS):
+        shares = (belongs.sum(axis=0) + 1.0) / (len(fit) + topics)
+        laws = (counts.T @ belongs).T + strength * base
+        laws /= laws.sum(axis=1, keepdims=True)
+        score = counts @ np.where(laws > 0, np.log(np.maximum(laws, 1e-300)), 0.0).T + np.log(shares)
+        belongs = np.exp(score - score.max(axis=1, keepdims=True))
+        belongs /= belongs.sum(axis=1, keepdims=True)
+    return shares, laws
+
+
+def _scaled(message: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The message with a largest entry of one for each topic and document, and the logarithm of what was taken out."""
+    peak = message.max(axis=2)
+    return message / peak[:, :, None], np.log(peak)
+
+
+def _log_mix(values: FloatArray, log_weights: FloatArray) -> FloatArray:
+    """log Σ_topics exp(log_weights)·values, (documents, points)."""
+    top = log_weights.max(axis=0)
+    return log((values * np.exp(log_weights - top)).sum(axis=0)) + top
