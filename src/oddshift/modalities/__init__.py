@@ -1,1 +1,81 @@
-"""Raw data to Records and back: text, tables, locations, vectors."""
+"""Raw data to Records and back: text, tables, locations, vectors.
+
+Adding one: a file with a function that gives an Encoded value (records, tiers, decode), and a line in MODALITIES.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from oddshift.modalities.corpora import (
+    PUBLISHED,
+    Corpus,
+    Layout,
+    data_folder,
+    read_corpus,
+    read_folder,
+    read_headerless,
+    read_published,
+    write_texts,
+)
+from oddshift.modalities.encoded import Encoded
+from oddshift.modalities.lexicon import Lexicon, Similar
+from oddshift.modalities.location import (
+    EncodedLocations,
+    LocationSettings,
+    StayPoints,
+    Trajectories,
+    encode_locations,
+    read_trajectories,
+)
+from oddshift.modalities.tabular import EncodedTable, TableSettings, breast_cancer, encode_table, read_table
+from oddshift.modalities.text import EncodedText, PreparedText, TextSettings, encode, prepare
+from oddshift.modalities.tokens import Tokens, tokenise
+from oddshift.modalities.vectors import EncodedVectors, encode_vectors, read_vector_set
+from oddshift.modalities.word_vectors import WordVectors, read_vectors
+
+MODALITIES: dict[str, Callable[..., Any]] = {
+    "text": encode,
+    "table": encode_table,
+    "location": encode_locations,
+    "vectors": encode_vectors,
+}
+"""Every modality by name: the function that gives its Encoded value."""
+
+__all__ = [
+    "MODALITIES",
+    "PUBLISHED",
+    "Corpus",
+    "Encoded",
+    "EncodedLocations",
+    "EncodedTable",
+    "EncodedText",
+    "EncodedVectors",
+    "Layout",
+    "Lexicon",
+    "LocationSettings",
+    "PreparedText",
+    "Similar",
+    "StayPoints",
+    "TableSettings",
+    "TextSettings",
+    "Tokens",
+    "Trajectories",
+    "WordVectors",
+    "breast_cancer",
+    "data_folder",
+    "encode",
+    "encode_locations",
+    "encode_table",
+    "encode_vectors",
+    "prepare",
+    "read_corpus",
+    "read_folder",
+    "read_headerless",
+    "read_published",
+    "read_table",
+    "read_trajectories",
+    "read_vector_set",
+    "read_vectors",
+    "tokenise",
+    "write_texts",
+]

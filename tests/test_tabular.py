@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+
+from oddshift.errors import InvalidInput
+from oddshift.modalities import TableSettings, breast_cancer, encode_table, read_table
+from oddshift.records import SLOT
+
+TABLE = {
+    "age": [20, 30, 40, 30],
+    "pay": ["1.0", "2.0", "3.0", "10.0"],
+    "city": ["oslo", "rome", "oslo", "rome"],
+    "shop": ["a", "b", "a", "a"],
+    "who": ["u", "u", "v", "u"],
+}
+
+
+def test_rows_under_the_mixed_metric():
+    encoded = encode_table(TABLE, TableSettings(numeric=("age",), categorical=("city",), weight=2.0))
+    assert len(encoded.records) == 4
+    assert encoded.records.points.tolist() == [0, 1, 2, 1]  # the second and fourth rows are the same point
+    spread = np.std([20, 30, 40, 30])
+    assert encoded.records.space.distances[0, 1] == pytest.approx(10 / spread + 2.0)
+    assert encoded.records.space.distances[0, 2] == pytest.approx(20 / spread)
+
+
+def test_rows_come_back():
+    encoded = encode_table(TABLE, TableSettings(numeric=("pay", "age"), categorical=("city",)))
+    back = encoded.decode(encoded.records.points)
+    assert back == {"pay": [1.0, 2.0, 3.0, 10.0], "age": [20.0, 30.0, 40.0, 30.0], "city": TABLE["city"]}
+
+
+def test_groups_are_read_together_and_come_back_in_order():
+    encoded = encode_table(TABLE, TableSettings(numeric=("age",), categorical=("city",), group="who"))
+    assert encoded.records.lengths.tolist() == [3, 1]
+    assert encoded.decode(encoded.records.points)["age"] == [20.0, 30.0, 40.0, 30.0]
+
+
+def test_cells_are_positions():
+    settings = TableSettings(numeric=("age",), categorical=("city",), unit="cell", group="who")
+    encoded = encode_table(TABLE, settings)
+    assert encoded.records.lengths.tolist() == [6, 2]
+    assert len(encoded.records.space) == 3 + 2
+    assert encoded.decode(encoded.records.points) == {"age": [20.0, 30.0, 40.0, 30.0], "city": TABLE["city"]}
+    distances = encoded.records.space.distances
+    assert distances[3, 4] == 1.0
+    assert distances[0, 3] > 500  # cells of different columns are never alternatives
+
+
+def test_cells_joint_by_column():
+    encoded = encode_table(TABLE, TableSettings(categorical=("city", "shop"), unit="cell", joint_by="column"))
+    assert encoded.records.joint_by == "column"
+    assert [d.tolist() for d in encoded.records.documents] == [[0, 1, 0, 1], [2, 3, 2, 2]]
+    assert encoded.decode(encoded.records.points) == {"city": TABLE["city"], "shop": TABLE["shop"]}
+
+
+def test_public_columns_are_context():
+    encoded = encode_table(TABLE, TableSettings(numeric=("age",), public=("shop", "city"), group="who"))
+    context = encoded.records.context
+    first = context.tokens[: context.offsets[1]].tolist()
+    shown = ["_" if t == SLOT else context.symbols[t] for t in first]
+    assert shown == ["shop=a", "city=oslo", "_", "shop=b", "city=rome", "_", "shop=a", "city=rome", "_"]
+    assert len(encoded.records.joined("sentence")) == 4
+
+
+def test_columns_have_tiers():
+    settings = TableSettings(
+        numeric=("age",),
+        categorical=("city",),
+        unit="cell",
+        tier_names=("high", "low"),
+        tier_of={"age": "low", "city": "high"},
+    )
+    encoded = encode_table(TABLE, settings)
+    assert encoded.tiers.labels.tolist() == [1, 1, 1, 0, 0]
+
+
+def test_many_values_are_binned():
+    values = np.linspace(0, 100, 501).tolist()
+    encoded = encode_table({"x": values}, TableSettings(numeric=("x",), unit="cell", bins=10))
+    assert len(encoded.records.space) == 10
+    back = np.array(encoded.decode(encoded.records.points)["x"])
+    assert np.abs(back - values).max() <= 5.0 + 1e-9
+
+
+def test_robust_scaling_ignores_an_outlier():
+    values = [1.0, 2.0, 3.0, 4.0, 1e6]
+    encoded = encode_table({"x": values}, TableSettings(numeric=("x",), scaling="robust"))
+    assert encoded.records.space.distances[0, 1] == pytest.approx(0.5)  # median 3, quartiles 2 and 4
+
+
+def test_breast_cancer_as_in_the_paper():
+    encoded = breast_cancer()
+    assert len(encoded.records) == 569
+    assert encoded.records.space.points.shape == (569, 30)
+    np.testing.assert_allclose(encoded.records.space.points.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(encoded.records.space.points.std(axis=0), 1, atol=1e-9)
+
+
+def test_a_table_from_a_file(tmp_path):
+    (tmp_path / "t.csv").write_text("age,city\n20,oslo\n30,rome\n")
+    encoded = read_table(tmp_path / "t.csv", TableSettings(numeric=("age",), categorical=("city",)))
+    assert encoded.decode([1, 1]) == {"age": [30.0, 30.0], "city": ["rome", "rome"]}
+    assert repr(encoded).startswith("EncodedTable(Records(2 documents")
+
+
+def test_bad_tables(tmp_path):
+    with pytest.raises(InvalidInput, match="table has no column 'x'"):
+        encode_table(TABLE, TableSettings(numeric=("x",)))
+    with pytest.raises(InvalidInput, match="column 'city' at row 1 is not a number"):
+        encode_table(TABLE, TableSettings(numeric=("city",)))
+    with pytest.raises(InvalidInput, match="row 2 is NaN"):
+        encode_table({"x": [1.0, float("nan")]}, TableSettings(numeric=("x",)))
+    with pytest.raises(InvalidInput, match="spread 0"):
+        encode_table({"x": [1, 1]}, TableSettings(numeric=("x",)))
+    with pytest.raises(InvalidInput, match=r"lengths \[1, 2\]"):
+        encode_table({"x": [1, 2], "y": [1]}, TableSettings(numeric=("x", "y")))
+    (tmp_path / "t.csv").write_text("age\n20\n")
+    with pytest.raises(InvalidInput, match="has 1 row, expected at least 2"):
+        read_table(tmp_path / "t.csv", TableSettings(numeric=("age",)))
+    encoded = encode_table(TABLE, TableSettings(numeric=("age",)))
+    with pytest.raises(InvalidInput, match="outputs has 1 entries, expected 4"):
+        encoded.decode([0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "at least one"),
+        ({"numeric": ("a", "a")}, "each named once"),
+        ({"numeric": ("a",), "unit": "table"}, "unit='table'"),
+        ({"numeric": ("a",), "scaling": "log"}, "scaling='log'"),
+        ({"numeric": ("a",), "weight": 0}, "weight=0"),
+        ({"numeric": ("a",), "bins": 1}, "bins=1"),
+        ({"numeric": ("a",), "tier_of": {"a": "x"}}, "needs unit='cell'"),
+        ({"numeric": ("a",), "unit": "cell", "tier_of": {"a": "x"}}, "outside tier_names"),
+        ({"numeric": ("a",), "joint_by": "column"}, "needs unit='cell'"),
+    ],
+)
+def test_bad_settings(changes, message):
+    with pytest.raises(InvalidInput, match=message):
+        TableSettings(**changes)

@@ -1,0 +1,75 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from oddshift.errors import InvalidInput
+from oddshift.modalities import encode_vectors, read_vector_set
+
+ROWS = np.array([[0.0, 1.0], [2.0, 3.0], [0.0, 1.0], [5.0, 5.0]])
+
+
+def test_groups_are_documents_and_rows_come_back():
+    encoded = encode_vectors(ROWS, group=["x", "y", "y", "x"])
+    assert [d.tolist() for d in encoded.records.documents] == [[0, 2], [1, 0]]
+    np.testing.assert_array_equal(encoded.decode(encoded.records.points), ROWS)
+    assert len(encode_vectors(ROWS).records) == 4
+
+
+def test_tiers_belong_to_points():
+    encoded = encode_vectors(ROWS, tier=["face", "car", "face", "car"], is_public=False)
+    assert encoded.tiers.names == ("face", "car")
+    assert encoded.tiers.labels.tolist() == [0, 1, 1]
+    assert not encoded.tiers.is_public
+    with pytest.raises(InvalidInput, match="1 rows share a point with a row of another tier"):
+        encode_vectors(ROWS, tier=["face", "car", "car", "car"])
+
+
+def test_both_files(tmp_path):
+    np.savez(tmp_path / "v.npz", vectors=ROWS, group=np.array([1, 2, 2, 1]), tier=np.array(["a", "b", "a", "b"]))
+    table = pa.table({"vectors": ROWS.tolist(), "group": [1, 2, 2, 1], "tier": ["a", "b", "a", "b"]})
+    parquet.write_table(table, tmp_path / "v.parquet")
+    for name in ("v.npz", "v.parquet"):
+        encoded = read_vector_set(tmp_path / name)
+        np.testing.assert_array_equal(encoded.decode(encoded.records.points), ROWS)
+        assert encoded.tiers.names == ("a", "b")
+        assert len(encoded.records) == 2
+
+
+def _refused(folder, name, **arrays):
+    path = folder / name
+    if name.endswith(".npz"):
+        np.savez(path, **arrays)
+    else:
+        parquet.write_table(pa.table(arrays), path)
+    with pytest.raises(InvalidInput) as refusal:
+        read_vector_set(path)
+    return str(refusal.value)
+
+
+def test_bad_vectors(tmp_path):
+    mixed = _refused(tmp_path, "a.parquet", vectors=[[1.0, 2.0], [1.0]])
+    assert mixed == "a.parquet: vector 2 has 1 numbers, expected 2"
+    assert "NaN at (1, 0)" in _refused(tmp_path, "b.npz", vectors=np.array([[1.0], [np.nan]]))
+    assert "has no 'vectors'; it has x" in _refused(tmp_path, "c.npz", x=ROWS)
+    assert "no vectors" in _refused(tmp_path, "d.npz", vectors=np.zeros((0, 2)))
+    assert "group has 1 entries, expected 4" in _refused(tmp_path, "e.npz", vectors=ROWS, group=np.array([1]))
+
+
+def test_bad_files(tmp_path):
+    (tmp_path / "a.npz").write_bytes(b"nothing")
+    (tmp_path / "a.parquet").write_bytes(b"nothing")
+    (tmp_path / "a.txt").write_bytes(b"nothing")
+    for name, message in (("a.npz", "without pickles"), ("a.parquet", "not a Parquet"), ("a.txt", "expected .npz or")):
+        with pytest.raises(InvalidInput, match=message):
+            read_vector_set(tmp_path / name)
+    with pytest.raises(InvalidInput, match="is not a file"):
+        read_vector_set(tmp_path / "none.npz")
+
+
+def test_nothing_is_shown():
+    encoded = encode_vectors(ROWS + 0.125, group=["secretgroup"] * 4)
+    assert "secretgroup" not in repr(encoded)
+    assert "0.125" not in repr(encoded)
+    with pytest.raises(InvalidInput, match="outputs has 1 entries, expected 4"):
+        encoded.decode([0])
