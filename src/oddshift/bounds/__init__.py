@@ -35,7 +35,7 @@ from oddshift.bounds.means import (
     maurer_pontil_pvalue,
     maurer_pontil_upper,
 )
-from oddshift.bounds.methods import METHODS, Method
+from oddshift.bounds.methods import METHODS, STATES, Method, decision
 from oddshift.bounds.multiplicity import bonferroni, fixed_sequence, holm, intersection_union, spend
 from oddshift.bounds.planners import (
     Plan,
@@ -44,11 +44,12 @@ from oddshift.bounds.planners import (
     plan_zero_failures,
     zero_failures,
 )
-from oddshift.bounds.streams import BettingStream, RobbinsStream, decision
+from oddshift.bounds.streams import BettingStream, RobbinsStream
 
 __all__ = [
     "BETS",
     "METHODS",
+    "STATES",
     "BettingStream",
     "Clustering",
     "Method",

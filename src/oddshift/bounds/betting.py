@@ -24,7 +24,7 @@ BETS.setflags(write=False)
 _SLACK = 1e-9  # evidence asked for beyond ln(1/a): covers the rounding of a million summed logarithms
 _GROUP = 16  # factors multiplied before a logarithm is taken
 _COARSE = 1024  # cells into which very many distinct values are first gathered
-_NEAR = 1e-7  # first guess of how far the bound of the cell means is from the exact one
+_NEAR = 1e-7  # step over which the slope of ln E is taken
 _MANY = 4096  # distinct values above which that pays
 
 
@@ -171,7 +171,12 @@ def _upper(sample: Tally, alpha: float) -> float:
     # a sample of cell means has almost the same E, so its cheap bound says where to look for the exact one
     coarse = _cell_means(sample)
     guess = first_reach(lambda m: _log_e(coarse, m), threshold, 0.0, 1.0)
-    return bracketed_reach(lambda m: _log_e(sample, m), threshold, guess, _NEAR)
+    slope = (_log_e(coarse, guess + _NEAR) - _log_e(coarse, guess)) / _NEAR
+    step = (threshold - _log_e(sample, guess)) / slope if slope > 0 else 0.0
+    if not abs(step) < guess:
+        step = 0.0
+    width = max(1e-12 * guess, 1e-3 * abs(step))
+    return bracketed_reach(lambda m: _log_e(sample, m), threshold, guess + step, width)
 
 
 def _cell_means(sample: Tally) -> Tally:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from oddshift.arrays import unit_open
 from oddshift.bounds import betting, binomial, means
 from oddshift.bounds.checks import unit_values
 from oddshift.errors import InvalidInput
@@ -95,3 +96,21 @@ METHODS: dict[str, Method] = {
     ),
 }
 """Every method by name; `betting` is the default of a certificate."""
+
+STATES = ("certified", "violated", "undecided")
+"""What may be said of "the mean is at most δ"; undecided is never a pass."""
+
+
+def decision(lower: float, upper: float, delta: float | None) -> str:
+    """`certified` (upper ≤ δ), `violated` (lower > δ) or `undecided`; always `undecided` without a δ.
+
+    **Guarantee**: with bounds that are each wrong with probability at most a, the decision is wrong with
+    probability at most a: whatever the truth, only one of the two answers can be wrong.
+
+    >>> decision(0.0, 0.04, 0.05), decision(0.06, 0.2, 0.05), decision(0.0, 0.2, 0.05), decision(0.0, 0.0, None)
+    ('certified', 'violated', 'undecided', 'undecided')
+    """
+    if delta is None:
+        return "undecided"
+    limit = unit_open(delta, "delta")
+    return "certified" if upper <= limit else "violated" if lower > limit else "undecided"

@@ -18,8 +18,10 @@ from oddshift.bounds.methods import METHODS
 from oddshift.errors import InvalidInput, NoGuarantee
 from oddshift.logs import log_sum
 
-PLAN_LIMIT = 10_000_000
+PLAN_LIMIT = 5_000_000
 """Largest n that a planner searches."""
+
+_BLOCK = 16_384  # values of n examined at once
 
 
 @dataclass(frozen=True)
@@ -98,12 +100,15 @@ def plan_clopper_pearson(delta: float, p: float, alpha: float, power: float, sta
     last = _certain_from(limit, rate, level, wanted)
     if last > PLAN_LIMIT:
         raise InvalidInput(f"p={p} and delta={delta} need up to {last} values, expected at most {PLAN_LIMIT}")
-    numbers = np.arange(1, last + 1)
-    enough = _clopper_pearson_power(numbers, limit, rate, level) >= wanted
-    if not stable:
-        return int(numbers[int(np.argmax(enough))])
-    short = np.flatnonzero(~enough)
-    return int(numbers[short[-1]]) + 1 if len(short) else 1
+    answer = 1
+    for start in range(1, last + 1, _BLOCK):
+        numbers = np.arange(start, min(start + _BLOCK, last + 1))
+        enough = _clopper_pearson_power(numbers, limit, rate, level) >= wanted
+        if not stable and enough.any():
+            return int(numbers[int(np.argmax(enough))])
+        short = numbers[~enough]
+        answer = int(short[-1]) + 1 if len(short) else answer
+    return answer
 
 
 def plan_resampled(
@@ -142,7 +147,7 @@ def plan_resampled(
     low, high = 0, zero_failures(limit, level, method)
     while power_at(high) < wanted:
         low, high = high, 2 * high
-        if high * replicates > 100 * PLAN_LIMIT:
+        if high * replicates > 200 * PLAN_LIMIT:
             raise NoGuarantee(
                 f"pilot mean {values.mean():.4g} is so near {delta=} that more than {low} values are needed"
             )
@@ -185,18 +190,25 @@ def _clopper_pearson_power(n: IntArray, delta: float, rate: float, alpha: float)
 
 def _largest_passing(n: IntArray, delta: float, alpha: float) -> IntArray:
     """Largest k with Pr[Bin(n, δ) ≤ k] ≤ a for every n; −1 when there is none."""
-    low, high = np.full_like(n, -1), np.maximum(np.ceil(n * delta).astype(np.int64), 0)
-    while (high - low > 1).any():
-        middle = (low + high) // 2
-        passing = _below(np.maximum(middle, 0), n, delta) <= alpha
-        passing &= middle >= 0
-        low, high = np.where(passing, middle, low), np.where(passing, high, middle)
-    return np.where((high < n) & (_below(high, n, delta) <= alpha), high, low)
+    from scipy import special
+
+    z, spread = float(special.ndtri(alpha)), np.sqrt(n * delta * (1 - delta))
+    start = np.floor(n * delta + z * spread + (z * z - 1) * (1 - 2 * delta) / 6 - 0.5)
+    k = np.clip(start, -1, n - 1).astype(np.int64)  # nearly right; then exact, one step at a time
+    active = np.arange(len(n))
+    while len(active):  # down to a passing k
+        active = active[(k[active] >= 0) & (_below(k[active], n[active], delta) > alpha)]
+        k[active] -= 1
+    active = np.arange(len(n))
+    while len(active):  # up while the next one passes too
+        active = active[_below(k[active] + 1, n[active], delta) <= alpha]
+        k[active] += 1
+    return k
 
 
 def _below(k: IntArray, n: IntArray, probability: float) -> FloatArray:
     from scipy import special
 
-    inside = k < n
+    inside = (k >= 0) & (k < n)
     tail = special.betaincc(np.where(inside, k, 0) + 1.0, np.where(inside, n - k, 1.0), probability)
-    return np.where(inside, tail, 1.0)
+    return np.where(inside, tail, k >= n)

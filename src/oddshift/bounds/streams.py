@@ -12,23 +12,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import float_of, unit_open
+from oddshift.arrays import unit_open
 from oddshift.bounds.betting import BETS, log_wealths, tally
 from oddshift.bounds.binomial import robbins_log_e, robbins_lower, robbins_upper
 from oddshift.bounds.checks import unit_values
 from oddshift.errors import InvalidInput
 from oddshift.logs import log_sum
 
-STATES = ("certified", "violated", "undecided")
-"""What may be said of "the mean is at most δ"; undecided is never a pass."""
-
 
 @dataclass(frozen=True)
 class BettingStream:
     """Grid-mixture betting for and against "the mean is at most δ", over values in [0, 1].
 
-    E_above = mean_j Π(1 + λ_j(δ − z_i)) is evidence that the mean is below δ, E_below = mean_j Π(1 + λ_j(z_i − δ))
-    that it is above; `log_peak_*` is the largest ln E at any look so far.
+    E_below = mean_j Π(1 + λ_j(δ − z_i)) is evidence that the mean is below δ, E_above = mean_j Π(1 + λ_j(z_i − δ))
+    that it is above; `log_peak_*` is the largest ln E at any look so far, `log_wealths_*` are the logs of the products.
 
     **Guarantee**: whatever the stopping rule, `state(alpha)` is ever wrong with probability at most `alpha`
     (a mean exactly δ counts as certifiable), for independent values of one unchanged subject.
@@ -156,18 +153,3 @@ def _log_mean(log_wealth: npt.NDArray[np.float64]) -> float:
 def _check_subject(subject: str) -> None:
     if not isinstance(subject, str) or not subject:
         raise InvalidInput(f"subject={subject!r}, expected a name or hash of what the values speak of")
-
-
-def decision(lower: float, upper: float, delta: float | None) -> str:
-    """`certified` (upper ≤ δ), `violated` (lower > δ) or `undecided`; always `undecided` without a δ.
-
-    **Guarantee**: with bounds that are each wrong with probability at most a, the decision is wrong with
-    probability at most a: whatever the truth, only one of the two answers can be wrong.
-
-    >>> decision(0.0, 0.04, 0.05), decision(0.06, 0.2, 0.05), decision(0.0, 0.2, 0.05), decision(0.0, 0.0, None)
-    ('certified', 'violated', 'undecided', 'undecided')
-    """
-    if delta is None:
-        return "undecided"
-    limit = unit_open(float_of(delta, "delta"), "delta")
-    return "certified" if upper <= limit else "violated" if lower > limit else "undecided"
