@@ -1,1 +1,1 @@
-"""Studies: committed commands with fixed seeds that measure what the statistics promise; results in docs/studies."""
+"""Studies: commands that run on real data and write the tables kept under docs/studies."""

@@ -10,11 +10,10 @@ import math
 import time
 
 import numpy as np
-from scipy import stats
 
 from oddshift.bounds import BETS
 from oddshift.space import Space
-from oddshift.witness import guess_game, select_then_test, two_arm, witness_mdp
+from oddshift.witness import guess_game, guess_power, pooled_then_test, select_then_test, two_arm, witness_mdp
 from studies.tables import table, write
 
 RUNS, ALPHA, EPSILON, VALUES = 2_000, 0.05, 1.0, 4
@@ -63,6 +62,17 @@ def pipeline(game: str, rng: np.random.Generator) -> bool:
     return select_then_test(x, outputs, distances, EPSILON, ALPHA, game=game, rng=rng).shown
 
 
+def rare_values(rng: np.random.Generator) -> bool:
+    """Pooled documents of 100 values that hardly repeat, with a score that guesses only when the release is a or b."""
+    space = Space.from_distances(1.0 - np.eye(100))
+    x = rng.integers(0, 100, 2000)
+
+    def score(y: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return 1.0 * (y == a) - (y == b)
+
+    return pooled_then_test(x, respond(x, 100, rng), space, EPSILON, ALPHA, score=score, rng=rng).shown
+
+
 def black_box(rng: np.random.Generator) -> bool:
     """The search for a violation of a mechanism known by its samples."""
     space = Space.from_distances(1.0 - np.eye(VALUES))
@@ -82,6 +92,7 @@ GAMES = {
     "pooled, a look after every guess": peeked_pool,
     "select then test, two arms": lambda rng: pipeline("two_arm", rng),
     "select then test, guess game": lambda rng: pipeline("guess_game", rng),
+    "select then test, pooled rare values": rare_values,
     "black box search (witness_mdp)": black_box,
     "**invalid**: best of 10 on the counted releases": best_of_ten,
 }
@@ -95,10 +106,7 @@ def rate(name: str, runs: int = RUNS) -> float:
 
 def toy_power(releases: int) -> float:
     """Exact probability that the guess game shows ">1.0 at 95 %" on the toy with that many releases."""
-    guesses = np.arange(1, releases + 1)
-    chance = stats.binom.pmf(guesses, releases, TOY_GUESS)
-    needed = [next((k for k in range(g + 1) if guess_game(k, g, 1.0, ALPHA) > 1.0), g + 1) for g in guesses.tolist()]
-    return float(chance @ stats.binom.sf(np.array(needed) - 1, guesses, TOY_RIGHT))
+    return guess_power(releases, TOY_GUESS, TOY_RIGHT, 1 / (1 + math.exp(-1.0)), ALPHA)
 
 
 def main() -> None:
