@@ -5,6 +5,7 @@ from oddshift.mechanisms.channel import Channel, estimate_channel
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.line import Geometric, RandomizedResponse
 from oddshift.mechanisms.mechanism import Mechanism, Sampler
+from oddshift.mechanisms.optimal import Optimal
 from oddshift.mechanisms.path import PathExponential, path_closure
 from oddshift.mechanisms.tiered import Tiered
 from oddshift.mechanisms.truncated import Truncated, truncation_radius
@@ -17,6 +18,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "geometric": Geometric,
     "mask": Mask,
     "noise_character": NoiseCharacter,
+    "optimal": Optimal,
     "path": PathExponential,
     "randomized_response": RandomizedResponse,
     "substitution": Substitution,
@@ -33,6 +35,7 @@ __all__ = [
     "Mask",
     "Mechanism",
     "NoiseCharacter",
+    "Optimal",
     "PathExponential",
     "RandomizedResponse",
     "Sampler",
