@@ -12,8 +12,9 @@ from studies import witness_models
 
 from oddshift import witness as w
 from oddshift.bounds import clopper_pearson_lower, clopper_pearson_upper
-from oddshift.errors import InvalidInput, TamperedEvidence
+from oddshift.errors import InvalidInput, NoGuarantee, TamperedEvidence
 from oddshift.files import load, save
+from oddshift.space import Space
 
 
 def test_reference_values():
@@ -102,6 +103,54 @@ def test_false_positives_at_the_boundary(name):
 def test_choosing_on_the_counted_releases_is_shown_to_fail():
     name = next(name for name in study.GAMES if "invalid" in name)
     assert study.rate(name, 300) > 0.25
+
+
+def slow_toy_power(releases):
+    from scipy import stats
+
+    guesses = np.arange(1, releases + 1)
+    chance = stats.binom.pmf(guesses, releases, study.TOY_GUESS)
+    needed = [next((k for k in range(g + 1) if w.guess_game(k, g, 1.0, 0.05) > 1.0), g + 1) for g in guesses.tolist()]
+    return float(chance @ stats.binom.sf(np.array(needed) - 1, guesses, study.TOY_RIGHT))
+
+
+def test_the_guess_planner_is_exact_and_says_what_is_missing():
+    assert w.guess_power(60, study.TOY_GUESS, study.TOY_RIGHT, 1 / (1 + math.exp(-1)), 0.05) == pytest.approx(
+        slow_toy_power(60), abs=1e-9
+    )
+    plan = w.plan_guess_game(study.TOY_GUESS, study.TOY_RIGHT, 1.0, 1.0)
+    assert plan.needs == 108
+    assert plan.says(30).startswith("undecided: needs 108, has 30")
+    with pytest.raises(NoGuarantee, match="no number of releases is enough"):
+        w.plan_guess_game(0.5, 0.7, 1.0, 1.0)
+
+
+def word_model(rng, n):
+    """Documents of two words: the second repeats the first, both are released with a little noise."""
+    space = Space(np.arange(200.0)[:, None] / 4)
+    x = rng.integers(0, 200, n)
+    spread = lambda: np.clip(x + np.rint(rng.laplace(scale=4.0, size=n)).astype(int), 0, 199)  # noqa: E731
+    return space, x, np.stack([spread(), spread()], axis=1)
+
+
+def test_rare_values_are_pooled_and_their_pairs_not_named():
+    rng = np.random.default_rng(4)
+    space, x, y = word_model(rng, 4000)
+
+    def score(rows, a, b):
+        return (np.abs(rows - b[:, None]) - np.abs(rows - a[:, None])).sum(axis=1) / 4.0
+
+    found = w.pooled_then_test(x, y, space, 1.05, 0.05, score=score, rng=rng)
+    assert found.game == "pooled"
+    assert found.shown  # one release alone leaks at most 1 per unit of distance, both together 2
+    assert found.lower_bound < 2.0
+    w.recheck(found)
+    exact = {abs(float(a)) for a in np.arange(1, 200) / 4}
+    assert len(set(found.distances) & (exact - {1.0})) <= 1
+    assert len(found.sentence) < 400
+    deaf = w.pooled_then_test(x, y, space, 1.05, 0.05, score=lambda r, a, b: np.zeros(len(r)), rng=rng)
+    assert not deaf.shown
+    assert deaf.lower_bound == 0.0
 
 
 def test_the_toy_needs_at_most_120_releases():

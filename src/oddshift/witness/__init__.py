@@ -13,6 +13,8 @@ from oddshift.witness.games import (
     two_arm,
 )
 from oddshift.witness.mdp import witness_mdp
+from oddshift.witness.plan import WitnessPlan, guess_power, plan_guess_game
+from oddshift.witness.pool import pooled_then_test
 from oddshift.witness.select import Rule, best_threshold, count_events, frequency_score, select_then_test
 from oddshift.witness.value import GAMES, Witness, recheck, recompute, witness_of
 
@@ -20,15 +22,19 @@ __all__ = [
     "GAMES",
     "Rule",
     "Witness",
+    "WitnessPlan",
     "best_threshold",
     "count_events",
     "frequency_score",
     "group_distance",
     "group_distances",
     "guess_game",
+    "guess_power",
     "hockey_stick",
+    "plan_guess_game",
     "pooled_log_e",
     "pooled_lower",
+    "pooled_then_test",
     "recheck",
     "recompute",
     "select_then_test",

@@ -86,19 +86,13 @@ def pooled_log_e(
     >>> pooled_log_e([(1.0, 61, 68)], 1.0) > math.log(20)
     True
     """
-    total = np.zeros(len(BETS))
-    odds = (0.0,) * len(rounds) if log_odds is None else tuple(log_odds)
-    if len(odds) != len(rounds) or not rounds:
-        raise InvalidInput(
-            f"{len(rounds)} groups of rounds and {len(odds)} log odds, expected equally many, at least 1"
-        )
-    for (distance, correct, guesses), odd in zip(rounds, odds, strict=True):
-        right, n = count(correct, guesses, ("correct", "guesses"))
-        exponent = float(epsilon) * positive(distance, "distance") + float(odd)
-        gain = math.exp(-exponent) if exponent > -CEILING else math.inf  # (1 − q)/q
-        total += right * np.log1p(BETS * gain)
-        if n > right:
-            total += (n - right) * _log_losses()
+    distances, right, guesses, odds = _checked_rounds(rounds, log_odds)
+    with np.errstate(over="ignore"):
+        gains = np.exp(-(float(epsilon) * distances + odds))  # (1 − q)/q
+    total = np.log1p(BETS[:, None] * gains[None, :]) @ right
+    wrong = float((guesses - right).sum())
+    if wrong:
+        total = total + wrong * _log_losses()
     return float(log_sum(total)) - math.log(len(BETS))
 
 
@@ -158,6 +152,21 @@ def group_distances(distances: npt.ArrayLike, labels: npt.ArrayLike) -> FloatArr
     np.maximum.at(result, (groups[:, None], groups[None, :]), matrix)
     np.fill_diagonal(result, 0.0)
     return result
+
+
+def _checked_rounds(
+    rounds: Sequence[tuple[float, int, int]], log_odds: Sequence[float] | None
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    odds = np.zeros(len(rounds)) if log_odds is None else np.asarray(log_odds, dtype=np.float64)
+    if len(odds) != len(rounds) or not len(rounds):
+        raise InvalidInput(
+            f"{len(rounds)} groups of rounds and {len(odds)} log odds, expected equally many, at least 1"
+        )
+    for distance, correct, guesses in rounds:
+        positive(distance, "distance")
+        count(correct, guesses, ("correct", "guesses"))
+    table = np.asarray(rounds, dtype=np.float64)
+    return table[:, 0], table[:, 1], table[:, 2], finite(odds, "log_odds", 1)
 
 
 def _arms(k_a: int, n_a: int, k_b: int, n_b: int, alpha: float) -> tuple[float, float]:

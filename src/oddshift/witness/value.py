@@ -67,7 +67,10 @@ class Witness:
         """One sentence that may be printed."""
         what = f"Pr[mPL > {self.epsilon:g} | X = a] of one pair" if self.game == "hockey_stick" else "the largest mPL"
         found = f"lower bound {self.lower_bound:.6g} on {what}"
-        how = f"{self.game}, counts {self.counts}, distance {', '.join(f'{d:g}' for d in self.distances)}"
+        how = f"{self.game}, counts {self.counts}, distance {self.distances[0]:g}"
+        if self.game == "pooled":
+            right, guesses = sum(self.counts[0::2]), sum(self.counts[1::2])
+            how = f"pooled, {right} of {guesses} guesses right at {len(self.distances)} distances"
         tail = f"this procedure overstates it with probability at most {self.alpha:g}, whatever the attacker"
         if self.shown:
             return f"Violation of epsilon = {self.epsilon:g} shown: {found} ({how}); {tail}."
