@@ -1,24 +1,32 @@
 """Moving one law onto another: three numbers that bound ln Σ p·g / Σ q·g when g cannot change faster than `spread`.
 
-`spread[x, x']` is a directed (quasi-)metric with g(x) ≤ exp(spread[x, x'])·g(x'). Each function returns a value that is
-proved by the plan it found (a coupling, or a dual solution), evaluated here in float64, so a solver's tolerance can
-make it larger but never too small.
+`spread[x, x']` is a directed (quasi-)metric with g(x) ≤ exp(spread[x, x'])·g(x'). Any plan γ ≥ 0 with row sums p proves
+Σ p·g ≤ s·Σ q·g for s = max_x' Σ_x γ(x, x')·exp(spread[x, x'])/q(x'). A plan from a solver is rescaled to these row sums
+and then evaluated here, a sum of positive terms; so a solver's tolerance can make a bound larger, never too small.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 
-from oddshift.arrays import BoolArray, FloatArray
+from oddshift.arrays import BoolArray, FloatArray, IntArray
 from oddshift.errors import NoGuarantee
+from oddshift.logs import log_sum
 
-_LEFT_OVER = 1e-12  # mass that rounding of the two laws may leave unmatched
+_SLACK = 1e-12  # share of each single mass that a matching may leave or add; costs at most 3·_SLACK in the bound
 _HUGE = 600.0  # spreads above this are left out of linear programmes: their exponential is out of range
+_SOLVER = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_COLUMN_SLACK = 1e-9  # how far a coupling's column sums may be off; row sums alone make the bound true
+_ROUNDS = 4  # linear programmes solved at most, each in units of the last answer
 
 
 def bottleneck(p: FloatArray, q: FloatArray, spread: FloatArray) -> float:
-    """W∞: the smallest w for which some coupling of p and q never moves mass farther than w."""
+    """W∞: the smallest w for which some coupling of p and q never moves mass farther than w.
+
+    Tolerances are shares of each single mass, so a tiny mass that has to travel far still counts.
+    """
     rows, columns = np.flatnonzero(p), np.flatnonzero(q)
     costs = spread[np.ix_(rows, columns)]
     levels = np.unique(costs)
@@ -29,149 +37,120 @@ def bottleneck(p: FloatArray, q: FloatArray, spread: FloatArray) -> float:
             high = middle
         else:
             low = middle + 1
-    return float(levels[low])
+    return float(levels[low]) + 3.0 * _SLACK
 
 
 def soft_coupling(p: FloatArray, q: FloatArray, spread: FloatArray) -> float:
     """ln min over couplings γ of max_{x'} Σ_x γ(x|x')·exp(spread[x, x'])."""
-    rows, columns = np.flatnonzero(p), np.flatnonzero(q)
-    costs = spread[np.ix_(rows, columns)]
-    plan = _soft_plan(p[rows], q[columns], costs)
-    if plan is None:
-        return np.inf
-    plan = _onto_marginals(plan, p[rows], q[columns])
-    with np.errstate(over="ignore"):
-        moved = (plan * np.where(plan > 0.0, np.exp(costs), 0.0)).sum(axis=0) / q[columns]
-    return float(np.log(moved.max()))
+    return _least_burden(p, q, spread, is_coupling=True)
 
 
 def log_lipschitz_ratio(p: FloatArray, q: FloatArray, spread: FloatArray) -> float:
     """An upper bound on max ln Σ p·g / Σ q·g over g ≥ 0 with g(x) ≤ exp(spread[x, x'])·g(x'); tight up to the solver.
 
-    p and q are non-negative weights. By duality any flow f ≥ 0 proves the bound max_{x'} (p − out + Σ_x f(x, x')·
-    exp(spread[x, x']))(x') / q(x'); the best flow comes from a linear programme.
+    p and q are non-negative weights. The dual is the best plan whose column sums are free.
     """
-    used = np.flatnonzero((p > 0) | (q > 0))
-    if not len(used) or not p.any():
+    if not p.any():
         return -np.inf
     if not q.any():
         return np.inf
-    p, q, spread = p[used], q[used], spread[np.ix_(used, used)]
-    scale_p, scale_q = float(p.sum()), float(q.sum())
-    p, q = p / scale_p, q / scale_q
-    growth = np.where(spread < _HUGE, np.exp(np.minimum(spread, _HUGE)), np.inf)
-    np.fill_diagonal(growth, np.inf)  # a flow to itself is of no use
-    flow = _best_flow(p, q, growth)
-    proved = [_proved(p, q, growth, f) for f in (flow, np.zeros_like(growth), _all_to_nearest(p, q, growth))]
-    return float(np.log(scale_p) - np.log(scale_q) + np.log(min(proved)))
+    return float(np.log(p.sum()) - np.log(q.sum())) + _least_burden(p / p.sum(), q / q.sum(), spread, is_coupling=False)
 
 
-def _proved(p: FloatArray, q: FloatArray, growth: FloatArray, flow: FloatArray) -> float:
-    """The bound that a flow proves; what it leaves on x' with q(x') = 0 is sent on to the nearest x'' first."""
-    flow = np.maximum(flow, 0.0)
-    arriving = flow * np.where(flow > 0.0, growth, 0.0)
-    left = p - flow.sum(axis=1) + arriving.sum(axis=0)
-    stuck = np.flatnonzero((q == 0.0) & (left > 0.0))
-    for x in stuck:
-        step = np.where(q > 0.0, growth[x], np.inf)
-        goal = int(np.argmin(step))
-        left[goal] += left[x] * step[goal]
-        left[x] = 0.0
-    here = q > 0.0
-    if (left[~here] > 0.0).any():
+def _least_burden(p: FloatArray, q: FloatArray, spread: FloatArray, *, is_coupling: bool) -> float:
+    """ln of the smallest s that a plan was found to prove; solved again in units of the answer until that settles."""
+    rows, columns = np.flatnonzero(p), np.flatnonzero(q)
+    p, q, costs = p[rows], q[columns], spread[np.ix_(rows, columns)]
+    unit = _burden(_all_to_cheapest(p, q, costs), p, q, costs)
+    best = np.inf if is_coupling else unit
+    for _ in range(_ROUNDS):
+        plan = _best_plan(p, q, costs - unit, is_coupling) if np.isfinite(unit) else None
+        if plan is None:
+            break
+        proved = _burden(plan, p, q, costs)
+        best, settled = min(best, proved), abs(proved - unit) < 1.0
+        if settled:
+            break
+        unit = proved
+    return best
+
+
+def _burden(plan: FloatArray, p: FloatArray, q: FloatArray, costs: FloatArray) -> float:
+    """ln max_x' Σ_x γ(x, x')·exp(costs)/q(x') for the plan rescaled to row sums p."""
+    totals = plan.sum(axis=1)
+    if (totals <= 0.0).any():
         return np.inf
-    return float((left[here] / q[here]).max())
+    used = np.any(plan > 0.0, axis=0)
+    exact = plan[:, used] * (p / totals)[:, None]
+    with np.errstate(divide="ignore", over="ignore"):
+        terms = np.where(exact > 0.0, np.log(exact) + costs[:, used], -np.inf) - np.log(q[used])
+    return np.inf if np.isposinf(terms).any() else float(log_sum(terms, axis=0).max())
 
 
-def _all_to_nearest(p: FloatArray, q: FloatArray, growth: FloatArray) -> FloatArray:
-    """A flow that moves everything off points with q = 0."""
-    flow = np.zeros_like(growth)
-    for x in np.flatnonzero((q == 0.0) & (p > 0.0)):
-        flow[x, int(np.argmin(np.where(q > 0.0, growth[x], np.inf)))] = p[x]
-    return flow
+def _all_to_cheapest(p: FloatArray, q: FloatArray, costs: FloatArray) -> FloatArray:
+    """The plan that sends every x to the one x' where it weighs least."""
+    plan = np.zeros(costs.shape)
+    plan[np.arange(len(p)), np.argmin(costs - np.log(q), axis=1)] = p
+    return plan
 
 
-def _best_flow(p: FloatArray, q: FloatArray, growth: FloatArray) -> FloatArray:
-    """minimise s subject to s·q(x') + out(x') − Σ_x f(x, x')·growth(x, x') ≥ p(x'), f ≥ 0."""
+def _best_plan(p: FloatArray, q: FloatArray, costs: FloatArray, is_coupling: bool) -> FloatArray | None:
+    """minimise S: Σ_x ψ(x, x') ≤ S, row sums p (and column sums q), for ψ = γ·exp(costs)/q(x').
+
+    In these units every cap is 1 and every row and column sum is 1, so that small masses are as exact as large ones.
+    """
     from scipy.optimize import linprog
-    from scipy.sparse import coo_array
-
-    size = len(p)
-    source, goal = np.nonzero(np.isfinite(growth))
-    edges = len(source)
-    column = np.arange(edges)
-    entries = np.concatenate([-np.ones(edges), growth[source, goal], -q])
-    rows = np.concatenate([source, goal, np.arange(size)])
-    columns = np.concatenate([column, column, np.full(size, edges)])
-    matrix = coo_array((entries, (rows, columns)), shape=(size, edges + 1)).tocsr()
-    objective = np.zeros(edges + 1)
-    objective[-1] = 1.0
-    solution = linprog(objective, A_ub=matrix, b_ub=-p, bounds=(0, None), method="highs")
-    flow = np.zeros((size, size))
-    if solution.x is not None:
-        flow[source, goal] = solution.x[:-1]
-    return flow
-
-
-def _soft_plan(p: FloatArray, q: FloatArray, costs: FloatArray) -> FloatArray | None:
-    """The coupling of the linear programme min s: Σ_x γ(x, x')·exp(costs) ≤ s·q(x'), marginals p and q."""
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array
+    from scipy.sparse import coo_array, vstack
 
     n, m = costs.shape
-    x, y = np.nonzero(costs < _HUGE)
+    x, y = np.nonzero(np.abs(costs) < _HUGE)
     edges = len(x)
     column = np.arange(edges)
-    marginals = coo_array(
-        (np.ones(2 * edges), (np.concatenate([x, n + y]), np.concatenate([column, column]))), shape=(n + m, edges + 1)
-    ).tocsr()
-    caps = coo_array(
-        (
-            np.concatenate([np.exp(costs[x, y]), -q]),
-            (np.concatenate([y, np.arange(m)]), np.concatenate([column, np.full(m, edges)])),
-        ),
-        shape=(m, edges + 1),
-    ).tocsr()
-    objective = np.zeros(edges + 1)
-    objective[-1] = 1.0
+
+    def rows(place: IntArray, variable: IntArray, entries: FloatArray, count: int) -> Any:
+        return coo_array((entries, (place, variable)), shape=(count, edges + 1))
+
+    caps = rows(np.append(y, np.arange(m)), np.append(column, np.full(m, edges)), np.repeat([1.0, -1.0], [edges, m]), m)
+    given = np.exp(-costs[x, y])  # γ(x|x') for one unit of ψ
+    blocks_of_rows = [caps, rows(x, column, -given * (q[y] / p[x]), n)]
+    limits = [np.zeros(m), np.full(n, -1.0)]
+    if is_coupling:
+        blocks_of_rows.append(rows(y, column, given, m))
+        limits.append(np.full(m, 1.0 + _COLUMN_SLACK))
     solution = linprog(
-        objective, A_ub=caps, b_ub=np.zeros(m), A_eq=marginals, b_eq=np.concatenate([p, q]), method="highs"
+        np.append(np.zeros(edges), 1.0),
+        A_ub=vstack(blocks_of_rows).tocsr(),
+        b_ub=np.concatenate(limits),
+        method="highs",
+        options=_SOLVER,
     )
     if solution.x is None:
         return None
     plan = np.zeros((n, m))
-    plan[x, y] = np.maximum(solution.x[:-1], 0.0)
+    plan[x, y] = np.maximum(solution.x[:-1], 0.0) * given * q[y]
     return plan
-
-
-def _onto_marginals(plan: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
-    """The nearest plan whose marginals are p and q: scale down what is too much, spread the rest as a product."""
-    plan = plan * np.minimum(1.0, p / np.maximum(plan.sum(axis=1), 1e-300))[:, None]
-    plan = plan * np.minimum(1.0, q / np.maximum(plan.sum(axis=0), 1e-300))[None, :]
-    rest_p, rest_q = np.maximum(p - plan.sum(axis=1), 0.0), np.maximum(q - plan.sum(axis=0), 0.0)
-    rest = float(rest_p.sum())
-    return plan + (np.outer(rest_p, rest_q) / rest if rest > _LEFT_OVER else 0.0)
 
 
 def _matches(p: FloatArray, q: FloatArray, allowed: BoolArray) -> bool:
     """Whether all of p can be matched with q along allowed pairs (maximum flow by shortest augmenting paths)."""
-    supply, demand = p.copy(), q.copy()
+    supply, demand = p.copy(), q * (1.0 + _SLACK)
     flow = np.zeros(allowed.shape)
     for _ in range(16 * allowed.size + 16):
-        if supply.sum() <= _LEFT_OVER:
+        waiting = np.flatnonzero(supply > _SLACK * p)
+        if not len(waiting):
             return True
-        path = _augmenting(supply, demand, allowed, flow)
+        path = _augmenting(waiting, demand, allowed, flow)
         if path is None:
             return False
         _push(path, supply, demand, flow)
     raise NoGuarantee("the matching did not settle; method='diameter' or 'tv' gives a bound")
 
 
-def _augmenting(supply: FloatArray, demand: FloatArray, allowed: BoolArray, flow: FloatArray) -> list[int] | None:
+def _augmenting(waiting: IntArray, demand: FloatArray, allowed: BoolArray, flow: FloatArray) -> list[int] | None:
     """Alternating rows and columns, from a row with supply left to a column with demand left, if there is a way."""
     n, m = allowed.shape
     from_row, from_column = np.full(m, -1), np.full(n, -1)
-    frontier = list(np.flatnonzero(supply > _LEFT_OVER / n))
+    frontier = list(waiting)
     seen_rows = np.zeros(n, dtype=bool)
     seen_rows[frontier] = True
     while frontier:
@@ -186,7 +165,7 @@ def _augmenting(supply: FloatArray, demand: FloatArray, allowed: BoolArray, flow
     return None
 
 
-def _trace(column: int, from_row: npt.NDArray[np.int64], from_column: npt.NDArray[np.int64]) -> list[int]:
+def _trace(column: int, from_row: IntArray, from_column: IntArray) -> list[int]:
     path = [column]
     while True:
         row = int(from_row[path[-1]])

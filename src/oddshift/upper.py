@@ -26,6 +26,7 @@ from oddshift.transport import bottleneck, log_lipschitz_ratio, soft_coupling
 CONTEXT_LIMIT = 1_024
 """Joint values of the context up to which couplings and the linear programme are solved."""
 
+_TINY = 1e-290  # stands above every likelihood that underflowed
 _UP = 1.0 + 1e-12  # a bound may be too large by rounding, never too small
 
 
@@ -127,14 +128,21 @@ def _messages(model: _Model, order: list[tuple[int, FloatArray]]) -> FloatArray:
     size = model.prior.sizes[model.target]
     spread = np.zeros((size, size))
     for t, kernel in order:
-        likelihood = np.exp(model.matrices[t])
         after = np.zeros((size, size))
         for a, b in _ordered(size):
             after[a, b] = max(
-                log_lipschitz_ratio(kernel[a] * column, kernel[b] * column, spread) for column in likelihood.T
+                log_lipschitz_ratio(kernel[a] * above, kernel[b] * below, spread) for below, above in _seen(model, t)
             )
         spread = after
     return spread
+
+
+def _seen(model: _Model, t: int) -> list[tuple[FloatArray, FloatArray]]:
+    """For every output its likelihood rescaled to a peak of 1, below and above what underflow may have cost."""
+    columns = model.matrices[t].T
+    peaks = columns.max(axis=1, keepdims=True)
+    rescaled = np.exp(columns - np.where(np.isneginf(peaks), 0.0, peaks))
+    return list(zip(rescaled, np.where(np.isneginf(columns), 0.0, np.maximum(rescaled, _TINY)), strict=True))
 
 
 METHODS: dict[str, Callable[[_Model], FloatArray]] = {
@@ -171,6 +179,8 @@ def _context_law(prior: Prior, target: int) -> FloatArray:
 
 def _pairwise(model: _Model, bound: Callable[[FloatArray, FloatArray, FloatArray], float]) -> FloatArray:
     """Φ(a, b) for every ordered pair, from the laws of the whole context and d_⊕ between its values."""
+    if isinstance(model.prior, Independent):
+        return np.zeros((model.prior.sizes[model.target],) * 2)
     values = float(np.prod([model.prior.sizes[t] for t in model.others], dtype=np.float64))
     if values > CONTEXT_LIMIT:
         raise TooLarge(
