@@ -71,6 +71,16 @@ class Remap(Mechanism):
         return self.inner.claimed_epsilon
 
     @property
+    def is_estimate(self) -> bool:  # type: ignore[override]
+        """Remapped counts are still counts."""
+        return self.inner.is_estimate
+
+    @property
+    def groups(self) -> list[IntArray]:
+        """The pairs that count for the inner mechanism."""
+        return self.inner.groups
+
+    @property
     def n_outputs(self) -> int:
         """As many as before; those that f never names have probability 0 from every point."""
         return self.inner.n_outputs

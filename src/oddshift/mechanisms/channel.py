@@ -6,15 +6,14 @@ The common ground of every method here: what a mechanism is to an attacker is it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
 from oddshift.arrays import FloatArray, IntArray, frozen, whole
-from oddshift.epsilon import check_log_matrix, true_epsilon
-from oddshift.errors import InvalidInput, NoGuarantee
+from oddshift.epsilon import check_log_matrix
+from oddshift.errors import InvalidInput
 from oddshift.logs import log
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.space import Space
@@ -73,13 +72,6 @@ class Channel(Mechanism):
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """Rows of the matrix."""
         return self.table[index]
-
-    @cached_property
-    def exact_epsilon(self) -> float:
-        """The scan of all outputs; refused for an estimate, whose largest ratio means nothing."""
-        if self.is_estimate:
-            raise NoGuarantee("the channel is a Monte-Carlo estimate, expected a computed one: it has no exact epsilon")
-        return true_epsilon(self.log_matrix, self.space.distances)
 
 
 def estimate_channel(mechanism: Mechanism, draws: int, rng: np.random.Generator) -> Channel:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from oddshift.arrays import FloatArray, IntArray, blocks, dense, floats, frozen, indices
 from oddshift.epsilon import true_epsilon
-from oddshift.errors import InvalidInput
+from oddshift.errors import InvalidInput, NoGuarantee
 from oddshift.space import Space
 
 
@@ -27,6 +27,9 @@ class Mechanism(ABC):
 
     space: Space
     """The points that may be secrets."""
+
+    is_estimate: bool = False
+    """Whether the rows were counted rather than computed; then there is no exact ε."""
 
     @property
     @abstractmethod
@@ -67,8 +70,17 @@ class Mechanism(ABC):
 
     @cached_property
     def exact_epsilon(self) -> float:
-        """The smallest ε that one release really has, over the pairs that count."""
-        return true_epsilon(self.log_matrix, self.space.distances)
+        """The smallest ε that one release really has, over the pairs that count; refused for an estimate."""
+        if self.is_estimate:
+            raise NoGuarantee("the channel is a Monte-Carlo estimate, expected a computed one: it has no exact epsilon")
+        if len(self.groups) == 1:
+            return true_epsilon(self.log_matrix, self.space.distances)
+        return max(true_epsilon(self.log_matrix[g], self.space.distances[np.ix_(g, g)]) for g in self.groups)
+
+    @property
+    def groups(self) -> list[IntArray]:
+        """The pairs that count, as groups of points: all pairs, unless the attacker is told what splits them."""
+        return [np.arange(len(self.space))]
 
     @property
     def resolution(self) -> float:

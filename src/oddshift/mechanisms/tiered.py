@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.arrays import FloatArray, IntArray, blocks, indices, positive
-from oddshift.epsilon import exponential_epsilon, true_epsilon
+from oddshift.epsilon import exponential_epsilon
 from oddshift.errors import InvalidInput
 from oddshift.logs import log_sum
 from oddshift.mechanisms.mechanism import Mechanism
@@ -47,7 +47,7 @@ class Tiered(Mechanism):
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "tiers", tiers)
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
-        object.__setattr__(self, "candidates", space if outputs is None else outputs)
+        object.__setattr__(self, "candidates", space.candidates(outputs))
 
     def __repr__(self) -> str:
         """Sizes and budget."""
@@ -93,10 +93,14 @@ class Tiered(Mechanism):
         """Over pairs of one tier when tiers are public (closed form), over all pairs when they are secret (scan)."""
         if self.tiers.is_public and self.candidates.contains(self.space):
             return exponential_epsilon(self.log_z, self._rows)
+        return super().exact_epsilon
+
+    @property
+    def groups(self) -> list[IntArray]:
+        """One group for each tier when tiers are public."""
         if not self.tiers.is_public:
-            return true_epsilon(self.log_matrix, self.space.distances)
-        groups = [np.flatnonzero(self.tiers.labels == label) for label in np.unique(self.tiers.labels)]
-        return max(true_epsilon(self.log_matrix[g], self.space.distances[np.ix_(g, g)]) for g in groups)
+            return super().groups
+        return [np.flatnonzero(self.tiers.labels == label) for label in np.unique(self.tiers.labels)]
 
     def _rows(self, index: IntArray) -> tuple[FloatArray, FloatArray]:
         distance = self.space.between(index)

@@ -51,6 +51,11 @@ class Mask(Mechanism):
         """log 1 for the placeholder."""
         return np.zeros((len(index), 1))
 
+    @cached_property
+    def exact_epsilon(self) -> float:
+        """0, for any number of points."""
+        return 0.0
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Deletion(Mechanism):
