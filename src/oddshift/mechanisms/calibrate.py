@@ -33,10 +33,14 @@ def calibrate(family: Callable[[float], M], target: float) -> M:
     """
     goal = positive(target, "target")
     low, best = _feasible(family, goal)
-    high, excess = 2.0 * low, family(2.0 * low).exact_epsilon
-    while excess <= goal and high < low * _LARGEST_FACTOR:
-        low, best = high, family(high)
-        high, excess = 2.0 * high, family(2.0 * high).exact_epsilon
+    ceiling = low * _LARGEST_FACTOR
+    high, excess = low, 0.0
+    while excess <= goal and high < ceiling:
+        high = 2.0 * low
+        mechanism = family(high)
+        excess = mechanism.exact_epsilon
+        if excess <= goal:
+            low, best = high, mechanism
     while excess > goal and high - low > _PRECISION * low and best.exact_epsilon < goal * (1.0 - _PRECISION):
         nominal = _between(low, best.exact_epsilon, high, excess, goal)
         mechanism = family(nominal)
