@@ -51,9 +51,17 @@ def finite(value: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
     return array
 
 
+def axes(value: npt.ArrayLike, name: str) -> int:
+    """Number of axes of the argument, or a refusal of what has no regular shape."""
+    try:
+        return np.ndim(value)
+    except ValueError as error:
+        raise InvalidInput(f"{name} is ragged, expected an array whose rows have the same length") from error
+
+
 def probabilities(value: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
     """Non-negative numbers that sum to one along the last axis (over all axes when `ndim` is 0)."""
-    array = finite(value, name, ndim or np.ndim(value))
+    array = finite(value, name, ndim or axes(value, name))
     if (array < 0).any():
         where = _first(array < 0)
         raise InvalidInput(f"{name} has {array[where]} at {where}, expected probabilities >= 0")
@@ -94,6 +102,7 @@ def whole(value: int, name: str, low: int, high: int | None = None) -> int:
 
 def indices(value: npt.ArrayLike, name: str, size: int) -> IntArray:
     """One axis of integers in [0, size)."""
+    axes(value, name)
     array = np.atleast_1d(np.asarray(value))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise InvalidInput(f"{name} has shape {array.shape} and dtype {array.dtype}, expected 1 axis of integers")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from oddshift.arrays import FloatArray, IntArray, finite, frozen
 from oddshift.errors import InvalidInput
-from oddshift.metric import Euclidean, Haversine, Metric
+from oddshift.metric import Euclidean, Haversine, Metric, Precomputed
 from oddshift.space import Space
 
 
@@ -36,6 +36,7 @@ class Cosine:
 
     def between(self, space: Space, index: IntArray, outputs: Space) -> FloatArray:
         """One matrix product of directions."""
+        _refuse_row_numbers(space, self.name)
         return (1.0 - directions(space.points[index]) @ directions(outputs.points).T) / 2.0
 
 
@@ -52,6 +53,9 @@ class Distance:
 
     def between(self, space: Space, index: IntArray, outputs: Space) -> FloatArray:
         """The metric's distances."""
+        _refuse_row_numbers(space, self.name)
+        self.metric.check(space.points)
+        self.metric.check(outputs.points)
         return self.metric.between(space.points[index], outputs.points)
 
 
@@ -89,7 +93,14 @@ def cost_of(value: str | Cost | npt.NDArray[np.float64]) -> Cost:
         return COSTS[value]
     if isinstance(value, np.ndarray):
         return Matrix(value)
+    if not callable(getattr(value, "between", None)):
+        raise InvalidInput(f"cost is a {type(value).__name__}, expected a name, a table (numpy array) or a Cost")
     return value
+
+
+def _refuse_row_numbers(space: Space, name: str) -> None:
+    if isinstance(space.metric, Precomputed):
+        raise InvalidInput(f"a {name} cost on {space}, expected coordinates; give the cost as a table instead")
 
 
 def directions(points: FloatArray) -> FloatArray:

@@ -63,8 +63,11 @@ def worst_case(log_matrix: npt.ArrayLike, distances: npt.ArrayLike) -> WorstCase
         for part in _tiles(a + 1, *rows.shape):
             gaps = np.subtract(coarse[a], coarse[part], out=tile[: part.stop - part.start])
             widest = np.abs(gaps, out=gaps).max(axis=1).astype(np.float64) + margin
-            for b in part.start + np.flatnonzero(widest > worst.epsilon * far[a, part]):
-                worst = max(worst, _pair(rows, a, int(b), float(far[a, b])), key=lambda case: case.epsilon)
+            doubtful = part.start + np.flatnonzero(widest > worst.epsilon * far[a, part])
+            if len(doubtful):
+                worst = max(worst, _worst_partner(rows, a, doubtful, far[a]), key=lambda case: case.epsilon)
+            if worst.epsilon == np.inf:
+                return worst
     return worst
 
 
@@ -100,6 +103,9 @@ def exponential_epsilon(log_z: FloatArray, rows: Rows) -> float:
         index = everyone[part]
         distance, half_budget = rows(index)
         distance[np.arange(len(index)), index] = np.inf
+        if distance.min() == 0.0:
+            a, b = (int(i) for i in np.argwhere(distance == 0.0)[0])
+            raise InvalidInput(f"points {index[a]} and {b} are at distance 0 after rounding, expected a distance > 0")
         shift = log_z[None, :] - log_z[index, None]
         np.abs(shift, out=shift)
         shift += half_budget
@@ -111,6 +117,8 @@ def exponential_epsilon(log_z: FloatArray, rows: Rows) -> float:
 def check_log_matrix(value: npt.ArrayLike, name: str = "log_matrix") -> FloatArray:
     """A (n, m) array of log probabilities whose rows sum to one."""
     matrix = floats(value, name, 2)
+    if matrix.max() == np.inf:
+        raise InvalidInput(f"{name} row {int(np.argmax(matrix.max(axis=1)))} has inf, expected log probabilities <= 0")
     totals = log_sum(matrix)
     if matrix.max() > SUM_TOLERANCE or np.abs(np.expm1(totals)).max() > SUM_TOLERANCE:
         row = int(np.argmax(np.abs(np.expm1(np.clip(totals, -700, 700)))))
@@ -132,14 +140,13 @@ def check_distances(value: npt.ArrayLike, n: int) -> FloatArray:
     return matrix
 
 
-def _pair(rows: FloatArray, a: int, b: int, distance: float) -> WorstCase:
-    gaps = np.abs(rows[a] - rows[b])
-    output = int(np.argmax(gaps))
-    ratio = float(gaps[output])
-    if ratio == 0.0:
-        return WorstCase(0.0, (a, b), output)
-    epsilon = np.inf if ratio > _INFINITE or distance == 0.0 else ratio / distance
-    return WorstCase(float(epsilon), (a, b), output)
+def _worst_partner(rows: FloatArray, a: int, partners: IntArray, far: FloatArray) -> WorstCase:
+    """The worst of the pairs (a, b) for some partners b, in float64."""
+    gaps = np.abs(rows[a] - rows[partners])
+    ratios = gaps.max(axis=1)
+    epsilons = per_distance(np.where(ratios > _INFINITE, np.inf, ratios), far[partners])
+    k = int(np.argmax(epsilons))
+    return WorstCase(float(epsilons[k]), (a, int(partners[k])), int(np.argmax(gaps[k])))
 
 
 def _tiles(start: int, n: int, m: int) -> Iterator[slice]:

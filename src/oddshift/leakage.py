@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from oddshift.arrays import FloatArray, float_of, floats, one_of
 from oddshift.epsilon import check_distances
-from oddshift.errors import InvalidInput
+from oddshift.errors import ImpossibleObservation, InvalidInput
 
 PairLaw = Literal["uniform", "anchored", "worst"]
 """`uniform`: two distinct candidates; `anchored`: the truth and another; `worst`: does any pair exceed ε."""
@@ -38,8 +38,13 @@ def mpl(log_prior: npt.ArrayLike, log_posterior: npt.ArrayLike, distances: npt.A
     before, after = floats(log_prior, "log_prior", 1), floats(log_posterior, "log_posterior", 1)
     if before.shape != after.shape:
         raise InvalidInput(f"log_prior has {len(before)} values and log_posterior {len(after)}, expected as many")
-    if not np.isfinite(before).all() or (after == np.inf).any():
-        raise InvalidInput("log_prior must be finite and log_posterior below infinity for every value")
+    if not np.isfinite(before).all():
+        bad = int(np.argmin(np.isfinite(before)))
+        raise InvalidInput(f"log_prior has {before[bad]} for value {bad}, expected a prior probability > 0")
+    if after.max() == np.inf:
+        raise InvalidInput(f"log_posterior has inf for value {int(np.argmax(after))}, expected a log probability")
+    if after.max() == -np.inf:
+        raise ImpossibleObservation("log_posterior is -inf for every value, expected an observation that can occur")
     apart = separated(check_distances(distances, len(before)))
     shift = after - before
     with np.errstate(invalid="ignore"):
@@ -71,7 +76,8 @@ def violation_rate(
         elif pairs == "anchored":
             total += float(weight[a, beyond].sum() + weight[b, beyond].sum())
     count = {"uniform": n * (n - 1) / 2, "anchored": n - 1}
-    return float(weight[:, any_pair].sum()) if pairs == "worst" else total / count[pairs]
+    rate = float(weight[:, any_pair].sum()) if pairs == "worst" else total / count[pairs]
+    return min(rate, 1.0)  # the sum of all weights is 1 only up to rounding
 
 
 def separated(distances: FloatArray) -> FloatArray:

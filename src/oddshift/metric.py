@@ -19,6 +19,7 @@ EARTH_RADIUS_KM = 6371.0088
 """Mean radius of the Earth (IUGG), in kilometres."""
 
 _NEAR = 1e-4  # squared distances below this share of the squared norms are computed again without cancellation
+_LARGEST = 1e150
 _FEW_AXES = 8  # up to here differences are summed axis by axis, which is exact and as fast as a matrix product
 
 
@@ -47,7 +48,9 @@ class Euclidean:
     name: str = "euclidean"
 
     def check(self, points: FloatArray) -> None:
-        """Every finite point is in the domain."""
+        """Refuse coordinates whose squares are out of range."""
+        if np.abs(points).max() > _LARGEST:
+            raise InvalidInput(f"points reach {np.abs(points).max():.3g}, expected coordinates up to {_LARGEST:g}")
 
     def identity(self, points: FloatArray) -> FloatArray:
         """The coordinates themselves."""

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import DENSE_LIMIT, FloatArray, IntArray, frozen, indices, positive, probabilities, whole
+from oddshift.arrays import DENSE_LIMIT, FloatArray, IntArray, axes, frozen, indices, positive, probabilities, whole
 from oddshift.errors import InvalidInput, TooLarge
 
 ENUMERATION_LIMIT = 20_000_000
@@ -89,8 +89,8 @@ class Joint:
     @cached_property
     def marginals(self) -> tuple[FloatArray, ...]:
         """The law of each secret alone."""
-        axes = range(self.table.ndim)
-        return tuple(self.table.sum(axis=tuple(a for a in axes if a != t)) for t in axes)
+        every = range(self.table.ndim)
+        return tuple(self.table.sum(axis=tuple(a for a in every if a != t)) for t in every)
 
     def joint_table(self) -> FloatArray:
         """The table itself."""
@@ -112,7 +112,7 @@ class Markov:
     def __init__(self, initial: npt.ArrayLike, transitions: npt.ArrayLike, length: int) -> None:
         """`transitions` is (K, K), used at every step, or (L−1, K, K)."""
         first = probabilities(initial, "initial", 1)
-        steps = probabilities(transitions, "transitions", np.ndim(transitions))
+        steps = probabilities(transitions, "transitions", axes(transitions, "transitions"))
         whole(length, "length", 1)
         size = len(first)
         if steps.shape not in {(size, size), (length - 1, size, size)}:
@@ -189,7 +189,9 @@ def estimate_markov(documents: Sequence[npt.ArrayLike], size: int, length: int, 
 
 def estimate_joint(documents: Sequence[npt.ArrayLike], sizes: Sequence[int], smoothing: float = 1.0) -> Joint:
     """A full table from documents that all have one value for each position; `smoothing` spread over all cells."""
-    _enumerable(tuple(sizes))
+    if not len(sizes):
+        raise InvalidInput("sizes is empty, expected the alphabet size of each position")
+    _enumerable(tuple(whole(size, "sizes", 1) for size in sizes))
     cells = int(np.prod(sizes))
     counts = np.full(tuple(sizes), positive(smoothing, "smoothing") / cells)
     for t, sequence in enumerate(_sequences(documents, max(sizes))):

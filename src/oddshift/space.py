@@ -20,6 +20,7 @@ METRIC_CHECK_LIMIT = 2_000
 """Points up to which a caller's own distances are checked against the triangle inequality (n³ work)."""
 
 _SLACK = 1e-9  # relative rounding allowed in a caller's distance matrix
+_ROWS = 32  # rows of one block of the triangle check
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -45,7 +46,7 @@ class Space:
         object.__setattr__(self, "metric", chosen)
         _refuse_duplicates(self)
         if isinstance(chosen, Pairwise):
-            _check_distances(self.distances, "distances from the metric function")
+            _check_distances(finite(self.distances, "distances from the metric function", 2), "distances")
 
     @classmethod
     def from_distances(cls, distances: npt.ArrayLike) -> Space:
@@ -83,6 +84,18 @@ class Space:
         """Distances (len(index), m) from the points `index` to every point of `other` (default: this space)."""
         target = self if other is None else other
         return self.metric.between(self.points[index], target.points)
+
+    def candidates(self, outputs: Space | None) -> Space:
+        """The given outputs when this space's metric can measure them; by default the points themselves."""
+        if outputs is None:
+            return self
+        width, expected = outputs.points.shape[1], self.points.shape[1]
+        if width != expected:
+            raise InvalidInput(f"outputs have {width} columns, expected {expected} like the points")
+        if isinstance(self.metric, Precomputed) and outputs.metric is not self.metric:
+            raise InvalidInput(f"outputs are {outputs}, expected points of the same distance matrix")
+        self.metric.check(outputs.points)
+        return outputs
 
     def contains(self, other: Space) -> bool:
         """Whether every point of `other` is a point of this space, under the same metric."""
@@ -146,12 +159,19 @@ def _check_distances(matrix: FloatArray, name: str) -> None:
 
 
 def _refuse_shortcut(matrix: FloatArray, name: str) -> None:
-    for middle in range(len(matrix)):
-        detour = matrix[:, middle, None] + matrix[None, middle, :]
-        broken = matrix > detour * (1 + _SLACK)
+    """Compare every distance with the shortest way through one stop, in blocks of rows that stay in a core's cache."""
+    for start in range(0, len(matrix), _ROWS):
+        rows, onwards = matrix[start : start + _ROWS], matrix[:, start:]
+        shortest = np.full((len(rows), onwards.shape[1]), np.inf)
+        way = np.empty_like(shortest)
+        for middle in range(len(matrix)):
+            np.add(rows[:, middle, None], onwards[middle], out=way)
+            np.minimum(shortest, way, out=shortest)
+        broken = rows[:, start:] > shortest * (1 + _SLACK)
         if broken.any():
-            i, j = np.unravel_index(int(np.argmax(broken)), broken.shape)
+            i, j = (start + int(k) for k in np.unravel_index(int(np.argmax(broken)), broken.shape))
+            ways = matrix[i] + matrix[:, j]
             raise InvalidInput(
-                f"{name}[{i}, {j}] = {matrix[i, j]:.6g} but the way through {middle} is {detour[i, j]:.6g}, "
-                "expected the triangle inequality"
+                f"{name}[{i}, {j}] = {matrix[i, j]:.6g} but the way through {int(np.argmin(ways))} is "
+                f"{ways.min():.6g}, expected the triangle inequality"
             )

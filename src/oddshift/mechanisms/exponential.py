@@ -39,7 +39,7 @@ class Exponential(Mechanism):
         """Points, budget, and the candidate outputs."""
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
-        object.__setattr__(self, "candidates", space if outputs is None else outputs)
+        object.__setattr__(self, "candidates", space.candidates(outputs))
 
     def __repr__(self) -> str:
         """Sizes and budget."""
