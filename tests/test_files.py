@@ -123,6 +123,34 @@ def test_edited_files_are_refused(tmp_path, change, message):
         files.load(path, Inner)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"schema": 1, "sha256": "", "value": NaN}',
+        '{"schema": 1, "sha256": "", "value": 1e999}',
+        '{"schema": 1, "sha256": "", "value": {"kind": "Inner", "name": "x", "level": 1' + "0" * 400 + "}}",
+        '{"schema": [], "sha256": {}, "value": null}',
+        "null",
+        "\ud800".encode("utf-8", "surrogatepass"),
+    ],
+)
+def test_hostile_documents_are_refused_without_a_traceback(tmp_path, text):
+    path = tmp_path / "v.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(TamperedEvidence) as caught:
+        files.load(path, Inner)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_huge_number_with_the_right_hash_is_refused(tmp_path):
+    path = tmp_path / "v.json"
+    files.save(path, Inner("x", 1.0))
+    edited(path, lambda e: (e["value"].update(level=10**400), rehash(e)))
+    with pytest.raises(TamperedEvidence):
+        files.load(path, Inner)
+
+
 def test_every_truncation_is_refused(tmp_path):
     for name, value in (("v.json", Inner("x", 1.0)), ("v.npz", outer(np.arange(50.0)))):
         path = tmp_path / name

@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import os
-import tempfile
+import secrets
 import types
 import typing
 import zipfile
@@ -42,22 +42,22 @@ def write_atomic(path: str | Path, data: bytes) -> None:
 
     **Guarantee**: the bytes reach the disk under a temporary name in the same folder before one rename.
 
-    >>> with tempfile.TemporaryDirectory() as folder:
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
     ...     write_atomic(Path(folder) / "a.txt", b"hello")
     ...     [p.name for p in Path(folder).iterdir()], (Path(folder) / "a.txt").read_bytes()
     (['a.txt'], b'hello')
     """
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with temporary.open("xb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -91,7 +91,8 @@ def save(path: str | Path, value: Any) -> str:
     >>> @dataclasses.dataclass(frozen=True)
     ... class Point:
     ...     x: float
-    >>> with tempfile.TemporaryDirectory() as folder:
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
     ...     name = Path(folder) / "point.json"
     ...     save(name, Point(0.1)) == digest(Point(0.1)), load(name, Point)
     (True, Point(x=0.1))
@@ -118,9 +119,14 @@ def load(path: str | Path, *kinds: type) -> Any:
     raw = Path(path).read_bytes()
     text, arrays = _unpack(raw) if raw[:2] == b"PK" else (raw, {})
     try:
-        envelope = json.loads(text)
-    except ValueError as error:
-        raise TamperedEvidence(f"not a complete JSON document ({error})") from error
+        return _open(json.loads(text, parse_constant=_no_constant), kinds, arrays)
+    except TamperedEvidence:
+        raise
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        raise TamperedEvidence(f"not a complete document ({str(error)[:100]})") from error
+
+
+def _open(envelope: Any, kinds: tuple[type, ...], arrays: Arrays) -> Any:
     if not isinstance(envelope, dict) or set(envelope) != {"schema", "sha256", "value"}:
         raise TamperedEvidence("expected exactly the entries schema, sha256, value")
     if envelope["schema"] != SCHEMA:
@@ -242,6 +248,10 @@ def _expect(holds: bool, where: str, found: Any, expected: str) -> None:
         raise _NotThis(f"{where} is {str(found)[:40]!r}, expected {expected}")
 
 
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
 def _digest(body: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:
     total = hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False).encode())
     for name in sorted(arrays):
@@ -283,9 +293,3 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     if info.file_size > MEMBER_LIMIT:
         raise ValueError(f"{info.filename} of {info.file_size} bytes, expected at most {MEMBER_LIMIT}")
     return archive.read(info)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
