@@ -1,0 +1,148 @@
+import numpy as np
+import pytest
+
+from oddshift.embedded import people
+from oddshift.errors import InvalidInput
+from oddshift.mechanisms.channel import Channel
+from oddshift.mechanisms.exponential import Exponential
+from oddshift.mechanisms.words import Deletion, Mask
+from oddshift.modalities.features import text_features
+from oddshift.space import Space
+from oddshift.tiers import Tiers
+from oddshift.utility import (
+    averaged,
+    classification,
+    constant_output,
+    effective_outputs,
+    expected_loss,
+    losses,
+    measure,
+    nearest_documents,
+    retrieval,
+)
+
+LINE = Space([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+MATRIX = np.log([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5]])
+
+
+def test_cosine_loss_by_hand():
+    channel = Channel(LINE, MATRIX, LINE)
+    # c = (1 − cos)/2: 0 to itself, 1/2 at a right angle, 1 to the opposite
+    expected = [0.3 * 0.5 + 0.2 * 1.0, 0.1 * 0.5 + 0.1 * 0.5, 0.25 * 1.0 + 0.25 * 0.5]
+    np.testing.assert_allclose(losses(channel), expected)
+    assert expected_loss(channel, [1, 1, 2]) == pytest.approx(np.dot([0.25, 0.25, 0.5], expected))
+
+
+def test_euclidean_haversine_and_table_costs():
+    channel = Channel(LINE, MATRIX, LINE)
+    np.testing.assert_allclose(losses(channel, "euclidean")[0], 0.3 * np.sqrt(2) + 0.2 * 2)
+    table = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_allclose(losses(channel, table), (np.exp(MATRIX) * table).sum(axis=1))
+    globe = Space([[0.0, 0.0], [0.0, 90.0]], "haversine")
+    earth = Channel(globe, np.log([[0.5, 0.5], [0.5, 0.5]]), globe)
+    assert losses(earth, "haversine")[0] == pytest.approx(6371.0088 * np.pi / 4)
+
+
+def test_the_exact_loss_is_what_sampling_gives():
+    space = Space(np.random.default_rng(0).normal(size=(30, 5)))
+    em = Exponential(space, epsilon=1.0)
+    rng = np.random.default_rng(1)
+    index = rng.integers(0, 30, 40_000)
+    outputs = em.sample(index, rng)
+    unit = space.points / np.linalg.norm(space.points, axis=1, keepdims=True)
+    sampled = ((1 - (unit[index] * unit[outputs]).sum(axis=1)) / 2).mean()
+    assert expected_loss(em, np.ones(30)) == pytest.approx(sampled, abs=0.005)
+
+
+def test_effective_outputs_by_hand():
+    assert effective_outputs(Mask(LINE), [1, 1, 1]) == pytest.approx(1.0)
+    uniform = Channel(LINE, np.log(np.full((3, 3), 1 / 3)))
+    assert effective_outputs(uniform, [1, 5, 0]) == pytest.approx(3.0)
+    with np.errstate(divide="ignore"):
+        identity = Channel(LINE, np.log(np.eye(3)))
+    assert effective_outputs(identity, [0.5, 0.5, 0]) == pytest.approx(2.0)
+
+
+def test_constant_output_by_hand():
+    best, loss = constant_output(LINE, [1, 1, 1])
+    assert best == 1  # at a right angle to both others
+    assert loss == pytest.approx(1 / 3)
+    only = Space([[1.0, 0.0]])
+    assert constant_output(LINE, [1, 1, 1], "cosine", only) == (0, pytest.approx(0.5))
+
+
+def test_measure_reports_tiers_and_baselines():
+    tiers = Tiers([0, 0, 1], names=("PII", "PoII"), scales=(0.5, 1.0), is_public=True)
+    channel = Channel(LINE, MATRIX, LINE)
+    result = measure(channel, [1, 3, 4], "cosine", tiers)
+    by_point = losses(channel)
+    assert result.loss == pytest.approx(np.dot([1 / 8, 3 / 8, 4 / 8], by_point))
+    assert result.tier_losses == pytest.approx((np.dot([0.25, 0.75], by_point[:2]), by_point[2]))
+    assert result.constant_loss == pytest.approx(constant_output(LINE, [1, 3, 4])[1])
+    assert np.isnan(measure(channel, [1, 1, 0], "cosine", tiers).tier_losses[1])
+    assert measure(channel, [1, 1, 1], np.ones((3, 3))).constant_loss == pytest.approx(1.0)
+
+
+def test_outputs_that_are_no_points_need_a_table():
+    gap = Deletion(LINE, 0.5)
+    with pytest.raises(InvalidInput, match=r"expected a cost table of shape \(3, 4\)"):
+        losses(gap)
+    table = np.hstack([1.0 - np.eye(3), np.full((3, 1), 0.5)])
+    np.testing.assert_allclose(losses(gap, table), 0.25)
+    assert measure(gap, [1, 1, 1], table).constant_loss == pytest.approx(0.5)
+
+
+def test_weights_are_checked():
+    for bad in ([1, 1], [1, 1, -1], [0, 0, 0]):
+        with pytest.raises(InvalidInput, match="expected 3 numbers >= 0"):
+            expected_loss(Channel(LINE, MATRIX, LINE), bad)
+
+
+def test_averaged_vectors_by_hand():
+    vectors = np.array([[1.0, 0.0], [0.0, 2.0]])
+    means = averaged(vectors, np.array([0, 1, -1, 1]), np.array([0, 3, 3, 4]))
+    assert means.tolist() == [[0.5, 1.0], [0.0, 0.0], [0.0, 2.0]]
+
+
+def test_nearest_documents_by_hand():
+    assert nearest_documents(np.array([[1.0, 0.1], [1.0, 0.0], [0.0, 1.0], [0.1, 2.0]])).tolist() == [1, 0, 3, 2]
+
+
+def test_tasks_see_what_is_lost():
+    rng = np.random.default_rng(0)
+    labels = [str(i % 2) for i in range(400)]
+    signal = np.array([[1.0 if label == "1" else -1.0] for label in labels])
+    before = np.hstack([signal, np.zeros((400, 1))]) + 0.3 * rng.normal(size=(400, 2))
+    after = rng.normal(size=(400, 2))
+    task = classification(before, after, labels, rng=np.random.default_rng(1))
+    assert task.before > 0.97
+    assert task.after < 0.65
+    assert 0.4 < task.baseline < 0.7
+    found = retrieval(before, after, labels)
+    assert found.before > 0.95
+    assert found.after == pytest.approx(0.5, abs=0.1)
+    assert found.baseline == pytest.approx(0.5, abs=0.01)
+
+
+def test_tasks_refuse_what_does_not_fit():
+    table = np.eye(3)
+    with pytest.raises(InvalidInput, match="3 rows before, 3 after, 2 labels"):
+        retrieval(table, table, ["a", "b"])
+    with pytest.raises(InvalidInput, match="one class"):
+        classification(table, table, ["a", "a", "a"], rng=np.random.default_rng(0))
+    with pytest.raises(InvalidInput, match="held_out=1"):
+        classification(table, table, ["a", "a", "b"], held_out=1, rng=np.random.default_rng(0))
+
+
+def test_texts_before_and_after_release():
+    corpus = people(600)
+    rng = np.random.default_rng(0)
+    before = text_features(corpus.encoded, corpus.vectors)
+    same = text_features(corpus.encoded, corpus.vectors, corpus.records.points)
+    np.testing.assert_allclose(before, same)
+    noisy = Exponential(corpus.space, epsilon=0.5).sample(corpus.records.points, rng)
+    after = text_features(corpus.encoded, corpus.vectors, noisy)
+    task = classification(before, after, corpus.labels, rng=rng)
+    assert task.before > task.after + 0.2
+    masked = text_features(corpus.encoded, corpus.vectors, np.zeros(len(corpus.records.points), dtype=int), [None])
+    assert np.abs(masked - before).max() > 0
