@@ -1,0 +1,128 @@
+"""The co-occurrence attacker: words of one document tell about each other, whatever their order.
+
+c_l(x) = Σ_{s≠l} log(1 − μ(x) + μ(x)·Σ_b C(b|x)·M(y_s|b)/P(y_s)), where C(b|x) is how often b stands in a document of x
+(x itself too: copies), μ(x) its Witten-Bell weight and P(y) = Σ_b π(b)·M(y|b). Treating the other positions as
+independent given x counts evidence twice, so the term is meant to be scaled by a fitted weight (`combination`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from oddshift.arrays import BoolArray, FloatArray, IntArray
+from oddshift.attackers.attacker import Beliefs, Knowledge
+from oddshift.records import Records
+from oddshift.release import Release, candidates
+
+_BLOCK_ENTRIES = 8_000_000  # entries (positions x points) of one block of documents
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Neighbours:
+    """What stands beside each point, among the candidates of one tier."""
+
+    law: Any  # sparse (points, points): C(b|x), rows sum to one where something was seen
+    weight: FloatArray  # μ of every point
+    prior: FloatArray  # π of every point, normalised over the candidates
+    allowed: BoolArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cooccurrence:
+    """Own release plus the evidence of every other position, each read through co-occurrence counts."""
+
+    known: Knowledge
+    neighbours: tuple[_Neighbours, ...]
+    name: str = "cooccurrence"
+    with_context: bool = False
+
+    def beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """Own release plus context term, a block of documents at a time."""
+        for positions, context in self.context_terms(release):
+            columns = self.known.mechanism.log_columns(release.outputs[positions])
+            yield Beliefs(positions, columns + context, self.known.log_prior)
+
+    def under(self, known: Knowledge) -> Cooccurrence:
+        """The same counts against another mechanism: nothing is estimated again."""
+        return replace(self, known=known)
+
+    def context_terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray]]:
+        """c_l(x) for every point x; 0 for a document with one position."""
+        for documents in document_blocks(release, len(self.known.log_prior)):
+            low, high = release.offsets[documents.start], release.offsets[documents.stop]
+            if low == high:
+                continue
+            evidence = self._evidence(release, int(low), int(high))
+            lengths = release.lengths[documents.start : documents.stop]
+            starts = (release.offsets[documents.start : documents.stop] - low)[lengths > 0]
+            total = np.add.reduceat(evidence, starts, axis=0)
+            context = np.repeat(total, lengths[lengths > 0], axis=0) - evidence
+            context[np.repeat(lengths[lengths > 0] == 1, lengths[lengths > 0])] = 0.0
+            yield np.arange(low, high), context
+
+    def _evidence(self, release: Release, low: int, high: int) -> FloatArray:
+        """What each position says about any other one: log of a likelihood ratio, (positions, points)."""
+        tiers = release.position_tiers
+        sets = np.zeros(high - low, dtype=np.int64) if tiers is None else tiers[low:high]
+        outputs = release.outputs[low:high]
+        result = np.empty((high - low, len(self.known.log_prior)))
+        for tier in np.unique(sets):
+            rows, near = np.flatnonzero(sets == tier), self.neighbours[tier]
+            seen = np.where(near.allowed, self.known.mechanism.log_columns(outputs[rows]), -np.inf)
+            seen -= np.maximum(seen.max(axis=1, keepdims=True), -1e300)
+            np.exp(seen, out=seen)
+            average = seen @ near.prior
+            ratio = (near.law @ seen.T).T / np.where(average > 0, average, 1.0)[:, None]
+            ratio[average <= 0] = 1.0  # an output that no candidate gives says nothing
+            result[rows] = np.log1p(near.weight * (ratio - 1.0))
+        return result
+
+
+def fit_cooccurrence(known: Knowledge) -> Cooccurrence:
+    """Count, in the fit records, which points stand in one document; nothing is trained.
+
+    **Guarantee**: a document with one position gets its own release and nothing else.
+    """
+    counts = _pairs(known.fit)
+    sets = range(len(known.tiers)) if known.tiers.is_public else [0]
+    return Cooccurrence(known, tuple(_neighbours(counts, known, tier) for tier in sets))
+
+
+def document_blocks(release: Release, width: int, entries: int = _BLOCK_ENTRIES) -> Iterator[range]:
+    """Runs of whole documents of about `entries` entries, one row of `width` a position; at least one document each."""
+    start, limit = 0, max(1, entries // width)
+    while start < len(release):
+        stop = int(np.searchsorted(release.offsets, release.offsets[start] + limit, side="right")) - 1
+        stop = min(max(stop, start + 1), len(release))
+        yield range(start, stop)
+        start = stop
+
+
+def _pairs(fit: Records) -> Any:
+    """How often two points stand at two positions of one document, sparse (points, points)."""
+    from scipy.sparse import csr_array, diags_array
+
+    ones = np.ones(len(fit.points))
+    shape = (len(fit), len(fit.space))
+    inside = csr_array((ones, (fit.document_of_position, fit.points)), shape=shape)
+    inside.sum_duplicates()
+    together = (inside.T @ inside - diags_array(fit.counts().astype(np.float64))).tocsr()  # a position is no pair
+    together.eliminate_zeros()
+    return together
+
+
+def _neighbours(counts: Any, known: Knowledge, tier: int) -> _Neighbours:
+    from scipy.sparse import csr_array, diags_array
+
+    allowed = candidates(known.tiers, tier)
+    mine = (counts @ diags_array(allowed.astype(np.float64))).tocsr()
+    mine.eliminate_zeros()
+    seen, kinds = np.asarray(mine.sum(axis=1)).ravel(), np.diff(mine.indptr)
+    law = csr_array((mine.data / np.repeat(np.maximum(seen, 1.0), kinds), mine.indices, mine.indptr), shape=mine.shape)
+    prior = np.where(allowed, np.exp(known.log_prior), 0.0)
+    weight = np.where(seen > 0, seen / np.maximum(seen + kinds, 1.0), 0.0)
+    return _Neighbours(law, weight, prior / max(float(prior.sum()), 1e-300), allowed)

@@ -1,0 +1,100 @@
+"""The co-occurrence attacker against its formula written out, and against what it should find."""
+
+import numpy as np
+import pytest
+
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.controls import Own
+from oddshift.attackers.cooccurrence import document_blocks, fit_cooccurrence
+from oddshift.mechanisms import Deletion, Exponential
+from oddshift.records import Records
+from oddshift.release import one_tier, perturb
+from oddshift.space import Space
+from worlds import gather, log_score, ring, two_tiers
+
+
+def slow_terms(world):
+    """The formula, position by position, with dense counts."""
+    known, release = world.known, world.release
+    size = len(known.log_prior)
+    counts = np.zeros((size, size))
+    for document in known.fit.documents:
+        for s, a in enumerate(document):
+            for t, b in enumerate(document):
+                counts[a, b] += s != t
+    result = np.zeros((len(release.outputs), size))
+    for low, high in zip(release.offsets[:-1], release.offsets[1:], strict=True):
+        for place in range(low, high):
+            for other in set(range(low, high)) - {place}:
+                allowed = np.ones(size, dtype=bool)
+                if release.position_tiers is not None:
+                    allowed = known.tiers.labels == release.position_tiers[other]
+                likelihood = np.exp(known.mechanism.log_matrix[:, release.outputs[other]]) * allowed
+                inside, prior = counts * allowed, np.exp(known.log_prior) * allowed
+                seen, kinds = inside.sum(axis=1), (inside > 0).sum(axis=1)
+                weight = np.where(seen > 0, seen / np.maximum(seen + kinds, 1), 0.0)
+                law = inside / np.maximum(seen, 1)[:, None]
+                ratio = (law @ likelihood) / (prior @ likelihood / prior.sum())
+                result[place] += np.log(1 - weight + weight * ratio)
+    return result
+
+
+@pytest.mark.parametrize("tiers", [None, two_tiers(is_public=True), two_tiers(is_public=False)])
+def test_it_is_the_formula(tiers):
+    world = ring(documents=40, length=None, tiers=tiers)
+    attacker = fit_cooccurrence(world.known)
+    expected = slow_terms(world)
+    for positions, terms in attacker.context_terms(world.release):
+        np.testing.assert_allclose(terms, expected[positions], atol=1e-12)
+
+
+def test_it_beats_own_where_words_go_together():
+    world = ring(strength=0.95)
+    assert log_score(fit_cooccurrence(world.known), world) < log_score(Own(world.known), world) - 0.1
+
+
+def test_copies_are_found():
+    space = Space(np.eye(6))
+    records = Records.from_documents(space, [[k % 6, k % 6] for k in range(60)])
+    known = knowledge(Exponential(space, 2.0), one_tier(space), records)
+    release = perturb(records.take(range(6)), known.mechanism, known.tiers, np.random.default_rng(0))
+    shift, _ = gather(fit_cooccurrence(known), release)
+    own = known.mechanism.log_columns(release.outputs)
+    gain = (shift - own)[np.arange(0, 12, 2), release.outputs[1::2]]
+    assert (gain > (shift - own)[::2].mean(axis=1)).all()
+
+
+def test_a_word_never_seen_in_company_learns_nothing():
+    space = Space(np.eye(4))
+    known = knowledge(
+        Exponential(space, 2.0), one_tier(space), Records.from_documents(space, [[0, 1], [1, 0], [2], [3]])
+    )
+    release = perturb(Records.from_documents(space, [[0, 1]]), known.mechanism, known.tiers, np.random.default_rng(0))
+    (_, terms), *_ = fit_cooccurrence(known).context_terms(release)
+    assert (terms[:, 2:] == 0).all()
+    assert (terms[:, :2] != 0).all()
+
+
+def test_an_impossible_output_says_nothing():
+    space = Space(np.eye(3))
+    known = knowledge(Deletion(space, 0.5), one_tier(space), Records.from_documents(space, [[0, 1], [1, 2]]))
+    release = perturb(known.fit, known.mechanism, known.tiers, np.random.default_rng(0))
+    for _, terms in fit_cooccurrence(known).context_terms(release):
+        assert np.isfinite(terms).all()
+
+
+def test_the_same_counts_serve_another_mechanism():
+    world = ring()
+    weaker = knowledge(Exponential(world.known.fit.space, 0.1), world.known.tiers, world.known.fit)
+    first = fit_cooccurrence(world.known)
+    moved, fresh = gather(first.under(weaker), world.release)[0], gather(fit_cooccurrence(weaker), world.release)[0]
+    np.testing.assert_array_equal(moved, fresh)
+
+
+def test_blocks_hold_whole_documents():
+    release = ring(documents=50, length=None).release
+    blocks = list(document_blocks(release, 10, entries=60))
+    assert [b.start for b in blocks[1:]] == [b.stop for b in blocks[:-1]]
+    assert blocks[0].start == 0
+    assert blocks[-1].stop == len(release)
+    assert all(len(b) == 1 or release.offsets[b.stop] - release.offsets[b.start] <= 6 for b in blocks)
