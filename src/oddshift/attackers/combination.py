@@ -1,0 +1,195 @@
+"""A combination of attackers: each one's context term with a weight of its own.
+
+shift(x) = log M(y_l|x) + Σ_k w_k·c_k(x) with w ≥ 0, the weights that give the best log score on held-out documents.
+The score is convex in w, so what comes back is at least as good there as the best of the parts and as `own` (w = 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.arrays import FloatArray, IntArray
+from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
+from oddshift.attackers.cooccurrence import document_blocks
+from oddshift.errors import InvalidInput
+from oddshift.logs import log_sum
+from oddshift.records import Records
+from oddshift.release import Release, candidates, perturb
+
+BLOCK_ENTRIES = 4_000_000
+"""Entries (positions x points) of one part in one block; a performance setting."""
+
+FIT_ENTRIES = 12_000_000
+"""Entries (positions x points) of each part that the weights are fitted on."""
+
+SIGNIFICANT = 2.0
+"""Standard errors (by document) by which a gain over `own` must exceed 0 before anything is believed."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Combination:
+    """Several attackers read as one; the prior is that of the first part that reads W, if any does."""
+
+    known: Knowledge
+    parts: tuple[Attacker, ...]
+    weights: tuple[float, ...]
+    name: str = "combination"
+
+    def __repr__(self) -> str:
+        """Names and weights."""
+        inside = ", ".join(f"{w:.3g} {part.name}" for w, part in zip(self.weights, self.parts, strict=True))
+        return f"Combination({inside})"
+
+    @property
+    def with_context(self) -> bool:
+        """Whether some part reads W."""
+        return any(part.with_context for part in self.parts)
+
+    def beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """Own release plus the weighted terms, a block of documents at a time."""
+        for documents in document_blocks(release, len(self.known.log_prior), BLOCK_ENTRIES):
+            block = release.take(np.arange(documents.start, documents.stop))
+            if not len(block.outputs):
+                continue
+            own = self.known.mechanism.log_columns(block.outputs)
+            terms, prior = context_terms(self.parts, block, own)
+            shift = own
+            for weight, term in zip(self.weights, terms, strict=True):
+                shift = shift + weight * term if weight else shift
+            positions = np.arange(release.offsets[documents.start], release.offsets[documents.stop])
+            yield Beliefs(positions, shift, self.known.log_prior if prior is None else prior)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Terms:
+    """Held-out positions with their truth: log prior plus own release, and the context term of every part."""
+
+    base: FloatArray  # (positions, points), −inf outside the candidates
+    terms: tuple[FloatArray, ...]
+    truth: IntArray
+    document: IntArray
+
+    def scores(self, weights: FloatArray) -> FloatArray:
+        """−log posterior of the truth at every position."""
+        total = self._total(weights)
+        return log_sum(total) - total[np.arange(len(self.truth)), self.truth]
+
+    def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
+        """Mean of the scores, and its gradient: E[c_k] under the posterior minus c_k at the truth."""
+        total = self._total(weights)
+        normal = log_sum(total)
+        rows = np.arange(len(self.truth))
+        value = float(np.mean(normal - total[rows, self.truth]))
+        posterior = np.exp(total - normal[:, None])
+        gradient = [
+            np.mean(np.einsum("ij,ij->i", posterior, term) - term[rows, self.truth], dtype=np.float64)
+            for term in self.terms
+        ]
+        return value, np.array(gradient)
+
+    def _total(self, weights: FloatArray) -> FloatArray:
+        total = self.base.copy()
+        for weight, term in zip(weights, self.terms, strict=True):
+            if weight:
+                total += weight * term
+        return total
+
+
+def context_terms(
+    parts: Sequence[Attacker], release: Release, own: FloatArray
+) -> tuple[list[FloatArray], FloatArray | None]:
+    """The context term of every part, (positions, points) each, and the prior given W of the first that reads W."""
+    terms, given = [], None
+    for part in parts:
+        term, priors = np.empty_like(own), np.empty_like(own) if part.with_context and given is None else None
+        for block in part.beliefs(release):
+            mine = own[block.positions]
+            possible = np.isfinite(mine)
+            term[block.positions] = np.where(possible, block.shift - np.where(possible, mine, 0.0), 0.0)
+            if priors is not None:
+                priors[block.positions] = block.log_prior
+        terms.append(term)
+        given = priors if given is None else given
+    return terms, given
+
+
+def held_out_terms(parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator) -> Terms:
+    """Perturb held-out documents (as many as FIT_ENTRIES allows) and run every part on them."""
+    useful = np.flatnonzero(held_out.lengths > 0)
+    if not len(useful):
+        raise InvalidInput("held-out documents hold no secret, expected at least one")
+    order = rng.permutation(useful)
+    size = FIT_ENTRIES // len(known.log_prior)
+    documents = order[: max(1, int(np.searchsorted(np.cumsum(held_out.lengths[order]), size, side="right")))]
+    chosen = held_out.take(np.sort(documents))
+    release = perturb(chosen, known.mechanism, known.tiers, rng)
+    own = known.mechanism.log_columns(release.outputs)
+    terms, prior = context_terms(parts, release, own)
+    tiers = chosen.tier_of_position(known.tiers)
+    base = own + (known.log_prior if prior is None else prior)
+    for tier in np.unique(tiers):
+        base[np.ix_(tiers == tier, ~candidates(known.tiers, int(tier)))] = -np.inf
+    return Terms(base, tuple(terms), chosen.points, chosen.document_of_position)
+
+
+def best_weights(held: Terms) -> FloatArray:
+    """Weights ≥ 0 of the best log score; all 0 when the gain over `own` is within SIGNIFICANT standard errors."""
+    from scipy.optimize import minimize
+
+    size = len(held.terms)
+    corners = [np.zeros(size), *np.eye(size)]
+    start = min(corners, key=lambda w: held.loss(w)[0])
+    found = minimize(held.loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * size)
+    best = min((start, np.asarray(found.x)), key=lambda w: held.loss(w)[0])
+    gain, error = gain_by_document(held.scores(np.zeros(size)) - held.scores(best), held.document)
+    return best if gain > SIGNIFICANT * error else np.zeros(size)
+
+
+def gain_by_document(values: FloatArray, document: IntArray) -> tuple[float, float]:
+    """Mean over positions and its standard error, documents being the independent units; infinite for one document."""
+    _, unit = np.unique(document, return_inverse=True)
+    mean = float(values.mean())
+    sums = np.bincount(unit, weights=values - mean)
+    n = len(sums)
+    return mean, float(np.sqrt(n / (n - 1) * (sums**2).sum()) / len(values)) if n > 1 else np.inf
+
+
+def fit_combination(
+    known: Knowledge, parts: Sequence[Attacker], held_out: Records, *, rng: np.random.Generator
+) -> Combination:
+    """Weigh attackers by their log score on held-out documents: records that none of them was fitted on.
+
+    **Guarantee**: on the held-out releases the log score is at least as good as that of every part alone, unless no
+    weighting beats `own` by more than chance: then all weights are 0.
+    """
+    if not parts:
+        raise InvalidInput("parts is empty, expected at least one attacker")
+    weights = best_weights(held_out_terms(parts, known, held_out, rng))
+    return Combination(known, tuple(parts), tuple(float(w) for w in weights))
+
+
+def fit_and_combine(
+    known: Knowledge,
+    fits: Sequence[Callable[[Knowledge], Attacker]],
+    *,
+    share: float = 0.2,
+    refit: bool = True,
+    rng: np.random.Generator,
+) -> Combination:
+    """Fit every part on most of the fit records, weigh them on the rest, then fit them again on all when `refit`."""
+    from oddshift.attackers.attacker import knowledge
+
+    if not 0.0 < share < 1.0:
+        raise InvalidInput(f"{share=}, expected 0 < share < 1")
+    order = rng.permutation(len(known.fit))
+    cut = max(1, round(share * len(order)))
+    if cut >= len(order):
+        raise InvalidInput(f"{len(order)} fit documents, expected at least 2 to hold some out")
+    part = knowledge(known.mechanism, known.tiers, known.fit.take(np.sort(order[cut:])))
+    fitted = [fit(part) for fit in fits]
+    combined = fit_combination(part, fitted, known.fit.take(np.sort(order[:cut])), rng=rng)
+    final = [fit(known) for fit in fits] if refit else fitted
+    return Combination(known, tuple(final), combined.weights)

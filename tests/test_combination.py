@@ -1,0 +1,116 @@
+"""The combination: convex weights, at least as good as its parts, and nothing where there is nothing."""
+
+import numpy as np
+import pytest
+
+from oddshift.attackers.combination import (
+    Terms,
+    best_weights,
+    fit_and_combine,
+    fit_combination,
+    gain_by_document,
+    held_out_terms,
+)
+from oddshift.attackers.controls import Null, Own
+from oddshift.attackers.cooccurrence import fit_cooccurrence
+from oddshift.attackers.plugin import fit_plugin
+from oddshift.errors import InvalidInput
+from oddshift.logs import log_sum
+from worlds import gather, log_score, ring, two_tiers
+
+
+def parts_of(known):
+    return [fit_plugin(known, rng=np.random.default_rng(0)), fit_cooccurrence(known)]
+
+
+@pytest.mark.parametrize("tiers", [None, two_tiers(is_public=True), two_tiers(is_public=False)])
+def test_no_part_is_better_on_the_held_out_documents(tiers):
+    world = ring(tiers=tiers)
+    held = held_out_terms(parts_of(world.known), world.known, world.secrets, np.random.default_rng(1))
+    weights = best_weights(held)
+    best = held.loss(weights)[0]
+    for other in (
+        np.zeros(2),
+        np.array([1.0, 0.0]),
+        np.array([0.0, 1.0]),
+        weights + 0.05,
+        np.maximum(weights - 0.05, 0),
+    ):
+        assert best <= held.loss(other)[0] + 1e-7
+
+
+def test_the_gradient_is_that_of_the_loss():
+    rng = np.random.default_rng(0)
+    held = Terms(
+        rng.normal(size=(30, 5)),
+        (rng.normal(size=(30, 5)), rng.normal(size=(30, 5))),
+        rng.integers(5, size=30),
+        np.arange(30) // 3,
+    )
+    at, step = np.array([0.3, 0.7]), 1e-6
+    _, gradient = held.loss(at)
+    numeric = [(held.loss(at + step * e)[0] - held.loss(at - step * e)[0]) / (2 * step) for e in np.eye(2)]
+    np.testing.assert_allclose(gradient, numeric, atol=1e-8)
+    assert held.scores(at).mean() == pytest.approx(held.loss(at)[0])
+
+
+def test_it_helps_on_fresh_documents_too():
+    world = ring()
+    combined = fit_and_combine(
+        world.known,
+        [lambda k: fit_plugin(k, rng=np.random.default_rng(0)), fit_cooccurrence],
+        rng=np.random.default_rng(2),
+    )
+    scores = [log_score(part, world) for part in combined.parts]
+    assert log_score(combined, world) <= min(scores) + 0.01
+    assert "plugin" in repr(combined)
+
+
+def test_independent_secrets_get_no_weight():
+    world = ring(strength=0.0, documents=400)
+    combined = fit_combination(world.known, parts_of(world.known), world.secrets, rng=np.random.default_rng(0))
+    assert combined.weights == (0.0, 0.0)
+    np.testing.assert_array_equal(gather(combined, world.release)[0], gather(Own(world.known), world.release)[0])
+
+
+def test_it_is_the_weighted_sum_whatever_the_blocks(monkeypatch):
+    world = ring(length=None)
+    combined = fit_combination(world.known, parts_of(world.known), world.secrets, rng=np.random.default_rng(0))
+    whole = gather(combined, world.release)[0]
+    own = gather(Own(world.known), world.release)[0]
+    expected = own + sum(
+        w * (gather(part, world.release)[0] - own) for w, part in zip(combined.weights, combined.parts, strict=True)
+    )
+    np.testing.assert_allclose(whole, expected, atol=1e-12)
+    monkeypatch.setattr("oddshift.attackers.combination.BLOCK_ENTRIES", 50)
+    np.testing.assert_allclose(gather(combined, world.release)[0], whole, atol=1e-12)
+
+
+def test_any_attacker_can_be_a_part():
+    world = ring()
+    combined = fit_combination(
+        world.known, [Null(world.known), Own(world.known)], world.secrets, rng=np.random.default_rng(0)
+    )
+    assert np.isfinite(combined.weights).all()
+
+
+def test_terms_outside_the_candidates_do_not_count():
+    world = ring(tiers=two_tiers())
+    held = held_out_terms(parts_of(world.known), world.known, world.secrets, np.random.default_rng(1))
+    labels = world.known.tiers.labels
+    assert (np.isneginf(held.base) == (labels[held.truth][:, None] != labels[None, :])).all()
+    assert np.isfinite(log_sum(held.base)).all()
+
+
+def test_the_error_is_by_document():
+    values, document = np.array([1.0, 1.0, 3.0, 3.0]), np.array([5, 5, 9, 9])
+    assert gain_by_document(values, document) == (2.0, pytest.approx(1.0))
+    assert gain_by_document(values, np.zeros(4, dtype=int))[1] == np.inf
+
+
+def test_what_cannot_be_used_is_refused():
+    world = ring(documents=5)
+    with pytest.raises(InvalidInput, match="at least one attacker"):
+        fit_combination(world.known, [], world.secrets, rng=np.random.default_rng(0))
+    with pytest.raises(InvalidInput, match="share"):
+        fit_and_combine(world.known, [fit_cooccurrence], share=1.0, rng=np.random.default_rng(0))
