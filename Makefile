@@ -9,7 +9,7 @@ demo: $(STAMP)
 	$(BIN)/oddshift demo
 
 test: check
-	$(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 check: $(STAMP)
 	$(BIN)/ruff check .

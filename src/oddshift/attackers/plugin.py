@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.arrays import FloatArray, IntArray, whole
+from oddshift.arrays import BoolArray, FloatArray, IntArray, whole
 from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.logs import log
 from oddshift.records import Records
@@ -31,6 +31,7 @@ class _Step:
     bigram: Any  # sparse (points, points), rows sum to one where λ > 0
     weight: FloatArray  # λ of every point
     topics: FloatArray  # (topics, points), rows sum to one over the candidates
+    first: FloatArray  # (topics, points), the law of a document's first secret
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,9 +58,9 @@ class Plugin:
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus context term, document batch by document batch."""
-        for positions, context in self.context_terms(release):
+        for positions, context, log_prior in self._terms(release):
             columns = self.known.mechanism.log_columns(release.outputs[positions])
-            yield Beliefs(positions, columns + context, self.known.log_prior)
+            yield Beliefs(positions, columns + context, log_prior)
 
     def under(self, known: Knowledge) -> Plugin:
         """The same chain against another mechanism: nothing is estimated again."""
@@ -67,6 +68,10 @@ class Plugin:
 
     def context_terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray]]:
         """log Pr[the other outputs | x] for every point x, up to a constant for each position."""
+        return ((positions, context) for positions, context, _ in self._terms(release))
+
+    def _terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+        """Positions, context term, and the chain's own prior there (given the public tiers so far)."""
         sets = np.zeros(len(release.outputs), dtype=np.int64)
         if release.position_tiers is not None:
             sets = release.position_tiers
@@ -79,25 +84,27 @@ class Plugin:
             same = int(np.searchsorted(release.lengths[order], length, side="right"))
             batch = order[start : min(start + size, same)]
             positions = release.offsets[batch][:, None] + np.arange(length)
-            yield positions.ravel(), self._batch(release.outputs[positions], sets[positions])
+            yield positions.ravel(), *self._batch(release.outputs[positions], sets[positions])
             start += len(batch)
 
-    def _batch(self, outputs: IntArray, sets: IntArray) -> FloatArray:
-        """Context terms of documents of one length, (documents·length, points)."""
+    def _batch(self, outputs: IntArray, sets: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Context terms and log priors of documents of one length, each (documents·length, points)."""
         documents, length = outputs.shape
         seen = self._likelihoods(outputs)
         left, prior = self._forward(seen, sets)
         right, scale = np.ones_like(left[0]), np.zeros(left[0].shape[:2])
-        result = np.empty((documents, length, left[0].shape[2]))
+        context = np.empty((documents, length, left[0].shape[2]))
+        priors = np.empty_like(context)
         shares = log(self.chain.shares)[:, None, None]
         for t in range(length - 1, -1, -1):
             both = _log_mix(left[t] * right, shares + left.scales[t][:, :, None] + scale[:, :, None])
-            before = _log_mix(prior[t], shares)
-            result[:, t] = np.where(np.isfinite(before), both - np.where(np.isfinite(before), before, 0.0), 0.0)
+            priors[:, t] = _log_mix(prior[t], shares)
+            possible = np.isfinite(priors[:, t])
+            context[:, t] = np.where(possible, both - np.where(possible, priors[:, t], 0.0), 0.0)
             if t:
                 right, grown = _scaled(self._back(right * seen[:, t], sets[:, t]))
                 scale = scale + grown
-        return result.reshape(documents * length, -1)
+        return context.reshape(documents * length, -1), priors.reshape(documents * length, -1)
 
     def _likelihoods(self, outputs: IntArray) -> FloatArray:
         columns = self.known.mechanism.log_columns(outputs.ravel())
@@ -106,7 +113,7 @@ class Plugin:
 
     def _forward(self, seen: FloatArray, sets: IntArray) -> tuple[_Messages, list[FloatArray]]:
         """Messages from the left at every position, with and without what was seen."""
-        message = np.stack([self.chain.steps[g].topics for g in sets[:, 0]], axis=1)
+        message = np.stack([self.chain.steps[g].first for g in sets[:, 0]], axis=1)
         prior = message
         messages, scales, priors = [message], [np.zeros(message.shape[:2])], [prior]
         for t in range(1, seen.shape[1]):
@@ -183,7 +190,16 @@ def _step(fit: Records, tiers: Tiers, tier: int, laws: FloatArray, bigram: bool)
         (counts.data / np.repeat(np.maximum(seen, 1.0), kinds), counts.indices, counts.indptr), (size, size)
     )
     inside = np.where(allowed, laws, 0.0)
-    return _Step(rows, weight, inside / inside.sum(axis=1, keepdims=True))
+    inside /= inside.sum(axis=1, keepdims=True)
+    return _Step(rows, weight, inside, _first(fit, allowed, inside))
+
+
+def _first(fit: Records, allowed: BoolArray, laws: FloatArray) -> FloatArray:
+    """The law of first secrets, Witten-Bell between their counts and the topics."""
+    starts = fit.points[fit.offsets[:-1][fit.lengths > 0]]
+    counts = np.bincount(starts[allowed[starts]], minlength=len(allowed)).astype(np.float64)
+    seen, kinds = counts.sum(), np.count_nonzero(counts)
+    return (counts + kinds * laws) / (seen + kinds) if seen else laws
 
 
 def _successive(fit: Records) -> tuple[IntArray, IntArray]:

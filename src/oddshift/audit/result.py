@@ -1,0 +1,100 @@
+"""What an audit returns: plain frozen values, without a single secret, that a run folder stores as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oddshift.arrays import FloatArray
+from oddshift.certificate import Certificate, JointCertificate
+from oddshift.witness import Witness
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is asked: the budget ε, how often it may be exceeded (δ), and at which error level that is certified.
+
+    `law` is the pair law of the verdict (all laws are reported). `independent` declares that secrets are independent
+    of each other, which is printed as an assumption. `detector` names who found the secrets.
+    """
+
+    epsilon: float
+    delta: float | None = None
+    alpha: float = 0.05
+    law: str = "anchored"
+    method: str = "betting"
+    worst_positions: int = 1_000
+    independent: bool = False
+    detector: str = "none (every position was given)"
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TierRates:
+    """One attacker on one tier: the share of pairs beyond ε under each law, averaged over documents.
+
+    `diagnostic` is the anchored share beyond scale·ε. `worst` is the share of looked-at documents in which any pair
+    exceeds ε (`worst_documents` of them; None where it was not asked).
+    """
+
+    tier: str
+    documents: int
+    positions: int
+    uniform: float
+    anchored: float
+    diagnostic: float
+    worst: float | None
+    worst_documents: int
+    top1: float
+    top5: float
+    mean: float
+    quantiles: tuple[float, float, float]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AttackerResult:
+    """One attacker on the certify split, its controls being rows like it.
+
+    `log_score` is the mean over documents of −log posterior of the truth (nats, lower is better); `gain` how much lower
+    it is than that of `own`, with the standard error by document. `learned` says that it beat `own` on the select
+    split. `histogram` is (laws, tiers, bins) counts of mPL, the laws being anchored and uniform.
+    """
+
+    name: str
+    with_context: bool
+    log_score: float
+    gain: float
+    gain_error: float
+    select_gain: float
+    learned: bool
+    tiers: tuple[TierRates, ...]
+    histogram: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Audit:
+    """An audit: every attacker with its controls, certificates of the strongest, witnesses, and what was assumed."""
+
+    settings: Settings
+    mechanism: str
+    claimed_epsilon: float
+    exact_epsilon: float
+    upper_bound: float | None
+    tier_names: tuple[str, ...]
+    tiers_are_public: bool
+    documents: tuple[int, int, int]
+    attackers: tuple[AttackerResult, ...]
+    strongest: str
+    certificates: tuple[Certificate, ...]
+    verdict: JointCertificate | None
+    witness: Witness | None
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def state(self) -> str:
+        """`certified`, `violated` or `undecided`; without a δ there is nothing to certify, so `undecided`."""
+        return self.verdict.state if self.verdict is not None else "undecided"
+
+    def row(self, name: str) -> AttackerResult:
+        """The result of the attacker of that name."""
+        return next(row for row in self.attackers if row.name == name)

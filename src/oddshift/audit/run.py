@@ -1,0 +1,261 @@
+"""The audit: fresh releases of documents that nobody learned from, every attacker on them, and what that proves.
+
+Attackers are chosen by log score on the select split, and certified on the certify split. The two controls, `null` and
+`own`, are always among them; when nothing beats `own` the rate verdict is undecided, because nobody tried hard enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.arrays import FloatArray, one_of, positive
+from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.controls import Null, Own
+from oddshift.audit.result import AttackerResult, Audit, Settings
+from oddshift.audit.scan import Ruler, Scan, believed, log_scores, scan, worst_exceeds
+from oddshift.audit.summary import attacker_result, per_unit, standard_error, units_of_positions
+from oddshift.audit.witnesses import search_witness
+from oddshift.certificate import Certificate, Claim, JointCertificate, certify, certify_joint
+from oddshift.errors import InvalidInput
+from oddshift.files import sha256
+from oddshift.leakage import PAIR_LAWS
+from oddshift.records import Records, Split
+from oddshift.release import Release, candidates, perturb
+from oddshift.tiers import Tiers
+
+NOTHING_LEARNED = "no attacker beat the single-release one in held-out log score"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Trial:
+    """One attacker on the certify split, with the documents' values of each law and tier."""
+
+    attacker: Attacker
+    scan: Scan
+    worst: dict[int, FloatArray]
+    result: AttackerResult
+
+
+def audit(
+    split: Split,
+    known: Knowledge,
+    attackers: Sequence[Attacker],
+    settings: Settings,
+    upper_bound: float | None = None,
+) -> Audit:
+    """Audit a mechanism on records it never learned from.
+
+    `split` holds the secrets; `known` what attackers know (mechanism, tiers, fit records); `attackers` are fitted
+    attackers, controls apart. `upper_bound` is a proven bound on the joint leakage, where a dependence model gives one.
+
+    **Guarantee**: each certificate errs with probability at most `settings.alpha` about the leakage as estimated by
+    the strongest attacker. The witness trusts no attacker. Estimates outside [witness, upper bound] are flagged.
+    """
+    positive(settings.epsilon, "epsilon")
+    one_of(settings.law, "law", PAIR_LAWS)
+    _check_split(split, known)
+    everyone: tuple[Attacker, ...] = (Null(known), Own(known), *attackers)
+    if len({a.name for a in everyone}) < len(everyone):
+        raise InvalidInput("two attackers share a name, expected distinct names (null and own are taken)")
+    seeds = np.random.SeedSequence(settings.seed).spawn(3)
+    chosen_by = perturb(split.select, known.mechanism, known.tiers, np.random.default_rng(seeds[0]))
+    release = perturb(split.certify, known.mechanism, known.tiers, np.random.default_rng(seeds[1]))
+    gains = _select_gains(everyone, chosen_by, split.select, known.tiers)
+    trials = _trials(everyone, release, split.certify, known, settings, gains, seeds[2])
+    strongest = max(trials, key=lambda trial: trial.result.select_gain)
+    withheld = _withheld(trials, settings, upper_bound)
+    certificates = _certificates(strongest, split.certify, known.tiers, settings, withheld)
+    verdict = _verdict(certificates, strongest, split.certify, known.tiers, settings)
+    witness = search_witness(strongest.attacker, split, known, settings)
+    return Audit(
+        settings=settings,
+        mechanism=repr(known.mechanism),
+        claimed_epsilon=known.mechanism.claimed_epsilon,
+        exact_epsilon=known.mechanism.exact_epsilon,
+        upper_bound=upper_bound,
+        tier_names=known.tiers.names,
+        tiers_are_public=known.tiers.is_public,
+        documents=(len(split.fit), len(split.select), len(split.certify)),
+        attackers=tuple(trial.result for trial in trials),
+        strongest=strongest.attacker.name,
+        certificates=certificates,
+        verdict=verdict,
+        witness=witness,
+        assumptions=_assumptions(known, settings, split, strongest),
+        warnings=_warnings(trials, known, settings),
+    )
+
+
+def _check_split(split: Split, known: Knowledge) -> None:
+    for name, part in (("select", split.select), ("certify", split.certify)):
+        if len(part.space) != len(known.mechanism.space):
+            raise InvalidInput(
+                f"the {name} records are over {len(part.space)} points, expected {len(known.mechanism.space)}"
+            )
+        if not len(part.points):
+            raise InvalidInput(f"the {name} records hold no secret, expected at least one")
+
+
+def _select_gains(
+    attackers: Sequence[Attacker], release: Release, truth: Records, tiers: Tiers
+) -> list[tuple[float, float]]:
+    """Mean gain in log score over `own` on the select split, by unit, and its standard error."""
+    units, everyone = units_of_positions(truth), np.ones(len(truth.points), dtype=bool)
+    scores = [log_scores(attacker, release, truth, tiers) for attacker in attackers]
+    own = scores[[a.name for a in attackers].index("own")]
+    gains = [per_unit(own - score, units, everyone) for score in scores]
+    return [(float(gain.mean()), standard_error(gain)) for gain in gains]
+
+
+def _trials(
+    attackers: Sequence[Attacker],
+    release: Release,
+    truth: Records,
+    known: Knowledge,
+    settings: Settings,
+    gains: list[tuple[float, float]],
+    seed: np.random.SeedSequence,
+) -> list[_Trial]:
+    ruler = Ruler(truth.space, known.tiers, settings.epsilon)
+    streams = [np.random.default_rng(s) for s in seed.spawn(len(attackers))]
+    scans = [scan(a, release, truth, ruler, rng) for a, rng in zip(attackers, streams, strict=True)]
+    own = scans[[a.name for a in attackers].index("own")]
+    best = int(np.argmax([gain for gain, _ in gains]))
+    trials = []
+    for k, (attacker, found) in enumerate(zip(attackers, scans, strict=True)):
+        worst = _worst(attacker, release, truth, ruler, settings, streams[k]) if k == best else {}
+        result = attacker_result(attacker, (found, own), truth, known.tiers, worst, gains[k])
+        trials.append(_Trial(attacker, found, worst, result))
+    return trials
+
+
+def _worst(
+    attacker: Attacker,
+    release: Release,
+    truth: Records,
+    ruler: Ruler,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> dict[int, FloatArray]:
+    """For each tier, whether any pair exceeds ε at one uniform position of at most `worst_positions` documents."""
+    labels = truth.tier_of_position(ruler.tiers)
+    found: dict[int, FloatArray] = {}
+    for tier in np.unique(labels):
+        documents = rng.permutation(np.unique(truth.document_of_position[labels == tier]))[: settings.worst_positions]
+        some, secrets = release.take(documents), truth.take(documents)
+        mine = secrets.tier_of_position(ruler.tiers) == tier
+        order = rng.permutation(np.flatnonzero(mine))
+        _, first = np.unique(secrets.document_of_position[order], return_index=True)
+        chosen = np.zeros(len(mine), dtype=bool)
+        chosen[order[first]] = True
+        index = np.flatnonzero(candidates(ruler.tiers, int(tier)))
+        exceeds = [
+            worst_exceeds(shift[chosen[positions]], truth.space, index, ruler.epsilon)
+            for positions, here, shift, _, _ in believed(attacker, some, secrets, ruler.tiers)
+            if here == tier and chosen[positions].any()
+        ]
+        found[int(tier)] = np.concatenate(exceeds).astype(np.float64)
+    return found
+
+
+def _withheld(trials: Sequence[_Trial], settings: Settings, upper_bound: float | None) -> str:
+    """Why no rate verdict may be given; empty when one may."""
+    if any(trial.result.learned for trial in trials) or settings.independent:
+        return ""
+    return "" if upper_bound is not None and upper_bound <= settings.epsilon else NOTHING_LEARNED
+
+
+def _values(trial: _Trial, truth: Records, tiers: Tiers, law: str) -> list[tuple[int, FloatArray, int]]:
+    """(tier, one value for each unit that has it, units without it) for one pair law."""
+    units, labels = units_of_positions(truth), truth.tier_of_position(tiers)
+    total = len(np.unique(truth.clusters))
+    result = []
+    for tier in np.unique(labels):
+        if law == "worst":
+            values = trial.worst[int(tier)]
+        else:
+            values = per_unit(trial.scan.anchored if law == "anchored" else trial.scan.uniform, units, labels == tier)
+        result.append((int(tier), values, total - len(np.unique(units[labels == tier]))))
+    return result
+
+
+def _claim(trial: _Trial, tiers: Tiers, tier: int, law: str, settings: Settings, withheld: str) -> Claim:
+    assumed = ("secrets are independent of each other (declared)",) if settings.independent else ()
+    return Claim(
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        tier=tiers.names[tier],
+        pair_law=law,
+        attacker=trial.attacker.name,
+        attacker_hash=fingerprint(trial.attacker),
+        with_context=trial.attacker.with_context,
+        detector=settings.detector,
+        assumptions=assumed,
+        withheld=withheld,
+    )
+
+
+def _certificates(
+    trial: _Trial, truth: Records, tiers: Tiers, settings: Settings, withheld: str
+) -> tuple[Certificate, ...]:
+    """One certificate for each law and tier, of the strongest attacker."""
+    return tuple(
+        certify(
+            values,
+            _claim(trial, tiers, tier, law, settings, withheld),
+            settings.alpha,
+            settings.method,
+            excluded=excluded,
+        )
+        for law in PAIR_LAWS
+        for tier, values, excluded in _values(trial, truth, tiers, law)
+    )
+
+
+def _verdict(
+    certificates: Sequence[Certificate], trial: _Trial, truth: Records, tiers: Tiers, settings: Settings
+) -> JointCertificate | None:
+    """All tiers together, under the law of the verdict; None when no δ was stated."""
+    if settings.delta is None:
+        return None
+    claims = [c.claim for c in certificates if c.claim.pair_law == settings.law]
+    rows = _values(trial, truth, tiers, settings.law)
+    values, excluded = [row[1] for row in rows], [row[2] for row in rows]
+    return certify_joint(values, claims, settings.alpha, settings.method, excluded=excluded)
+
+
+def _assumptions(known: Knowledge, settings: Settings, split: Split, strongest: _Trial) -> tuple[str, ...]:
+    said = [
+        f"documents (by {split.by}) are independent draws of one population",
+        "the noise of every position is drawn afresh and independently",
+        "vocabulary, tiers and prior come from the fit records and are treated as public",
+        f"tiers are {'public' if known.tiers.is_public else 'secret'}",
+        f"attacker {strongest.attacker.name} "
+        + ("reads the public context W" if strongest.attacker.with_context else "reads the sensitive positions only"),
+        f"detector: {settings.detector}; names it misses are released in the clear",
+    ]
+    if settings.independent:
+        said.append("secrets are independent of each other (declared, not tested)")
+    return tuple(said)
+
+
+def _warnings(trials: Sequence[_Trial], known: Knowledge, settings: Settings) -> tuple[str, ...]:
+    notes = [
+        f"attacker {trial.attacker.name} learned nothing: its held-out log score does not beat own"
+        for trial in trials
+        if not trial.result.learned and trial.attacker.name not in {"null", "own"}
+    ]
+    if known.mechanism.exact_epsilon > settings.epsilon:
+        notes.append(
+            f"one release alone already exceeds the budget: exact epsilon {known.mechanism.exact_epsilon:.4g} > "
+            f"{settings.epsilon:g}"
+        )
+    return tuple(notes)
+
+
+def fingerprint(attacker: Attacker) -> str:
+    """A hash that names the attacker: its own, when it has one, otherwise that of its name."""
+    return str(getattr(attacker, "fingerprint", sha256(attacker.name.encode())))

@@ -1,0 +1,89 @@
+"""From positions to documents: the estimand draws a document that has the tier, then a position, then a pair.
+
+Averages are taken inside each independent unit first, so that what is certified is one value for each unit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oddshift.arrays import BoolArray, FloatArray, IntArray
+from oddshift.attackers.attacker import Attacker
+from oddshift.audit.result import AttackerResult, TierRates
+from oddshift.audit.scan import Scan
+from oddshift.records import Records
+from oddshift.tiers import Tiers
+
+
+def per_unit(values: FloatArray, units: IntArray, keep: BoolArray) -> FloatArray:
+    """Mean of the kept positions of every unit that has any, in order of the units."""
+    _, unit = np.unique(units[keep], return_inverse=True)
+    return np.bincount(unit, weights=values[keep]) / np.bincount(unit)
+
+
+def units_of_positions(truth: Records) -> IntArray:
+    """The independent unit (user, else source document) of every position."""
+    return truth.clusters[truth.document_of_position]
+
+
+def tier_rates(scan: Scan, truth: Records, tiers: Tiers, worst: dict[int, FloatArray]) -> tuple[TierRates, ...]:
+    """The rates of one attacker, tier by tier; tiers without a position are left out."""
+    units, labels = units_of_positions(truth), truth.tier_of_position(tiers)
+    rows = []
+    for tier, name in enumerate(tiers.names):
+        keep = labels == tier
+        if not keep.any():
+            continue
+        values = {
+            "uniform": scan.uniform,
+            "anchored": scan.anchored,
+            "diagnostic": scan.diagnostic,
+            "top1": (scan.rank == 0).astype(np.float64),
+            "top5": (scan.rank < 5).astype(np.float64),
+            "mean": scan.mean[:, 0],
+        }
+        means = {key: float(per_unit(value, units, keep).mean()) for key, value in values.items()}
+        low, middle, high = (float(q) for q in np.quantile(scan.drawn[keep, 0], (0.5, 0.9, 0.99)))
+        seen = worst.get(tier)
+        rows.append(
+            TierRates(
+                tier=name,
+                documents=len(np.unique(units[keep])),
+                positions=int(keep.sum()),
+                worst=None if seen is None else float(seen.mean()),
+                worst_documents=0 if seen is None else len(seen),
+                quantiles=(low, middle, high),
+                **means,
+            )
+        )
+    return tuple(rows)
+
+
+def attacker_result(
+    attacker: Attacker,
+    scans: tuple[Scan, Scan],
+    truth: Records,
+    tiers: Tiers,
+    worst: dict[int, FloatArray],
+    select_gain: tuple[float, float],
+) -> AttackerResult:
+    """One row of the audit's table, from the attacker's scan and that of `own`."""
+    scan, own = scans
+    units, everyone = units_of_positions(truth), np.ones(len(truth.points), dtype=bool)
+    gains = per_unit(own.log_score - scan.log_score, units, everyone)
+    return AttackerResult(
+        name=attacker.name,
+        with_context=attacker.with_context,
+        log_score=float(per_unit(scan.log_score, units, everyone).mean()),
+        gain=float(gains.mean()),
+        gain_error=standard_error(gains),
+        select_gain=select_gain[0],
+        learned=select_gain[0] > 2.0 * select_gain[1],
+        tiers=tier_rates(scan, truth, tiers, worst),
+        histogram=scan.histogram,
+    )
+
+
+def standard_error(values: FloatArray) -> float:
+    """Of the mean of independent values; 0 for a single one."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
