@@ -82,7 +82,7 @@ def _burden(plan: FloatArray, p: FloatArray, q: FloatArray, costs: FloatArray) -
         return np.inf
     used = np.any(plan > 0.0, axis=0)
     exact = plan[:, used] * (p / totals)[:, None]
-    with np.errstate(divide="ignore", over="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0 + inf belongs to pairs that carry nothing
         terms = np.where(exact > 0.0, np.log(exact) + costs[:, used], -np.inf) - np.log(q[used])
     return np.inf if np.isposinf(terms).any() else float(log_sum(terms, axis=0).max())
 

@@ -76,6 +76,7 @@ def upper_bound(
     apart = separated(check_distances(distances, prior.sizes[target]))
     model = _Model(prior, [log_ratios(m) for m in matrices], matrices, target)
     context = METHODS[method](model) if model.others else np.zeros(apart.shape)
+    np.fill_diagonal(context, 0.0)  # a value is not told apart from itself, even where the bound is infinite
     return float(per_distance(model.ratios[target] + context, apart).max()) * _UP
 
 
