@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+
+import oracles
+from oddshift import Channel, Exponential, InvalidInput, Mask, Remap, Space, Tiered, Tiers
+from oddshift.errors import NoGuarantee
+from oddshift.mechanisms import estimate_channel
+
+LINE = Space([[1.0], [2.0], [4.0]])
+SPACE = Space(np.random.default_rng(0).normal(size=(12, 4)))
+PRIOR = np.random.default_rng(1).dirichlet(np.ones(12))
+
+
+def test_by_hand():
+    channel = Channel(LINE, np.log([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]), LINE)
+    table = np.array([[0.0, 1.0, 9.0], [1.0, 0.0, 9.0], [9.0, 1.0, 0.0]])
+    remap = Remap(channel, [0.5, 0.25, 0.25], table)
+    assert remap.destination.tolist() == [0, 1, 1]
+    assert np.exp(remap.log_matrix) == pytest.approx(np.array([[0.8, 0.2, 0], [0.1, 0.9, 0], [0.1, 0.9, 0]]))
+    assert remap.invert([0, 2, 2], [0.0, 0.95, 0.05]).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("cost", ["cosine", "euclidean"])
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+def test_destinations_are_the_argmin(cost, epsilon):
+    inner = Exponential(SPACE, epsilon)
+    remap = Remap(inner, PRIOR, cost)
+    costs = remap.cost.between(SPACE, np.arange(12), SPACE)
+    expected = oracles.remap_costs(np.exp(inner.log_matrix), PRIOR, costs)
+    chosen = expected[np.arange(12), remap.destination]
+    assert chosen == pytest.approx(expected.min(axis=1), abs=1e-12)
+
+
+def test_the_shortcut_for_cosine_is_the_general_way():
+    inner = Exponential(SPACE, 1.0)
+    table = Remap(inner, PRIOR, "cosine").cost.between(SPACE, np.arange(12), SPACE)
+    assert Remap(inner, PRIOR, "cosine").destination.tolist() == Remap(inner, PRIOR, table).destination.tolist()
+
+
+def test_outputs_may_be_other_points_than_the_secrets():
+    outputs = Space(np.random.default_rng(2).normal(size=(30, 4)))
+    remap = Remap(Exponential(SPACE, 1.0, outputs), PRIOR, "euclidean")
+    assert remap.n_outputs == 30
+    assert np.exp(remap.log_matrix).sum(axis=1) == pytest.approx(np.ones(12))
+
+
+def test_exact_epsilon_counts_the_inner_pairs():
+    tiers = Tiers([0] * 6 + [1] * 6, names=("PII", "PoII"), scales=(0.1, 1.0), is_public=True)
+    inner = Tiered(SPACE, tiers, 4.0)
+    remap = Remap(inner, PRIOR, "euclidean")
+    assert remap.exact_epsilon <= inner.exact_epsilon + 1e-12
+    groups = [range(6), range(6, 12)]
+    assert remap.exact_epsilon == pytest.approx(oracles.log_epsilon(remap.log_matrix, SPACE.distances, groups))
+    secret = Remap(Tiered(SPACE, Tiers(tiers.labels, names=("a", "b"), scales=(0.1, 1.0), is_public=False), 4.0), PRIOR)
+    assert secret.exact_epsilon == pytest.approx(oracles.log_epsilon(secret.log_matrix, SPACE.distances))
+
+
+def test_an_estimate_stays_an_estimate():
+    counted = estimate_channel(Exponential(SPACE, 1.0), 50, np.random.default_rng(0))
+    with pytest.raises(NoGuarantee, match="Monte-Carlo estimate"):
+        _ = Remap(counted, PRIOR, "euclidean").exact_epsilon
+
+
+def test_repr():
+    assert repr(Remap(Exponential(LINE, 0.5), [0.25, 0.5, 0.25], "euclidean")).endswith("outputs left: 1)")
+
+
+def test_ties_go_to_the_lowest_index():
+    flat = Channel(LINE, np.log(np.full((3, 3), 1 / 3)), LINE)
+    assert Remap(flat, [0.5, 0.25, 0.25], np.zeros((3, 3))).destination.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Remap(Mask(LINE), [0.5, 0.25, 0.25]), "does not release points"),
+        (lambda: Remap(Exponential(LINE, 1.0), [0.5, 0.5]), "prior has 2 entries, expected 3"),
+        (lambda: Remap(Exponential(LINE, 1.0), [0.5, 0.25, 0.2]), "prior sums to 0.95, expected 1"),
+        (lambda: Remap(Exponential(LINE, 1.0), [0.5, 0.25, 0.25], "hops"), "cost='hops'"),
+        (lambda: Remap(Exponential(LINE, 1.0), [0.5, 0.25, 0.25], np.zeros((2, 2))), r"shape \(2, 2\), expected"),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(InvalidInput, match=message) as caught:
+        make()
+    assert "\n" not in str(caught.value)
