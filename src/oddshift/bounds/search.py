@@ -51,7 +51,7 @@ def bracketed_reach(function: Callable[[float], float], level: float, guess: flo
     while low > 0.0 and below >= 0:
         low, high, above = max(0.0, low - (high - low) * 4), low, below
         below = function(low) - level
-    return high if below >= 0 else _illinois(lambda m: function(m) - level, (low, below), (high, above))
+    return low if below >= 0 else _illinois(lambda m: function(m) - level, (low, below), (high, above))
 
 
 def _illinois(gap: Callable[[float], float], low: tuple[float, float], high: tuple[float, float]) -> float:
