@@ -1,0 +1,142 @@
+"""Documents as a network reads them: padded grids of elements, with the exact own release of every position.
+
+An element is a sensitive position, or (with W) a public word. What a position gives the network is the posterior of
+its own release under the known mechanism, so one network can read any mechanism and any scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.arrays import BoolArray, FloatArray, IntArray
+from oddshift.attackers.attacker import Knowledge
+from oddshift.errors import InvalidInput
+from oddshift.records import MASKED, SLOT, Context, Records, gather
+from oddshift.release import Release, candidates
+
+BATCH_ENTRIES = 10_000_000
+"""Entries (positions x points) of one batch at most; a performance setting."""
+
+_SLOT_ROW, _MASKED_ROW, _UNKNOWN_ROW = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Words:
+    """Public words that a network tells apart: those seen often enough in the fit records."""
+
+    number: dict[str, int]
+
+    def __len__(self) -> int:
+        """Rows: a sensitive position, a masked word, any other word, then the known ones."""
+        return len(self.number) + 3
+
+    def rows(self, context: Context, tokens: IntArray) -> IntArray:
+        """The row of every token."""
+        table = np.array([self.number.get(symbol, _UNKNOWN_ROW) for symbol in context.symbols], dtype=np.int64)
+        rows = np.full(len(tokens), _SLOT_ROW, dtype=np.int64)
+        rows[tokens == MASKED] = _MASKED_ROW
+        rows[tokens >= 0] = table[tokens[tokens >= 0]]
+        return rows
+
+
+def words_of(fit: Records, at_least: int) -> Words:
+    """The words that stand `at_least` so often in the context of the fit records."""
+    if fit.context is None:
+        raise InvalidInput("records carry no context W, expected one for an attacker that reads it")
+    tokens, symbols = fit.context.tokens, fit.context.symbols
+    counts = np.bincount(tokens[tokens >= 0], minlength=len(symbols))
+    kept = np.flatnonzero(counts >= at_least)
+    return Words({symbols[k]: row for row, k in enumerate(kept, start=3)})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Batch:
+    """Some documents: `real` is (documents, length); position p stands at (row[p], column[p])."""
+
+    positions: IntArray
+    row: IntArray
+    column: IntArray
+    real: BoolArray
+    tokens: IntArray | None
+    features: npt.NDArray[np.float32]
+    log_own: FloatArray
+    log_prior: FloatArray  # over the candidates, −inf elsewhere, normalised
+    alone: BoolArray  # the only position of its document
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reader:
+    """Turns releases into batches, for one state of knowledge; `words` is None when W is left out."""
+
+    known: Knowledge
+    words: Words | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Length of the public features of a position: every tier's log scale, and its own tier if public."""
+        return 2 * len(self.known.tiers)
+
+    def batches(self, release: Release, order: IntArray, size: int) -> Iterator[Batch]:
+        """Documents in the given order, at most `size` and about BATCH_ENTRIES entries at a time."""
+        if self.words is not None and release.context is None:
+            raise InvalidInput("the release carries no context W, expected one for an attacker that reads it")
+        limit = max(1, BATCH_ENTRIES // len(self.known.log_prior))
+        order = order[release.lengths[order] > 0]
+        ends = np.cumsum(release.lengths[order])
+        start = 0
+        while start < len(order):
+            before = ends[start - 1] if start else 0
+            stop = int(np.searchsorted(ends, before + limit, side="right"))
+            stop = min(max(stop, start + 1), start + size)
+            yield self.batch(release, order[start:stop])
+            start = min(stop, len(order))
+
+    def batch(self, release: Release, documents: IntArray) -> Batch:
+        """The batch of some documents, none of them empty."""
+        positions, offsets = gather(release.offsets, documents)
+        lengths = np.diff(offsets)
+        row = np.repeat(np.arange(len(documents)), lengths)
+        tokens = None
+        if self.words is None:
+            column = np.arange(len(positions)) - np.repeat(offsets[:-1], lengths)
+            real = np.arange(lengths.max())[None, :] < lengths[:, None]
+        else:
+            column, real, tokens = self._with_words(release, documents)
+        tiers = None if release.position_tiers is None else release.position_tiers[positions]
+        own = self.known.mechanism.log_columns(release.outputs[positions])
+        alone = np.repeat(lengths == 1, lengths)
+        prior = self._prior(tiers, len(positions))
+        return Batch(positions, row, column, real, tokens, self._features(tiers, len(positions)), own, prior, alone)
+
+    def _with_words(self, release: Release, documents: IntArray) -> tuple[IntArray, BoolArray, IntArray]:
+        """Columns of the positions, which elements are real, and their rows in the table of words."""
+        assert self.words is not None
+        assert release.context is not None
+        flat, offsets = gather(release.context.offsets, documents)
+        lengths, tokens = np.diff(offsets), release.context.tokens[flat]
+        real = np.arange(lengths.max())[None, :] < lengths[:, None]
+        grid = np.zeros(real.shape, dtype=np.int64)
+        grid[real] = self.words.rows(release.context, tokens)
+        column = (np.arange(len(flat)) - np.repeat(offsets[:-1], lengths))[tokens == SLOT]
+        return column, real, grid
+
+    def _features(self, tiers: IntArray | None, count: int) -> npt.NDArray[np.float32]:
+        number = len(self.known.tiers)
+        features = np.zeros((count, 2 * number), dtype=np.float32)
+        features[:, :number] = np.log(self.known.tiers.scales)
+        if tiers is not None:
+            features[np.arange(count), number + tiers] = 1.0
+        return features
+
+    def _prior(self, tiers: IntArray | None, count: int) -> FloatArray:
+        """log prior over the candidates of every position."""
+        sets = range(len(self.known.tiers)) if tiers is not None else [0]
+        rows = np.stack([np.where(candidates(self.known.tiers, g), self.known.log_prior, -np.inf) for g in sets])
+        with np.errstate(invalid="ignore"):
+            peak = np.maximum(rows.max(axis=1, keepdims=True), -1e300)
+            rows -= peak + np.log(np.maximum(np.exp(rows - peak).sum(axis=1, keepdims=True), 1e-300))
+        return rows[np.zeros(count, dtype=np.int64) if tiers is None else tiers]
