@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from oddshift.audit.summary import attacker_result, per_unit, standard_error, un
 from oddshift.audit.witnesses import search_witness
 from oddshift.certificate import Certificate, Claim, JointCertificate, certify, certify_joint
 from oddshift.errors import InvalidInput
-from oddshift.files import sha256
+from oddshift.execution import SERIAL, Execution, run
+from oddshift.files import load, save, sha256
 from oddshift.leakage import PAIR_LAWS
 from oddshift.records import Records, Split
 from oddshift.release import Release, candidates, perturb
@@ -44,12 +46,17 @@ def audit(
     known: Knowledge,
     attackers: Sequence[Attacker],
     settings: Settings,
+    *,
     upper_bound: float | None = None,
+    execution: Execution = SERIAL,
+    parts: Path | None = None,
 ) -> Audit:
     """Audit a mechanism on records it never learned from.
 
     `split` holds the secrets; `known` what attackers know (mechanism, tiers, fit records); `attackers` are fitted
     attackers, controls apart. `upper_bound` is a proven bound on the joint leakage, where a dependence model gives one.
+    `execution` says how attackers are spread over workers. `parts` is a folder where finished attackers are kept while
+    the audit runs, so that an interrupted one continues.
 
     **Guarantee**: each certificate errs with probability at most `settings.alpha` about the leakage as estimated by
     the strongest attacker. The witness trusts no attacker. Estimates outside [witness, upper bound] are flagged.
@@ -60,11 +67,13 @@ def audit(
     everyone: tuple[Attacker, ...] = (Null(known), Own(known), *attackers)
     if len({a.name for a in everyone}) < len(everyone):
         raise InvalidInput("two attackers share a name, expected distinct names (null and own are taken)")
-    seeds = np.random.SeedSequence(settings.seed).spawn(3)
+    seeds = np.random.SeedSequence(settings.seed).spawn(2)
     chosen_by = perturb(split.select, known.mechanism, known.tiers, np.random.default_rng(seeds[0]))
     release = perturb(split.certify, known.mechanism, known.tiers, np.random.default_rng(seeds[1]))
-    gains = _select_gains(everyone, chosen_by, split.select, known.tiers)
-    trials = _trials(everyone, release, split.certify, known, settings, gains, seeds[2])
+    ruler = Ruler(known.mechanism.space, known.tiers, settings.epsilon)
+    setup = _Setup(chosen_by, split.select, release, split.certify, ruler, settings, parts)
+    looks = run(setup.look, list(enumerate(everyone)), execution)
+    trials = _trials(everyone, looks, setup)
     strongest = max(trials, key=lambda trial: trial.result.select_gain)
     withheld = _withheld(trials, settings, upper_bound)
     certificates = _certificates(strongest, split.certify, known.tiers, settings, withheld)
@@ -99,52 +108,80 @@ def _check_split(split: Split, known: Knowledge) -> None:
             raise InvalidInput(f"the {name} records hold no secret, expected at least one")
 
 
-def _select_gains(
-    attackers: Sequence[Attacker], release: Release, truth: Records, tiers: Tiers
-) -> list[tuple[float, float]]:
-    """Mean gain in log score over `own` on the select split, by unit, and its standard error."""
-    units, everyone = units_of_positions(truth), np.ones(len(truth.points), dtype=bool)
-    scores = [log_scores(attacker, release, truth, tiers) for attacker in attackers]
-    own = scores[[a.name for a in attackers].index("own")]
-    gains = [per_unit(own - score, units, everyone) for score in scores]
-    return [(float(gain.mean()), standard_error(gain)) for gain in gains]
+@dataclass(frozen=True, eq=False, repr=False)
+class _Look:
+    """One attacker: its log scores on the select split, and its scan of the certify split."""
+
+    select: FloatArray
+    scan: Scan
 
 
-def _trials(
-    attackers: Sequence[Attacker],
-    release: Release,
-    truth: Records,
-    known: Knowledge,
-    settings: Settings,
-    gains: list[tuple[float, float]],
-    seed: np.random.SeedSequence,
-) -> list[_Trial]:
-    ruler = Ruler(truth.space, known.tiers, settings.epsilon)
-    streams = [np.random.default_rng(s) for s in seed.spawn(len(attackers))]
-    scans = [scan(a, release, truth, ruler, rng) for a, rng in zip(attackers, streams, strict=True)]
-    own = scans[[a.name for a in attackers].index("own")]
+@dataclass(frozen=True, eq=False, repr=False)
+class _Setup:
+    """What every attacker is run on: one release to choose by, one to certify on. A task for any worker."""
+
+    chosen_by: Release
+    select: Records
+    release: Release
+    certify: Records
+    ruler: Ruler
+    settings: Settings
+    parts: Path | None
+
+    def look(self, task: tuple[int, Attacker]) -> _Look:
+        """Run one attacker, or read what an interrupted audit kept of it."""
+        number, attacker = task
+        kept = None if self.parts is None else self.parts / f"{number:02d}-{self._key(attacker)[:16]}.npz"
+        if kept is not None and kept.exists():
+            found: _Look = load(kept, _Look)
+            return found
+        look = _Look(
+            log_scores(attacker, self.chosen_by, self.select, self.ruler.tiers),
+            scan(attacker, self.release, self.certify, self.ruler, self.stream(number)),
+        )
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            save(kept, look)
+        return look
+
+    def stream(self, *key: int) -> np.random.Generator:
+        """Random numbers of one task, the same whoever runs it."""
+        return np.random.default_rng([self.settings.seed, 11, *key])
+
+    def _key(self, attacker: Attacker) -> str:
+        about = [fingerprint(attacker), repr(self.settings), sha256(self.release.outputs.tobytes())]
+        return sha256("|".join(about).encode())
+
+
+def _trials(attackers: Sequence[Attacker], looks: Sequence[_Look], setup: _Setup) -> list[_Trial]:
+    """Each attacker's row; the strongest on the select split is also asked about the worst pair."""
+    own = [a.name for a in attackers].index("own")
+    gains = [_gain(looks[own].select - look.select, setup.select) for look in looks]
     best = int(np.argmax([gain for gain, _ in gains]))
     trials = []
-    for k, (attacker, found) in enumerate(zip(attackers, scans, strict=True)):
-        worst = _worst(attacker, release, truth, ruler, settings, streams[k]) if k == best else {}
-        result = attacker_result(attacker, (found, own), truth, known.tiers, worst, gains[k])
-        trials.append(_Trial(attacker, found, worst, result))
+    for k, (attacker, look) in enumerate(zip(attackers, looks, strict=True)):
+        worst = _worst(attacker, setup) if k == best else {}
+        scans = (look.scan, looks[own].scan)
+        result = attacker_result(attacker, scans, setup.certify, setup.ruler.tiers, worst, gains[k])
+        trials.append(_Trial(attacker, look.scan, worst, result))
     return trials
 
 
-def _worst(
-    attacker: Attacker,
-    release: Release,
-    truth: Records,
-    ruler: Ruler,
-    settings: Settings,
-    rng: np.random.Generator,
-) -> dict[int, FloatArray]:
+def _gain(difference: FloatArray, truth: Records) -> tuple[float, float]:
+    """Mean over units of a difference of log scores, and its standard error."""
+    values = per_unit(difference, units_of_positions(truth), np.ones(len(difference), dtype=bool))
+    return float(values.mean()), standard_error(values)
+
+
+def _worst(attacker: Attacker, setup: _Setup) -> dict[int, FloatArray]:
     """For each tier, whether any pair exceeds ε at one uniform position of at most `worst_positions` documents."""
+    release, truth, ruler, rng = setup.release, setup.certify, setup.ruler, setup.stream(99)
     labels = truth.tier_of_position(ruler.tiers)
     found: dict[int, FloatArray] = {}
     for tier in np.unique(labels):
-        documents = rng.permutation(np.unique(truth.document_of_position[labels == tier]))[: settings.worst_positions]
+        documents = rng.permutation(np.unique(truth.document_of_position[labels == tier]))[
+            : setup.settings.worst_positions
+        ]
         some, secrets = release.take(documents), truth.take(documents)
         mine = secrets.tier_of_position(ruler.tiers) == tier
         order = rng.permutation(np.flatnonzero(mine))

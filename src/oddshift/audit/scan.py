@@ -1,8 +1,8 @@
 """One attacker against the truth: what every position of a release gives away, without materialising triples.
 
 An anchor x_i is compared with every other candidate x_j at once: |shift_i − shift_j| / d(x_i, x_j). With the truth as
-anchor that is the `anchored` law, exactly; with a uniform candidate as anchor it is an unbiased draw of the `uniform`
-law. `worst` asks whether any pair exceeds ε, and stops at the first that does.
+anchor that is the `anchored` law, exactly; with another candidate as anchor it is a draw of the remaining pairs of the
+`uniform` law. `worst` asks whether any pair exceeds ε, and stops at the first that does.
 """
 
 from __future__ import annotations
@@ -142,24 +142,40 @@ def _fill(
     allowed = np.flatnonzero(candidates(ruler.tiers, tier))
     if len(allowed) < 2:
         raise InvalidInput(f"tier {ruler.tiers.names[tier]} has {len(allowed)} points, expected at least 2 to compare")
-    scale = ruler.tiers.scales[tier]
-    for law, anchor in enumerate((truth_column, rng.integers(0, len(allowed), len(positions)))):
-        leak = _leakage(shift, anchor, allowed, ruler.space)
-        beyond = (leak > ruler.epsilon * (1.0 + ROUNDING)).sum(axis=1) / (len(allowed) - 1)
-        if law == 0:
-            out.anchored[positions] = beyond
-            out.diagnostic[positions] = (leak > scale * ruler.epsilon * (1.0 + ROUNDING)).sum(axis=1) / (
-                len(allowed) - 1
-            )
-        else:
-            out.uniform[positions] = beyond
-        out.mean[positions, law] = leak.sum(axis=1) / (len(allowed) - 1)
-        other = (anchor + rng.integers(1, len(allowed), len(positions))) % len(allowed)
-        out.drawn[positions, law] = np.take_along_axis(leak, other[:, None], axis=1)[:, 0]
-        bins = np.minimum(leak * (BINS / (HISTOGRAM_SPAN * ruler.epsilon)), BINS).astype(np.int64)
-        counts = np.bincount(bins.ravel(), minlength=BINS + 1).astype(np.float64)
-        counts[0] -= len(positions)  # an anchor is not compared with itself
-        out.histogram[law, tier] += counts
+    others, limit = len(allowed) - 1, ruler.epsilon * (1.0 + ROUNDING)
+    leak = _leakage(shift, truth_column, allowed, ruler.space)
+    out.anchored[positions] = (leak > limit).sum(axis=1) / others
+    out.diagnostic[positions] = (leak > ruler.tiers.scales[tier] * limit).sum(axis=1) / others
+    _record(out, positions, (0, tier), leak, truth_column, ruler.epsilon, rng)
+    # a uniform pair holds the truth with probability 2/n, and those pairs are known exactly: only the rest is drawn
+    anchor = (truth_column + rng.integers(1, len(allowed), len(positions))) % len(allowed)
+    leak = _leakage(shift, anchor, allowed, ruler.space)
+    with_truth = np.take_along_axis(leak, truth_column[:, None], axis=1)[:, 0] > limit
+    rest = ((leak > limit).sum(axis=1) - with_truth) / max(1, others - 1)
+    share = 2.0 / len(allowed)
+    out.uniform[positions] = share * out.anchored[positions] + (1.0 - share) * rest
+    _record(out, positions, (1, tier), leak, anchor, ruler.epsilon, rng)
+
+
+def _record(
+    out: Scan,
+    positions: IntArray,
+    place: tuple[int, int],
+    leak: FloatArray,
+    anchor: IntArray,
+    epsilon: float,
+    rng: np.random.Generator,
+) -> None:
+    """Mean, one draw and histogram of the leakage between each row's anchor and all others."""
+    law, tier = place
+    n = leak.shape[1]
+    out.mean[positions, law] = leak.sum(axis=1) / (n - 1)
+    other = (anchor + rng.integers(1, n, len(positions))) % n
+    out.drawn[positions, law] = np.take_along_axis(leak, other[:, None], axis=1)[:, 0]
+    bins = np.minimum(leak * (BINS / (HISTOGRAM_SPAN * epsilon)), BINS).astype(np.int64)
+    counts = np.bincount(bins.ravel(), minlength=BINS + 1).astype(np.float64)
+    counts[0] -= len(positions)  # an anchor is not compared with itself
+    out.histogram[law, tier] += counts
 
 
 def _leakage(shift: FloatArray, anchor: IntArray, allowed: IntArray, space: Space) -> FloatArray:
