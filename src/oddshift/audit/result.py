@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oddshift.arrays import FloatArray
-from oddshift.certificate import Certificate, JointCertificate
+from oddshift.certificate import Certificate, Evidence, JointCertificate
 from oddshift.witness import Witness
 
 
@@ -84,11 +84,16 @@ class Audit:
     documents: tuple[int, int, int]
     attackers: tuple[AttackerResult, ...]
     strongest: str
-    certificates: tuple[Certificate, ...]
+    evidence: tuple[Evidence, ...]
     verdict: JointCertificate | None
     witness: Witness | None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """One for each law and tier, of the strongest attacker."""
+        return tuple(evidence.certificate for evidence in self.evidence)
 
     @property
     def state(self) -> str:

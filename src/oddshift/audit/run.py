@@ -19,7 +19,15 @@ from oddshift.audit.result import AttackerResult, Audit, Settings
 from oddshift.audit.scan import Ruler, Scan, believed, log_scores, scan, worst_exceeds
 from oddshift.audit.summary import attacker_result, per_unit, standard_error, units_of_positions
 from oddshift.audit.witnesses import search_witness
-from oddshift.certificate import Certificate, Claim, JointCertificate, certify, certify_joint
+from oddshift.certificate import (
+    Certificate,
+    Claim,
+    Evidence,
+    JointCertificate,
+    certify,
+    certify_joint,
+    evidence_of,
+)
 from oddshift.errors import InvalidInput
 from oddshift.execution import SERIAL, Execution, run
 from oddshift.files import load, save, sha256
@@ -76,8 +84,8 @@ def audit(
     trials = _trials(everyone, looks, setup)
     strongest = max(trials, key=lambda trial: trial.result.select_gain)
     withheld = _withheld(trials, settings, upper_bound)
-    certificates = _certificates(strongest, split.certify, known.tiers, settings, withheld)
-    verdict = _verdict(certificates, strongest, split.certify, known.tiers, settings)
+    evidence = _evidence(strongest, split, known, settings, withheld)
+    verdict = _verdict([e.certificate for e in evidence], strongest, split.certify, known.tiers, settings)
     witness = search_witness(strongest.attacker, split, known, settings)
     return Audit(
         settings=settings,
@@ -90,7 +98,7 @@ def audit(
         documents=(len(split.fit), len(split.select), len(split.certify)),
         attackers=tuple(trial.result for trial in trials),
         strongest=strongest.attacker.name,
-        certificates=certificates,
+        evidence=evidence,
         verdict=verdict,
         witness=witness,
         assumptions=_assumptions(known, settings, split, strongest),
@@ -235,21 +243,18 @@ def _claim(trial: _Trial, tiers: Tiers, tier: int, law: str, settings: Settings,
     )
 
 
-def _certificates(
-    trial: _Trial, truth: Records, tiers: Tiers, settings: Settings, withheld: str
-) -> tuple[Certificate, ...]:
-    """One certificate for each law and tier, of the strongest attacker."""
-    return tuple(
-        certify(
-            values,
-            _claim(trial, tiers, tier, law, settings, withheld),
-            settings.alpha,
-            settings.method,
-            excluded=excluded,
-        )
-        for law in PAIR_LAWS
-        for tier, values, excluded in _values(trial, truth, tiers, law)
-    )
+def _evidence(trial: _Trial, split: Split, known: Knowledge, settings: Settings, withheld: str) -> tuple[Evidence, ...]:
+    """One certificate for each law and tier, of the strongest attacker, with the values it rests on."""
+    truth, tiers = split.certify, known.tiers
+    mechanism = sha256(repr(known.mechanism).encode() + known.mechanism.space.points.tobytes())
+    documents = sha256(truth.sources.tobytes() + truth.offsets.tobytes())
+    found = []
+    for law in PAIR_LAWS:
+        for tier, values, excluded in _values(trial, truth, tiers, law):
+            claim = _claim(trial, tiers, tier, law, settings, withheld)
+            certificate = certify(values, claim, settings.alpha, settings.method, excluded=excluded)
+            found.append(evidence_of(certificate, values, mechanism_hash=mechanism, split_hash=documents))
+    return tuple(found)
 
 
 def _verdict(

@@ -1,0 +1,268 @@
+"""The audit against brute force, its verdict rules, its refusals, and its repeatability."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import oddshift as od
+from oddshift.attackers.attacker import Beliefs, knowledge
+from oddshift.attackers.controls import Own
+from oddshift.attackers.exact import Exact
+from oddshift.attackers.plugin import fit_plugin
+from oddshift.audit import Settings, audit
+from oddshift.audit.scan import Ruler, scan, worst_exceeds
+from oddshift.audit.triples import exhaustive_rate, sampled_rate, scanned_rate
+from oddshift.certificate import certify
+from oddshift.errors import InvalidInput, TooLarge
+from oddshift.execution import Execution
+from oddshift.files import digest
+from oddshift.leakage import mpl
+from oddshift.records import Records
+from oddshift.release import one_tier, perturb
+from oddshift.tiers import Tiers
+
+K, LENGTH = 6, 4
+
+
+def chain(strength):
+    """A ring: the next value follows the last with probability `strength`, otherwise any value comes."""
+    step = np.full((K, K), (1 - strength) / K) + strength * np.roll(np.eye(K), 1, axis=1)
+    return od.Markov(np.full(K, 1 / K), step, LENGTH)
+
+
+def records(prior, n, seed=0):
+    rng = np.random.default_rng(seed)
+    values = np.empty((n, LENGTH), dtype=np.int64)
+    values[:, 0] = rng.integers(0, K, n)
+    for t in range(1, LENGTH):
+        row = prior.transitions[t - 1][values[:, t - 1]].cumsum(axis=1)
+        values[:, t] = np.minimum((rng.random(n)[:, None] >= row).sum(axis=1), K - 1)
+    return Records.from_documents(SPACE, list(values))
+
+
+SPACE = od.Space(np.random.default_rng(4).normal(size=(K, 2)))
+EM = od.Exponential(SPACE, 1.0)
+
+
+@pytest.fixture(scope="module")
+def strong():
+    prior = chain(0.9)
+    split = records(prior, 1500).split(rng=np.random.default_rng(1))
+    known = knowledge(EM, one_tier(SPACE), split.fit)
+    exact = Exact(known, lambda length: prior)
+    plugin = fit_plugin(known, rng=np.random.default_rng(0))
+    return split, known, plugin, exact
+
+
+def test_fractions_of_a_position_are_those_of_the_definition(strong):
+    split, known, _, exact = strong
+    truth = split.certify.take(np.arange(30))
+    release = perturb(truth, EM, known.tiers, np.random.default_rng(0))
+    found = scan(exact, release, truth, Ruler(SPACE, known.tiers, 0.8), np.random.default_rng(0))
+    for block in exact.beliefs(release):
+        for position, shift, log_prior in zip(block.positions, block.shift, block.log_prior, strict=True):
+            value = truth.points[position]
+            leak = mpl(log_prior, log_prior + shift, SPACE.distances)
+            others = np.arange(K) != value
+            assert found.anchored[position] == pytest.approx((leak[value] > 0.8)[others].mean())
+            belief = log_prior + shift - np.logaddexp.reduce(log_prior + shift)
+            assert found.log_score[position] == pytest.approx(-belief[value])
+            assert found.rank[position] == (belief > belief[value]).sum()
+            assert found.mean[position, 0] == pytest.approx(leak[value][others].mean())
+            assert worst_exceeds(shift[None], SPACE, np.arange(K), 0.8)[0] == (leak.max() > 0.8)
+
+
+def test_the_uniform_law_is_unbiased(strong):
+    split, known, _, exact = strong
+    truth = split.certify.take(np.arange(20))
+    release = perturb(truth, EM, known.tiers, np.random.default_rng(0))
+    rows = [scan(exact, release, truth, Ruler(SPACE, known.tiers, 0.8), np.random.default_rng(s)) for s in range(300)]
+    shifts = np.empty((len(truth.points), K))
+    for block in exact.beliefs(release):
+        shifts[block.positions] = block.shift
+    assert np.mean([r.uniform for r in rows]) == pytest.approx(exhaustive_rate(shifts, SPACE, 0.8), abs=0.01)
+
+
+def test_triples_are_unbiased_however_they_are_sampled():
+    rng = np.random.default_rng(0)
+    space, shift = od.Space(rng.normal(size=(50, 3))), rng.normal(size=(40, 50)) * 2
+    all_of_them = exhaustive_rate(shift, space, 1.0)
+    gaps = np.abs(shift[:, :, None] - shift[:, None, :]) > space.distances
+    assert all_of_them == pytest.approx(gaps.sum() / (40 * 50 * 49))
+    assert sampled_rate(shift, space, 1.0, 400_000, rng) == pytest.approx(all_of_them, abs=0.02)
+    assert scanned_rate(shift, space, 1.0, 400, rng) == pytest.approx(all_of_them, abs=0.02)
+    with pytest.raises(TooLarge, match="use sampled_rate"):
+        exhaustive_rate(np.zeros((10_000, 1_000)), od.Space(np.arange(1_000.0)[:, None]), 1.0)
+
+
+def test_controls_are_always_there_and_own_never_exceeds_its_exact_epsilon(strong):
+    split, known, plugin, _ = strong
+    result = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05))
+    assert [row.name for row in result.attackers] == ["null", "own", "plugin"]
+    assert result.exact_epsilon <= 1.0
+    for name in ("null", "own"):
+        for rates in result.row(name).tiers:
+            assert rates.anchored == rates.uniform == 0.0
+    assert result.row("own").gain == 0.0
+    assert result.row("null").gain < 0
+
+
+def test_a_broken_mechanism_is_found_out(strong):
+    split, known, plugin, exact = strong
+    result = audit(split, known, [plugin, exact], Settings(epsilon=1.0, delta=0.05))
+    assert result.state == "violated"
+    assert result.row("plugin").learned
+    assert result.row("plugin").gain == pytest.approx(result.row("exact").gain, abs=0.1)
+    estimated, true = (result.row(name).tiers[0].anchored for name in ("plugin", "exact"))
+    assert true > 0.1
+    assert estimated == pytest.approx(true, abs=0.1)
+    assert result.strongest == "exact"
+
+
+def test_independent_secrets_do_not_leak_and_are_not_certified_by_attackers_that_learned_nothing():
+    prior = chain(0.0)
+    split = records(prior, 1500).split(rng=np.random.default_rng(1))
+    known = knowledge(EM, one_tier(SPACE), split.fit)
+    plugin = fit_plugin(known, rng=np.random.default_rng(0))
+    result = audit(split, known, [plugin, Exact(known, lambda length: prior)], Settings(epsilon=1.0, delta=0.05))
+    assert result.row("exact").tiers[0].anchored == 0.0
+    assert result.state == "undecided"
+    assert "no attacker beat the single-release one" in result.certificates[0].sentence
+    assert any("learned nothing" in note for note in result.warnings)
+    declared = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05, independent=True))
+    assert declared.state == "certified"
+    assert any("independent" in said for said in declared.assumptions)
+    proved = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05), upper_bound=0.9)
+    assert proved.state == "certified"
+
+
+def test_certificates_are_of_one_value_for_each_document(strong):
+    split, known, plugin, _ = strong
+    result = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05))
+    laws = [c.claim.pair_law for c in result.certificates]
+    assert laws == ["uniform", "anchored", "worst"]
+    assert all(c.documents == len(split.certify) for c in result.certificates)
+    for evidence, certificate in zip(result.evidence, result.certificates, strict=True):
+        again = certify(evidence.values, certificate.claim, certificate.alpha, certificate.method)
+        assert again.upper == certificate.upper
+
+
+def test_a_user_is_one_value_when_users_are_known():
+    base = records(chain(0.9), 600)
+    users = replace(base, users=np.arange(600) // 3)
+    split = users.split(rng=np.random.default_rng(1))
+    known = knowledge(EM, one_tier(SPACE), split.fit)
+    result = audit(split, known, [fit_plugin(known, rng=np.random.default_rng(0))], Settings(epsilon=1.0, delta=0.05))
+    assert result.certificates[0].documents == len(np.unique(split.certify.users))
+
+
+def test_the_witness_shows_the_violation_and_stays_below_the_truth():
+    prior = chain(0.98)
+    split = records(prior, 6000).split(rng=np.random.default_rng(1))
+    known = knowledge(EM, one_tier(SPACE), split.fit)
+    result = audit(split, known, [Exact(known, lambda length: prior)], Settings(epsilon=0.6, delta=0.05, alpha=0.01))
+    truth = max(
+        od.exact_leakage(prior, [EM.log_matrix] * LENGTH, SPACE.distances, target).joint for target in range(LENGTH)
+    )
+    assert result.witness is not None
+    assert result.witness.shown
+    assert 0.6 < result.witness.lower_bound < truth
+
+
+def test_the_same_seed_gives_the_same_audit_on_any_kind_of_worker(strong):
+    split, known, plugin, exact = strong
+    settings = Settings(epsilon=1.0, delta=0.05, seed=3)
+    serial = audit(split, known, [plugin, exact], settings)
+    spread = audit(split, known, [plugin, exact], settings, execution=Execution("processes", 2))
+    assert digest(serial) == digest(spread)
+
+
+def test_an_interrupted_audit_continues_where_it_was(strong, tmp_path):
+    split, known, plugin, _ = strong
+    settings = Settings(epsilon=1.0, delta=0.05)
+    whole = audit(split, known, [plugin], settings)
+
+    @dataclass(frozen=True)
+    class Interrupted:
+        inner: object
+        name: str = "plugin"
+        with_context: bool = False
+
+        def beliefs(self, release):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        audit(split, known, [Interrupted(plugin)], settings, parts=tmp_path)
+    kept = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert len(kept) == 2
+    resumed = audit(split, known, [plugin], settings, parts=tmp_path)
+    assert digest(resumed) == digest(whole)
+    assert all((tmp_path / name).stat().st_mtime_ns == moment for name, moment in kept.items())
+
+
+@dataclass(frozen=True)
+class Broken:
+    """An attacker of a user's own, with a fault."""
+
+    known: object
+    fault: str
+    name: str = "mine"
+    with_context: bool = False
+
+    def beliefs(self, release):
+        for block in Own(self.known).beliefs(release):
+            if self.fault == "nan":
+                yield Beliefs(block.positions, np.where(block.shift > -1, np.nan, block.shift), block.log_prior)
+            elif self.fault == "shape":
+                yield Beliefs(block.positions, block.shift[:, :2], block.log_prior)
+            elif self.fault == "half":
+                yield Beliefs(block.positions[::2], block.shift[::2], block.log_prior)
+            else:
+                yield block
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("nan", "attacker mine gave NaN or infinite beliefs"),
+        ("shape", r"attacker mine gave shifts of shape \(\d+, 2\), expected \(\d+, 6\)"),
+        ("half", "attacker mine left out positions"),
+    ],
+)
+def test_faulty_attackers_are_refused(strong, fault, message):
+    split, known, _, _ = strong
+    with pytest.raises(InvalidInput, match=message):
+        audit(split, known, [Broken(known, fault)], Settings(epsilon=1.0))
+
+
+def test_a_users_own_attacker_is_one_class(strong):
+    split, known, _, _ = strong
+    result = audit(split, known, [Broken(known, "none")], Settings(epsilon=1.0))
+    assert result.row("mine").log_score == result.row("own").log_score
+    assert not result.row("mine").learned
+
+
+def test_mismatches_are_refused(strong):
+    split, known, plugin, _ = strong
+    with pytest.raises(InvalidInput, match="two attackers share a name"):
+        audit(split, known, [plugin, plugin], Settings(epsilon=1.0))
+    with pytest.raises(InvalidInput, match="epsilon=0"):
+        audit(split, known, [plugin], Settings(epsilon=0))
+    with pytest.raises(InvalidInput, match="law='best'"):
+        audit(split, known, [plugin], Settings(epsilon=1.0, law="best"))
+    smaller = od.Exponential(od.Space([[0.0], [1.0]]), 1.0)
+    with pytest.raises(InvalidInput, match="records over 6 points"):
+        knowledge(smaller, one_tier(smaller.space), split.fit)
+    lone = Tiers([0, 1, 1, 1, 1, 1], names=("one", "rest"), scales=(1.0, 1.0), is_public=True)
+    alone = knowledge(EM, lone, split.fit)
+    with pytest.raises(InvalidInput, match="tier one has 1 points, expected at least 2"):
+        audit(split, alone, [], Settings(epsilon=1.0))
+
+
+def test_without_delta_bounds_are_reported_and_nothing_is_certified(strong):
+    split, known, plugin, _ = strong
+    result = audit(split, known, [plugin], Settings(epsilon=1.0))
+    assert result.verdict is None
+    assert result.state == "undecided"
+    assert 0 < result.certificates[1].upper < 1
