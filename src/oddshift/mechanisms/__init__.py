@@ -3,6 +3,7 @@
 from oddshift.mechanisms.calibrate import calibrate
 from oddshift.mechanisms.channel import Channel, estimate_channel
 from oddshift.mechanisms.exponential import Exponential
+from oddshift.mechanisms.laplace import Laplace, ProjectedLaplace
 from oddshift.mechanisms.line import Geometric, RandomizedResponse
 from oddshift.mechanisms.mechanism import Mechanism, Sampler
 from oddshift.mechanisms.optimal import Optimal
@@ -20,6 +21,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "noise_character": NoiseCharacter,
     "optimal": Optimal,
     "path": PathExponential,
+    "projected_laplace": ProjectedLaplace,
     "randomized_response": RandomizedResponse,
     "substitution": Substitution,
     "tiered": Tiered,
@@ -32,11 +34,13 @@ __all__ = [
     "Deletion",
     "Exponential",
     "Geometric",
+    "Laplace",
     "Mask",
     "Mechanism",
     "NoiseCharacter",
     "Optimal",
     "PathExponential",
+    "ProjectedLaplace",
     "RandomizedResponse",
     "Sampler",
     "Substitution",
