@@ -32,6 +32,7 @@ def test_markov_by_hand():
 def test_markov_of_length_one_and_not_homogeneous():
     assert Markov([0.5, 0.5], STEP, length=1).sizes == (2,)
     assert Markov([0.5, 0.5], STEP, length=1).backward.shape == (0, 2, 2)
+    assert Markov([0.5, 0.5], np.empty((0, 2, 2)), length=1).sizes == (2,)
     steps = [STEP, [[0.5, 0.5], [0.1, 0.9]]]
     assert Markov([0.5, 0.5], steps, length=3).joint_table()[0, 1, 0] == pytest.approx(0.5 * 0.1 * 0.1)
 

@@ -112,9 +112,10 @@ class Markov:
     def __init__(self, initial: npt.ArrayLike, transitions: npt.ArrayLike, length: int) -> None:
         """`transitions` is (K, K), used at every step, or (L−1, K, K)."""
         first = probabilities(initial, "initial", 1)
-        steps = probabilities(transitions, "transitions", axes(transitions, "transitions"))
         whole(length, "length", 1)
-        size = len(first)
+        size, ndim = len(first), axes(transitions, "transitions")
+        is_none = length == 1 and np.shape(transitions) == (0, size, size)  # L−1 = 0 steps
+        steps = np.empty((0, size, size)) if is_none else probabilities(transitions, "transitions", ndim)
         if steps.shape not in {(size, size), (length - 1, size, size)}:
             raise InvalidInput(
                 f"transitions has shape {steps.shape}, expected {(size, size)} or {(length - 1, size, size)}"
