@@ -1,0 +1,306 @@
+"""The informed attacker: a network estimates only what is unknown, the context term; the own release stays exact.
+
+c(x) = s·Σ_v log(1 − g_v + g_v·exp(f_v(x))/E[exp f_v]), f_v = h_v·B(x), h_v = view v of the other outputs minus the same
+view with every output masked. B(x) is linear in the point's coordinates plus a free vector. c is 0 before training and
+0 without context. With W the prior is the network's own, given W, and c is relative to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from oddshift.arrays import FloatArray, IntArray, one_of, whole
+from oddshift.attackers.attacker import Beliefs, Knowledge
+from oddshift.attackers.batches import Batch, Reader, Words, words_of
+from oddshift.attackers.combination import best_weights, held_out_terms
+from oddshift.attackers.networks import ARCHITECTURES, encoder
+from oddshift.attackers.train import Curve, Schedule, State, noise, split, train
+from oddshift.errors import InvalidInput
+from oddshift.files import sha256
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.records import Records
+from oddshift.release import Release
+from oddshift.tiers import Tiers
+
+Family = Callable[[Tiers], Mechanism]
+"""The mechanism under tiers with other scales, for a network that shall serve a range of them."""
+
+_VALIDATION_EPOCH = 1_000_000_000  # noise of the validation part, the same after every epoch
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+_RISE = 0.05  # share of the epochs in which the learning rate rises
+_SCALE_DRAWS = 4  # draws of the scales in one epoch, each for its part of the documents
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """Shape of the network; `reads_context` lets it see W, `scale_range` trains it for all tier scales in a range."""
+
+    architecture: str = "lstm"
+    width: int = 64
+    reads_context: bool = False
+    word_at_least: int = 3
+    scale_range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Check names and sizes."""
+        one_of(self.architecture, "architecture", ARCHITECTURES)
+        whole(self.width, "width", 4)
+        if self.width % 4:
+            raise InvalidInput(f"width={self.width}, expected a multiple of 4")
+        whole(self.word_at_least, "word_at_least", 1)
+        if self.scale_range is not None and not 0 < self.scale_range[0] <= self.scale_range[1] < np.inf:
+            raise InvalidInput(f"scale_range={self.scale_range}, expected 0 < low <= high")
+
+
+class ContextNetwork(nn.Module):
+    """From a batch of documents, the logarithms f_v of what the other outputs say about every point."""
+
+    def __init__(self, network: Network, points: FloatArray, n_features: int, n_words: int) -> None:
+        """Zero-initialised where it counts: before training every f is 0."""
+        super().__init__()
+        width, size = network.width, points.shape
+        spread = np.maximum(points.std(axis=0), 1e-12)
+        self.points = torch.tensor((points - points.mean(axis=0)) / spread, dtype=torch.float32)
+        self.read_free = nn.Parameter(0.5 * torch.randn(size[0], width))
+        self.read_points = nn.Linear(size[1], width, bias=False)
+        self.write_free = nn.Parameter(torch.randn(size[0], width) / width**0.5)
+        self.write_points = nn.Linear(size[1], width, bias=False)
+        self.place = nn.Linear(n_features, width)
+        self.masked = nn.Parameter(torch.zeros(width))
+        self.words = nn.Embedding(n_words, width) if n_words else None
+        self.encoder = encoder(network.architecture, width)
+        self.out = nn.Linear(width, width, bias=False)
+        self.gate = nn.Linear(width, 1)
+        nn.init.zeros_(self.out.weight)
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Context term (positions, points), and with W the shift of the prior given W."""
+        log_prior = _tensor(batch.log_prior)
+        seen = (log_prior + _tensor(batch.log_own)).softmax(dim=-1) @ (self.read_free + self.read_points(self.points))
+        places = self.place(torch.from_numpy(batch.features))
+        both = torch.cat([self._views(batch, seen + places, places), self._views(batch, self.masked + places, places)])
+        full, masked = self.out(both).chunk(2)
+        points = (self.write_free + self.write_points(self.points)).T
+        shift = None if self.words is None else masked.sum(dim=1) @ points
+        if shift is not None:
+            log_prior = (log_prior + shift).log_softmax(dim=-1)
+        said = (full - masked) @ points
+        said = said - (said + log_prior[:, None]).logsumexp(dim=-1, keepdim=True)
+        gate = self.gate(both[: len(full)])
+        sure, unsure = nn.functional.logsigmoid(gate), nn.functional.logsigmoid(-gate)
+        context = torch.logaddexp(said + sure, unsure.expand_as(said)).sum(dim=1)
+        return context.masked_fill(torch.from_numpy(batch.alone)[:, None], 0.0), shift
+
+    def _views(self, batch: Batch, inside: Tensor, places: Tensor) -> Tensor:
+        """(positions, views, width): what the encoder says at every position when the positions hold `inside`."""
+        row, column, real = torch.from_numpy(batch.row), torch.from_numpy(batch.column), torch.from_numpy(batch.real)
+        if self.words is None or batch.tokens is None:
+            elements = torch.zeros(*real.shape, inside.shape[-1])
+        else:
+            elements = self.words(torch.from_numpy(batch.tokens))
+        grid = torch.zeros_like(elements).index_put((row, column), places)
+        views: Tensor = self.encoder(elements.index_put((row, column), inside), grid, real)
+        return views[row, column]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Informed:
+    """A trained context term on top of the exact own release; `scale` 0 means that it learned nothing."""
+
+    known: Knowledge
+    model: ContextNetwork
+    words: Words | None
+    scale: float
+    curve: Curve
+    name: str = "informed"
+
+    @property
+    def with_context(self) -> bool:
+        """Whether it reads W."""
+        return self.words is not None
+
+    def beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """Own release plus s·c, a batch of documents at a time; with W the prior is given W."""
+        for batch, context, shift in self._read(release):
+            prior = self.known.log_prior if shift is None else self.known.log_prior + shift
+            yield Beliefs(batch.positions, batch.log_own + self.scale * context, prior)
+
+    def context_terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray]]:
+        """s·c for every point."""
+        return ((batch.positions, self.scale * context) for batch, context, _ in self._read(release))
+
+    def under(self, known: Knowledge) -> Informed:
+        """The same network against another mechanism; train with `scale_range` to make it good at that."""
+        return replace(self, known=known)
+
+    def _read(self, release: Release) -> Iterator[tuple[Batch, FloatArray, FloatArray | None]]:
+        reader = Reader(self.known, self.words)
+        order = np.argsort(release.lengths, kind="stable")
+        with torch.no_grad():
+            for batch in reader.batches(release, order, 256):
+                context, shift = self.model(batch)
+                allowed = np.isfinite(batch.log_prior)  # what lies outside the candidates is no part of any claim
+                clean = np.where(allowed, context.double().numpy(), 0.0)
+                yield batch, clean, None if shift is None else shift.double().numpy()
+
+
+class _Learner:
+    """One epoch of training: fresh noise, shuffled documents, cross-entropy of the whole posterior."""
+
+    def __init__(self, known: Knowledge, network: Network, schedule: Schedule, family: Family | None) -> None:
+        self.known, self.network, self.schedule, self.family = known, network, schedule, family
+        self.words = words_of(known.fit, network.word_at_least) if network.reads_context else None
+        self.learn, self.held = split(known.fit.clusters, schedule.validation, schedule.seed)
+        reader = Reader(known, self.words)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(schedule.seed)
+            n_words = 0 if self.words is None else len(self.words)
+            self.model = ContextNetwork(network, known.fit.space.points, reader.n_features, n_words)
+        self.optimiser = torch.optim.AdamW(
+            self.model.parameters(), schedule.learning_rate, weight_decay=schedule.weight_decay
+        )
+
+    def epoch(self, number: int) -> float:
+        """All documents once, each part of them with scales of its own."""
+        order = np.random.default_rng([self.schedule.seed, number]).permutation(self.learn)
+        parts = np.array_split(order, 1 if self.network.scale_range is None else _SCALE_DRAWS)
+        total, seen, everyone = 0.0, 0, max(1, int(self.known.fit.lengths[order].sum()))
+        self.model.train()
+        for part, documents in enumerate(parts):
+            for batch, truth in self._batches(self._drawn(number, part), documents, number):
+                self._set_rate((number + seen / everyone) / self.schedule.epochs)
+                self.optimiser.zero_grad()
+                loss = _loss(self.model, batch, truth)
+                loss.backward()  # type: ignore[no-untyped-call]
+                nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+                self.optimiser.step()
+                total, seen = total + loss.item() * len(truth), seen + len(truth)
+        return total / max(1, seen)
+
+    def validate(self) -> float:
+        """Mean loss of the held-out documents, at the ends and the middle of the range of scales if there is one."""
+        total, seen = 0.0, 0
+        self.model.eval()
+        with torch.no_grad():
+            for known in self._tried():
+                for batch, truth in self._batches(known, self.held, _VALIDATION_EPOCH):
+                    total += _loss(self.model, batch, truth).item() * len(truth)
+                    seen += len(truth)
+        return total / max(1, seen)
+
+    def state(self) -> State:
+        """Weights, and the optimiser's moments once it has made a step."""
+        arrays = {f"weight.{name}": value for name, value in self.model.named_parameters()}
+        for name, value in self.model.named_parameters():
+            for moment, tensor in self.optimiser.state[value].items():
+                arrays[f"{moment}.{name}"] = tensor
+        return {name: np.array(value.detach().numpy(), dtype=np.float32) for name, value in arrays.items()}
+
+    def restore(self, state: State) -> None:
+        """Put weights and moments back."""
+        with torch.no_grad():
+            for name, value in self.model.named_parameters():
+                value.copy_(torch.from_numpy(state[f"weight.{name}"]))
+                moments = {m: state.get(f"{m}.{name}") for m in _MOMENTS}
+                self.optimiser.state[value] = {
+                    m: torch.from_numpy(array.copy()) for m, array in moments.items() if array is not None
+                }
+
+    def _batches(self, known: Knowledge, documents: IntArray, epoch: int) -> Iterator[tuple[Batch, Tensor]]:
+        """Batches of fresh releases with the truth beside them; a document without context teaches nothing."""
+        lengths = self.known.fit.lengths[documents]
+        documents = documents[lengths > (0 if self.network.reads_context else 1)]
+        if not len(documents):
+            return
+        records = self.known.fit.take(documents)
+        uniforms = noise(self.schedule.seed, documents, records.lengths, epoch)
+        release = Release(
+            outputs=known.mechanism.invert(records.points, uniforms),
+            offsets=records.offsets,
+            position_tiers=records.tier_of_position(known.tiers) if known.tiers.is_public else None,
+            context=records.context,
+        )
+        for batch in Reader(known, self.words).batches(release, np.arange(len(records)), self.schedule.batch):
+            yield batch, torch.from_numpy(records.points[batch.positions])
+
+    def _drawn(self, epoch: int, part: int) -> Knowledge:
+        """Knowledge under scales drawn for one part of an epoch."""
+        if self.network.scale_range is None:
+            return self.known
+        low, high = np.log(self.network.scale_range)
+        rng = np.random.default_rng([self.schedule.seed, epoch, part, 1])
+        return self._at(np.exp(np.sort(rng.uniform(low, high, len(self.known.tiers)))))
+
+    def _tried(self) -> list[Knowledge]:
+        if self.network.scale_range is None:
+            return [self.known]
+        grid = np.geomspace(*self.network.scale_range, 3)
+        return [self._at(np.full(len(self.known.tiers), scale)) for scale in grid]
+
+    def _at(self, scales: FloatArray) -> Knowledge:
+        if self.family is None:
+            raise InvalidInput("scale_range is given without family, expected the mechanism at other scales")
+        tiers = self.known.tiers.with_scales(tuple(float(s) for s in scales))
+        return replace(self.known, tiers=tiers, mechanism=self.family(tiers))
+
+    def _set_rate(self, done: float) -> None:
+        """A short rise, then a cosine down to 0 at the last epoch."""
+        factor = min(done / _RISE, 1.0) * 0.5 * (1.0 + np.cos(np.pi * min(done, 1.0)))
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.schedule.learning_rate * factor
+
+
+def fit_informed(
+    known: Knowledge,
+    network: Network | None = None,
+    schedule: Schedule | None = None,
+    *,
+    family: Family | None = None,
+    checkpoint: Path | None = None,
+) -> Informed:
+    """Train on the fit records with fresh noise each epoch, then fit the scale s by log score on the validation part.
+
+    **Guarantee**: a document with one position gets its own release exactly; s is 0 when the validation part shows no
+    gain over `own` beyond chance. Repeats under one seed on one machine.
+    """
+    network, schedule = network or Network(), schedule or Schedule()
+    learner = _Learner(known, network, schedule, family)
+    curve = train(learner, schedule, _purpose(known, network, schedule), checkpoint)
+    name = f"informed-{network.architecture}" + ("+W" if network.reads_context else "")
+    attacker = Informed(known, learner.model.eval(), learner.words, 1.0, curve, name)
+    held = known.fit.take(learner.held)
+    if not (held.lengths > 1).any():
+        return replace(attacker, scale=0.0)
+    weights = best_weights(held_out_terms([attacker], known, held, np.random.default_rng([schedule.seed, 2])))
+    return replace(attacker, scale=float(weights[0]))
+
+
+def _loss(model: ContextNetwork, batch: Batch, truth: Tensor) -> Tensor:
+    """Cross-entropy of the posterior and, with W, of the prior given W."""
+    context, shift = model(batch)
+    log_prior = _tensor(batch.log_prior)
+    if shift is None:
+        return nn.functional.cross_entropy(log_prior + _tensor(batch.log_own) + context, truth)
+    log_prior = log_prior + shift
+    posterior = nn.functional.cross_entropy(log_prior + _tensor(batch.log_own) + context, truth)
+    return posterior + nn.functional.cross_entropy(log_prior, truth)
+
+
+def _purpose(known: Knowledge, network: Network, schedule: Schedule) -> str:
+    """A name for data and settings, so that a checkpoint continues nothing else."""
+    fit: Records = known.fit
+    parts = [fit.points.tobytes(), fit.offsets.tobytes(), known.log_prior.tobytes(), known.tiers.labels.tobytes()]
+    if fit.context is not None and network.reads_context:
+        parts.append(fit.context.tokens.tobytes())
+    settings = f"{network} {replace(schedule, max_seconds=None)} {known.mechanism!r} {known.tiers!r}"
+    return sha256(b"|".join([settings.encode(), *parts]))
+
+
+def _tensor(array: FloatArray) -> Tensor:
+    return torch.from_numpy(array).float()
