@@ -210,7 +210,7 @@ class Records:
         by = one_of(by or ("document" if self.users is None else "user"), "by", ("document", "user"))
         if by == "user" and self.users is None:
             raise InvalidInput("by='user', but these records carry no user ids; expected by='document'")
-        part = _parts(self.clusters if by == "user" else self.sources, fractions, rng)
+        part = assign_parts(self.clusters if by == "user" else self.sources, fractions, rng)
         fit, select, certify = (self.take(np.flatnonzero(part == p)) for p in range(3))
         return Split(fit=fit, select=select, certify=certify, by=by)
 
@@ -243,6 +243,23 @@ def gather(offsets: IntArray, index: IntArray) -> tuple[IntArray, IntArray]:
     cut = offsets_of(lengths)
     flat = np.arange(cut[-1]) - np.repeat(cut[:-1], lengths) + np.repeat(offsets[:-1][index], lengths)
     return flat.astype(np.int64), cut
+
+
+def assign_parts(clusters: IntArray, fractions: Sequence[float], rng: np.random.Generator) -> IntArray:
+    """0 (fit), 1 (select) or 2 (certify) for every document; whole clusters together, shares counted in clusters."""
+    if len(fractions) != 3 or min(fractions) <= 0 or abs(sum(fractions) - 1.0) > 1e-9:
+        raise InvalidInput(f"fractions={tuple(fractions)}, expected three numbers > 0 that sum to 1")
+    distinct, cluster = np.unique(clusters, return_inverse=True)
+    n = len(distinct)
+    if n < 3:
+        raise InvalidInput(f"{n} independent documents or users, expected at least 3 to split")
+    first = min(max(1, round(fractions[0] * n)), n - 2)
+    second = min(max(1, round(fractions[1] * n)), n - 1 - first)
+    part = np.full(n, 2, dtype=np.int64)
+    order = rng.permutation(n)
+    part[order[:first]] = 0
+    part[order[first : first + second]] = 1
+    return part[cluster]
 
 
 def _by_sentence(records: Records) -> Records:
@@ -287,23 +304,6 @@ def _by_user(records: Records) -> Records:
         subgroup_names=records.subgroup_names,
         sources=ordered.sources[first],
     )
-
-
-def _parts(clusters: IntArray, fractions: Sequence[float], rng: np.random.Generator) -> IntArray:
-    """0, 1 or 2 for every document; whole clusters together, shares counted in clusters."""
-    if len(fractions) != 3 or min(fractions) <= 0 or abs(sum(fractions) - 1.0) > 1e-9:
-        raise InvalidInput(f"fractions={tuple(fractions)}, expected three numbers > 0 that sum to 1")
-    distinct, cluster = np.unique(clusters, return_inverse=True)
-    n = len(distinct)
-    if n < 3:
-        raise InvalidInput(f"{n} independent documents or users, expected at least 3 to split")
-    first = min(max(1, round(fractions[0] * n)), n - 2)
-    second = min(max(1, round(fractions[1] * n)), n - 1 - first)
-    part = np.full(n, 2, dtype=np.int64)
-    order = rng.permutation(n)
-    part[order[:first]] = 0
-    part[order[first : first + second]] = 1
-    return part[cluster]
 
 
 def _check_offsets(offsets: IntArray, total: int, name: str) -> None:

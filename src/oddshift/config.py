@@ -1,0 +1,220 @@
+"""The configuration of an audit: a TOML file, checked key by key before any work is done.
+
+Every key is documented here, next to its default. An unknown key is refused, with the nearest known one named.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from oddshift.errors import InvalidInput
+
+
+class _Section(BaseModel):
+    """A table of the file; keys it does not list are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PipelineDetector(_Section):
+    """A spaCy pipeline with an entity component, by installed name or by folder."""
+
+    kind: Literal["pipeline"]
+    path: str
+    labels: tuple[str, ...] = ("PERSON", "ORG", "GPE")
+
+
+class PatternDetector(_Section):
+    """Presidio's recognisers of fixed forms (e-mail, phone, card, IBAN, ...), offline; by default all but URL."""
+
+    kind: Literal["patterns"]
+    labels: tuple[str, ...] = ()
+
+
+class ListDetector(_Section):
+    """Names of any number of words, one a line of a text file, matched whole."""
+
+    kind: Literal["gazetteer"]
+    path: Path
+    keep_case: bool = False
+
+
+Detector = Annotated[PipelineDetector | PatternDetector | ListDetector, Field(discriminator="kind")]
+
+
+class TextData(_Section):
+    """Texts in a .csv, .jsonl or .parquet file, or a folder of .txt files; sensitive words are the secrets.
+
+    `is_public` has no default: it says whether the attacker is told each position's tier. `similar_percent` is the
+    share of the remaining vocabulary taken as the tier of similar words (0 for none).
+    """
+
+    kind: Literal["text"]
+    path: Path
+    vectors: Path
+    is_public: bool
+    detectors: tuple[Detector, ...] = Field(min_length=1)
+    text: tuple[str, ...] = ("text",)
+    label: str | None = None
+    user: str | None = None
+    subgroup: str | None = None
+    header: tuple[str, ...] | None = None
+    similar_percent: float = Field(default=10.0, ge=0.0, lt=100.0)
+    unknown: Literal["mask", "refuse"] = "mask"
+    join_names: bool = False
+    joint_by: Literal["document", "sentence", "user"] = "document"
+
+
+class TableData(_Section):
+    """A table; each row, or each cell of the named columns, is a secret."""
+
+    kind: Literal["table"]
+    path: Path
+    numeric: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    unit: Literal["row", "cell"] = "row"
+    scaling: Literal["z-score", "robust"] = "z-score"
+    weight: float = 1.0
+    bins: int = 20
+    group: str | None = None
+    public: tuple[str, ...] = ()
+    tier_names: tuple[str, ...] = ()
+    tier_of: dict[str, str] = Field(default_factory=dict)
+    is_public: bool = True
+
+
+class LocationData(_Section):
+    """Trajectories with columns user, timestamp, lat, lon, trip; each fix is a secret, a trip is read together.
+
+    `every` keeps one fix in so many seconds (0 keeps all); places become cells of about `cell_km` kilometres.
+    """
+
+    kind: Literal["location"]
+    path: Path
+    cell_km: float = 1.0
+    every: float = 300.0
+    stays: bool = False
+    joint_by: Literal["document", "user"] = "document"
+
+
+class VectorData(_Section):
+    """An .npz or .parquet file of vectors with optional group and tier; each vector is a secret."""
+
+    kind: Literal["vectors"]
+    path: Path
+    is_public: bool = True
+    metric: str = "euclidean"
+
+
+class PeopleData(_Section):
+    """The embedded corpus of made-up people, whose joint law of secrets is known."""
+
+    kind: Literal["people"]
+    documents: int = Field(default=3000, ge=30)
+    strength: float = Field(default=0.8, ge=0.0, le=1.0)
+    is_public: bool = True
+
+
+Data = Annotated[TextData | TableData | LocationData | VectorData | PeopleData, Field(discriminator="kind")]
+
+
+class MechanismConfig(_Section):
+    """How secrets are released: exponential, truncated (needs `radius`), tiered or path (need `scales`), mask.
+
+    `scales` has one factor of ε for each tier, from the most sensitive on. `calibrated` raises the nominal ε until the
+    exact one meets it.
+    """
+
+    name: Literal["exponential", "truncated", "tiered", "path", "mask"] = "exponential"
+    epsilon: float = Field(gt=0.0)
+    scales: tuple[float, ...] | None = None
+    radius: float | None = Field(default=None, gt=0.0)
+    calibrated: bool = False
+
+
+class AuditConfig(_Section):
+    """What is asked: ε (by default the mechanism's), δ, the error level, and which attackers try."""
+
+    epsilon: float | None = Field(default=None, gt=0.0)
+    delta: float | None = Field(default=None, gt=0.0, lt=1.0)
+    alpha: float = Field(default=0.05, gt=0.0, lt=1.0)
+    law: Literal["uniform", "anchored", "worst"] = "anchored"
+    method: str = "betting"
+    attackers: tuple[str, ...] = ("plugin", "cooccurrence", "combination")
+    worst_positions: int = Field(default=1000, ge=1)
+    independent: bool = False
+    seed: int = 0
+
+
+class ExecutionConfig(_Section):
+    """How attackers are spread over workers; never changes a result."""
+
+    kind: Literal["serial", "processes", "cluster"] = "serial"
+    workers: int = Field(default=2, ge=1)
+    address: str = ""
+
+
+class Config(_Section):
+    """The whole file."""
+
+    data: Data
+    mechanism: MechanismConfig
+    audit: AuditConfig = AuditConfig()
+    execution: ExecutionConfig = ExecutionConfig()
+
+
+def read_config(path: str | Path) -> Config:
+    """Read and check a configuration; a wrong key or value is one line that names it."""
+    try:
+        raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} is not a TOML file: {error}") from error
+    return check_config(raw, str(path))
+
+
+def check_config(raw: dict[str, Any], source: str) -> Config:
+    """A configuration from plain values."""
+    try:
+        return Config.model_validate(raw)
+    except ValidationError as error:
+        raise InvalidInput(f"{source}: {_first_problem(error, raw)}") from error
+
+
+def _first_problem(error: ValidationError, raw: dict[str, Any]) -> str:
+    first = error.errors(include_url=False, include_context=False)[0]
+    # the discriminator's value stands in the path of a union's error, but is no key of the file
+    names = [str(part) for part in first["loc"]]
+    place = ".".join(_keys(names, raw))
+    more = f" (and {len(error.errors()) - 1} more)" if len(error.errors()) > 1 else ""
+    if first["type"] == "extra_forbidden":
+        return f"unknown key {place}{_suggestion(names)}{more}"
+    if first["type"] == "missing":
+        return f"missing key {place}{more}"
+    return f"{place}={first['input']!r}: {first['msg'].lower()}{more}"
+
+
+def _keys(names: list[str], raw: Any) -> list[str]:
+    kept: list[str] = []
+    for i, name in enumerate(names):
+        if isinstance(raw, dict) and name not in raw and i + 1 < len(names):
+            continue
+        kept.append(name)
+        raw = raw.get(name) if isinstance(raw, dict) else raw
+    return kept
+
+
+def _suggestion(names: list[str]) -> str:
+    sections: dict[str, type[_Section]] = {
+        "text": TextData, "table": TableData, "location": LocationData, "vectors": VectorData, "people": PeopleData,
+        "pipeline": PipelineDetector, "patterns": PatternDetector, "gazetteer": ListDetector,
+        "mechanism": MechanismConfig, "audit": AuditConfig, "execution": ExecutionConfig,
+    }  # fmt: skip
+    owner: type[_Section] = next((sections[name] for name in reversed(names[:-1]) if name in sections), Config)
+    near = get_close_matches(names[-1], list(owner.model_fields), n=1, cutoff=0.5)
+    known = ", ".join(owner.model_fields)
+    return f", did you mean {near[0]}?" if near else f", expected one of {known}"

@@ -1,0 +1,171 @@
+"""From a configuration to an audit that can run: data, split, tiers, mechanism, attackers.
+
+The vocabulary and the tiers are built from the fit documents only; words of other documents outside them follow the
+unknown-word rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oddshift.arrays import IntArray
+from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.exact import Exact
+from oddshift.config import (
+    Config,
+    ListDetector,
+    LocationData,
+    MechanismConfig,
+    PatternDetector,
+    PeopleData,
+    TableData,
+    TextData,
+    VectorData,
+)
+from oddshift.errors import InvalidInput
+from oddshift.mechanisms import Exponential, Mask, Mechanism, PathExponential, Tiered, Truncated, calibrate
+from oddshift.prior import Markov
+from oddshift.records import FRACTIONS, Records, Split, assign_parts, numbered
+from oddshift.release import one_tier
+from oddshift.tiers import Tiers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Loaded:
+    """Data ready to be audited; `prior_of` is the exact law of the secrets, where it is known."""
+
+    split: Split
+    tiers: Tiers
+    detector: str
+    notes: tuple[str, ...] = ()
+    prior_of: Callable[[int], Markov] | None = None
+
+
+def load_data(config: Config) -> Loaded:
+    """Read, encode and split the data of a configuration."""
+    rng = np.random.default_rng([config.audit.seed, 1])
+    return _LOADERS[config.data.kind](config.data, rng)
+
+
+def _text(data: TextData, rng: np.random.Generator) -> Loaded:
+    from oddshift.modalities import Layout, Similar, TextSettings, prepare, read_corpus, read_vectors
+
+    layout = Layout(tuple(data.text), data.label, data.user, data.subgroup, data.header)
+    corpus = read_corpus(data.path, layout, at_least=3)
+    clusters = np.arange(len(corpus)) if corpus.users is None else numbered(corpus.users)[0]
+    part = assign_parts(clusters, FRACTIONS, rng)
+    similar = Similar(percent=data.similar_percent) if data.similar_percent else None
+    settings = TextSettings(is_public=data.is_public, similar=similar, unknown=data.unknown, join_names=data.join_names)
+    detectors = [_detector(d) for d in data.detectors]
+    made = prepare(corpus, read_vectors(data.vectors), detectors, settings, np.flatnonzero(part == 0))
+    names = ", ".join(detector.name for detector in detectors)
+    by = "document" if corpus.users is None else "user"
+    split = _split(made.encoded.records, part, data.joint_by, by)
+    return Loaded(split, made.encoded.tiers, names, tuple(made.report.lines()))
+
+
+def _detector(chosen: Any) -> Any:
+    from oddshift.detectors import Gazetteer, Patterns, Pipeline
+
+    if isinstance(chosen, PatternDetector):
+        return Patterns(chosen.labels) if chosen.labels else Patterns()
+    if isinstance(chosen, ListDetector):
+        lines = Path(chosen.path).read_text(encoding="utf-8").splitlines()
+        return Gazetteer([line.strip() for line in lines if line.strip()], keep_case=chosen.keep_case)
+    return Pipeline(chosen.path, chosen.labels)
+
+
+def _table(data: TableData, rng: np.random.Generator) -> Loaded:
+    from oddshift.modalities import TableSettings, read_table
+
+    keys = ("numeric", "categorical", "unit", "scaling", "weight", "bins", "group", "public", "tier_names", "tier_of")
+    settings = TableSettings(**{key: getattr(data, key) for key in keys}, is_public=data.is_public)
+    encoded = read_table(data.path, settings, at_least=3)
+    return _whole(encoded.records, encoded.tiers, rng, f"columns {', '.join(settings.secret)}")
+
+
+def _location(data: LocationData, rng: np.random.Generator) -> Loaded:
+    from oddshift.modalities import LocationSettings, StayPoints, encode_locations, read_trajectories
+
+    stays = StayPoints() if data.stays else None
+    settings = LocationSettings(cell_km=data.cell_km, every=data.every or None, stays=stays)
+    encoded = encode_locations(read_trajectories(data.path), settings)
+    return _whole(encoded.records.joined(data.joint_by), None, rng, "every fix")
+
+
+def _vectors(data: VectorData, rng: np.random.Generator) -> Loaded:
+    from oddshift.modalities import read_vector_set
+
+    encoded = read_vector_set(data.path, is_public=data.is_public, metric=data.metric)
+    return _whole(encoded.records, encoded.tiers, rng, "every vector")
+
+
+def _people(data: PeopleData, rng: np.random.Generator) -> Loaded:
+    from oddshift.embedded import people
+
+    corpus = people(data.documents, strength=data.strength, is_public=data.is_public)
+    split = corpus.records.split(rng=rng)
+    return Loaded(split, corpus.tiers, "none (the embedded corpus marks its secrets)", prior_of=corpus.prior_of)
+
+
+_LOADERS: dict[str, Callable[[Any, np.random.Generator], Loaded]] = {
+    "text": _text,
+    "table": _table,
+    "location": _location,
+    "vectors": _vectors,
+    "people": _people,
+}
+
+
+def _whole(records: Records, tiers: Tiers | None, rng: np.random.Generator, detector: str) -> Loaded:
+    split = records.split(rng=rng)
+    return Loaded(split, one_tier(records.space) if tiers is None else tiers, f"none ({detector})")
+
+
+def _split(records: Records, part: IntArray, joint_by: str, by: str) -> Split:
+    """The parts decided before the vocabulary was built, read together as asked."""
+    fit, select, certify = (records.take(np.flatnonzero(part == p)).joined(joint_by) for p in range(3))
+    return Split(fit=fit, select=select, certify=certify, by=by)
+
+
+def build_mechanism(config: MechanismConfig, loaded: Loaded) -> tuple[Mechanism, Tiers]:
+    """The mechanism of a configuration over the data's points, and the tiers with its scales."""
+    space, tiers = loaded.split.fit.space, loaded.tiers
+    if config.scales is not None:
+        tiers = tiers.with_scales(config.scales)
+    elif config.name in {"tiered", "path"}:
+        raise InvalidInput(f"mechanism.name={config.name!r} needs mechanism.scales, one for each tier {tiers.names}")
+    if config.name == "truncated" and config.radius is None:
+        raise InvalidInput("mechanism.name='truncated' needs mechanism.radius, a distance")
+    families: dict[str, Callable[[float], Mechanism]] = {
+        "exponential": lambda e: Exponential(space, e),
+        "truncated": lambda e: Truncated(space, e, config.radius or 1.0),
+        "tiered": lambda e: Tiered(space, tiers, e),
+        "path": lambda e: PathExponential(space, tiers, e),
+        "mask": lambda e: Mask(space),
+    }
+    family = families[config.name]
+    return (calibrate(family, config.epsilon) if config.calibrated else family(config.epsilon)), tiers
+
+
+def fit_attackers(config: Config, known: Knowledge, loaded: Loaded) -> list[Attacker]:
+    """The attackers that a configuration names, fitted on the fit split."""
+    from oddshift.attackers import ATTACKERS
+
+    fitted: list[Attacker] = []
+    for k, name in enumerate(config.audit.attackers):
+        rng = np.random.default_rng([config.audit.seed, 2, k])
+        if name == "exact":
+            if loaded.prior_of is None:
+                raise InvalidInput("audit.attackers names 'exact', which needs data whose law is known (kind people)")
+            fitted.append(Exact(known, loaded.prior_of))
+        elif name not in ATTACKERS:
+            raise InvalidInput(f"audit.attackers names {name!r}, expected some of {', '.join((*ATTACKERS, 'exact'))}")
+        else:
+            fitted.append(ATTACKERS[name](known, rng))
+    return fitted

@@ -1,0 +1,79 @@
+"""A run folder: what an audit leaves behind for the report, for verify and for compare. It holds no secret.
+
+audit.npz           the whole Audit
+summary.json        the same in plain JSON, without arrays
+config.toml         the configuration it was run with
+evidence/*.npz      one certificate each, with the values it rests on: `oddshift verify` takes these
+evidence/witness.json
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oddshift.audit import Audit
+from oddshift.certificate import WitnessEvidence, save_evidence
+from oddshift.errors import InvalidInput
+from oddshift.files import load, save, write_atomic
+
+AUDIT = "audit.npz"
+SUMMARY = "summary.json"
+CONFIG = "config.toml"
+EVIDENCE = "evidence"
+PARTS = ".parts"
+
+
+def write_run(folder: str | Path, audit: Audit, config: str = "") -> Path:
+    """Write the folder; `audit.npz` comes last, so that a folder that has it is complete."""
+    home = Path(folder)
+    (home / EVIDENCE).mkdir(parents=True, exist_ok=True)
+    for evidence in audit.evidence:
+        claim = evidence.certificate.claim
+        save_evidence(home / EVIDENCE / f"{claim.pair_law}-{file_name(claim.tier)}.npz", evidence)
+    if audit.witness is not None:
+        first = audit.evidence[0]
+        shown = WitnessEvidence(witness=audit.witness, mechanism_hash=first.mechanism_hash, split_hash=first.split_hash)
+        save_evidence(home / EVIDENCE / "witness.json", shown)
+    write_atomic(home / SUMMARY, json.dumps(summary(audit), indent=1).encode())
+    write_atomic(home / CONFIG, config.encode())
+    save(home / AUDIT, audit)
+    return home
+
+
+def read_run(folder: str | Path) -> Audit:
+    """The audit of a run folder."""
+    path = Path(folder) / AUDIT
+    if not path.is_file():
+        raise InvalidInput(f"{folder} is not a run folder: it has no {AUDIT}")
+    found: Audit = load(path, Audit)
+    return found
+
+
+def summary(audit: Audit) -> dict[str, Any]:
+    """Plain values of an audit, without arrays, its certificates with their sentences."""
+    plain: dict[str, Any] = _plain(audit)
+    del plain["evidence"]
+    plain["state"] = audit.state
+    plain["certificates"] = [{**_plain(c), "sentence": c.sentence} for c in audit.certificates]
+    return plain
+
+
+def file_name(name: str) -> str:
+    """A tier's name as part of a file name."""
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return {name: _plain(item) for name, item in fields.items() if not isinstance(item, np.ndarray)}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value
