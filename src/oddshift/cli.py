@@ -9,11 +9,17 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from oddshift.errors import OddshiftError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+"""The option every command has."""
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """What a wrong option or command raises, whichever click typer brings along."""
@@ -32,24 +38,63 @@ def _root(context: typer.Context) -> None:
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("oddshift-demo"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the report and the run.")] = Path("oddshift-demo"),
+    as_json: Json = False,
 ) -> None:
-    """Tell the story on two correlated secrets: kept alone, broken together, bounded from both sides."""
-    from rich.console import Console
-
-    from oddshift.demo import story, tell
+    """Tell the story: kept alone, broken together, bounded from both sides; then audit a corpus of made-up people."""
+    from oddshift.demo import PEOPLE, story, tell
     from oddshift.files import write_atomic
 
     numbers = story()
-    console = Console(record=True, width=90, quiet=as_json)
+    console = _console(as_json)
     tell(numbers, console)
+    console.rule("an audit of 3,000 short texts about made-up people")
+    found = _audited(PEOPLE, out / "run", console)
     if as_json:
-        print(json.dumps(numbers.as_json()))
-        return
-    out.mkdir(parents=True, exist_ok=True)
-    write_atomic(out / "report.html", console.export_html().encode())
-    console.print(f"\nreport: {out / 'report.html'}")
+        print(json.dumps({"toy": numbers.as_json(), "audit": found}))
+    else:
+        write_atomic(out / "report.html", console.export_html().encode())
+        console.print(f"\nreport: {out / 'report.html'}, run: {out / 'run'}")
+
+
+@app.command()
+def audit(
+    config: Annotated[Path | None, typer.Argument(help="A TOML file; every key is in docs/audit.md.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Audit the embedded corpus instead of a file.")] = False,
+    out: Annotated[Path, typer.Option(help="The run folder.")] = Path("oddshift-run"),
+    as_json: Json = False,
+) -> None:
+    """Measure what a joint attacker learns from releases, with certificates; run again, it continues."""
+    from oddshift.demo import PEOPLE
+    from oddshift.errors import InvalidInput
+
+    if demo == (config is not None):
+        raise InvalidInput("audit takes either a configuration file or --demo")
+    console = _console(as_json)
+    found = _audited(PEOPLE if config is None else config.read_text(encoding="utf-8"), out, console)
+    if as_json:
+        print(json.dumps(found))
+    else:
+        console.print(f"run: {out} (oddshift verify {out}/evidence/*.npz)")
+    if found["state"] != "certified":
+        raise typer.Exit(2)
+
+
+def _console(quiet: bool) -> Console:
+    from rich.console import Console
+
+    return Console(record=True, quiet=quiet, width=None if sys.stdout.isatty() else 110)
+
+
+def _audited(text: str, out: Path, console: Console) -> dict[str, Any]:
+    """Run the audit of a configuration, keep it in its folder, show it, and return its summary."""
+    from oddshift.display import show_audit
+    from oddshift.loading import run_audit
+    from oddshift.runs import summary
+
+    found = run_audit(text, out)
+    show_audit(found, console)
+    return summary(found)
 
 
 @app.command()
@@ -57,7 +102,7 @@ def verify(
     file: Annotated[Path, typer.Argument(help="Evidence of a certificate or witness (.npz or .json).")],
     expect: Annotated[str, typer.Option(help="The digest (SHA-256) published for this file.")] = "",
     require: Annotated[str, typer.Option(help="A state that must hold, such as certified.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compute a stored certificate or witness again from its evidence, and say yes or no.
 

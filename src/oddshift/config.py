@@ -168,17 +168,12 @@ class Config(_Section):
     execution: ExecutionConfig = ExecutionConfig()
 
 
-def read_config(path: str | Path) -> Config:
-    """Read and check a configuration; a wrong key or value is one line that names it."""
+def parse_config(text: str, source: str) -> Config:
+    """A configuration from the text of a file; a wrong key or value is one line that names it."""
     try:
-        raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is not a TOML file: {error}") from error
-    return check_config(raw, str(path))
-
-
-def check_config(raw: dict[str, Any], source: str) -> Config:
-    """A configuration from plain values."""
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"{source} is not a TOML file: {error}") from error
     try:
         return Config.model_validate(raw)
     except ValidationError as error:

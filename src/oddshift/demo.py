@@ -22,10 +22,24 @@ from oddshift.witness import guess_game
 if TYPE_CHECKING:
     from rich.console import Console
 
+PEOPLE = """\
+[data]
+kind = "people"
+
+[mechanism]
+name = "exponential"
+epsilon = 1.5
+
+[audit]
+delta = 0.05
+attackers = ["plugin", "exact"]
+"""
+"""The audit of the demo: the exponential mechanism on the embedded corpus, whose true attacker is known."""
+
 BUDGET = 1.0
 SURE = 0.8
-RELEASES = 2_000
 LEVEL = 0.001
+RELEASES = 2_000
 """Fresh releases of the guess game: an attacker guesses the first secret, nothing is trusted but the count."""
 
 

@@ -6,6 +6,7 @@ unknown-word rule.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from oddshift.arrays import IntArray
-from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.exact import Exact
+from oddshift.audit import Audit, Settings, audit
 from oddshift.config import (
     Config,
     ListDetector,
@@ -26,12 +28,15 @@ from oddshift.config import (
     TableData,
     TextData,
     VectorData,
+    parse_config,
 )
 from oddshift.errors import InvalidInput
+from oddshift.execution import Execution
 from oddshift.mechanisms import Exponential, Mask, Mechanism, PathExponential, Tiered, Truncated, calibrate
 from oddshift.prior import Markov
 from oddshift.records import FRACTIONS, Records, Split, assign_parts, numbered
 from oddshift.release import one_tier
+from oddshift.runs import AUDIT, CONFIG, PARTS, read_run, write_run
 from oddshift.tiers import Tiers
 
 
@@ -131,6 +136,39 @@ def _split(records: Records, part: IntArray, joint_by: str, by: str) -> Split:
     """The parts decided before the vocabulary was built, read together as asked."""
     fit, select, certify = (records.take(np.flatnonzero(part == p)).joined(joint_by) for p in range(3))
     return Split(fit=fit, select=select, certify=certify, by=by)
+
+
+def run_audit(text: str, folder: Path, source: str = "configuration") -> Audit:
+    """Run the audit that a configuration describes and keep it in `folder`; a finished run is read, not repeated."""
+    config = parse_config(text, source)
+    if (folder / AUDIT).is_file() and (folder / CONFIG).read_text(encoding="utf-8") == text:
+        return read_run(folder)
+    loaded = load_data(config)
+    mechanism, tiers = build_mechanism(config.mechanism, loaded)
+    known = knowledge(mechanism, tiers, loaded.split.fit)
+    asked = config.audit
+    settings = Settings(
+        epsilon=asked.epsilon or config.mechanism.epsilon,
+        delta=asked.delta,
+        alpha=asked.alpha,
+        law=asked.law,
+        method=asked.method,
+        worst_positions=asked.worst_positions,
+        independent=asked.independent,
+        detector=loaded.detector,
+        seed=asked.seed,
+    )
+    found = audit(
+        loaded.split,
+        known,
+        fit_attackers(config, known, loaded),
+        settings,
+        execution=Execution(config.execution.kind, config.execution.workers, config.execution.address),
+        parts=folder / PARTS,
+    )
+    write_run(folder, found, text)
+    shutil.rmtree(folder / PARTS)
+    return found
 
 
 def build_mechanism(config: MechanismConfig, loaded: Loaded) -> tuple[Mechanism, Tiers]:

@@ -1,0 +1,75 @@
+"""An audit on the terminal: the verdict, the table of attackers with their controls, and what was assumed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oddshift.audit import AttackerResult, Audit
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+def show_audit(audit: Audit, console: Console) -> None:
+    """Print an audit from its stored values alone."""
+    asked = audit.settings
+    fit, select, certify = audit.documents
+    console.print(headline(audit), style="bold", markup=False)
+    console.print(
+        f"One release alone: exact epsilon {audit.exact_epsilon:.4f} (claimed {audit.claimed_epsilon:.4g}), "
+        f"budget {asked.epsilon:g}."
+    )
+    console.print(f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.")
+    console.print(_table(audit))
+    console.print(
+        f"Rates are shares of pairs with mPL > {asked.epsilon:g}; estimates, certified below for the strongest."
+    )
+    for certificate in audit.certificates:
+        claim = certificate.claim
+        bounds = f"[{certificate.lower:.4f}, {certificate.upper:.4f}]"
+        about = f"{claim.tier}, {claim.pair_law} pairs"
+        line = f"  {about}: {certificate.mean:.4f} in {bounds} at level {asked.alpha:g}: {certificate.state}"
+        console.print(line, markup=False)
+    if audit.upper_bound is not None:
+        console.print(f"Proved from above: joint leakage <= {audit.upper_bound:.4f}.")
+    undecided = "Witness: undecided, no pair of values occurs often enough."
+    console.print(audit.witness.sentence if audit.witness else undecided, markup=False)
+    for note in audit.warnings:
+        console.print(f"note: {note}", style="yellow", markup=False)
+    console.print("Assumed: " + "; ".join(audit.assumptions) + ".", markup=False)
+
+
+def headline(audit: Audit) -> str:
+    """The verdict in one line."""
+    asked = audit.settings
+    claim = f"Pr[mPL > {asked.epsilon:g}] <= {asked.delta:g}" if asked.delta is not None else "no delta was stated"
+    words = {
+        "certified": f"CERTIFIED: {claim} in every tier",
+        "violated": f"VIOLATED: not {claim}",
+        "undecided": f"UNDECIDED, which is not a pass: {claim}",
+    }
+    return f"{words[audit.state]} ({asked.law} pairs, attacker {audit.strongest}, level {asked.alpha:g})"
+
+
+def _table(audit: Audit) -> Table:
+    from rich.table import Table
+
+    table = Table()
+    for name in ("attacker", "log score", "gain over own"):
+        table.add_column(name, justify="left" if name == "attacker" else "right")
+    for tier in audit.tier_names:
+        for name in ("top-1", "anchored"):
+            table.add_column(f"{tier} {name}", justify="right")
+    for row in audit.attackers:
+        table.add_row(*_cells(row, audit), style="bold" if row.name == audit.strongest else "")
+    return table
+
+
+def _cells(row: AttackerResult, audit: Audit) -> list[str]:
+    cells = [row.name, f"{row.log_score:.3f}", f"{row.gain:+.3f} ± {row.gain_error:.3f}"]
+    rates = {tier.tier: tier for tier in row.tiers}
+    for tier in audit.tier_names:
+        found = rates.get(tier)
+        cells += [f"{found.top1:.1%}", f"{found.anchored:.2%}"] if found else ["-", "-"]
+    return cells
