@@ -19,7 +19,7 @@ from oddshift.arrays import FloatArray, IntArray, one_of, whole
 from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.attackers.batches import Batch, Reader, Words, words_of
 from oddshift.attackers.combination import best_weights, held_out_terms
-from oddshift.attackers.networks import ARCHITECTURES, encoder
+from oddshift.attackers.networks import ARCHITECTURES, arrays_of, encoder, put_back
 from oddshift.attackers.train import Curve, Schedule, State, noise, split, train
 from oddshift.errors import InvalidInput
 from oddshift.files import sha256
@@ -32,7 +32,6 @@ Family = Callable[[Tiers], Mechanism]
 """The mechanism under tiers with other scales, for a network that shall serve a range of them."""
 
 _VALIDATION_EPOCH = 1_000_000_000  # noise of the validation part, the same after every epoch
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 _RISE = 0.05  # share of the epochs in which the learning rate rises
 _SCALE_DRAWS = 4  # draws of the scales in one epoch, each for its part of the documents
 
@@ -195,22 +194,12 @@ class _Learner:
         return total / max(1, seen)
 
     def state(self) -> State:
-        """Weights, and the optimiser's moments once it has made a step."""
-        arrays = {f"weight.{name}": value for name, value in self.model.named_parameters()}
-        for name, value in self.model.named_parameters():
-            for moment, tensor in self.optimiser.state[value].items():
-                arrays[f"{moment}.{name}"] = tensor
-        return {name: np.array(value.detach().numpy(), dtype=np.float32) for name, value in arrays.items()}
+        """Weights and the optimiser's moments."""
+        return arrays_of(self.model, self.optimiser)
 
     def restore(self, state: State) -> None:
         """Put weights and moments back."""
-        with torch.no_grad():
-            for name, value in self.model.named_parameters():
-                value.copy_(torch.from_numpy(state[f"weight.{name}"]))
-                moments = {m: state.get(f"{m}.{name}") for m in _MOMENTS}
-                self.optimiser.state[value] = {
-                    m: torch.from_numpy(array.copy()) for m, array in moments.items() if array is not None
-                }
+        put_back(self.model, self.optimiser, state)
 
     def _batches(self, known: Knowledge, documents: IntArray, epoch: int) -> Iterator[tuple[Batch, Tensor]]:
         """Batches of fresh releases with the truth beside them; a document without context teaches nothing."""

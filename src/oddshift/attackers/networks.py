@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from oddshift.attackers.train import State
+
 VIEWS = 2
 """Vectors that an encoder gives for each element; an attacker multiplies what they say, as left times right."""
+
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of Adam
 
 REACH = 16
 """Distances between elements beyond which a Transformer no longer tells them apart."""
@@ -103,6 +108,24 @@ ARCHITECTURES = ("rnn", "lstm", "transformer")
 def encoder(architecture: str, width: int) -> Recurrent | Transformer:
     """The leave-one-out encoder of a name."""
     return Transformer(width) if architecture == "transformer" else Recurrent(width, architecture)
+
+
+def arrays_of(model: nn.Module, optimiser: torch.optim.Optimizer) -> State:
+    """Weights, and the optimiser's moments once it has made a step, as arrays by name."""
+    arrays = {f"weight.{name}": value for name, value in model.named_parameters()}
+    for name, value in model.named_parameters():
+        for moment, tensor in optimiser.state[value].items():
+            arrays[f"{moment}.{name}"] = tensor
+    return {name: np.array(value.detach().numpy()) for name, value in arrays.items()}
+
+
+def put_back(model: nn.Module, optimiser: torch.optim.Optimizer, state: State) -> None:
+    """Set weights and moments to what `arrays_of` gave."""
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            value.copy_(torch.from_numpy(state[f"weight.{name}"]))
+            moments = {moment: state.get(f"{moment}.{name}") for moment in _MOMENTS}
+            optimiser.state[value] = {m: torch.from_numpy(a.copy()) for m, a in moments.items() if a is not None}
 
 
 def _earlier(states: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from oddshift import files
 from oddshift.arrays import IntArray, positive, whole
 from oddshift.errors import InvalidInput, TamperedEvidence
 
-State = dict[str, npt.NDArray[np.float32]]
+State = dict[str, npt.NDArray[np.floating]]
 """Everything a learner needs to continue: weights and the optimiser's moments, by name."""
 
 

@@ -1,0 +1,156 @@
+"""Paper mode does what the paper says, and its temperature decides what it reports."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from oddshift.attackers import train as loop  # noqa: E402
+from oddshift.attackers.networks import ARCHITECTURES  # noqa: E402
+from oddshift.attackers.paper import (  # noqa: E402
+    PAPER_SCHEDULE,
+    PaperSettings,
+    fit_paper,
+    squared_distances,
+    uniform_outputs,
+)
+from oddshift.errors import InvalidInput  # noqa: E402
+from oddshift.mechanisms import Mask  # noqa: E402
+from worlds import gather, ring, toy  # noqa: E402
+
+QUICK = replace(PAPER_SCHEDULE, epochs=4, batch=16)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def small(architecture="rnn", **options):
+    return PaperSettings(architecture=architecture, width=16, **options)
+
+
+def reconstruction(attacker, release):
+    guess = np.empty((len(release.outputs), 2))
+    for positions, found in attacker.reconstructions(release):
+        guess[positions] = found
+    return guess
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_it_reconstructs_better_than_the_mean(architecture):
+    world = ring(length=None, strength=0.95)
+    attacker = fit_paper(world.known, small(architecture), replace(QUICK, learning_rate=1e-2))
+    truth = world.known.fit.space.points[world.secrets.points]
+    assert ((reconstruction(attacker, world.release) - truth) ** 2).mean() < 0.9 * (truth**2).mean()
+    assert attacker.name == f"paper-{architecture}"
+
+
+def test_it_is_the_gaussian_softmax():
+    world = ring(documents=30)
+    attacker = fit_paper(world.known, small(tau_base=0.5, tau=3.0), replace(QUICK, epochs=1))
+    guess = reconstruction(attacker, world.release)
+    shift, prior = gather(attacker, world.release)
+    expected = -((guess[:, None] - world.known.fit.space.points[None]) ** 2).sum(axis=2) / 1.5
+    np.testing.assert_allclose(shift, expected, atol=1e-9)
+    assert (prior == 0).all()
+
+
+def test_the_temperature_sets_the_leakage():
+    world = ring(documents=30)
+    cold = fit_paper(world.known, small(tau=0.5), replace(QUICK, epochs=1))
+    warm = replace(cold, settings=small(tau=2.0))
+    np.testing.assert_allclose(gather(cold, world.release)[0], 4.0 * gather(warm, world.release)[0], atol=1e-9)
+
+
+def test_an_empirical_prior_is_taken_out_again():
+    world = ring(documents=30)
+    uniform = fit_paper(world.known, small(), replace(QUICK, epochs=1))
+    empirical = replace(uniform, settings=small(prior="empirical"))
+    shift, prior = gather(empirical, world.release)
+    np.testing.assert_allclose(shift + prior, gather(uniform, world.release)[0], atol=1e-12)
+    np.testing.assert_array_equal(prior[0], world.known.log_prior)
+
+
+def test_pairs_or_documents_are_held_out():
+    from oddshift.attackers.paper import _Learner
+
+    known = ring(documents=40).known
+    by_document = _Learner(known, small(), QUICK).learning.reshape(40, 4)
+    assert set(by_document.sum(axis=1)) == {0.0, 4.0}
+    by_pair = _Learner(known, small(split_by="pair"), QUICK).learning.reshape(40, 4)
+    assert by_pair.sum() == by_document.sum() == 120
+    assert ((by_pair.sum(axis=1) > 0) & (by_pair.sum(axis=1) < 4)).any()
+
+
+def test_noise_is_drawn_once_unless_asked():
+    from oddshift.attackers.paper import _Learner
+
+    known = ring(documents=40).known
+    for fresh in (False, True):
+        learner = _Learner(known, small(fresh_noise=fresh), QUICK)
+        seen = []
+        real = learner._released
+        learner._released = lambda epoch, real=real, seen=seen: seen.append(epoch) or real(epoch)
+        learner.epoch(0)
+        learner.epoch(1)
+        assert seen == ([0, 1] if fresh else [0, 0])
+
+
+def test_the_rate_falls_on_a_plateau():
+    from oddshift.attackers.paper import _Learner
+
+    learner = _Learner(ring(documents=20).known, small(), QUICK)
+    for _ in range(8):
+        learner.validate()  # nothing learned in between: no progress
+    assert learner.optimiser.param_groups[0]["lr"] == pytest.approx(1e-4)
+
+
+def test_interrupted_training_continues_as_if_nothing_happened(tmp_path, monkeypatch):
+    world, file = ring(documents=30), tmp_path / "run.safetensors"
+    straight = fit_paper(world.known, small(), QUICK)
+    real, done = loop._write, []
+
+    def interrupting(*arguments):
+        real(*arguments)
+        done.append(1)
+        if len(done) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "_write", interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        fit_paper(world.known, small(), QUICK, checkpoint=file)
+    monkeypatch.setattr(loop, "_write", real)
+    resumed = fit_paper(world.known, small(), QUICK, checkpoint=file)
+    assert resumed.curve == straight.curve
+    np.testing.assert_array_equal(gather(resumed, world.release)[0], gather(straight, world.release)[0])
+
+
+def test_outputs_that_are_no_points_are_learned_vectors():
+    attacker = fit_paper(toy(200), small(), replace(QUICK, epochs=1))
+    assert attacker.model.inputs.weight.requires_grad
+    world = ring(documents=10)
+    masked = replace(world.known, mechanism=Mask(world.known.fit.space))
+    release = replace(world.release, outputs=np.zeros_like(world.release.outputs))
+    assert np.isfinite(gather(fit_paper(masked, small(), replace(QUICK, epochs=1)), release)[0]).all()
+
+
+def test_outputs_uniform_on_y_ignore_the_secrets():
+    world = ring(documents=30)
+    drawn = uniform_outputs(world.release, world.known.mechanism, np.random.default_rng(0))
+    assert len(drawn) == len(world.release)
+    assert np.bincount(drawn.outputs, minlength=8).min() > 0.06 * len(drawn.outputs)
+
+
+def test_squared_distances():
+    np.testing.assert_allclose(
+        squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0], [0.0, 0.0]])), [[25.0, 0.0]]
+    )
+
+
+def test_what_cannot_be_used_is_refused():
+    for wrong in ({"prior": "flat"}, {"split_by": "user"}, {"tau": 0.0}, {"architecture": "gru"}):
+        with pytest.raises(InvalidInput, match=next(iter(wrong))):
+            PaperSettings(**wrong)
