@@ -65,6 +65,15 @@ def test_joined_by_sentence_cuts_inside_documents():
     assert by_sentence.context.offsets.tolist() == [0, 3, 5, 6, 8]
 
 
+def test_an_empty_document_stays_one_empty_sentence():
+    tokens = np.array([SLOT, 0, SLOT])
+    breaks = np.array([True, False, True])
+    context = Context(tokens=tokens, offsets=np.array([0, 0, 2, 2, 3, 3]), symbols=("a",), breaks=breaks)
+    by_sentence = Records.from_documents(SPACE, [[], [1], [], [2], []], context=context).joined("sentence")
+    assert [d.tolist() for d in by_sentence.documents] == [[], [1], [], [2], []]
+    assert by_sentence.sources.tolist() == [0, 1, 2, 3, 4]
+
+
 def test_joined_by_user_concatenates_documents():
     by_user = _records().joined("user")
     assert [d.tolist() for d in by_user.documents] == [[0, 3], [2]]

@@ -83,6 +83,15 @@ def test_missing_column(tmp_path):
     assert "has no column 'text'; it has label" in _refusal(read_corpus, tmp_path / "a.parquet")
 
 
+def test_a_column_that_is_there_twice(tmp_path):
+    assert "has several columns 'text'" in _refusal(read_corpus, _file(tmp_path, "a.csv", "text,text\na,b\nc,d\n"))
+
+
+def test_marks_of_other_systems_are_read(tmp_path):
+    path = _file(tmp_path, "a.csv", b"\xef\xbb\xbftext,label\r\nfirst,1\r\nsecond,2\r\n")
+    assert read_corpus(path).texts == ("first", "second")
+
+
 def test_wrong_encoding_names_the_line(tmp_path):
     bad = b"label,text\n1,plain\n2,secretword caf" + b"\xe9\n"
     assert _refusal(read_corpus, _file(tmp_path, "a.csv", bad)) == (

@@ -268,10 +268,13 @@ def _by_sentence(records: Records) -> Records:
     context = records.context
     opens = context.breaks.copy()
     opens[context.offsets[:-1][np.diff(context.offsets) > 0]] = True
-    starts = np.flatnonzero(opens)
-    cuts = np.append(starts, len(context.tokens)).astype(np.int64)
+    first = np.flatnonzero(opens)
+    empty = np.flatnonzero(np.diff(context.offsets) == 0)  # an empty document stays one empty sentence
+    source = np.append(np.searchsorted(context.offsets, first, side="right") - 1, empty)
+    starts = np.append(first, context.offsets[empty])
+    order = np.lexsort((starts, source))
+    source, cuts = source[order], np.append(starts[order], len(context.tokens)).astype(np.int64)
     before = np.searchsorted(context.slots, cuts)  # secrets in front of each cut
-    source = np.searchsorted(context.offsets, starts, side="right") - 1
     return Records(
         space=records.space,
         points=records.points,

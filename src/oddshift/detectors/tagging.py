@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 import numpy as np
 
@@ -36,7 +35,7 @@ class TierRule:
     """
 
     names: tuple[str, ...] = (PII,)
-    tier_of: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict.fromkeys(NAME_LABELS, PII)))
+    tier_of: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(NAME_LABELS, PII))
     share: float = 0.5
     count: int = 2
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import resources
-from types import MappingProxyType
 
 import numpy as np
 
@@ -131,9 +130,9 @@ def _lexicon(is_public: bool) -> tuple[Lexicon, WordVectors]:
         words=words,
         space=Space(vectors.vectors[vectors.rows_of(words)].astype(np.float64)),
         tiers=Tiers(labels, names=("PII", "PoII"), scales=(1.0, 1.0), is_public=is_public),
-        point_of=MappingProxyType({word: i for i, word in enumerate(words)}),
-        masked=frozenset(),
-        public=public_words(),
+        point_of={word: i for i, word in enumerate(words)},
+        masked=(),
+        public=tuple(sorted(public_words())),
     )
     return lexicon, vectors
 

@@ -142,6 +142,8 @@ def _require(path: Path, wanted: Sequence[str], names: Sequence[str]) -> None:
     for name in wanted:
         if name not in names:
             raise InvalidInput(f"{path.name} has no column {name!r}; it has {', '.join(names)}")
+        if list(names).count(name) > 1:
+            raise InvalidInput(f"{path.name} has several columns {name!r}, expected one")
 
 
 @contextmanager

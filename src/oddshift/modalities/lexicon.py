@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from functools import cached_property
 
 import numpy as np
 
@@ -44,8 +44,8 @@ class Lexicon:
     space: Space
     tiers: Tiers
     point_of: Mapping[str, int]
-    masked: frozenset[str]
-    public: frozenset[str]
+    masked: tuple[str, ...]
+    public: tuple[str, ...]
 
     def __post_init__(self) -> None:
         """Check that words, points and tiers are as many."""
@@ -65,13 +65,14 @@ class Lexicon:
         """A point, PUBLIC, WITHOUT_POINT or UNKNOWN for every type; marks without letter or digit are public."""
         return np.array([self._code(word) for word in types], dtype=np.int64)
 
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        without = dict.fromkeys(self.masked, WITHOUT_POINT)
+        return {**dict.fromkeys(self.public, PUBLIC), **without, **self.point_of}
+
     def _code(self, word: str) -> int:
-        if word in self.point_of:
-            return self.point_of[word]
-        if word in self.masked:
-            return WITHOUT_POINT
-        known = word in self.public or not any(c.isalnum() for c in word)
-        return PUBLIC if known else UNKNOWN
+        mark = PUBLIC if not any(c.isalnum() for c in word) else UNKNOWN
+        return self._codes.get(word, mark)
 
 
 @dataclass(frozen=True)
@@ -132,9 +133,9 @@ def build_lexicon(
         words=tuple(with_point[i] for i in first),
         space=space,
         tiers=Tiers(labels, names=tags.names, scales=scales or (1.0,) * len(tags.names), is_public=is_public),
-        point_of=MappingProxyType(dict(zip(with_point, group.tolist(), strict=True))),
-        masked=frozenset(name for name, has in zip(names, known, strict=True) if not has),
-        public=frozenset(plain | (stop_words - set(names))),
+        point_of=dict(zip(with_point, group.tolist(), strict=True)),
+        masked=tuple(name for name, has in zip(names, known, strict=True) if not has),
+        public=tuple(sorted(plain | (stop_words - set(names)))),
     )
 
 
