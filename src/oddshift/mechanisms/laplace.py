@@ -16,7 +16,7 @@ import numpy.typing as npt
 from oddshift.arrays import FloatArray, IntArray, blocks, finite, indices, positive
 from oddshift.errors import InvalidInput, NoGuarantee
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.mechanisms.voronoi import Edges, log_cell_probabilities, voronoi_edges
+from oddshift.mechanisms.voronoi import VORONOI_LIMIT, Edges, log_cell_probabilities, voronoi_edges
 from oddshift.space import Space
 
 
@@ -87,9 +87,10 @@ class Laplace:
 class ProjectedLaplace(Mechanism):
     """The output nearest to x + Laplace noise: Pr[y|x] = ∫ over the Voronoi cell of y of f(z|x) dz.
 
-    `sample` draws the noise and works in any dimension; a tie goes to the output of lower index. The likelihood is
-    exact for k = 1 (differences of the Laplace distribution function) and by quadrature for k = 2; beyond it raises,
-    and with it `invert`, which inverts the likelihood at a uniform; `estimate_channel` then gives an estimate.
+    The likelihood is exact for k = 1 (differences of the Laplace distribution function) and by quadrature for k = 2 up
+    to VORONOI_LIMIT outputs; beyond it raises, and with it `invert`, which needs it; `estimate_channel` then gives an
+    estimate. `sample` inverts the likelihood where there is one and otherwise draws noise and projects it
+    (`project`, in any dimension; a tie goes to the output of lower index). Both have the same law.
 
     **Guarantee**: ε-mDP, an upper bound inherited from the noise; the exact ε is smaller and exists for k ≤ 2.
 
@@ -154,7 +155,13 @@ class ProjectedLaplace(Mechanism):
         return rows
 
     def sample(self, index: npt.ArrayLike, rng: np.random.Generator) -> IntArray:
-        """The nearest output to each point plus fresh noise, in blocks; not `invert` of one uniform."""
+        """One output for each point: `invert` at fresh uniforms where the likelihood exists, otherwise `project`."""
+        columns = self.space.points.shape[1]
+        has_likelihood = columns == 1 or (columns == 2 and self.n_outputs <= VORONOI_LIMIT)
+        return super().sample(index, rng) if has_likelihood else self.project(index, rng)
+
+    def project(self, index: npt.ArrayLike, rng: np.random.Generator) -> IntArray:
+        """The nearest output to each point plus fresh noise, in blocks, in any dimension."""
         points = indices(index, "index", len(self.space))
         outputs = np.empty(len(points), dtype=np.int64)
         for part in blocks(len(points), self.n_outputs):

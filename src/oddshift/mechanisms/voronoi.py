@@ -86,8 +86,8 @@ def log_cell_probabilities(x: FloatArray, points: FloatArray, edges: Edges, epsi
     small beside 1/ε, it would cancel: there G is replaced by G − G(z₀), z₀ the cell's nearest z (0 near x), since
     constants integrate to nothing around a cell but for the directions in which it is unbounded.
 
-    **Guarantee**: quadrature in float64; relative accuracy about 1e-12 however far a cell is, lost only by long cells
-    thinner than about 1e-4/ε. Never a silent zero: a cell whose digits are lost raises NoGuarantee.
+    **Guarantee**: quadrature in float64, relative accuracy about 1e-13 however far a cell is; 1e-15/(ε·width) for far
+    cells that are long and thin. Never a silent zero: a cell whose digits are lost raises NoGuarantee.
     """
     m = len(points)
     view = _view(x, edges, epsilon)
