@@ -24,6 +24,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """What a wrong option or command raises, whichever click typer brings along."""
 
+INTERRUPTED = 130
+"""Exit code of a command that Ctrl-C stopped."""
+
 app = typer.Typer(
     pretty_exceptions_enable=False,
 )
@@ -124,7 +127,10 @@ def verify(
 def main() -> None:
     """Run the command line; a refusal becomes one line on stderr and exit code 1."""
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        sys.exit(code)
     except UsageError as error:
         _refuse(error.format_message())  # type: ignore[attr-defined]
     except OddshiftError as error:
@@ -132,8 +138,8 @@ def main() -> None:
     except OSError as error:
         _refuse(f"{error.filename or ''}: {error.strerror or error}")
     except (KeyboardInterrupt, typer.Abort):
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
+        print("interrupted; the same command continues", file=sys.stderr)
+        sys.exit(INTERRUPTED)
 
 
 def _refuse(message: str) -> None:

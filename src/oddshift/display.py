@@ -22,9 +22,8 @@ def show_audit(audit: Audit, console: Console) -> None:
     )
     console.print(f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.")
     console.print(_table(audit))
-    console.print(
-        f"Rates are shares of pairs with mPL > {asked.epsilon:g}; estimates, certified below for the strongest."
-    )
+    console.print(f"anchored: share of pairs with the truth whose mPL exceeds {asked.epsilon:g}; log score in nats.")
+    console.print(f"Certificates of the strongest attacker, {audit.strongest}:")
     for certificate in audit.certificates:
         claim = certificate.claim
         bounds = f"[{certificate.lower:.4f}, {certificate.upper:.4f}]"

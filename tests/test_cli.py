@@ -1,0 +1,113 @@
+"""The command line as a user meets it: exit codes, one line for bad input, run folders, interruption."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from oddshift.demo import PEOPLE, story
+
+SMALL = PEOPLE.replace('kind = "people"', 'kind = "people"\ndocuments = 600').replace(
+    "delta = 0.05", "delta = 0.05\nworst_positions = 20"
+)
+
+
+def oddshift(*arguments, **options):
+    command = [sys.executable, "-m", "oddshift", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "audit.toml").write_text(SMALL)
+    done = oddshift("audit", folder / "audit.toml", "--out", folder / "run")
+    return folder, done
+
+
+def test_help_and_no_arguments():
+    for arguments in ([], ["--help"], ["audit", "--help"]):
+        done = oddshift(*arguments)
+        assert done.returncode == 0
+        assert "Usage" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bogus"], "No such command 'bogus'"),
+        (["audit", "--nope"], "No such option: --nope"),
+        (["audit"], "either a configuration file or --demo"),
+        (["audit", "missing.toml"], "missing.toml: No such file or directory"),
+        (["verify", "missing.npz"], "missing.npz: No such file or directory"),
+        (["verify"], "Missing argument"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_1(arguments, message, tmp_path):
+    done = oddshift(*arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_toy_of_the_demo():
+    numbers = story()
+    assert numbers.single == pytest.approx(0.944462, abs=1e-6)
+    assert numbers.joint == pytest.approx(1.845681, abs=1e-6)
+    assert numbers.violated == pytest.approx(0.592928, abs=1e-6)
+    assert 1.0 < numbers.witnessed < numbers.joint
+    assert min(numbers.upper.values()) >= numbers.joint
+    assert numbers.epsilon_after <= 1.0 + 1e-9
+    assert numbers.loss_after <= numbers.loss_before
+
+
+def test_an_audit_that_is_not_certified_exits_with_2_and_leaves_a_run(run):
+    folder, done = run
+    assert done.returncode == 2, done.stderr
+    assert "which is not a pass" in done.stdout or "VIOLATED" in done.stdout
+    assert "null" in done.stdout
+    assert "Assumed:" in done.stdout
+    summary = json.loads((folder / "run" / "summary.json").read_text())
+    assert [row["name"] for row in summary["attackers"]] == ["null", "own", "plugin", "exact"]
+    assert (folder / "run" / "audit.npz").is_file()
+    assert not (folder / "run" / ".parts").exists()
+
+
+def test_every_stored_certificate_verifies(run):
+    folder, _ = run
+    for evidence in (folder / "run" / "evidence").iterdir():
+        assert oddshift("verify", evidence).returncode == 0
+
+
+def test_a_finished_run_is_read_and_not_repeated(run):
+    folder, first = run
+    moment = (folder / "run" / "audit.npz").stat().st_mtime_ns
+    again = oddshift("audit", folder / "audit.toml", "--out", folder / "run")
+    assert (folder / "run" / "audit.npz").stat().st_mtime_ns == moment
+    assert again.stdout == first.stdout
+
+
+def test_json_is_one_object(run):
+    folder, _ = run
+    done = oddshift("audit", folder / "audit.toml", "--out", folder / "run", "--json")
+    assert json.loads(done.stdout)["state"] in {"violated", "undecided", "certified"}
+
+
+def test_interrupted_and_started_again_it_gives_the_same_run(run, tmp_path):
+    folder, _ = run
+    command = [sys.executable, "-m", "oddshift", "audit", str(folder / "audit.toml"), "--out", str(tmp_path / "run")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    parts = tmp_path / "run" / ".parts"
+    while process.poll() is None and not (parts.exists() and any(parts.glob("*.npz"))):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+    assert process.returncode == 130
+    assert errors.strip() == "interrupted; the same command continues"
+    assert not (tmp_path / "run" / "audit.npz").exists()
+    oddshift("audit", folder / "audit.toml", "--out", tmp_path / "run")
+    assert (tmp_path / "run" / "audit.npz").read_bytes() == (folder / "run" / "audit.npz").read_bytes()

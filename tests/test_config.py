@@ -1,0 +1,61 @@
+import pytest
+
+from oddshift.config import parse_config
+from oddshift.demo import PEOPLE
+from oddshift.errors import InvalidInput
+
+TEXT = """
+[data]
+kind = "text"
+path = "mail.csv"
+vectors = "glove.npz"
+is_public = true
+detectors = [{kind = "patterns"}]
+[mechanism]
+epsilon = 2.5
+"""
+
+
+def refused(text):
+    with pytest.raises(InvalidInput) as caught:
+        parse_config(text, "audit.toml")
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_defaults_are_filled_in():
+    config = parse_config(TEXT, "audit.toml")
+    assert config.mechanism.name == "exponential"
+    assert config.audit.alpha == 0.05
+    assert config.data.joint_by == "document"
+
+
+def test_the_demo_is_a_configuration():
+    assert parse_config(PEOPLE, "demo").data.kind == "people"
+
+
+def test_an_unknown_key_names_the_nearest_known_one():
+    assert refused(TEXT + "epsilom = 1") == "audit.toml: unknown key mechanism.epsilom, did you mean epsilon?"
+    assert "unknown key data.vector, did you mean vectors?" in refused(
+        TEXT.replace("is_public", "vector = 1\nis_public")
+    )
+    assert "unknown key zebra, expected one of data, mechanism, audit, execution" in refused("zebra = 1\n" + TEXT)
+
+
+def test_whether_tiers_are_public_must_be_said():
+    assert refused(TEXT.replace("is_public = true", "")) == "audit.toml: missing key data.is_public"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("epsilon = 2.5", "epsilon = -1", "mechanism.epsilon=-1: input should be greater than 0"),
+        ("epsilon = 2.5", "epsilon = 'x'", "mechanism.epsilon='x': input should be a valid number"),
+        ('kind = "text"', 'kind = "film"', "data"),
+        ("detectors = [{", "detectors = [] #", "data.detectors"),
+        ("[mechanism]", "[mechanism", "audit.toml is not a TOML file"),
+    ],
+)
+def test_wrong_values_are_one_line_with_the_value(old, new, message):
+    assert message in refused(TEXT.replace(old, new))
