@@ -102,6 +102,6 @@ def test_a_pipeline_without_names_is_refused(tmp_path):
 
 
 def test_planted_names_are_mostly_found(model, some_texts):
-    found = planted_recall(Pipeline(model, is_cached=False), some_texts, NAMES * 4, np.random.default_rng(0))
+    found = planted_recall([Pipeline(model, is_cached=False)], some_texts, NAMES * 4)
     assert found > 0.8
     assert "pipeline" in DETECTORS

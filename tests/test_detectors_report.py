@@ -48,9 +48,9 @@ def test_examples_only_on_request():
 
 def test_recall_on_planted_names_by_hand():
     detector = Gazetteer(["Ann Lee", "Bob"])
-    rng = np.random.default_rng(0)
-    assert planted_recall(detector, TEXTS, ["Ann Lee", "Bob"], rng) == 1.0
-    assert planted_recall(detector, TEXTS, ["Ann Lee", "Cy"], rng) == 0.5
-    assert planted_recall(detector, TEXTS, ["Bob Roe"], rng) == 0.0  # half a name is not found
+    assert planted_recall([detector], TEXTS, ["Ann Lee", "Bob"]) == 1.0
+    assert planted_recall([detector], TEXTS, ["Ann Lee", "Cy"]) == 0.5
+    assert planted_recall([detector], TEXTS, ["Bob Roe"]) == 0.0  # half a name is not found
+    assert planted_recall([detector, WordList({"roe": "NAME"})], TEXTS, ["Bob Roe"]) == 1.0  # unless together
     with pytest.raises(InvalidInput, match="0 names and 3 texts"):
-        planted_recall(detector, TEXTS, [], rng)
+        planted_recall([detector], TEXTS, [])

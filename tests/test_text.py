@@ -158,6 +158,11 @@ def test_no_sensitive_vector_is_refused():
         encode(tokenise(TEXTS, "plain"), _prepared().encoded.lexicon, unknown="keep")
 
 
+def test_recall_on_planted_names_is_reported():
+    assert _prepared().report.planted_recall is None
+    assert _prepared(planted=("Ann", "Bob", "Eve", "Zoe")).report.planted_recall == 0.5
+
+
 def test_users_and_sentences_reach_the_records():
     records = _prepared(users=("u", "v", "u")).encoded.records
     assert [d.tolist() for d in records.joined("user").documents] == [[0, 3, 1], [2, 0]]

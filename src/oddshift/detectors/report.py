@@ -106,28 +106,28 @@ def report_on(
     )
 
 
-def planted_recall(detector: Detector, texts: Sequence[str], names: Sequence[str], rng: np.random.Generator) -> float:
-    """Share of names found when each is planted in a neutral sentence at the end of a text drawn from `texts`.
+def planted_recall(detectors: Sequence[Detector], texts: Sequence[str], names: Sequence[str]) -> float:
+    """Share of names found when each is planted in a neutral sentence at the end of one of the texts, all in turn.
 
-    A name counts as found when the detector's spans touch every word of it.
+    A name counts as found when the spans of the detectors, taken together, touch every word of it.
     """
     if not names or not texts:
         raise InvalidInput(f"{len(names)} names and {len(texts)} texts, expected at least one of each")
     planted, places = [], []
-    for name in names:
-        text = texts[int(rng.integers(len(texts)))]
-        before, after = CARRIERS[int(rng.integers(len(CARRIERS)))].split("{}")
+    for number, name in enumerate(names):
+        text = texts[number * len(texts) // len(names)]
+        before, after = CARRIERS[number % len(CARRIERS)].split("{}")
         planted.append(f"{text} {before}{name}{after}")
         start = len(text) + 1 + len(before)
         places.append((start, start + len(name)))
-    spans = detector.detect(planted)
+    touched = [np.zeros(len(text), dtype=np.bool_) for text in planted]
+    for detector in detectors:
+        spans = detector.detect(planted)
+        for document, a, b in zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True):
+            touched[document][a:b] = True
     found = 0
-    for document, (start, end) in enumerate(places):
-        mine = spans.document == document
-        touched = np.zeros(end, dtype=np.bool_)
-        for a, b in zip(spans.start[mine], spans.end[mine], strict=True):
-            touched[a:b] = True
-        found += all(touched[a:b].any() for a, b in _words_between(planted[document], start, end))
+    for text, seen, (start, end) in zip(planted, touched, places, strict=True):
+        found += all(seen[a:b].any() for a, b in _words_between(text, start, end))
     return found / len(names)
 
 

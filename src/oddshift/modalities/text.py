@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.arrays import IntArray, indices, one_of
-from oddshift.detectors.report import DetectionReport, report_on
+from oddshift.detectors.report import DetectionReport, planted_recall, report_on
 from oddshift.detectors.spans import Detector, Spans
 from oddshift.detectors.tagging import TierRule, TypeTags, stop_words, tag_types
 from oddshift.errors import InvalidInput
@@ -131,7 +131,7 @@ class TextSettings:
     """How texts become secrets; `is_public` (is the attacker told each position's tier?) has no default.
 
     `similar` is the tier of similar words (None for none); `join_names` makes each name of several words that occurs
-    at least twice one secret instead of one a word.
+    at least twice one secret instead of one a word; the detectors' recall on the names `planted` is reported.
     """
 
     is_public: bool
@@ -143,6 +143,7 @@ class TextSettings:
     metric: MetricLike = "euclidean"
     tokeniser: str = "spacy"
     join_names: bool = False
+    planted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +186,8 @@ def prepare(
         metric=settings.metric,
     )
     encoded = encode(tokens, lexicon, unknown=settings.unknown, casing=settings.casing, corpus=corpus)
-    return PreparedText(encoded, tags, report_on(seen, tags, has_point(seen, vectors), detectors))
+    recall = planted_recall(detectors, corpus.texts, settings.planted) if settings.planted else None
+    return PreparedText(encoded, tags, report_on(seen, tags, has_point(seen, vectors), detectors, recall))
 
 
 def _context(tokens: Tokens, code: IntArray) -> Context:

@@ -57,7 +57,7 @@ def encode_vectors(
     Tier names are taken from most to least sensitive in order of first appearance. Points that two tiers share are
     refused: a tier belongs to the point.
     """
-    table = finite(vectors, "vectors", 2)
+    table = _numbers(vectors, "vectors")
     space, point = Space.merged(table, metric)
     groups = np.arange(len(table)) if group is None else numbered(_as_many(group, len(table), "group"))[0]
     order = np.argsort(groups, kind="stable").astype(np.int64)
@@ -66,8 +66,10 @@ def encode_vectors(
     return EncodedVectors(records, None if tier is None else _tiers(tier, point, len(space), is_public), order)
 
 
-def read_vector_set(path: str | Path, *, is_public: bool = True, metric: MetricLike = "euclidean") -> EncodedVectors:
-    """A `.npz` or `.parquet` file with `vectors` and optional `group` and `tier`."""
+def read_vector_set(
+    path: str | Path, *, is_public: bool = True, metric: MetricLike = "euclidean", at_least: int = 2
+) -> EncodedVectors:
+    """A `.npz` or `.parquet` file with `vectors` and optional `group` and `tier`; fewer rows than that are refused."""
     path = Path(path)
     if not path.is_file():
         raise InvalidInput(f"{path} is not a file")
@@ -77,8 +79,11 @@ def read_vector_set(path: str | Path, *, is_public: bool = True, metric: MetricL
     arrays = readers[path.suffix](path)
     if "vectors" not in arrays:
         raise InvalidInput(f"{path.name} has no 'vectors'; it has {', '.join(arrays) or 'nothing'}")
+    table = _table(arrays["vectors"], path.name)
+    if len(table) < at_least:
+        raise InvalidInput(f"{path.name} has {len(table)} vectors, expected at least {at_least}")
     return encode_vectors(
-        _table(arrays["vectors"], path.name),
+        table,
         group=arrays.get("group"),
         tier=arrays.get("tier"),
         is_public=is_public,
@@ -112,7 +117,16 @@ def _table(rows: Sequence[Sequence[float]], name: str) -> FloatArray:
     odd = next((i for i, width in enumerate(widths) if width != widths[0]), None)
     if odd is not None:
         raise InvalidInput(f"{name}: vector {odd + 1} has {widths[odd]} numbers, expected {widths[0]}")
-    return finite(rows, f"{name}: vectors", 2)
+    return _numbers(rows, f"{name}: vectors")
+
+
+def _numbers(rows: npt.ArrayLike, name: str) -> FloatArray:
+    """Finite numbers; what is none is refused without being quoted."""
+    try:
+        table = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name}: not a table of numbers, expected rows of one width") from error
+    return finite(table, name, 2)
 
 
 def _tiers(tier: Sequence[str], point: IntArray, n: int, is_public: bool) -> Tiers:
