@@ -1,0 +1,88 @@
+"""Coverage of an audit's certificates on the embedded corpus, where the true violation rate can be computed.
+
+The exact attacker's rate is estimated from a very large number of fresh documents; then 200 independent audits are run
+on corpora of the usual size. A certificate errs when its upper bound lies below the true rate (less 3 standard errors).
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.exact import Exact
+from oddshift.audit import Settings, audit
+from oddshift.audit.scan import Ruler, scan
+from oddshift.audit.summary import per_unit, standard_error, units_of_positions
+from oddshift.embedded.chains import draw_sequences
+from oddshift.embedded.people import LENGTHS, People, people
+from oddshift.mechanisms import Exponential
+from oddshift.records import Records
+from oddshift.release import perturb
+from studies.tables import table, write
+
+EPSILON, ALPHA, RUNS, DOCUMENTS, FRESH = 1.5, 0.05, 200, 1_500, 200_000
+LAWS = ("uniform", "anchored")
+
+
+def draw(corpus: People, n: int, rng: np.random.Generator) -> Records:
+    """Fresh secrets from the corpus's own law, without the texts."""
+    values = draw_sequences(corpus.prior, n, rng)
+    lengths = rng.choice(LENGTHS, size=n)
+    return Records.from_documents(corpus.space, [row[:k] for row, k in zip(values, lengths, strict=True)])
+
+
+def main() -> None:
+    """Measure the truth, repeat the audit, count the errors."""
+    start = time.process_time()
+    corpus = people(100)
+    em = Exponential(corpus.space, EPSILON)
+    rng = np.random.default_rng(2026)
+    known = knowledge(em, corpus.tiers, draw(corpus, 1_000, rng))
+    exact = Exact(known, corpus.prior_of)
+    truth: dict[tuple[str, int], list[np.ndarray]] = {(law, t): [] for law in LAWS for t in range(2)}
+    for _ in range(FRESH // 5_000):
+        secrets = draw(corpus, 5_000, rng)
+        found = scan(
+            exact, perturb(secrets, em, corpus.tiers, rng), secrets, Ruler(corpus.space, corpus.tiers, EPSILON), rng
+        )
+        labels, units = secrets.tier_of_position(corpus.tiers), units_of_positions(secrets)
+        for (law, tier), values in truth.items():
+            values.append(per_unit(getattr(found, law), units, labels == tier))
+    errors = dict.fromkeys(truth, 0)
+    uppers: dict[tuple[str, int], list[float]] = {key: [] for key in truth}
+    rates = {key: (float(np.concatenate(v).mean()), standard_error(np.concatenate(v))) for key, v in truth.items()}
+    for run in range(RUNS):
+        split = draw(corpus, DOCUMENTS, rng).split(rng=rng)
+        local = Exact(knowledge(em, corpus.tiers, split.fit), corpus.prior_of)
+        settings = Settings(epsilon=EPSILON, alpha=ALPHA, worst_positions=5, seed=run)
+        result = audit(split, local.known, [local], settings)
+        for certificate in result.certificates:
+            key = (certificate.claim.pair_law, corpus.tiers.names.index(certificate.claim.tier))
+            if key in errors:
+                rate, spread = rates[key]
+                errors[key] += certificate.upper < rate - 3 * spread
+                uppers[key].append(certificate.upper)
+    rows = [
+        [
+            law,
+            corpus.tiers.names[tier],
+            f"{rates[law, tier][0]:.5f} ± {rates[law, tier][1]:.5f}",
+            f"{np.median(uppers[law, tier]):.5f}",
+            f"{errors[law, tier]} of {RUNS}",
+        ]
+        for law, tier in truth
+    ]
+    text = table(["pair law", "tier", "true rate (s.e.)", "median upper bound", "bounds below the truth"], rows)
+    about = " ".join((__doc__ or "").split())
+    write(
+        "audit_coverage",
+        "Coverage of an audit's certificates",
+        f"{about}\n\n{text}\n\nEpsilon {EPSILON}, level {ALPHA}, {DOCUMENTS} documents an audit "
+        f"(a fifth of them certify), {FRESH:,} fresh documents for the truth; {time.process_time() - start:.0f} CPU s.",
+    )
+
+
+if __name__ == "__main__":
+    main()
