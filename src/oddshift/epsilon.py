@@ -50,24 +50,26 @@ def true_epsilon(log_matrix: npt.ArrayLike, distances: npt.ArrayLike) -> float:
 def worst_case(log_matrix: npt.ArrayLike, distances: npt.ArrayLike) -> WorstCase:
     """The exact ε together with a pair of points and an output where it is reached.
 
-    Every pair is screened in float32 with a margin for its rounding; only pairs that could be the worst are then
-    computed in float64, so the result is the float64 one.
+    Pairs whose rows cannot be that far apart are left out, the others are screened in float32 with a margin for its
+    rounding, and those that could be the worst are computed in float64, so the result is the float64 one.
+
+    >>> worst_case(np.log([[0.5, 0.5], [0.5, 0.5], [0.9, 0.1]]), [[0, 1, 1], [1, 0, 1], [1, 1, 0]]).pair
+    (0, 2)
     """
     rows = np.maximum(check_log_matrix(log_matrix), _NEVER)
     far = check_distances(distances, len(rows))
-    worst = WorstCase(0.0, (0, 0), 0)
+    worst = _nearest_pairs(rows, far)
+    top, bottom = rows.max(axis=1), rows.min(axis=1)
     coarse = rows.astype(np.float32)
     margin = 4.0 * float(np.abs(coarse[coarse > _NEVER / 2]).max(initial=1.0)) * float(np.finfo(np.float32).eps)
-    tile = np.empty((max(1, _TILE // rows.shape[1]), rows.shape[1]), dtype=np.float32)
     for a in range(len(rows) - 1):
-        for part in _tiles(a + 1, *rows.shape):
-            gaps = np.subtract(coarse[a], coarse[part], out=tile[: part.stop - part.start])
-            widest = np.abs(gaps, out=gaps).max(axis=1).astype(np.float64) + margin
-            doubtful = part.start + np.flatnonzero(widest > worst.epsilon * far[a, part])
-            if len(doubtful):
-                worst = max(worst, _worst_partner(rows, a, doubtful, far[a]), key=lambda case: case.epsilon)
-            if worst.epsilon == np.inf:
-                return worst
+        if worst.epsilon == np.inf:
+            break
+        reach = np.maximum(top[a] - bottom[a + 1 :], top[a + 1 :] - bottom[a])  # no output can gap wider
+        partners = a + 1 + np.flatnonzero(reach > worst.epsilon * far[a, a + 1 :])
+        widest = _widest(coarse, a, partners) + margin
+        doubtful = partners[widest > worst.epsilon * far[a, partners]]
+        worst = max(worst, _worst_partner(rows, a, doubtful, far[a]), key=lambda case: case.epsilon)
     return worst
 
 
@@ -140,13 +142,39 @@ def check_distances(value: npt.ArrayLike, n: int) -> FloatArray:
     return matrix
 
 
+def _nearest_pairs(rows: FloatArray, far: FloatArray) -> WorstCase:
+    """The worst pair of a point and its nearest other point: a good start, so that most pairs need no scan."""
+    apart = far + np.diag(np.full(len(far), np.inf))
+    nearest = np.argmin(apart, axis=1)
+    gaps = np.array([np.abs(rows[a] - rows[b]).max() for a, b in enumerate(nearest)])
+    a = int(np.argmax(per_distance(np.where(gaps > _INFINITE, np.inf, gaps), far[np.arange(len(far)), nearest])))
+    first, second = sorted((a, int(nearest[a])))
+    return _worst_partner(rows, first, np.array([second]), far[first])
+
+
+def _widest(coarse: npt.NDArray[np.float32], a: int, partners: IntArray) -> FloatArray:
+    """max_y |row a − row b| in float32 for every partner b, in tiles that stay in a core's cache."""
+    widest = np.empty(len(partners))
+    everyone = len(partners) == len(coarse) - a - 1
+    for part in _tiles(0, len(partners), coarse.shape[1]):
+        others = coarse[a + 1 + part.start : a + 1 + part.stop] if everyone else coarse[partners[part]]
+        gaps = np.subtract(others, coarse[a], out=None if everyone else others)
+        widest[part] = np.abs(gaps, out=gaps).max(axis=1)
+    return widest
+
+
 def _worst_partner(rows: FloatArray, a: int, partners: IntArray, far: FloatArray) -> WorstCase:
     """The worst of the pairs (a, b) for some partners b, in float64."""
-    gaps = np.abs(rows[a] - rows[partners])
-    ratios = gaps.max(axis=1)
-    epsilons = per_distance(np.where(ratios > _INFINITE, np.inf, ratios), far[partners])
-    k = int(np.argmax(epsilons))
-    return WorstCase(float(epsilons[k]), (a, int(partners[k])), int(np.argmax(gaps[k])))
+    worst = WorstCase(0.0, (a, a), 0)
+    for part in _tiles(0, len(partners), rows.shape[1]):
+        few = partners[part]
+        gaps = np.abs(rows[a] - rows[few])
+        ratios = gaps.max(axis=1)
+        epsilons = per_distance(np.where(ratios > _INFINITE, np.inf, ratios), far[few])
+        k = int(np.argmax(epsilons))
+        case = WorstCase(float(epsilons[k]), (a, int(few[k])), int(np.argmax(gaps[k])))
+        worst = max(worst, case, key=lambda case: case.epsilon)
+    return worst
 
 
 def _tiles(start: int, n: int, m: int) -> Iterator[slice]:
