@@ -1,0 +1,76 @@
+"""The code in README.md and docs/ runs, its relative links resolve, and the examples in the source are true."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import oddshift
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES += [page for name in ("CONTRIBUTING.md", "CHANGELOG.md") if (page := ROOT / name).is_file()]
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+names = [str(page.relative_to(ROOT)) for page in PAGES]
+pages = pytest.mark.parametrize("page", PAGES, ids=names)
+
+FENCE = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
+
+# A page whose blocks need data or a library that not everyone has says so in its fence: ```python no-run
+
+
+def blocks(page):
+    text = page.read_text()
+    for match in FENCE.finditer(text):
+        if "no-run" not in match.group(0).splitlines()[0]:
+            yield text[: match.start()].count("\n") + 2, match.group(1)
+
+
+@pages
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    """All blocks of a page in order, in one namespace, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__docs__"}
+    parser = doctest.DocTestParser()
+    for line, code in blocks(page):
+        if ">>>" in code:
+            test = parser.get_doctest(code, namespace, page.name, str(page), line)
+            runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)
+            said = []
+            runner.run(test, out=said.append, clear_globs=False)
+            namespace.update(test.globs)
+            assert runner.failures == 0, "".join(said)
+        else:
+            exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
+
+
+@pages
+def test_relative_links_resolve(page):
+    for match in LINK.finditer(re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)):
+        target = match.group(1)
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+MODULES = [m.name for m in pkgutil.walk_packages(oddshift.__path__, "oddshift.") if not m.name.endswith("__main__")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_the_source_are_true(name):
+    """Doctests of every module; one whose library is not installed is skipped, and says which."""
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("oddshift"):
+            raise
+        pytest.skip(f"{name} needs {missing.name}")
+    said = []
+    runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+        runner.run(test, out=said.append)
+    assert runner.failures == 0, "".join(said)
