@@ -1,0 +1,1 @@
+"""Timings with limits: `python -m benchmarks [name ...] [--write]`."""

@@ -1,0 +1,125 @@
+"""The exact core: exact ε, sampling, memory, path closure; PyPI qif in the same run where it exists."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+
+from benchmarks.table import Line, cpu
+from oddshift import Exponential, Space, true_epsilon
+from oddshift.mechanisms import path_closure
+
+WORDS, AXES = 11_000, 100
+DRAWS = 5_000_000
+
+
+def run() -> list[Line]:
+    rng = np.random.default_rng(0)
+    return [
+        *general_channel(rng),
+        exponential_epsilon(rng),
+        *sampling(rng),
+        memory(),
+        closure(rng),
+        triangle_check(rng),
+    ]
+
+
+def general_channel(rng: np.random.Generator) -> list[Line]:
+    """A random channel, and one where every pair ties (geometric), which is the worst case for screening."""
+    n = 1_000
+    random = np.log(rng.dirichlet(np.ones(n), n))
+    distances = Space(rng.normal(size=(n, 10))).distances
+    line = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
+    ties = -0.3 * line - np.log(np.exp(-0.3 * line).sum(axis=1, keepdims=True))
+    lines = []
+    for name, rows, far in (("random", random, distances), ("geometric", ties, line)):
+        ours, seconds = cpu(lambda rows=rows, far=far: true_epsilon(rows, far))
+        theirs = with_qif(np.exp(rows), far)
+        what = f"true_epsilon, {name} channel, n = m = {n}"
+        if theirs is None:
+            lines.append(Line(what, f"{seconds:.2f} s", "qif not installed", limit="20x"))
+            continue
+        value, baseline = theirs
+        agrees = abs(value - ours) <= 1e-6 * ours
+        ratio = baseline / seconds
+        lines.append(
+            Line(what, f"{seconds:.2f} s", f"qif {baseline:.1f} s", f"{ratio:.0f}x", ">= 20x", agrees and ratio >= 20)
+        )
+    return lines
+
+
+def with_qif(matrix: np.ndarray, distances: np.ndarray) -> tuple[float, float] | None:
+    try:
+        import qif  # noqa: PLC0415 - optional
+    except ImportError:
+        return None
+    metric = qif.metric.from_distance_matrix(distances)
+    value, seconds = cpu(lambda: qif.measure.d_privacy.smallest_epsilon(matrix, metric))
+    return float(value), seconds
+
+
+def exponential_epsilon(rng: np.random.Generator) -> Line:
+    space = Space(rng.normal(size=(WORDS, AXES)))
+    _, seconds = cpu(lambda: Exponential(space, 2.5).exact_epsilon)
+    what = f"exact epsilon of the exponential mechanism, n = {WORDS:,}, {AXES} axes"
+    return Line(what, f"{seconds:.2f} s", limit="< 10 s", holds=seconds < 10)
+
+
+def sampling(rng: np.random.Generator) -> list[Line]:
+    mechanism = Exponential(Space(rng.normal(size=(WORDS, AXES))), 2.5)
+    sampler, built = cpu(mechanism.sampler)
+    index = rng.integers(0, WORDS, DRAWS)
+    _, drawn = cpu(lambda: sampler.sample(index, rng))
+    zipf = np.minimum(rng.zipf(1.3, DRAWS) - 1, WORDS - 1)
+    _, skewed = cpu(lambda: sampler.sample(zipf, rng))
+    return [
+        Line(f"rows of a sampler, {WORDS:,} candidates", f"{built:.2f} s"),
+        *(
+            Line(
+                f"draws from {WORDS:,} candidates, {law} secrets",
+                f"{DRAWS / seconds / 1e6:.2f} M/s",
+                limit=">= 1 M/s",
+                holds=DRAWS / seconds >= 1e6,
+            )
+            for law, seconds in (("uniform", drawn), ("Zipf", skewed))
+        ),
+    ]
+
+
+LARGE = """
+import resource, time
+import numpy as np
+from oddshift import Exponential, Space
+rng = np.random.default_rng(0)
+space = Space(rng.normal(size=(60_000, 100)))
+index = rng.integers(0, 60_000, 2_000)
+start = time.process_time()
+Exponential(space, 2.5).sample(index, rng)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, time.process_time() - start)
+"""
+
+
+def memory() -> Line:
+    """Peak memory of a process that samples for 2,000 secrets among 60,000 candidates."""
+    said = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=True).stdout
+    megabytes, seconds = (float(word) for word in said.split())
+    what = f"2,000 secrets among 60,000 candidates ({seconds:.1f} s), peak memory"
+    return Line(what, f"{megabytes:.0f} MB", limit="< 2048 MB", holds=megabytes < 2048)
+
+
+def closure(rng: np.random.Generator) -> Line:
+    n = 2_000
+    distances = Space(rng.normal(size=(n, AXES))).distances
+    scales = rng.choice([0.4, 0.7, 0.9], n)
+    _, seconds = cpu(lambda: path_closure(distances, scales))
+    return Line(f"path closure, {n:,} points, 3 tiers", f"{seconds:.1f} s", limit="< 60 s", holds=seconds < 60)
+
+
+def triangle_check(rng: np.random.Generator) -> Line:
+    n = 2_000
+    distances = Space(rng.normal(size=(n, 3))).distances
+    _, seconds = cpu(lambda: Space.from_distances(distances))
+    return Line(f"triangle check of a distance matrix, {n:,} points", f"{seconds:.1f} s")
