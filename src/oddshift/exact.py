@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, indices, whole
+from oddshift.arrays import FloatArray, IntArray, whole
 from oddshift.epsilon import check_distances, check_log_matrix, log_ratios, per_distance
 from oddshift.errors import ImpossibleObservation, InvalidInput, TooLarge
 from oddshift.leakage import separated, violation_rate
@@ -182,7 +182,8 @@ def _likelihoods(prior: Prior, log_matrices: Sequence[npt.ArrayLike], outputs: S
     if len(outputs) != len(matrices):
         raise InvalidInput(f"{len(outputs)} outputs, expected {len(matrices)}, one for each position")
     return [
-        m[:, indices(y, f"outputs[{t}]", m.shape[1])[0]] for t, (m, y) in enumerate(zip(matrices, outputs, strict=True))
+        m[:, whole(y, f"outputs[{t}]", 0, m.shape[1] - 1)]
+        for t, (m, y) in enumerate(zip(matrices, outputs, strict=True))
     ]
 
 
