@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+
+from oddshift.detectors import TierRule, TypeTags, WordList, tag_types
+from oddshift.errors import InvalidInput
+from oddshift.modalities.casing import CASINGS, cased
+from oddshift.modalities.features import text_features
+from oddshift.modalities.lexicon import (
+    PUBLIC,
+    UNKNOWN,
+    WITHOUT_POINT,
+    Lexicon,
+    Similar,
+    add_similar,
+    build_lexicon,
+    has_point,
+)
+from oddshift.modalities.text import encode
+from oddshift.modalities.tokens import tokenise
+from oddshift.modalities.word_vectors import WordVectors
+from oddshift.space import Space
+from oddshift.tiers import Tiers
+
+TEXTS = ("Ann saw Zed and the cat.", "Bob saw Ann.")
+VECTORS = WordVectors(
+    ("ann", "bob", "cat", "saw", "and", "the"),
+    np.array([[1, 0], [0.9, 0.1], [0.8, 0.3], [-1, 0], [0.95, 0], [0, -1]], dtype=np.float32),
+)
+STOP = frozenset(["and", "the"])
+
+
+def _tagged(words):
+    tokens = tokenise(TEXTS, "plain")
+    found = WordList(dict.fromkeys(words, "PERSON")).detect(TEXTS)
+    return tokens, tag_types(tokens.occurrences, [found], TierRule(), STOP)
+
+
+def _built(words=("ann", "bob", "zed"), **options):
+    tokens, tags = _tagged(words)
+    options = {"is_public": True, "stop_words": STOP, **options}
+    return tokens, build_lexicon(tokens.occurrences, tags, VECTORS, **options)
+
+
+def test_every_type_has_one_code():
+    _, lexicon = _built()
+    codes = lexicon.code(["ann", "bob", "zed", "saw", "and", "dog", "!", "7"])
+    assert codes.tolist() == [0, 1, WITHOUT_POINT, PUBLIC, PUBLIC, UNKNOWN, PUBLIC, UNKNOWN]
+    assert lexicon.words == ("ann", "bob")
+    assert lexicon.masked == ("zed",)
+    assert len(lexicon) == 2
+
+
+def test_a_listed_stop_word_is_not_public():
+    _, lexicon = _built(("ann", "and"))
+    assert lexicon.code(["and"]).tolist() == [0]
+    assert "and" not in lexicon.public
+
+
+def test_scales_and_metric_reach_the_values():
+    _, lexicon = _built(scales=(0.4,), metric="angular", is_public=False)
+    assert lexicon.tiers.scales == (0.4,)
+    assert lexicon.space.metric.name == "angular"
+    assert not lexicon.tiers.is_public
+
+
+def test_similar_words_by_hand():
+    tokens, tags = _tagged(["ann"])
+    more = add_similar(tags, tokens.occurrences, VECTORS, Similar(percent=40.0), STOP)
+    chosen = {tokens.occurrences.types[t] for t in np.flatnonzero(more.labels == 1)}
+    assert chosen == {"bob", "cat"}  # 40 % of the five others; "and" is closer, but a stop word
+    assert more.names == ("PII", "PoII")
+    few = add_similar(tags, tokens.occurrences, VECTORS, Similar(percent=20.0, variant="mean"), STOP)
+    assert (few.labels == 1).sum() == 1
+
+
+def test_similar_words_need_a_tagged_vector():
+    tokens, tags = _tagged(["zed"])
+    with pytest.raises(InvalidInput, match="no PII word has a vector"):
+        add_similar(tags, tokens.occurrences, VECTORS, Similar(), STOP)
+
+
+def test_which_types_have_a_vector():
+    tokens = tokenise(TEXTS, "plain")
+    known = dict(zip(tokens.occurrences.types, has_point(tokens.occurrences, VECTORS).tolist(), strict=True))
+    assert known == {**dict.fromkeys(VECTORS.words, True), "zed": False, ".": False}
+
+
+def test_parts_must_be_as_many():
+    tiers = Tiers([0], names=("PII",), scales=(1.0,), is_public=True)
+    with pytest.raises(InvalidInput, match="2 words, 1 points and 1 tier labels"):
+        Lexicon(("a", "b"), Space([[0.0]]), tiers, {"a": 0}, (), ())
+
+
+def test_tags_keep_their_counts():
+    tokens, tags = _tagged(["ann"])
+    assert isinstance(tags, TypeTags)
+    ann = tokens.occurrences.types.index("ann")
+    assert tags.tagged[ann].tolist() == [2]
+    assert tags.totals[ann] == 2
+    assert len(tags.mixed) == len(tags.refused) == len(tags.contested) == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "inside", "opening"),
+    [
+        ("lower", "de la cruz", "de la cruz"),
+        ("upper", "DE LA CRUZ", "DE LA CRUZ"),
+        ("title", "De La Cruz", "De La Cruz"),
+        ("sentence", "de la cruz", "De la cruz"),
+    ],
+)
+def test_casing_by_rule(rule, inside, opening):
+    assert cased("de la cruz", rule, False) == inside
+    assert cased("de la cruz", rule, True) == opening
+    assert rule in CASINGS
+    assert cased("", rule, True) == ""
+
+
+def test_features_read_the_released_words():
+    tokens, lexicon = _built()
+    encoded = encode(tokens, lexicon)
+    before = text_features(encoded, VECTORS)
+    after = text_features(encoded, VECTORS, [1, 0, 1])
+    np.testing.assert_allclose(before[1], np.mean([[0.9, 0.1], [-1, 0], [1, 0]], axis=0), atol=1e-6)
+    np.testing.assert_allclose(after[1], np.mean([[1, 0], [-1, 0], [0.9, 0.1]], axis=0), atol=1e-6)
+    gone = text_features(encoded, VECTORS, [0, 0, 0], [None])
+    np.testing.assert_allclose(gone[1], [-1, 0], atol=1e-6)
