@@ -1,0 +1,120 @@
+"""The paper's estimate: the share of sampled triples (x_i, x_j, y) whose leakage exceeds ε, and the share of all.
+
+Triples share documents and pairs, so they are not independent and nothing is certified from them; the share itself is
+unbiased. Pairs are drawn into pools whose distances are computed once, and every position reads a run of its pool.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oddshift.arrays import FloatArray, IntArray, blocks, whole
+from oddshift.errors import InvalidInput, TooLarge
+from oddshift.leakage import ROUNDING
+from oddshift.space import Space
+
+POOL = 32_768
+"""Pairs of one pool; a new pool is drawn for every BLOCK of positions."""
+
+BLOCK = 1_024
+
+_TILE = 32_768  # entries of one tile of a scan, small enough to stay in a core's cache
+
+EXHAUSTIVE_LIMIT = 2_000_000_000
+"""Triples up to which all of them are looked at."""
+
+
+def sampled_rate(shift: FloatArray, space: Space, epsilon: float, triples: int, rng: np.random.Generator) -> float:
+    """Share of about `triples` uniform triples beyond ε, for shifts (positions, points); unbiased.
+
+    Every position takes equally many pairs (i, j), i ≠ j, both uniform.
+
+    >>> space = Space([[0.0], [1.0]])
+    >>> sampled_rate(np.array([[0.0, 2.0], [0.0, 0.5]]), space, 1.0, 1000, np.random.default_rng(0))
+    0.5
+    """
+    _check(shift, space)
+    each = min(POOL, max(1, whole(triples, "triples", 1) // len(shift)))
+    beyond = 0
+    for start in range(0, len(shift), BLOCK):
+        rows = shift[start : start + BLOCK]
+        first, second, limit = _pool(space, epsilon, rng)
+        for row, offset in zip(rows, rng.integers(0, POOL - each + 1, len(rows)), strict=True):
+            run = slice(offset, offset + each)
+            gap = row.take(first[run])
+            gap -= row.take(second[run])
+            np.abs(gap, out=gap)
+            beyond += int(np.count_nonzero(gap > limit[run]))
+    return beyond / (each * len(shift))
+
+
+def scanned_rate(shift: FloatArray, space: Space, epsilon: float, anchors: int, rng: np.random.Generator) -> float:
+    """Share of triples beyond ε when `anchors` uniform points are each compared with all others, everywhere; unbiased.
+
+    Positions lie side by side in memory and nothing is gathered: the fastest way through many triples.
+    """
+    _check(shift, space)
+    chosen = rng.integers(0, len(space), whole(anchors, "anchors", 1))
+    columns = np.ascontiguousarray(shift.T)
+    step = max(1, _TILE // len(shift))
+    tile, flags = np.empty((step, len(shift))), np.empty((step, len(shift)), dtype=bool)
+    beyond = 0
+    for anchor in chosen:
+        limit = _limits(space, epsilon, int(anchor), slice(None))
+        for start in range(0, len(space), step):
+            others = columns[start : start + step]
+            gap = np.subtract(others, columns[anchor], out=tile[: len(others)])
+            np.abs(gap, out=gap)
+            beyond += int(
+                np.count_nonzero(np.greater(gap, limit[start : start + step, None], out=flags[: len(others)]))
+            )
+    return beyond / (len(chosen) * (len(space) - 1) * len(shift))
+
+
+def exhaustive_rate(shift: FloatArray, space: Space, epsilon: float) -> float:
+    """Share of all triples beyond ε; refused above EXHAUSTIVE_LIMIT of them."""
+    _check(shift, space)
+    n = len(space)
+    if n * (n - 1) // 2 * len(shift) > EXHAUSTIVE_LIMIT:
+        raise TooLarge(
+            f"{n} points and {len(shift)} positions make more than {EXHAUSTIVE_LIMIT} triples; use sampled_rate"
+        )
+    columns = np.ascontiguousarray(shift.T)
+    beyond = 0
+    for i in range(n - 1):
+        limit = (
+            epsilon * space.metric.between(space.points[[i]], space.points[i + 1 :])[0] * (1.0 + ROUNDING) + ROUNDING
+        )
+        beyond += int(np.count_nonzero(np.abs(columns[i + 1 :] - columns[i]) > limit[:, None]))
+    return beyond / (n * (n - 1) // 2 * len(shift))
+
+
+def _limits(space: Space, epsilon: float, anchor: int, others: slice) -> FloatArray:
+    """The shift beyond which the anchor and each other point exceed ε."""
+    distance = space.metric.between(space.points[[anchor]], space.points[others])[0]
+    return epsilon * distance * (1.0 + ROUNDING) + ROUNDING
+
+
+def _pool(space: Space, epsilon: float, rng: np.random.Generator) -> tuple[IntArray, IntArray, FloatArray]:
+    """Uniform pairs of distinct points and the shift beyond which each exceeds ε."""
+    first = rng.integers(0, len(space), POOL)
+    second = (first + rng.integers(1, len(space), POOL)) % len(space)
+    distance = np.concatenate(
+        [_pairwise(space, first[part], second[part]) for part in blocks(POOL, 64 * space.points.shape[1])]
+    )
+    return first, second, epsilon * distance * (1.0 + ROUNDING) + ROUNDING
+
+
+def _pairwise(space: Space, first: IntArray, second: IntArray) -> FloatArray:
+    """d of each pair, a few anchors at a time so that no square block is larger than needed."""
+    few = 32
+    parts = [
+        np.diagonal(space.metric.between(space.points[first[k : k + few]], space.points[second[k : k + few]]))
+        for k in range(0, len(first), few)
+    ]
+    return np.concatenate(parts)
+
+
+def _check(shift: FloatArray, space: Space) -> None:
+    if shift.ndim != 2 or shift.shape[1] != len(space) or not len(shift) or len(space) < 2:
+        raise InvalidInput(f"shift has shape {shift.shape}, expected (positions, {len(space)}) and at least 2 points")
