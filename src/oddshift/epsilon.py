@@ -20,6 +20,8 @@ _NEVER = -1e30  # stands for log 0 inside the kernel: differences of two of them
 _INFINITE = 1e29
 _TILE = 131_072  # entries of one tile of differences, small enough to stay in a core's cache
 
+Coarse = npt.NDArray[np.float32]
+
 Rows = Callable[[IntArray], tuple[FloatArray, FloatArray]]
 """From the indices of some points, their rows of distances d and of half budgets ½δ to every point."""
 
@@ -61,13 +63,14 @@ def worst_case(log_matrix: npt.ArrayLike, distances: npt.ArrayLike) -> WorstCase
     worst = _nearest_pairs(rows, far)
     top, bottom = rows.max(axis=1), rows.min(axis=1)
     coarse = rows.astype(np.float32)
+    tile = np.empty((max(1, _TILE // rows.shape[1]), rows.shape[1]), dtype=np.float32)
     margin = 4.0 * float(np.abs(coarse[coarse > _NEVER / 2]).max(initial=1.0)) * float(np.finfo(np.float32).eps)
     for a in range(len(rows) - 1):
         if worst.epsilon == np.inf:
             break
         reach = np.maximum(top[a] - bottom[a + 1 :], top[a + 1 :] - bottom[a])  # no output can gap wider
         partners = a + 1 + np.flatnonzero(reach > worst.epsilon * far[a, a + 1 :])
-        widest = _widest(coarse, a, partners) + margin
+        widest = _widest(coarse, a, partners, tile) + margin
         doubtful = partners[widest > worst.epsilon * far[a, partners]]
         worst = max(worst, _worst_partner(rows, a, doubtful, far[a]), key=lambda case: case.epsilon)
     return worst
@@ -152,13 +155,16 @@ def _nearest_pairs(rows: FloatArray, far: FloatArray) -> WorstCase:
     return _worst_partner(rows, first, np.array([second]), far[first])
 
 
-def _widest(coarse: npt.NDArray[np.float32], a: int, partners: IntArray) -> FloatArray:
-    """max_y |row a − row b| in float32 for every partner b, in tiles that stay in a core's cache."""
+def _widest(coarse: Coarse, a: int, partners: IntArray, tile: Coarse) -> FloatArray:
+    """max_y |row a − row b| in float32 for every partner b, in a tile that stays in a core's cache."""
     widest = np.empty(len(partners))
     everyone = len(partners) == len(coarse) - a - 1
     for part in _tiles(0, len(partners), coarse.shape[1]):
-        others = coarse[a + 1 + part.start : a + 1 + part.stop] if everyone else coarse[partners[part]]
-        gaps = np.subtract(others, coarse[a], out=None if everyone else others)
+        gaps = tile[: part.stop - part.start]
+        if everyone:
+            np.subtract(coarse[a + 1 + part.start : a + 1 + part.stop], coarse[a], out=gaps)
+        else:
+            np.subtract(np.take(coarse, partners[part], axis=0, out=gaps, mode="clip"), coarse[a], out=gaps)
         widest[part] = np.abs(gaps, out=gaps).max(axis=1)
     return widest
 
