@@ -1,5 +1,8 @@
 """The audit against brute force, its verdict rules, its refusals, and its repeatability."""
 
+import os
+import signal
+import threading
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -266,3 +269,48 @@ def test_without_delta_bounds_are_reported_and_nothing_is_certified(strong):
     assert result.verdict is None
     assert result.state == "undecided"
     assert 0 < result.certificates[1].upper < 1
+
+
+def test_too_few_documents_say_how_many_are_needed():
+    split = records(chain(0.9), 60).split(rng=np.random.default_rng(1))
+    known = knowledge(EM, one_tier(SPACE), split.fit)
+    result = audit(split, known, [], Settings(epsilon=1.0, delta=0.05))
+    assert any("needs at least 115, has 12" in note for note in result.warnings)
+
+
+def test_estimates_outside_the_proven_bounds_are_flagged_and_not_clipped(strong):
+    split, known, plugin, _ = strong
+    result = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05), upper_bound=1.2)
+    assert result.row("plugin").largest > 1.2
+    assert any("plugin is miscalibrated" in note and "above the proven bound 1.2" in note for note in result.warnings)
+
+
+def test_rates_by_subgroup_hold_together(strong):
+    split, known, plugin, _ = strong
+    certify = replace(split.certify, subgroups=np.arange(len(split.certify)) % 2, subgroup_names=("even", "odd"))
+    result = audit(replace(split, certify=certify), known, [plugin], Settings(epsilon=1.0, delta=0.05))
+    assert [(row.subgroup, row.documents) for row in result.subgroups] == [("even", 150), ("odd", 150)]
+    whole = result.certificates[1]
+    assert np.mean([row.mean for row in result.subgroups]) == pytest.approx(whole.mean)
+    assert all(row.lower < row.mean < row.upper for row in result.subgroups)
+
+
+@pytest.mark.cluster
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_a_worker_killed_in_the_middle_does_not_stop_the_audit(strong):
+    """Loky replaces a dead worker only for the next call; a Dask cluster takes its task up again."""
+    distributed = pytest.importorskip("distributed")
+    split, known, plugin, exact = strong
+    settings = Settings(epsilon=1.0, delta=0.05)
+    alone = audit(split, known, [plugin, exact], settings)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        victim = next(iter(cluster.workers.values())).pid
+        killer = threading.Timer(0.3, os.kill, (victim, signal.SIGKILL))
+        killer.start()
+        spread = audit(
+            split, known, [plugin, exact], settings, execution=Execution("cluster", address=cluster.scheduler_address)
+        )
+        killer.join()
+    assert digest(spread) == digest(alone)

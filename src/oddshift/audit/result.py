@@ -56,7 +56,8 @@ class AttackerResult:
 
     `log_score` is the mean over documents of −log posterior of the truth (nats, lower is better); `gain` how much lower
     it is than that of `own`, with the standard error by document. `learned` says that it beat `own` on the select
-    split. `histogram` is (laws, tiers, bins) counts of mPL, the laws being anchored and uniform.
+    split; `largest` is the largest mPL it estimates between a truth and another candidate. `histogram` is (laws, tiers,
+    bins) counts of mPL, the laws being anchored and uniform.
     """
 
     name: str
@@ -66,8 +67,21 @@ class AttackerResult:
     gain_error: float
     select_gain: float
     learned: bool
+    largest: float
     tiers: tuple[TierRates, ...]
     histogram: FloatArray
+
+
+@dataclass(frozen=True)
+class SubgroupRate:
+    """The strongest attacker on the documents of one subgroup; the bounds of all subgroups hold together."""
+
+    tier: str
+    subgroup: str
+    documents: int
+    mean: float
+    lower: float
+    upper: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,6 +100,7 @@ class Audit:
     strongest: str
     evidence: tuple[Evidence, ...]
     verdict: JointCertificate | None
+    subgroups: tuple[SubgroupRate, ...]
     witness: Witness | None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]

@@ -15,10 +15,12 @@ import numpy as np
 from oddshift.arrays import FloatArray, one_of, positive
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Null, Own
-from oddshift.audit.result import AttackerResult, Audit, Settings
+from oddshift.audit.notes import assumptions, warnings
+from oddshift.audit.result import AttackerResult, Audit, Settings, SubgroupRate
 from oddshift.audit.scan import Ruler, Scan, believed, log_scores, scan, worst_exceeds
 from oddshift.audit.summary import attacker_result, per_unit, standard_error, units_of_positions
 from oddshift.audit.witnesses import search_witness
+from oddshift.bounds import METHODS
 from oddshift.certificate import (
     Certificate,
     Claim,
@@ -69,24 +71,26 @@ def audit(
     **Guarantee**: each certificate errs with probability at most `settings.alpha` about the leakage as estimated by
     the strongest attacker. The witness trusts no attacker. Estimates outside [witness, upper bound] are flagged.
     """
-    positive(settings.epsilon, "epsilon")
-    one_of(settings.law, "law", PAIR_LAWS)
-    _check_split(split, known)
     everyone: tuple[Attacker, ...] = (Null(known), Own(known), *attackers)
-    if len({a.name for a in everyone}) < len(everyone):
-        raise InvalidInput("two attackers share a name, expected distinct names (null and own are taken)")
+    _check(split, known, everyone, settings)
     seeds = np.random.SeedSequence(settings.seed).spawn(2)
     chosen_by = perturb(split.select, known.mechanism, known.tiers, np.random.default_rng(seeds[0]))
     release = perturb(split.certify, known.mechanism, known.tiers, np.random.default_rng(seeds[1]))
     ruler = Ruler(known.mechanism.space, known.tiers, settings.epsilon)
     setup = _Setup(chosen_by, split.select, release, split.certify, ruler, settings, parts)
     looks = run(setup.look, list(enumerate(everyone)), execution)
-    trials = _trials(everyone, looks, setup)
+    return _concluded(_trials(everyone, looks, setup), split, known, settings, upper_bound)
+
+
+def _concluded(
+    trials: Sequence[_Trial], split: Split, known: Knowledge, settings: Settings, upper_bound: float | None
+) -> Audit:
+    """What the strongest attacker proves, beside what every attacker found."""
     strongest = max(trials, key=lambda trial: trial.result.select_gain)
     withheld = _withheld(trials, settings, upper_bound)
     evidence = _evidence(strongest, split, known, settings, withheld)
-    verdict = _verdict([e.certificate for e in evidence], strongest, split.certify, known.tiers, settings)
     witness = search_witness(strongest.attacker, split, known, settings)
+    results = tuple(trial.result for trial in trials)
     return Audit(
         settings=settings,
         mechanism=repr(known.mechanism),
@@ -96,17 +100,22 @@ def audit(
         tier_names=known.tiers.names,
         tiers_are_public=known.tiers.is_public,
         documents=(len(split.fit), len(split.select), len(split.certify)),
-        attackers=tuple(trial.result for trial in trials),
+        attackers=results,
         strongest=strongest.attacker.name,
         evidence=evidence,
-        verdict=verdict,
+        verdict=_verdict([e.certificate for e in evidence], strongest, split.certify, known.tiers, settings),
+        subgroups=_subgroups(strongest, split.certify, known.tiers, settings),
         witness=witness,
-        assumptions=_assumptions(known, settings, split, strongest),
-        warnings=_warnings(trials, known, settings),
+        assumptions=assumptions(known, settings, split, strongest.attacker),
+        warnings=warnings(results, evidence, known, settings, bounds=(witness, upper_bound)),
     )
 
 
-def _check_split(split: Split, known: Knowledge) -> None:
+def _check(split: Split, known: Knowledge, attackers: Sequence[Attacker], settings: Settings) -> None:
+    positive(settings.epsilon, "epsilon")
+    one_of(settings.law, "law", PAIR_LAWS)
+    if len({a.name for a in attackers}) < len(attackers):
+        raise InvalidInput("two attackers share a name, expected distinct names (null and own are taken)")
     for name, part in (("select", split.select), ("certify", split.certify)):
         if len(part.space) != len(known.mechanism.space):
             raise InvalidInput(
@@ -269,33 +278,22 @@ def _verdict(
     return certify_joint(values, claims, settings.alpha, settings.method, excluded=excluded)
 
 
-def _assumptions(known: Knowledge, settings: Settings, split: Split, strongest: _Trial) -> tuple[str, ...]:
-    said = [
-        f"documents (by {split.by}) are independent draws of one population",
-        "the noise of every position is drawn afresh and independently",
-        "vocabulary, tiers and prior come from the fit records and are treated as public",
-        f"tiers are {'public' if known.tiers.is_public else 'secret'}",
-        f"attacker {strongest.attacker.name} "
-        + ("reads the public context W" if strongest.attacker.with_context else "reads the sensitive positions only"),
-        f"detector: {settings.detector}; names it misses are released in the clear",
-    ]
-    if settings.independent:
-        said.append("secrets are independent of each other (declared, not tested)")
-    return tuple(said)
-
-
-def _warnings(trials: Sequence[_Trial], known: Knowledge, settings: Settings) -> tuple[str, ...]:
-    notes = [
-        f"attacker {trial.attacker.name} learned nothing: its held-out log score does not beat own"
-        for trial in trials
-        if not trial.result.learned and trial.attacker.name not in {"null", "own"}
-    ]
-    if known.mechanism.exact_epsilon > settings.epsilon:
-        notes.append(
-            f"one release alone already exceeds the budget: exact epsilon {known.mechanism.exact_epsilon:.4g} > "
-            f"{settings.epsilon:g}"
-        )
-    return tuple(notes)
+def _subgroups(trial: _Trial, truth: Records, tiers: Tiers, settings: Settings) -> tuple[SubgroupRate, ...]:
+    """Rates by subgroup under the verdict's law, all bounds together at the stated level (Bonferroni)."""
+    if truth.subgroups is None or settings.law == "worst":
+        return ()
+    units, labels = units_of_positions(truth), truth.tier_of_position(tiers)
+    group = truth.subgroups[truth.document_of_position]
+    values = trial.scan.anchored if settings.law == "anchored" else trial.scan.uniform
+    cells = [(int(t), int(g)) for t in np.unique(labels) for g in np.unique(group[labels == t])]
+    level = settings.alpha / len(cells)
+    rows = []
+    for tier, number in cells:
+        found = per_unit(values, units, (labels == tier) & (group == number))
+        lower, upper = METHODS[settings.method].lower(found, level), METHODS[settings.method].upper(found, level)
+        name = truth.subgroup_names[number]
+        rows.append(SubgroupRate(tiers.names[tier], name, len(found), float(found.mean()), lower, upper))
+    return tuple(rows)
 
 
 def fingerprint(attacker: Attacker) -> str:

@@ -35,7 +35,8 @@ class Scan:
     """What one attacker gives away, position by position (rows follow the release's positions).
 
     `log_score` is −log posterior of the truth in nats, `rank` the number of candidates believed more than the truth.
-    `anchored` and `uniform` are fractions of pairs beyond ε, `diagnostic` the anchored one beyond scale·ε; `drawn` is
+    `anchored` and `uniform` are fractions of pairs beyond ε, `diagnostic` the anchored one beyond scale·ε;
+    `largest` is the largest mPL of the truth; `drawn` is
     one mPL from each of the two laws, (positions, 2). `histogram` is (laws, tiers, BINS + 1) counts of pairs.
     """
 
@@ -44,6 +45,7 @@ class Scan:
     anchored: FloatArray
     uniform: FloatArray
     diagnostic: FloatArray
+    largest: FloatArray
     mean: FloatArray
     drawn: FloatArray
     histogram: FloatArray
@@ -67,6 +69,7 @@ def scan(attacker: Attacker, release: Release, truth: Records, ruler: Ruler, rng
         anchored=np.zeros(n),
         uniform=np.zeros(n),
         diagnostic=np.zeros(n),
+        largest=np.zeros(n),
         mean=np.zeros((n, 2)),
         drawn=np.zeros((n, 2)),
         histogram=np.zeros((2, len(ruler.tiers), BINS + 1)),
@@ -144,6 +147,7 @@ def _fill(
         raise InvalidInput(f"tier {ruler.tiers.names[tier]} has {len(allowed)} points, expected at least 2 to compare")
     others, limit = len(allowed) - 1, ruler.epsilon * (1.0 + ROUNDING)
     leak = _leakage(shift, truth_column, allowed, ruler.space)
+    out.largest[positions] = leak.max(axis=1)
     out.anchored[positions] = (leak > limit).sum(axis=1) / others
     out.diagnostic[positions] = (leak > ruler.tiers.scales[tier] * limit).sum(axis=1) / others
     _record(out, positions, (0, tier), leak, truth_column, ruler.epsilon, rng)

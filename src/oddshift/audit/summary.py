@@ -79,6 +79,7 @@ def attacker_result(
         gain_error=standard_error(gains),
         select_gain=select_gain[0],
         learned=select_gain[0] > 2.0 * select_gain[1],
+        largest=float(scan.largest.max()),
         tiers=tier_rates(scan, truth, tiers, worst),
         histogram=scan.histogram,
     )

@@ -1,0 +1,89 @@
+"""What an audit says beside its numbers: what was assumed, and what a reader should know before trusting them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.audit.result import AttackerResult, Settings
+from oddshift.bounds import zero_failures
+from oddshift.certificate import Evidence
+from oddshift.records import Split
+from oddshift.witness import Witness
+
+CONTROLS = frozenset({"null", "own"})
+
+_ROUNDING = 1.0 + 1e-9
+
+
+def assumptions(known: Knowledge, settings: Settings, split: Split, strongest: Attacker) -> tuple[str, ...]:
+    """What the certificates suppose."""
+    reads = "reads the public context W" if strongest.with_context else "reads the sensitive positions only"
+    said = [
+        f"documents (by {split.by}) are independent draws of one population",
+        "the noise of every position is drawn afresh and independently",
+        "vocabulary, tiers and prior come from the fit records and are treated as public",
+        f"tiers are {'public' if known.tiers.is_public else 'secret'}",
+        f"attacker {strongest.name} {reads}",
+        f"detector: {settings.detector}; names it misses are released in the clear",
+    ]
+    if settings.independent:
+        said.append("secrets are independent of each other (declared, not tested)")
+    return tuple(said)
+
+
+def warnings(
+    results: Sequence[AttackerResult],
+    evidence: Sequence[Evidence],
+    known: Knowledge,
+    settings: Settings,
+    *,
+    bounds: tuple[Witness | None, float | None],
+) -> tuple[str, ...]:
+    """What went wrong or is too little, one line each."""
+    return (*_idle(results), *_too_few(evidence, settings), *_alone(known, settings), *_outside(results, *bounds))
+
+
+def _idle(results: Sequence[AttackerResult]) -> list[str]:
+    return [
+        f"attacker {row.name} learned nothing: its held-out log score does not beat own"
+        for row in results
+        if not row.learned and row.name not in CONTROLS
+    ]
+
+
+def _too_few(evidence: Sequence[Evidence], settings: Settings) -> list[str]:
+    """Tiers with fewer units than the method needs even if nothing exceeds ε."""
+    if settings.delta is None:
+        return []
+    needs = zero_failures(settings.delta, settings.alpha, settings.method)
+    return [
+        f"{item.certificate.claim.tier}: too few documents to certify delta = {settings.delta:g} by {settings.method}, "
+        f"needs at least {needs}, has {len(item.values)}"
+        for item in evidence
+        if item.certificate.claim.pair_law == settings.law and len(item.values) < needs
+    ]
+
+
+def _alone(known: Knowledge, settings: Settings) -> list[str]:
+    exact = known.mechanism.exact_epsilon
+    if exact <= settings.epsilon * _ROUNDING:
+        return []
+    return [f"one release alone already exceeds the budget: exact epsilon {exact:.4g} > {settings.epsilon:g}"]
+
+
+def _outside(results: Sequence[AttackerResult], witness: Witness | None, upper_bound: float | None) -> list[str]:
+    """Estimates that cannot be true: flagged as miscalibrated, never clipped."""
+    found = []
+    for row in results:
+        if upper_bound is not None and row.largest > upper_bound * _ROUNDING:
+            found.append(
+                f"attacker {row.name} is miscalibrated: it estimates a leakage of {row.largest:.4g}, "
+                f"above the proven bound {upper_bound:.4g}"
+            )
+        if witness is not None and row.name not in CONTROLS and row.largest < witness.lower_bound:
+            found.append(
+                f"attacker {row.name} is miscalibrated: its largest leakage {row.largest:.4g} lies below the "
+                f"witnessed {witness.lower_bound:.4g}"
+            )
+    return found
