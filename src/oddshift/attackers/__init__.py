@@ -1,40 +1,143 @@
-"""Attackers: each turns a release into beliefs about every secret; one file each, one line in the dictionary each."""
+"""Attackers: each turns a release into beliefs about every secret; one file each.
+
+`ATTACKERS[name](known, rng)` fits one. Nothing heavy is imported before it is asked for: torch only by the networks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
-from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, knowledge
-
-Fit = Callable[[Knowledge, np.random.Generator], Attacker]
-"""From what is known beforehand to an attacker; its random numbers come from the generator."""
-
-
-def _plugin(known: Knowledge, rng: np.random.Generator) -> Attacker:
-    from oddshift.attackers.plugin import fit_plugin
-
-    return fit_plugin(known, rng=rng)
+    from oddshift.attackers.attacker import Attacker, Knowledge
 
 
-def _topics(known: Knowledge, rng: np.random.Generator) -> Attacker:
-    from oddshift.attackers.plugin import fit_plugin
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """What fitting may cost: limits of training, and a folder where an interrupted fit is continued from.
 
-    return fit_plugin(known, 8, rng=rng)
+    None leaves the attacker's own default. With `max_seconds` the result depends on the machine.
+    """
+
+    epochs: int | None = None
+    width: int | None = None
+    max_seconds: float | None = None
+    checkpoints: Path | None = None
 
 
-def _cooccurrence(known: Knowledge, rng: np.random.Generator) -> Attacker:
+Fit = Callable[..., "Attacker"]
+"""A function (known, rng, effort) -> attacker; the effort may be left out."""
+
+
+def _null(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+    from oddshift.attackers.controls import Null
+
+    return Null(known)
+
+
+def _own(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+    from oddshift.attackers.controls import Own
+
+    return Own(known)
+
+
+def _plugin(topics: int, bigram: bool = True) -> Fit:
+    def fit(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+        from oddshift.attackers.plugin import fit_plugin
+
+        return fit_plugin(known, topics, bigram=bigram, rng=rng)
+
+    return fit
+
+
+def _cooccurrence(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+    from oddshift.attackers.combination import fit_and_combine
     from oddshift.attackers.cooccurrence import fit_cooccurrence
 
-    return fit_cooccurrence(known)
+    return replace(fit_and_combine(known, [fit_cooccurrence], rng=rng), name="cooccurrence")
+
+
+def _informed(architecture: str, reads_context: bool = False) -> Fit:
+    def fit(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+        from oddshift.attackers.informed import Network, fit_informed
+        from oddshift.attackers.train import Schedule
+
+        effort = effort or Effort()
+        schedule = _limited(Schedule(seed=int(rng.integers(1 << 31))), effort)
+        network = Network(architecture=architecture, reads_context=reads_context)
+        network = replace(network, width=effort.width) if effort.width else network
+        name = f"informed-{architecture}" + ("-words" if reads_context else "")
+        return fit_informed(known, network, schedule, checkpoint=_file(effort, name, known))
+
+    return fit
+
+
+def _combination(reads_context: bool = False) -> Fit:
+    def fit(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+        from oddshift.attackers.combination import fit_and_combine
+        from oddshift.attackers.cooccurrence import fit_cooccurrence
+
+        seeds = [int(seed) for seed in rng.integers(1 << 31, size=2)]
+        fits = [
+            lambda part: _plugin(1)(part, _generator(seeds[0])),
+            fit_cooccurrence,
+            lambda part: _informed("lstm", reads_context)(part, _generator(seeds[1]), effort),
+        ]
+        name = "combination" + ("+W" if reads_context else "")
+        return replace(fit_and_combine(known, fits, refit=(True, True, False), rng=rng), name=name)
+
+    return fit
+
+
+def _paper(architecture: str) -> Fit:
+    def fit(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+        from oddshift.attackers.paper import PAPER_SCHEDULE, PaperSettings, fit_paper
+
+        effort = effort or Effort()
+        schedule = _limited(replace(PAPER_SCHEDULE, seed=int(rng.integers(1 << 31))), effort)
+        settings = PaperSettings(architecture=architecture)
+        settings = replace(settings, width=effort.width) if effort.width else settings
+        return fit_paper(known, settings, schedule, checkpoint=_file(effort, f"paper-{architecture}", known))
+
+    return fit
+
+
+def _limited(schedule: Any, effort: Effort) -> Any:
+    """The schedule within the effort."""
+    epochs = schedule.epochs if effort.epochs is None else effort.epochs
+    return replace(schedule, epochs=epochs, max_seconds=effort.max_seconds)
+
+
+def _file(effort: Effort, name: str, known: Knowledge) -> Path | None:
+    """Where one fit is continued from; the number of documents tells a fit on a part from one on all."""
+    return None if effort.checkpoints is None else effort.checkpoints / f"{name}-{len(known.fit)}.safetensors"
+
+
+def _generator(seed: int) -> np.random.Generator:
+    import numpy as np
+
+    return np.random.default_rng(seed)
 
 
 ATTACKERS: dict[str, Fit] = {
-    "plugin": _plugin,
-    "topics": _topics,
+    "null": _null,
+    "own": _own,
+    "unigram": _plugin(1, bigram=False),
+    "plugin": _plugin(1),
+    "plugin-topics": _plugin(8),
     "cooccurrence": _cooccurrence,
+    "rnn": _informed("rnn"),
+    "lstm": _informed("lstm"),
+    "transformer": _informed("transformer"),
+    "lstm+W": _informed("lstm", reads_context=True),
+    "combination": _combination(),
+    "combination+W": _combination(reads_context=True),
+    "paper-rnn": _paper("rnn"),
+    "paper-lstm": _paper("lstm"),
+    "paper-transformer": _paper("transformer"),
 }
-"""Every attacker by the name a configuration uses; what is heavy is imported when it is fitted."""
-
-__all__ = ["ATTACKERS", "Attacker", "Beliefs", "Fit", "Knowledge", "knowledge"]
+"""Every attacker by name; names that end in +W read the public context, and the paper's are for reproduction only."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.arrays import FloatArray, IntArray
-from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
+from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, knowledge
 from oddshift.attackers.cooccurrence import document_blocks
+from oddshift.attackers.train import split
 from oddshift.errors import InvalidInput
 from oddshift.logs import log_sum
 from oddshift.records import Records
@@ -136,16 +137,25 @@ def held_out_terms(parts: Sequence[Attacker], known: Knowledge, held_out: Record
 
 
 def best_weights(held: Terms) -> FloatArray:
-    """Weights ≥ 0 of the best log score; all 0 when the gain over `own` is within SIGNIFICANT standard errors."""
+    """Weights ≥ 0 of the best log score, as plain as the evidence allows.
+
+    The best part alone stays unless the optimum beats it by a standard error, and all weights are 0 when the gain over
+    `own` is within SIGNIFICANT standard errors.
+    """
     from scipy.optimize import minimize
 
     size = len(held.terms)
-    corners = [np.zeros(size), *np.eye(size)]
-    start = min(corners, key=lambda w: held.loss(w)[0])
+    corner = min(np.eye(size), key=lambda w: held.loss(w)[0])
+    start = min(corner, np.zeros(size), key=lambda w: held.loss(w)[0])
     found = minimize(held.loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * size)
-    best = min((start, np.asarray(found.x)), key=lambda w: held.loss(w)[0])
-    gain, error = gain_by_document(held.scores(np.zeros(size)) - held.scores(best), held.document)
-    return best if gain > SIGNIFICANT * error else np.zeros(size)
+    best = np.asarray(found.x) if _is_better(held, np.asarray(found.x), corner, 1.0) else corner
+    return best if _is_better(held, best, np.zeros(size), SIGNIFICANT) else np.zeros(size)
+
+
+def _is_better(held: Terms, weights: FloatArray, than: FloatArray, errors: float) -> bool:
+    """Whether the log score gains more than so many standard errors."""
+    gain, error = gain_by_document(held.scores(than) - held.scores(weights), held.document)
+    return gain > errors * error
 
 
 def gain_by_document(values: FloatArray, document: IntArray) -> tuple[float, float]:
@@ -176,20 +186,20 @@ def fit_and_combine(
     fits: Sequence[Callable[[Knowledge], Attacker]],
     *,
     share: float = 0.2,
-    refit: bool = True,
+    refit: Sequence[bool] | None = None,
     rng: np.random.Generator,
 ) -> Combination:
-    """Fit every part on most of the fit records, weigh them on the rest, then fit them again on all when `refit`."""
-    from oddshift.attackers.attacker import knowledge
+    """Fit every part on most of the fit records and weigh them on the rest.
 
+    Then those marked in `refit` (default: all) are fitted again on all records; the weights stay. Not for a network:
+    another training is another attacker.
+    """
     if not 0.0 < share < 1.0:
         raise InvalidInput(f"{share=}, expected 0 < share < 1")
-    order = rng.permutation(len(known.fit))
-    cut = max(1, round(share * len(order)))
-    if cut >= len(order):
-        raise InvalidInput(f"{len(order)} fit documents, expected at least 2 to hold some out")
-    part = knowledge(known.mechanism, known.tiers, known.fit.take(np.sort(order[cut:])))
+    learn, held = split(known.fit.clusters, share, int(rng.integers(1 << 31)))
+    part = knowledge(known.mechanism, known.tiers, known.fit.take(learn))
     fitted = [fit(part) for fit in fits]
-    combined = fit_combination(part, fitted, known.fit.take(np.sort(order[:cut])), rng=rng)
-    final = [fit(known) for fit in fits] if refit else fitted
+    combined = fit_combination(part, fitted, known.fit.take(held), rng=rng)
+    again = [True] * len(fits) if refit is None else refit
+    final = [fit(known) if anew else old for fit, old, anew in zip(fits, fitted, again, strict=True)]
     return Combination(known, tuple(final), combined.weights)

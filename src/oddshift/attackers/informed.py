@@ -83,29 +83,31 @@ class ContextNetwork(nn.Module):
         log_prior = _tensor(batch.log_prior)
         seen = (log_prior + _tensor(batch.log_own)).softmax(dim=-1) @ (self.read_free + self.read_points(self.points))
         places = self.place(torch.from_numpy(batch.features))
-        both = torch.cat([self._views(batch, seen + places, places), self._views(batch, self.masked + places, places)])
-        full, masked = self.out(both).chunk(2)
+        views = self._views(batch, seen + places, places)
+        full, masked = self.out(views)
         points = (self.write_free + self.write_points(self.points)).T
         shift = None if self.words is None else masked.sum(dim=1) @ points
         if shift is not None:
             log_prior = (log_prior + shift).log_softmax(dim=-1)
         said = (full - masked) @ points
         said = said - (said + log_prior[:, None]).logsumexp(dim=-1, keepdim=True)
-        gate = self.gate(both[: len(full)])
+        gate = self.gate(views[0])
         sure, unsure = nn.functional.logsigmoid(gate), nn.functional.logsigmoid(-gate)
         context = torch.logaddexp(said + sure, unsure.expand_as(said)).sum(dim=1)
         return context.masked_fill(torch.from_numpy(batch.alone)[:, None], 0.0), shift
 
-    def _views(self, batch: Batch, inside: Tensor, places: Tensor) -> Tensor:
-        """(positions, views, width): what the encoder says at every position when the positions hold `inside`."""
+    def _views(self, batch: Batch, seen: Tensor, places: Tensor) -> Tensor:
+        """(2, positions, views, width): what the encoder says with every output there, and with every one masked."""
         row, column, real = torch.from_numpy(batch.row), torch.from_numpy(batch.column), torch.from_numpy(batch.real)
         if self.words is None or batch.tokens is None:
-            elements = torch.zeros(*real.shape, inside.shape[-1])
+            elements = torch.zeros(*real.shape, seen.shape[-1])
         else:
             elements = self.words(torch.from_numpy(batch.tokens))
         grid = torch.zeros_like(elements).index_put((row, column), places)
-        views: Tensor = self.encoder(elements.index_put((row, column), inside), grid, real)
-        return views[row, column]
+        full = elements.index_put((row, column), seen)
+        masked = elements.index_put((row, column), self.masked + places)
+        views = self.encoder(torch.cat([full, masked]), grid.repeat(2, 1, 1), real.repeat(2, 1))
+        return torch.stack([views[row, column], views[row + len(real), column]])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,0 +1,173 @@
+"""Calibration: does an attacker believe as much as it should, and does it beat the prior and the single release?
+
+Log score is −log posterior of the truth; smaller is better and only the true posterior minimises its mean. The best
+temperature T raises posteriors to the power 1/T: T > 1 means that the attacker was too sure. Joins beliefs with truth,
+so it is for fit or select documents and for reports, never an input of an attacker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.arrays import BoolArray, FloatArray, IntArray
+from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
+from oddshift.attackers.clipped import allowed_points, log_posterior
+from oddshift.attackers.combination import FIT_ENTRIES, SIGNIFICANT, Terms, gain_by_document
+from oddshift.errors import InvalidInput
+from oddshift.records import Records
+from oddshift.release import Release
+
+BINS = 10
+"""Equal steps of confidence in the reliability curve."""
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Positions whose most likely candidate had a probability in one range: how sure, and how often right."""
+
+    positions: int
+    confidence: float
+    accuracy: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """What an attacker's beliefs are worth on documents with known secrets.
+
+    `gain` is own's log score minus this one's, with its standard error by document. `cosine` and `mean_squared_error`
+    compare the posterior mean of the coordinates with the truth; `sequence_accuracy` is the share of documents all of
+    whose secrets are guessed.
+    """
+
+    attacker: str
+    documents: int
+    positions: int
+    log_score: float
+    prior_score: float
+    own_score: float
+    gain: float
+    gain_error: float
+    temperature: float
+    log_score_at_temperature: float
+    reliability: tuple[Bin, ...]
+    top_1: float
+    top_5: float
+    cosine: float
+    mean_squared_error: float
+    sequence_accuracy: float
+
+    @property
+    def learned(self) -> bool:
+        """Whether it beats the single release beyond chance; if not, it learned nothing from the context."""
+        return self.gain > SIGNIFICANT * self.gain_error
+
+    @property
+    def calibration_error(self) -> float:
+        """Mean gap between confidence and accuracy, positions weighted alike."""
+        return sum(b.positions * abs(b.confidence - b.accuracy) for b in self.reliability) / self.positions
+
+
+@dataclass(frozen=True, eq=False)
+class _Marks:
+    """What is kept of every position."""
+
+    score: FloatArray
+    prior: FloatArray
+    own: FloatArray
+    confidence: FloatArray
+    rank: FloatArray
+    cosine: FloatArray
+    squared: FloatArray
+
+
+def calibration(attacker: Attacker, known: Knowledge, secrets: Records, release: Release) -> Calibration:
+    """Run an attacker on a release of known secrets and judge its beliefs."""
+    if len(secrets.points) != len(release.outputs) or not len(release.outputs):
+        raise InvalidInput(
+            f"{len(secrets.points)} secrets and {len(release.outputs)} outputs, expected as many and at least one"
+        )
+    marks = _Marks(*np.full((7, len(release.outputs)), np.nan))
+    kept: list[FloatArray] = []
+    truths: list[IntArray] = []
+    room = max(1, FIT_ENTRIES // len(known.log_prior))
+    for block in attacker.beliefs(release):
+        allowed = allowed_points(known.tiers, release, block.positions)
+        posterior = log_posterior(block, allowed)
+        _mark(marks, block, posterior, _references(known, release, block, allowed), secrets)
+        kept.append(posterior[:room])
+        truths.append(secrets.points[block.positions[:room]])
+        room -= len(kept[-1])
+    temperature = _best_temperature(np.vstack(kept), np.concatenate(truths))
+    return _summary(attacker.name, marks, secrets, temperature)
+
+
+def _references(
+    known: Knowledge, release: Release, block: Beliefs, allowed: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Log posteriors of the two controls at the same positions: prior alone, and the single release."""
+    nothing = np.zeros((len(block.positions), len(known.log_prior)))
+    own = known.mechanism.log_columns(release.outputs[block.positions])
+    return (
+        log_posterior(Beliefs(block.positions, nothing, known.log_prior), allowed),
+        log_posterior(Beliefs(block.positions, own, known.log_prior), allowed),
+    )
+
+
+def _mark(
+    marks: _Marks, block: Beliefs, posterior: FloatArray, controls: tuple[FloatArray, FloatArray], secrets: Records
+) -> None:
+    """Fill in the marks of one block."""
+    at, rows, truth = block.positions, np.arange(len(block.positions)), secrets.points[block.positions]
+    mine = posterior[rows, truth]
+    marks.score[at] = -mine
+    marks.prior[at], marks.own[at] = (-control[rows, truth] for control in controls)
+    marks.confidence[at] = np.exp(posterior.max(axis=1))
+    above, equal = (posterior > mine[:, None]).sum(axis=1), (posterior == mine[:, None]).sum(axis=1)
+    marks.rank[at] = above + equal // 2  # a tie is worth half
+    guess, real = np.exp(posterior) @ secrets.space.points, secrets.space.points[truth]
+    length = np.linalg.norm(guess, axis=1) * np.linalg.norm(real, axis=1)
+    marks.cosine[at] = np.where(length > 0, (guess * real).sum(axis=1) / np.where(length > 0, length, 1.0), 0.0)
+    marks.squared[at] = ((guess - real) ** 2).mean(axis=1)
+
+
+def _summary(name: str, marks: _Marks, secrets: Records, temperature: tuple[float, float]) -> Calibration:
+    gain, error = gain_by_document(marks.own - marks.score, secrets.document_of_position)
+    right = (marks.rank == 0).astype(np.float64)
+    wrong_in = np.bincount(secrets.document_of_position, weights=1.0 - right, minlength=len(secrets))
+    filled = secrets.lengths > 0
+    return Calibration(
+        attacker=name,
+        documents=int(filled.sum()),
+        positions=len(right),
+        log_score=float(marks.score.mean()),
+        prior_score=float(marks.prior.mean()),
+        own_score=float(marks.own.mean()),
+        gain=gain,
+        gain_error=error,
+        temperature=temperature[0],
+        log_score_at_temperature=temperature[1],
+        reliability=_reliability(marks.confidence, right),
+        top_1=float(right.mean()),
+        top_5=float((marks.rank < 5).mean()),
+        cosine=float(marks.cosine.mean()),
+        mean_squared_error=float(marks.squared.mean()),
+        sequence_accuracy=float((wrong_in[filled] == 0).mean()),
+    )
+
+
+def _reliability(confidence: FloatArray, right: FloatArray) -> tuple[Bin, ...]:
+    number = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+    bins = [np.flatnonzero(number == k) for k in range(BINS)]
+    return tuple(Bin(len(b), float(confidence[b].mean()), float(right[b].mean())) for b in bins if len(b))
+
+
+def _best_temperature(posterior: FloatArray, truth: IntArray) -> tuple[float, float]:
+    """The temperature of the best log score and that score, on the positions kept."""
+    from scipy.optimize import minimize
+
+    base = np.where(np.isfinite(posterior), 0.0, -np.inf)
+    held = Terms(base, (np.where(np.isfinite(posterior), posterior, 0.0),), truth, np.arange(len(truth)))
+    found = minimize(held.loss, np.ones(1), jac=True, method="L-BFGS-B", bounds=[(1e-3, 1e3)])
+    return 1.0 / float(found.x[0]), float(found.fun)

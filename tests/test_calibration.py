@@ -1,0 +1,141 @@
+"""Calibration against numbers that can be worked out by hand, and against attackers whose fault is known."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from oddshift.attackers.attacker import Beliefs, knowledge
+from oddshift.attackers.calibration import Bin, calibration
+from oddshift.attackers.clipped import Clipped
+from oddshift.attackers.controls import Null, Own
+from oddshift.attackers.plugin import fit_plugin
+from oddshift.errors import InvalidInput
+from oddshift.mechanisms import Exponential
+from oddshift.records import Records
+from oddshift.release import one_tier, perturb
+from oddshift.space import Space
+from worlds import gather, log_score, ring, two_tiers
+
+
+@dataclass(frozen=True)
+class Sharpened:
+    """Another attacker whose beliefs are raised to a power."""
+
+    attacker: object
+    power: float
+    name: str = "sharpened"
+    with_context: bool = False
+
+    def beliefs(self, release):
+        for block in self.attacker.beliefs(release):
+            total = self.power * (block.shift + block.log_prior)
+            yield Beliefs(block.positions, total - block.log_prior, block.log_prior)
+
+
+def test_by_hand():
+    space = Space([[1.0], [2.0], [4.0]])
+    fit = Records.from_documents(space, [[0, 1, 2]])
+    known = knowledge(Exponential(space, 1.0), one_tier(space), fit)
+    secrets = Records.from_documents(space, [[0], [2, 1]])
+
+    @dataclass(frozen=True)
+    class Fixed:
+        name: str = "fixed"
+        with_context: bool = False
+
+        def beliefs(self, release):
+            rows = np.log([[0.8, 0.1, 0.1], [0.25, 0.25, 0.5], [0.6, 0.3, 0.1]])
+            yield Beliefs(np.array([2, 0, 1]), rows[[2, 0, 1]], known.log_prior)
+
+    release = perturb(secrets, known.mechanism, known.tiers, np.random.default_rng(0))
+    found = calibration(Fixed(), known, secrets, release)
+    assert found.log_score == pytest.approx(-np.log([0.8, 0.5, 0.3]).mean())
+    assert found.prior_score == pytest.approx(np.log(3))
+    assert found.top_1 == pytest.approx(2 / 3)
+    assert found.top_5 == 1.0
+    assert found.sequence_accuracy == 0.5
+    assert found.reliability == (
+        Bin(1, pytest.approx(0.5), 1.0),
+        Bin(1, pytest.approx(0.6), 0.0),
+        Bin(1, pytest.approx(0.8), 1.0),
+    )
+    assert found.calibration_error == pytest.approx((0.5 + 0.6 + 0.2) / 3)
+    means = np.array([0.8 + 0.2 + 0.4, 0.25 + 0.5 + 2.0, 0.6 + 0.6 + 0.4])
+    assert found.mean_squared_error == pytest.approx(((means - [1.0, 4.0, 2.0]) ** 2).mean())
+    assert found.cosine == pytest.approx(1.0)
+
+
+def test_controls_gain_what_they_must():
+    world = ring()
+    own = calibration(Own(world.known), world.known, world.secrets, world.release)
+    assert own.gain == 0.0
+    assert not own.learned
+    null = calibration(Null(world.known), world.known, world.secrets, world.release)
+    assert null.log_score == pytest.approx(null.prior_score)
+    assert null.gain < 0
+    assert null.own_score == pytest.approx(own.log_score)
+
+
+@pytest.mark.parametrize("tiers", [None, two_tiers(is_public=True), two_tiers(is_public=False)])
+def test_the_plugin_learned_and_is_calibrated(tiers):
+    world = ring(tiers=tiers)
+    plugin = fit_plugin(world.known, rng=np.random.default_rng(0))
+    found = calibration(plugin, world.known, world.secrets, world.release)
+    assert found.learned
+    assert found.log_score == pytest.approx(log_score(plugin, world))
+    assert 0.7 < found.temperature < 1.4
+    assert found.log_score_at_temperature <= found.log_score + 1e-9
+    assert found.calibration_error < 0.1
+
+
+def test_the_temperature_undoes_sharpening():
+    world = ring()
+    plain = calibration(Own(world.known), world.known, world.secrets, world.release)
+    sharp = calibration(Sharpened(Own(world.known), 3.0), world.known, world.secrets, world.release)
+    assert sharp.temperature == pytest.approx(3.0 * plain.temperature, rel=1e-3)
+    assert sharp.log_score_at_temperature == pytest.approx(plain.log_score_at_temperature, abs=1e-6)
+    assert sharp.calibration_error > plain.calibration_error
+
+
+def test_many_positions_are_fitted_on_some(monkeypatch):
+    world = ring()
+    monkeypatch.setattr("oddshift.attackers.calibration.FIT_ENTRIES", 8 * 100)
+    assert calibration(Own(world.known), world.known, world.secrets, world.release).positions == 480
+
+
+def test_clipping_bounds_beliefs_and_says_so():
+    world = ring(tiers=two_tiers())
+    sure = Sharpened(Own(world.known), 20.0)
+    clipped = Clipped(world.known, sure, 0.01)
+    shift, prior = gather(clipped, world.release)
+    labels = world.known.tiers.labels
+    allowed = labels[world.secrets.points][:, None] == labels[None, :]
+    posterior = np.exp(shift + prior)[allowed]
+    assert posterior.min() == pytest.approx(0.01)
+    assert posterior.max() <= 1.0 + 1e-9
+    assert (shift[~allowed] == 0).all()
+    assert clipped.name == "sharpened, posterior >= 0.01"
+    assert log_score(clipped, world) < log_score(sure, world)
+
+
+def test_a_small_gamma_changes_nothing_but_the_constant():
+    world = ring()
+    own = gather(Own(world.known), world.release)[0]
+    shift = gather(Clipped(world.known, Own(world.known), 1e-12), world.release)[0]
+    np.testing.assert_allclose(shift - shift[:, :1], own - own[:, :1], atol=1e-12)
+
+
+def test_what_cannot_be_used_is_refused():
+    world = ring()
+    with pytest.raises(InvalidInput, match="gamma"):
+        Clipped(world.known, Own(world.known), 0.0)
+    with pytest.raises(InvalidInput, match="secrets"):
+        calibration(Own(world.known), world.known, world.secrets.take([0]), world.release)
+
+
+def test_empty_documents_are_not_counted():
+    world = ring(length=None)
+    found = calibration(Own(world.known), world.known, world.secrets, world.release)
+    assert found.documents == int((world.secrets.lengths > 0).sum())
+    assert replace(found, positions=1) != found
