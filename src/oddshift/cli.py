@@ -65,6 +65,7 @@ def audit(
     config: Annotated[Path | None, typer.Argument(help="A TOML file; every key is in docs/audit.md.")] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Audit the embedded corpus instead of a file.")] = False,
     out: Annotated[Path, typer.Option(help="The run folder.")] = Path("oddshift-run"),
+    max_cpu: Annotated[float | None, typer.Option(help="Bound the work, in CPU seconds.")] = None,
     as_json: Json = False,
 ) -> None:
     """Measure what a joint attacker learns from releases, with certificates; run again, it continues."""
@@ -74,7 +75,8 @@ def audit(
     if demo == (config is not None):
         raise InvalidInput("audit takes either a configuration file or --demo")
     console = _console(as_json)
-    found = _audited(PEOPLE if config is None else config.read_text(encoding="utf-8"), out, console)
+    text = PEOPLE if config is None else config.read_text(encoding="utf-8")
+    found = _audited(text, out, console, max_cpu)
     if as_json:
         print(json.dumps(found))
     else:
@@ -89,13 +91,13 @@ def _console(quiet: bool) -> Console:
     return Console(record=True, quiet=quiet, width=None if sys.stdout.isatty() else 110)
 
 
-def _audited(text: str, out: Path, console: Console) -> dict[str, Any]:
+def _audited(text: str, out: Path, console: Console, max_cpu: float | None = None) -> dict[str, Any]:
     """Run the audit of a configuration, keep it in its folder, show it, and return its summary."""
     from oddshift.display import show_audit
     from oddshift.loading import run_audit
     from oddshift.runs import summary
 
-    found = run_audit(text, out)
+    found = run_audit(text, out, max_cpu=max_cpu)
     show_audit(found, console)
     return summary(found)
 

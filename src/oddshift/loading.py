@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from oddshift.arrays import IntArray
+from oddshift.attackers import ATTACKERS, Effort
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.exact import Exact
 from oddshift.audit import Audit, Settings, audit
+from oddshift.audit.limits import within_cpu
 from oddshift.config import (
     Config,
     ListDetector,
@@ -138,8 +140,11 @@ def _split(records: Records, part: IntArray, joint_by: str, by: str) -> Split:
     return Split(fit=fit, select=select, certify=certify, by=by)
 
 
-def run_audit(text: str, folder: Path, source: str = "configuration") -> Audit:
-    """Run the audit that a configuration describes and keep it in `folder`; a finished run is read, not repeated."""
+def run_audit(text: str, folder: Path, source: str = "configuration", *, max_cpu: float | None = None) -> Audit:
+    """Run the audit that a configuration describes and keep it in `folder`; a finished run is read, not repeated.
+
+    `max_cpu` bounds the work, in CPU seconds: half for the training of networks, the rest for the audit.
+    """
     config = parse_config(text, source)
     if (folder / AUDIT).is_file() and (folder / CONFIG).read_text(encoding="utf-8") == text:
         return read_run(folder)
@@ -158,14 +163,20 @@ def run_audit(text: str, folder: Path, source: str = "configuration") -> Audit:
         detector=loaded.detector,
         seed=asked.seed,
     )
+    effort = Effort(max_seconds=None if max_cpu is None else max_cpu / 2, checkpoints=folder / PARTS)
+    attackers = fit_attackers(config, known, loaded, effort)
+    split, note = loaded.split, ""
+    if max_cpu is not None:
+        split, note = within_cpu(split, known, attackers, max_cpu / 2, asked.seed)
     found = audit(
-        loaded.split,
+        split,
         known,
-        fit_attackers(config, known, loaded),
+        attackers,
         settings,
         execution=Execution(config.execution.kind, config.execution.workers, config.execution.address),
         parts=folder / PARTS,
     )
+    found = replace(found, warnings=(*found.warnings, *loaded.notes, *([note] if note else [])))
     write_run(folder, found, text)
     shutil.rmtree(folder / PARTS)
     return found
@@ -191,10 +202,8 @@ def build_mechanism(config: MechanismConfig, loaded: Loaded) -> tuple[Mechanism,
     return (calibrate(family, config.epsilon) if config.calibrated else family(config.epsilon)), tiers
 
 
-def fit_attackers(config: Config, known: Knowledge, loaded: Loaded) -> list[Attacker]:
+def fit_attackers(config: Config, known: Knowledge, loaded: Loaded, effort: Effort) -> list[Attacker]:
     """The attackers that a configuration names, fitted on the fit split."""
-    from oddshift.attackers import ATTACKERS
-
     fitted: list[Attacker] = []
     for k, name in enumerate(config.audit.attackers):
         rng = np.random.default_rng([config.audit.seed, 2, k])
@@ -205,5 +214,5 @@ def fit_attackers(config: Config, known: Knowledge, loaded: Loaded) -> list[Atta
         elif name not in ATTACKERS:
             raise InvalidInput(f"audit.attackers names {name!r}, expected some of {', '.join((*ATTACKERS, 'exact'))}")
         else:
-            fitted.append(ATTACKERS[name](known, rng))
+            fitted.append(ATTACKERS[name](known, rng, effort))
     return fitted
