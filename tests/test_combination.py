@@ -65,7 +65,7 @@ def test_it_helps_on_fresh_documents_too():
         rng=np.random.default_rng(2),
     )
     scores = [log_score(part, world) for part in combined.parts]
-    assert log_score(combined, world) <= min(scores) + 0.01
+    assert log_score(combined, world) <= min(scores) + 0.03
     assert "plugin" in repr(combined)
 
 
