@@ -64,7 +64,7 @@ def test_reprs_show_sizes_only():
         (lambda: Markov([1.0, 0.0], STEP, 2), "marginal of position 0 gives value 1 probability 0"),
         (lambda: Markov([0.5, 0.5], [[1, 0], [1, 0]], 2), "marginal of position 1 gives value 1 probability 0"),
         (lambda: estimate_independent([], 2, 1), "documents is empty"),
-        (lambda: estimate_independent([[0, 2]], 2, 1), r"document 0 has 2, expected integers in \[0, 2\)"),
+        (lambda: estimate_independent([[0, 2]], 2, 1), r"document 0 has another value, expected integers in \[0, 2\)"),
         (lambda: estimate_independent([[0]], 2, 1, smoothing=0.0), "smoothing=0.0, expected a finite number > 0"),
         (lambda: estimate_joint([[0]], (2, 2)), "document 0 does not have one value in each of 2 positions"),
         (lambda: estimate_joint([[0, 1]], (2, 1)), "document 0 does not have one value"),

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import oddshift as od
 from oddshift import InvalidInput, Space
 from oddshift.errors import TooLarge
 from oddshift.metric import METRICS
@@ -158,3 +159,32 @@ def test_candidates_and_contains():
 
 def test_a_metric_object_is_taken_as_it_is():
     assert Space([[0.0, 1.0]], METRICS["manhattan"]).metric.name == "manhattan"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda space: od.Exponential(space, 1.0),
+        lambda space: od.Truncated(space, 1.0, 2.0),
+        lambda space: od.Geometric(space, 1.0),
+        lambda space: od.RandomizedResponse(space, 1.0),
+        lambda space: od.Mask(space),
+        lambda space: od.Deletion(space, 0.5),
+        lambda space: od.Channel(space, [[0.0], [0.0]]),
+        lambda space: od.Laplace(space, 1.0),
+        lambda space: od.ProjectedLaplace(space, 1.0),
+    ],
+)
+def test_a_mechanism_wants_a_space_and_says_so(make):
+    with pytest.raises(InvalidInput, match="space is a list, expected a Space"):
+        make([[0.0], [1.0]])
+
+
+def test_outputs_and_generators_of_another_kind_are_refused():
+    space = od.Space([[0.0], [1.0]])
+    with pytest.raises(InvalidInput, match="outputs is a list, expected a Space"):
+        od.Exponential(space, 1.0, outputs=[[0.0]])
+    with pytest.raises(InvalidInput, match="rng is a NoneType, expected a numpy Generator"):
+        od.Exponential(space, 1.0).sample([0], None)
+    with pytest.raises(InvalidInput, match="prior is a list, expected Independent, Joint or Markov"):
+        od.log_posterior([0.5, 0.5], [[[0.0], [0.0]]], [0])

@@ -100,8 +100,8 @@ def whole(value: int, name: str, low: int, high: int | None = None) -> int:
     return int(value)
 
 
-def indices(value: npt.ArrayLike, name: str, size: int) -> IntArray:
-    """One axis of integers in [0, size)."""
+def indices(value: npt.ArrayLike, name: str, size: int, *, is_secret: bool = False) -> IntArray:
+    """One axis of integers in [0, size); a secret one is not shown when it is refused."""
     axes(value, name)
     array = np.atleast_1d(np.asarray(value))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
@@ -109,7 +109,8 @@ def indices(value: npt.ArrayLike, name: str, size: int) -> IntArray:
     array = array.astype(np.int64)
     if array.size and (array.min() < 0 or array.max() >= size):
         bad = int(array.min() if array.min() < 0 else array.max())
-        raise InvalidInput(f"{name} has {bad}, expected integers in [0, {size})")
+        shown = "another value" if is_secret else bad
+        raise InvalidInput(f"{name} has {shown}, expected integers in [0, {size})")
     return array
 
 

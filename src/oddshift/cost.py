@@ -59,7 +59,7 @@ class Distance:
         return self.metric.between(space.points[index], outputs.points)
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Matrix:
     """c read from a table (n points, m outputs)."""
 
@@ -70,6 +70,10 @@ class Matrix:
         """Check that every cost is finite."""
         object.__setattr__(self, "table", frozen(finite(table, "table", 2)))
         object.__setattr__(self, "name", name)
+
+    def __repr__(self) -> str:
+        """Size only."""
+        return f"Matrix({self.table.shape[0]} x {self.table.shape[1]})"
 
     def between(self, space: Space, index: IntArray, outputs: Space) -> FloatArray:
         """Rows of the table."""

@@ -18,7 +18,7 @@ from oddshift.epsilon import check_distances, check_log_matrix, log_ratios, per_
 from oddshift.errors import ImpossibleObservation, InvalidInput, TooLarge
 from oddshift.leakage import separated, violation_rate
 from oddshift.logs import log, log_matmul, log_normalise, log_sum
-from oddshift.prior import ENUMERATION_LIMIT, Joint, Markov, Prior
+from oddshift.prior import ENUMERATION_LIMIT, Joint, Markov, Prior, prior_of
 
 
 def log_posterior(prior: Prior, log_matrices: Sequence[npt.ArrayLike], outputs: Sequence[int]) -> list[FloatArray]:
@@ -167,7 +167,7 @@ def split(prior: Prior, log_matrices: Sequence[npt.ArrayLike], distances: npt.Ar
 
 def check_matrices(prior: Prior, log_matrices: Sequence[npt.ArrayLike]) -> list[FloatArray]:
     """One checked (K_t, Y_t) array of log probabilities for each position of the prior."""
-    if len(log_matrices) != len(prior.sizes):
+    if len(log_matrices) != len(prior_of(prior).sizes):
         raise InvalidInput(f"{len(log_matrices)} log_matrices, expected {len(prior.sizes)}, one for each position")
     matrices = [check_log_matrix(m, f"log_matrices[{t}]") for t, m in enumerate(log_matrices)]
     for t, (matrix, size) in enumerate(zip(matrices, prior.sizes, strict=True)):

@@ -66,7 +66,8 @@ def _on_cluster(function: Callable[[Task], Result], work: Sequence[Task], addres
         raise InvalidInput("execution on a cluster needs the extra: pip install 'oddshift[cluster]'") from error
     from joblib import parallel_config
 
-    with Client(address, set_as_default=False) as client, parallel_config(backend="dask", client=client):
+    make: Any = Client
+    with make(address, set_as_default=False) as client, parallel_config(backend="dask", client=client):
         return _joblib(function, work)
 
 

@@ -22,7 +22,7 @@ PairLaw = Literal["uniform", "anchored", "worst"]
 PAIR_LAWS: tuple[str, ...] = get_args(PairLaw)
 
 ROUNDING = 1e-12
-"""Relative excess over ε that counts as rounding: a leakage of exactly ε does not violate (strict >)."""
+"""Excess over ε·d (relative, and absolute in nats) that counts as rounding: exactly ε does not violate (strict >)."""
 
 
 def mpl(log_prior: npt.ArrayLike, log_posterior: npt.ArrayLike, distances: npt.ArrayLike) -> FloatArray:

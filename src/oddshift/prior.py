@@ -163,6 +163,13 @@ class Markov:
 Prior = Independent | Joint | Markov
 
 
+def prior_of(value: object) -> Prior:
+    """The argument when it is a prior; otherwise a refusal."""
+    if not isinstance(value, Prior):
+        raise InvalidInput(f"prior is a {type(value).__name__}, expected Independent, Joint or Markov")
+    return value
+
+
 def estimate_independent(
     documents: Sequence[npt.ArrayLike], size: int, length: int, smoothing: float = 1.0
 ) -> Independent:
@@ -205,7 +212,7 @@ def estimate_joint(documents: Sequence[npt.ArrayLike], sizes: Sequence[int], smo
 def _sequences(documents: Sequence[npt.ArrayLike], size: int) -> list[IntArray]:
     if not len(documents):
         raise InvalidInput("documents is empty, expected at least one sequence of values")
-    return [indices(document, f"document {i}", size) for i, document in enumerate(documents)]
+    return [indices(document, f"document {i}", size, is_secret=True) for i, document in enumerate(documents)]
 
 
 def _marginal(value: npt.ArrayLike, name: str) -> FloatArray:

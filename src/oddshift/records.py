@@ -96,7 +96,7 @@ class Records:
 
     def __post_init__(self) -> None:
         """Check that points, documents and context fit together."""
-        object.__setattr__(self, "points", _frozen(indices(self.points, "points", len(self.space))))
+        object.__setattr__(self, "points", _frozen(indices(self.points, "points", len(self.space), is_secret=True)))
         object.__setattr__(self, "offsets", _frozen(np.asarray(self.offsets, dtype=np.int64)))
         _check_offsets(self.offsets, len(self.points), "offsets")
         one_of(self.joint_by, "joint_by", JOINT_BY)
@@ -122,7 +122,7 @@ class Records:
         """Records of one index sequence a document, with any user ids and subgroup names beside them."""
         if not len(documents):
             raise InvalidInput("documents is empty, expected at least one")
-        rows = [indices(document, "a document", len(space)) for document in documents]
+        rows = [indices(document, "a document", len(space), is_secret=True) for document in documents]
         offsets = offsets_of([len(row) for row in rows])
         groups, names = numbered(subgroups) if subgroups is not None else (None, ())
         return cls(

@@ -89,6 +89,7 @@ class Space:
         """The given outputs when this space's metric can measure them; by default the points themselves."""
         if outputs is None:
             return self
+        space_of(outputs, "outputs")
         width, expected = outputs.points.shape[1], self.points.shape[1]
         if width != expected:
             raise InvalidInput(f"outputs have {width} columns, expected {expected} like the points")
@@ -107,6 +108,13 @@ class Space:
             return False
         mine = {row.tobytes() for row in self.points + 0.0}
         return all(row.tobytes() in mine for row in other.points + 0.0)
+
+
+def space_of(value: object, name: str = "space") -> Space:
+    """The argument when it is a Space; otherwise a refusal that says how to make one."""
+    if not isinstance(value, Space):
+        raise InvalidInput(f"{name} is a {type(value).__name__}, expected a Space: Space(points) makes one")
+    return value
 
 
 def _groups(points: FloatArray, metric: Metric) -> tuple[IntArray, IntArray]:

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray, frozen
+from oddshift.arrays import BoolArray, FloatArray, IntArray, float_of, frozen
 from oddshift.errors import InvalidInput
 
 NOT_SENSITIVE = -1
@@ -48,13 +48,13 @@ class Tiers:
         if len(scales) != len(names) or len(set(names)) != len(names):
             raise InvalidInput(f"{len(names)} names and {len(scales)} scales, expected as many, names distinct")
         _check_scales(scales)
-        if not isinstance(is_public, bool):
+        if not isinstance(is_public, bool | np.bool_):
             raise InvalidInput(f"{is_public=}, expected True or False")
         object.__setattr__(self, "labels", array.astype(np.int64))
         self.labels.setflags(write=False)
         object.__setattr__(self, "names", tuple(names))
         object.__setattr__(self, "scales", tuple(float(s) for s in scales))
-        object.__setattr__(self, "is_public", is_public)
+        object.__setattr__(self, "is_public", bool(is_public))
 
     def __len__(self) -> int:
         """Number of tiers."""
@@ -89,8 +89,15 @@ class Tiers:
         return Tiers(self.labels, names=self.names, scales=scales, is_public=self.is_public)
 
 
+def tiers_of(value: object) -> Tiers:
+    """The argument when it is Tiers; otherwise a refusal."""
+    if not isinstance(value, Tiers):
+        raise InvalidInput(f"tiers is a {type(value).__name__}, expected Tiers")
+    return value
+
+
 def _check_scales(scales: Sequence[float]) -> None:
-    if not scales or any(not 0 < s < np.inf for s in scales):
+    if not scales or any(not 0 < float_of(s, "a scale") < np.inf for s in scales):
         raise InvalidInput(f"scales={tuple(scales)}, expected finite numbers > 0")
     if any(a > b for a, b in pairwise(scales)):
         raise InvalidInput(f"scales={tuple(scales)}, expected no decrease from the most sensitive tier on")

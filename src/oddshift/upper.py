@@ -23,7 +23,7 @@ from oddshift.logs import log
 from oddshift.prior import Independent, Markov, Prior
 from oddshift.transport import bottleneck, log_lipschitz_ratio, soft_coupling
 
-CONTEXT_LIMIT = 1_024
+CONTEXT_LIMIT = 256
 """Joint values of the context up to which couplings and the linear programme are solved."""
 
 _TINY = 1e-290  # stands above every likelihood that underflowed

@@ -34,7 +34,8 @@ def within_cpu(
     release = perturb(some, known.mechanism, known.tiers, rng)
     ruler = Ruler(known.mechanism.space, known.tiers, 1.0)
     start = time.process_time()
-    for attacker in (Null(known), Own(known), *attackers):
+    everyone: tuple[Attacker, ...] = (Null(known), Own(known), *attackers)
+    for attacker in everyone:
         scan(attacker, release, some, ruler, rng)
     each = (time.process_time() - start) / len(some)
     budget = SHARE * positive(seconds, "max_cpu") / max(each, 1e-9)
@@ -42,10 +43,10 @@ def within_cpu(
     if budget >= wanted:
         return split, ""
     keep = budget / wanted
-    parts = {
-        name: part.take(np.sort(rng.permutation(len(part))[: max(TRIAL, round(keep * len(part)))]))
-        for name, part in (("select", split.select), ("certify", split.certify))
-    }
-    left = len(parts["select"]) + len(parts["certify"])
+    select, certify = (
+        part.take(np.sort(rng.permutation(len(part))[: max(TRIAL, round(keep * len(part)))]))
+        for part in (split.select, split.certify)
+    )
+    left = len(select) + len(certify)
     note = f"limited to {seconds:g} CPU s: {left} of {wanted} select and certify documents, drawn at random"
-    return replace(split, **parts), note
+    return replace(split, select=select, certify=certify), note

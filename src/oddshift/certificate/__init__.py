@@ -9,7 +9,7 @@ from oddshift.certificate.certify import (
     joint_state,
     passing,
 )
-from oddshift.certificate.claim import PAIR_LAWS, Claim
+from oddshift.certificate.claim import Claim
 from oddshift.certificate.evidence import (
     Evidence,
     JointEvidence,
@@ -25,7 +25,6 @@ from oddshift.certificate.paper import REASONS, PaperCertificate, paper_certific
 
 __all__ = [
     "DEFAULT_METHOD",
-    "PAIR_LAWS",
     "REASONS",
     "Certificate",
     "Claim",

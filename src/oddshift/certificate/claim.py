@@ -9,9 +9,7 @@ from dataclasses import dataclass
 
 from oddshift.arrays import one_of, positive, unit_open
 from oddshift.errors import InvalidInput
-
-PAIR_LAWS = ("uniform", "anchored", "worst")
-"""uniform: two distinct candidates; anchored: the truth and another; worst: some pair exceeds ε."""
+from oddshift.leakage import PAIR_LAWS
 
 
 @dataclass(frozen=True, kw_only=True)

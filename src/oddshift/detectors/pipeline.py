@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from oddshift.detectors import cache
 from oddshift.detectors.spans import Spans
 from oddshift.detectors.tagging import NAME_LABELS
 from oddshift.errors import InvalidInput
+from oddshift.execution import Execution, run
 
 _NOT_NEEDED = ("tagger", "parser", "senter", "lemmatizer", "attribute_ruler", "morphologizer")
 _FINDERS = ("ner", "entity_ruler", "span_ruler")
@@ -90,11 +91,8 @@ def _loaded(folder: str) -> Any:
 
 def _run(folder: str, texts: Sequence[str], workers: int) -> Spans:
     if workers <= 1 or sum(map(len, texts)) < _WORTH_WORKERS:
-        return _joined([_entities(folder, 0, texts)])
-    from joblib import Parallel, delayed
-
-    work = Parallel(n_jobs=workers)  # loky: no fork of a process that runs threads, no guard needed in a script
-    return _joined(work(delayed(_entities)(folder, first, part) for first, part in _chunks(texts)))
+        return _joined([_entities(folder, (0, texts))])
+    return _joined(run(partial(_entities, folder), _chunks(texts), Execution("processes", workers)))
 
 
 def _chunks(texts: Sequence[str]) -> list[tuple[int, list[str]]]:
@@ -105,8 +103,9 @@ def _chunks(texts: Sequence[str]) -> list[tuple[int, list[str]]]:
     return [(a, list(texts[a:b])) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
 
 
-def _entities(folder: str, first: int, texts: Sequence[str]) -> list[tuple[int, int, int, str]]:
+def _entities(folder: str, chunk: tuple[int, Sequence[str]]) -> list[tuple[int, int, int, str]]:
     nlp = _loaded(folder)
+    first, texts = chunk
     found = []
     for document, doc in enumerate(nlp.pipe(texts, batch_size=64)):
         found += [(first + document, e.start_char, e.end_char, e.label_) for e in doc.ents]

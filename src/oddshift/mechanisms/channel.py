@@ -16,7 +16,7 @@ from oddshift.epsilon import check_log_matrix
 from oddshift.errors import InvalidInput
 from oddshift.logs import log
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.space import Space
+from oddshift.space import Space, space_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -40,11 +40,11 @@ class Channel(Mechanism):
     ) -> None:
         """Rows must be log probabilities that sum to one."""
         table = check_log_matrix(log_matrix)
-        if len(table) != len(space):
+        if len(table) != len(space_of(space)):
             raise InvalidInput(f"log_matrix has {len(table)} rows, expected {len(space)}, one for each point")
         if outputs is not None and len(outputs) != table.shape[1]:
             raise InvalidInput(f"log_matrix has {table.shape[1]} columns, expected {len(outputs)}, one for each output")
-        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "table", frozen(table))
         object.__setattr__(self, "outputs_as_points", outputs)
         object.__setattr__(self, "is_estimate", is_estimate)

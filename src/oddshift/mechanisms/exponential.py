@@ -15,7 +15,7 @@ from oddshift.arrays import FloatArray, IntArray, blocks, indices, positive
 from oddshift.epsilon import exponential_epsilon, true_epsilon
 from oddshift.logs import log_sum
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.space import Space
+from oddshift.space import Space, space_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -37,7 +37,7 @@ class Exponential(Mechanism):
 
     def __init__(self, space: Space, epsilon: float, outputs: Space | None = None) -> None:
         """Points, budget, and the candidate outputs."""
-        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         object.__setattr__(self, "candidates", space.candidates(outputs))
 

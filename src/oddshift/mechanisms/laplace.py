@@ -17,7 +17,7 @@ from oddshift.arrays import FloatArray, IntArray, blocks, finite, indices, posit
 from oddshift.errors import InvalidInput, NoGuarantee
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.voronoi import VORONOI_LIMIT, Edges, log_cell_probabilities, voronoi_edges
-from oddshift.space import Space
+from oddshift.space import Space, space_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -41,7 +41,7 @@ class Laplace:
 
     def __init__(self, space: Space, epsilon: float) -> None:
         """Points with the euclidean metric, budget."""
-        _check_euclidean(space, "space")
+        _check_euclidean(space_of(space), "space")
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
 
@@ -107,7 +107,7 @@ class ProjectedLaplace(Mechanism):
     def __init__(self, space: Space, epsilon: float, outputs: Space | None = None) -> None:
         """Points, budget, and the outputs to project on (default: the points)."""
         chosen = space if outputs is None else outputs
-        _check_euclidean(space, "space")
+        _check_euclidean(space_of(space), "space")
         _check_euclidean(chosen, "outputs")
         if chosen.points.shape[1] != space.points.shape[1]:
             raise InvalidInput(f"outputs have {chosen.points.shape[1]} columns, expected {space.points.shape[1]}")

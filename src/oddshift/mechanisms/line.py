@@ -13,7 +13,7 @@ from oddshift.arrays import FloatArray, IntArray, positive
 from oddshift.errors import InvalidInput
 from oddshift.logs import log_sum
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.space import Space
+from oddshift.space import Space, space_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -34,7 +34,7 @@ class Geometric(Mechanism):
 
     def __init__(self, space: Space, epsilon: float) -> None:
         """Points must lie in one column, in order, at equal steps."""
-        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         if space.points.shape[1] != 1 or space.metric.name not in {"euclidean", "manhattan"} or len(space) < 2:
             raise InvalidInput(f"{space}, expected at least 2 points in one column (euclidean) for the geometric")
@@ -90,9 +90,9 @@ class RandomizedResponse(Mechanism):
 
     def __init__(self, space: Space, epsilon: float) -> None:
         """At least two points; the smallest distance sets the odds."""
-        if len(space) < 2:
+        if len(space_of(space)) < 2:
             raise InvalidInput(f"{space}, expected at least 2 points for randomized response")
-        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         apart = space.distances[~np.eye(len(space), dtype=bool)]
         object.__setattr__(self, "nearest", float(apart.min()))

@@ -4,7 +4,8 @@ The paper writes it as M~(x, Z) with Z uniform on [0, 1): cumulative sums of Pr[
 is exactly that, in float64, grouped by secret so that each row is built once.
 
 **Resolution.** A uniform of 53 bits reaches outputs in steps of 2⁻⁵³, so what is sampled differs from `log_matrix`
-by at most |Y|·2⁻⁵³ in total variation: an additive δ of the stated guarantee, given by `resolution`.
+by at most r = |Y|·2⁻⁵³ in total variation (`resolution`): what is really released keeps
+Pr[y|a] ≤ e^{ε·d}·Pr[y|b] + (1 + e^{ε·d})·r for every event.
 """
 
 from __future__ import annotations
@@ -112,6 +113,8 @@ class Mechanism(ABC):
     def sample(self, index: npt.ArrayLike, rng: np.random.Generator) -> IntArray:
         """One output for each point, each with a uniform of its own; for experiments, which a seed repeats."""
         points = indices(index, "index", len(self.space))
+        if not isinstance(rng, np.random.Generator):
+            raise InvalidInput(f"rng is a {type(rng).__name__}, expected a numpy Generator: numpy.random.default_rng()")
         return self.invert(points, rng.random(len(points)))
 
 

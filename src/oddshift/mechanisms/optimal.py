@@ -18,7 +18,7 @@ from oddshift.epsilon import true_epsilon
 from oddshift.errors import InvalidInput, NoGuarantee, TooLarge
 from oddshift.logs import log_normalise
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.space import Space
+from oddshift.space import Space, space_of
 
 CONSTRAINT_LIMIT = 8_000_000
 """Constraints n·n·m up to which the program is set up: 200 points with as many outputs."""
@@ -79,7 +79,7 @@ class Optimal(Mechanism):
         spanner: float | None = None,
     ) -> None:
         """Points, budget, one probability for each point, cost, candidate outputs, dilation of a spanner if any."""
-        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         object.__setattr__(self, "candidates", space if outputs is None else outputs)
         _refuse_large(len(space), self.n_outputs)

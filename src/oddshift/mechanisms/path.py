@@ -16,8 +16,8 @@ from oddshift.epsilon import exponential_epsilon
 from oddshift.errors import InvalidInput
 from oddshift.logs import log_sum
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.space import Space
-from oddshift.tiers import Tiers
+from oddshift.space import Space, space_of
+from oddshift.tiers import Tiers, tiers_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -39,7 +39,7 @@ class PathExponential(Mechanism):
 
     def __init__(self, space: Space, tiers: Tiers, epsilon: float) -> None:
         """Points (secrets and further outputs alike), their tiers, budget."""
-        if len(tiers.labels) != len(space):
+        if len(tiers_of(tiers).labels) != len(space_of(space)):
             raise InvalidInput(f"tiers label {len(tiers.labels)} points, expected {len(space)}")
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "tiers", tiers)

@@ -16,7 +16,7 @@ from oddshift.arrays import FloatArray, IntArray, blocks, positive, unit_open, w
 from oddshift.epsilon import exponential_epsilon, true_epsilon
 from oddshift.logs import log_sum
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.space import Space
+from oddshift.space import Space, space_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -38,7 +38,7 @@ class Truncated(Mechanism):
 
     def __init__(self, space: Space, epsilon: float, radius: float, outputs: Space | None = None) -> None:
         """Points, budget, radius in units of the metric, and the candidate outputs."""
-        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         object.__setattr__(self, "radius", positive(radius, "radius"))
         object.__setattr__(self, "candidates", space.candidates(outputs))

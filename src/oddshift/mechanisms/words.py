@@ -17,7 +17,7 @@ from oddshift.arrays import FloatArray, IntArray, float_of, whole
 from oddshift.errors import InvalidInput
 from oddshift.logs import log
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.space import Space
+from oddshift.space import Space, space_of
 
 
 @dataclass(frozen=True, eq=False, repr=True)
@@ -32,6 +32,10 @@ class Mask(Mechanism):
     """
 
     space: Space
+
+    def __post_init__(self) -> None:
+        """Check that there are points."""
+        space_of(self.space)
 
     @property
     def claimed_epsilon(self) -> float:
@@ -69,7 +73,7 @@ class Deletion(Mechanism):
 
     def __init__(self, space: Space, probability: float) -> None:
         """Probability in (0, 1]."""
-        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "probability", _share(probability))
 
     @property
@@ -107,7 +111,7 @@ class Substitution(Mechanism):
 
     def __init__(self, space: Space, probability: float, neighbours: int) -> None:
         """Probability in (0, 1]; fewer neighbours than points."""
-        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "probability", _share(probability))
         object.__setattr__(self, "neighbours", whole(neighbours, "neighbours", 1, len(space) - 1))
 
@@ -157,11 +161,11 @@ class NoiseCharacter(Mechanism):
     def __init__(self, space: Space, words: Sequence[str], probability: float, alphabet: str = "") -> None:
         """One distinct word for each point; the default alphabet is a to z."""
         letters = alphabet or "abcdefghijklmnopqrstuvwxyz"
-        if len(words) != len(space) or len(set(words)) != len(words):
+        if len(words) != len(space_of(space)) or len(set(words)) != len(words):
             raise InvalidInput(f"{len(set(words))} distinct words, expected {len(space)}, one for each point")
         if len(set(letters)) != len(letters):
             raise InvalidInput("alphabet repeats a character, expected distinct characters")
-        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "words", tuple(words))
         object.__setattr__(self, "probability", _share(probability))
         object.__setattr__(self, "alphabet", letters)

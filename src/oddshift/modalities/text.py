@@ -5,6 +5,7 @@ The paper's case study: each sensitive word is a secret, its point a word vector
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.arrays import IntArray, indices, one_of
+from oddshift.detectors.gazetteer import Gazetteer
 from oddshift.detectors.report import DetectionReport, planted_recall, report_on
 from oddshift.detectors.spans import Detector, Spans
 from oddshift.detectors.tagging import TierRule, TypeTags, stop_words, tag_types
@@ -168,12 +170,14 @@ def prepare(
     for found in spans:
         if found.is_exact:
             tokens = tokens.merged(found)
-    if settings.join_names:
-        tokens = tokens.merged(_repeated_names(corpus.texts, spans))
     chosen = np.arange(len(corpus)) if fit is None else indices(fit, "fit", len(corpus))
+    known = [found.in_documents(chosen) for found in spans]
+    if settings.join_names:
+        names = _repeated_names([corpus.texts[d] for d in chosen], known)
+        tokens = tokens.merged(Gazetteer(names, keep_case=True).detect(corpus.texts)) if names else tokens
     seen = tokens.take(chosen).occurrences
     stop = stop_words()
-    tags = tag_types(seen, [found.in_documents(chosen) for found in spans], settings.rule, stop)
+    tags = tag_types(seen, known, settings.rule, stop)
     if settings.similar is not None:
         tags = add_similar(tags, seen, vectors, settings.similar, stop)
     lexicon = build_lexicon(
@@ -211,15 +215,10 @@ def _people(corpus: Corpus | None) -> dict[str, Any]:
     return found
 
 
-def _repeated_names(texts: Sequence[str], spans: Sequence[Spans]) -> Spans:
-    """Where names of several words stand that some detector found at least twice."""
-    from collections import Counter
-
-    from oddshift.detectors.gazetteer import Gazetteer
-
+def _repeated_names(texts: Sequence[str], spans: Sequence[Spans]) -> list[str]:
+    """Names of several words that the detectors found at least twice in the texts."""
     times: Counter[str] = Counter()
     for found in spans:
         rows = zip(found.document.tolist(), found.start.tolist(), found.end.tolist(), strict=True)
         times.update(texts[d][a:b] for d, a, b in rows)
-    names = [name for name, n in times.items() if n >= 2 and len(name.split()) > 1]
-    return Gazetteer(names, keep_case=True).detect(texts) if names else Spans.of([], is_exact=True)
+    return [name for name, n in times.items() if n >= 2 and len(name.split()) > 1]
