@@ -168,7 +168,7 @@ def test_a_metric_object_is_taken_as_it_is():
         lambda space: od.Truncated(space, 1.0, 2.0),
         lambda space: od.Geometric(space, 1.0),
         lambda space: od.RandomizedResponse(space, 1.0),
-        lambda space: od.Mask(space),
+        od.Mask,
         lambda space: od.Deletion(space, 0.5),
         lambda space: od.Channel(space, [[0.0], [0.0]]),
         lambda space: od.Laplace(space, 1.0),
