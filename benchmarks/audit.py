@@ -1,4 +1,4 @@
-"""The audit's kernels: triples sampled from pools beside plain fancy indexing, and anchors scanned against all points."""
+"""The audit's kernels: triples sampled from pools beside plain fancy indexing, and anchors scanned against all."""
 
 from __future__ import annotations
 
