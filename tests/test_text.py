@@ -199,6 +199,25 @@ def test_nothing_shows_a_word():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["ag_news", "imdb", "amazon"])
+def test_the_corpora_come_back_byte_for_byte(data, name):
+    corpus = read_published(name, data)
+    words = dict.fromkeys(
+        ("london", "microsoft", "john", "mary", "america", "french", "book", "film", "music"), "LISTED"
+    )
+    vectors = read_vectors(data / "glove.6B.100d.npz", words)
+    settings = TextSettings(is_public=True, similar=None)
+    encoded = prepare(corpus, vectors, [WordList(words)], settings).encoded
+    assert len(encoded.records.points) > 500
+    assert len(encoded.masked) < 200  # tokens such as "film.The", which hold a listed word and have no vector
+    assert [a.encode() for a in encoded.restored()] == [b.encode() for b in corpus.texts]
+    released = encoded.decode(encoded.records.points)  # the same words, in the casing of their tier
+    plain = [(a.lower(), b.lower()) for a, b in zip(released, corpus.texts, strict=True) if MASK not in a]
+    assert len(plain) > len(corpus) - 200
+    assert all(a == b for a, b in plain)
+
+
+@pytest.mark.slow
 def test_real_news_end_to_end(data, empty_cache):
     corpus = read_published("ag_news", data)
     corpus = Corpus(corpus.texts[:300], corpus.labels[:300])

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from oddshift.detectors import Gazetteer, Spans
 from oddshift.errors import InvalidInput
-from oddshift.modalities.corpora import read_published
 from oddshift.modalities.tokens import TOKENISERS, tokenise
 
 ODD = ["", " ", "a  b\t c\n\nd ", "don't  U.S.-led 'quoted' (x)... end", "Zürich — café\u00a0☕", "\r\n", "x "]
@@ -21,13 +20,6 @@ def test_joining_gives_back_every_byte(tokeniser):
 @given(texts=st.lists(st.text(alphabet="aB'-.,!? \n\té", max_size=30), min_size=1, max_size=4))
 def test_joining_gives_back_any_text(tokeniser, texts):
     assert tokenise(texts, tokeniser).texts() == tuple(texts)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["ag_news", "imdb", "amazon"])
-def test_joining_gives_back_the_corpora(data, name):
-    texts = read_published(name, data).texts
-    assert [a.encode() for a in tokenise(texts).texts()] == [b.encode() for b in texts]
 
 
 def test_occurrences_point_at_the_words():

@@ -87,6 +87,10 @@ class EncodedText:
             replaced[slot] = (MASK if word is None else cased(word, rules[output], bool(opens[slot]))) or None
         return self.tokens.texts(replaced)
 
+    def restored(self) -> tuple[str, ...]:
+        """The texts as they came, byte for byte: the secrets in the clear."""
+        return self.tokens.texts()
+
     def _rule(self, word: str | None) -> str:
         point = self.lexicon.point_of.get(word or "", -1)
         return "sentence" if point < 0 else self.casing[int(self.tiers.labels[point])]
