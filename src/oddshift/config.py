@@ -145,7 +145,7 @@ class AuditConfig(_Section):
     alpha: float = Field(default=0.05, gt=0.0, lt=1.0)
     law: Literal["uniform", "anchored", "worst"] = "anchored"
     method: str = "betting"
-    attackers: tuple[str, ...] = ("plugin", "plugin-topics", "cooccurrence")
+    attackers: tuple[str, ...] = ("plugin", "counts")
     worst_positions: int = Field(default=1000, ge=1)
     independent: bool = False
     seed: int = 0

@@ -29,6 +29,9 @@ class Effort:
     checkpoints: Path | None = None
 
 
+TOPICS = 8
+"""Hidden topics of the plug-in attackers that have any."""
+
 Fit = Callable[..., "Attacker"]
 """A function (known, rng, effort) -> attacker; the effort may be left out."""
 
@@ -76,6 +79,16 @@ def _informed(architecture: str, reads_context: bool = False) -> Fit:
     return fit
 
 
+def _counts(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+    """All evidence from counts, weighed together: chain with topics, and co-occurrence."""
+    from oddshift.attackers.combination import fit_and_combine
+    from oddshift.attackers.cooccurrence import fit_cooccurrence
+
+    seed = int(rng.integers(1 << 31))
+    fits = [lambda part: _plugin(TOPICS)(part, _generator(seed)), fit_cooccurrence]
+    return replace(fit_and_combine(known, fits, rng=rng), name="counts")
+
+
 def _combination(reads_context: bool = False) -> Fit:
     def fit(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
         from oddshift.attackers.combination import fit_and_combine
@@ -83,7 +96,7 @@ def _combination(reads_context: bool = False) -> Fit:
 
         seeds = [int(seed) for seed in rng.integers(1 << 31, size=2)]
         fits = [
-            lambda part: _plugin(1)(part, _generator(seeds[0])),
+            lambda part: _plugin(TOPICS)(part, _generator(seeds[0])),
             fit_cooccurrence,
             lambda part: _informed("lstm", reads_context)(part, _generator(seeds[1]), effort),
         ]
@@ -128,8 +141,9 @@ ATTACKERS: dict[str, Fit] = {
     "own": _own,
     "unigram": _plugin(1, bigram=False),
     "plugin": _plugin(1),
-    "plugin-topics": _plugin(8),
+    "plugin-topics": _plugin(TOPICS),
     "cooccurrence": _cooccurrence,
+    "counts": _counts,
     "rnn": _informed("rnn"),
     "lstm": _informed("lstm"),
     "transformer": _informed("transformer"),
