@@ -11,8 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from oddshift.loading import run_audit
 from oddshift.modalities import data_folder
+from oddshift.workflow import run_audit
 from studies.tables import table, write
 
 ATTACKERS = ("plugin", "plugin-topics", "cooccurrence", "counts", "lstm", "lstm+W", "combination", "combination+W")

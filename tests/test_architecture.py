@@ -46,6 +46,7 @@ ORDER = [
     "report",
     "config",
     "loading",
+    "workflow",
     "display",
     "demo",
     "cli",

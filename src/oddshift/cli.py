@@ -66,6 +66,7 @@ def audit(
     demo: Annotated[bool, typer.Option("--demo", help="Audit the embedded corpus instead of a file.")] = False,
     out: Annotated[Path, typer.Option(help="The run folder.")] = Path("oddshift-run"),
     max_cpu: Annotated[float | None, typer.Option(help="Bound the work, in CPU seconds.")] = None,
+    keep_examples: Annotated[bool, typer.Option(help="Also keep SECRETS of a few documents, apart.")] = False,
     as_json: Json = False,
 ) -> None:
     """Measure what a joint attacker learns from releases, with certificates; run again, it continues."""
@@ -76,7 +77,7 @@ def audit(
         raise InvalidInput("audit takes either a configuration file or --demo")
     console = _console(as_json)
     text = PEOPLE if config is None else config.read_text(encoding="utf-8")
-    found = _audited(text, out, console, max_cpu)
+    found = _audited(text, out, console, max_cpu=max_cpu, keep_examples=keep_examples)
     if as_json:
         print(json.dumps(found))
     else:
@@ -91,13 +92,13 @@ def _console(quiet: bool) -> Console:
     return Console(record=True, quiet=quiet, width=None if sys.stdout.isatty() else 110)
 
 
-def _audited(text: str, out: Path, console: Console, max_cpu: float | None = None) -> dict[str, Any]:
+def _audited(text: str, out: Path, console: Console, **options: Any) -> dict[str, Any]:
     """Run the audit of a configuration, keep it in its folder, show it, and return its summary."""
     from oddshift.display import show_audit
-    from oddshift.loading import run_audit
     from oddshift.runs import summary
+    from oddshift.workflow import run_audit
 
-    found = run_audit(text, out, max_cpu=max_cpu)
+    found = run_audit(text, out, **options)
     show_audit(found, console)
     return summary(found)
 

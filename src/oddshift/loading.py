@@ -6,9 +6,8 @@ unknown-word rule.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,8 @@ import numpy as np
 
 from oddshift.arrays import IntArray
 from oddshift.attackers import ATTACKERS, Effort
-from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
+from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.exact import Exact
-from oddshift.audit import Audit, Settings, audit
-from oddshift.audit.limits import within_cpu
 from oddshift.config import (
     Config,
     ListDetector,
@@ -30,15 +27,12 @@ from oddshift.config import (
     TableData,
     TextData,
     VectorData,
-    parse_config,
 )
 from oddshift.errors import InvalidInput
-from oddshift.execution import Execution
 from oddshift.mechanisms import Exponential, Mask, Mechanism, PathExponential, Tiered, Truncated, calibrate
 from oddshift.prior import Markov
 from oddshift.records import FRACTIONS, Records, Split, assign_parts, numbered
 from oddshift.release import one_tier
-from oddshift.runs import AUDIT, CONFIG, PARTS, read_run, write_run
 from oddshift.tiers import Tiers
 
 
@@ -50,6 +44,7 @@ class Loaded:
     tiers: Tiers
     detector: str
     notes: tuple[str, ...] = ()
+    names: tuple[str, ...] | None = None
     prior_of: Callable[[int], Markov] | None = None
 
 
@@ -73,7 +68,7 @@ def _text(data: TextData, rng: np.random.Generator) -> Loaded:
     names = ", ".join(detector.name for detector in detectors)
     by = "document" if corpus.users is None else "user"
     split = _split(made.encoded.records, part, data.joint_by, by)
-    return Loaded(split, made.encoded.tiers, names, tuple(made.report.lines()))
+    return Loaded(split, made.encoded.tiers, names, tuple(made.report.lines()), made.encoded.lexicon.words)
 
 
 def _detector(chosen: Any) -> Any:
@@ -117,7 +112,8 @@ def _people(data: PeopleData, rng: np.random.Generator) -> Loaded:
 
     corpus = people(data.documents, strength=data.strength, is_public=data.is_public)
     split = corpus.records.split(rng=rng)
-    return Loaded(split, corpus.tiers, "none (the embedded corpus marks its secrets)", prior_of=corpus.prior_of)
+    words, detector = corpus.encoded.lexicon.words, "none (the embedded corpus marks its secrets)"
+    return Loaded(split, corpus.tiers, detector, names=words, prior_of=corpus.prior_of)
 
 
 _LOADERS: dict[str, Callable[[Any, np.random.Generator], Loaded]] = {
@@ -138,48 +134,6 @@ def _split(records: Records, part: IntArray, joint_by: str, by: str) -> Split:
     """The parts decided before the vocabulary was built, read together as asked."""
     fit, select, certify = (records.take(np.flatnonzero(part == p)).joined(joint_by) for p in range(3))
     return Split(fit=fit, select=select, certify=certify, by=by)
-
-
-def run_audit(text: str, folder: Path, source: str = "configuration", *, max_cpu: float | None = None) -> Audit:
-    """Run the audit that a configuration describes and keep it in `folder`; a finished run is read, not repeated.
-
-    `max_cpu` bounds the work, in CPU seconds: half for the training of networks, the rest for the audit.
-    """
-    config = parse_config(text, source)
-    if (folder / AUDIT).is_file() and (folder / CONFIG).read_text(encoding="utf-8") == text:
-        return read_run(folder)
-    loaded = load_data(config)
-    mechanism, tiers = build_mechanism(config.mechanism, loaded)
-    known = knowledge(mechanism, tiers, loaded.split.fit)
-    asked = config.audit
-    settings = Settings(
-        epsilon=asked.epsilon or config.mechanism.epsilon,
-        delta=asked.delta,
-        alpha=asked.alpha,
-        law=asked.law,
-        method=asked.method,
-        worst_positions=asked.worst_positions,
-        independent=asked.independent,
-        detector=loaded.detector,
-        seed=asked.seed,
-    )
-    effort = Effort(max_seconds=None if max_cpu is None else max_cpu / 2, checkpoints=folder / PARTS)
-    attackers = fit_attackers(config, known, loaded, effort)
-    split, note = loaded.split, ""
-    if max_cpu is not None:
-        split, note = within_cpu(split, known, attackers, max_cpu / 2, asked.seed)
-    found = audit(
-        split,
-        known,
-        attackers,
-        settings,
-        execution=Execution(config.execution.kind, config.execution.workers, config.execution.address),
-        parts=folder / PARTS,
-    )
-    found = replace(found, warnings=(*found.warnings, *loaded.notes, *([note] if note else [])))
-    write_run(folder, found, text)
-    shutil.rmtree(folder / PARTS)
-    return found
 
 
 def build_mechanism(config: MechanismConfig, loaded: Loaded) -> tuple[Mechanism, Tiers]:

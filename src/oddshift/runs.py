@@ -5,18 +5,21 @@ summary.json        the same in plain JSON, without arrays
 config.toml         the configuration it was run with
 evidence/*.npz      one certificate each, with the values it rests on: `oddshift verify` takes these
 evidence/witness.json
+examples/           only when asked for: SECRETS of a few documents, readable by their owner alone
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from oddshift.audit import Audit
+from oddshift.audit.examples import Example
 from oddshift.certificate import WitnessEvidence, save_evidence
 from oddshift.errors import InvalidInput
 from oddshift.files import load, save, write_atomic
@@ -25,6 +28,7 @@ AUDIT = "audit.npz"
 SUMMARY = "summary.json"
 CONFIG = "config.toml"
 EVIDENCE = "evidence"
+EXAMPLES = "examples"
 PARTS = ".parts"
 
 
@@ -43,6 +47,17 @@ def write_run(folder: str | Path, audit: Audit, config: str = "") -> Path:
     write_atomic(home / CONFIG, config.encode())
     save(home / AUDIT, audit)
     return home
+
+
+def write_examples(folder: str | Path, examples: Sequence[Example]) -> Path:
+    """Keep examples apart, in a folder and a file that only their owner can read."""
+    home = Path(folder) / EXAMPLES
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = home / "beliefs.json"
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    path.write_text(json.dumps([_plain(example) for example in examples], indent=1), encoding="utf-8")
+    return path
 
 
 def read_run(folder: str | Path) -> Audit:

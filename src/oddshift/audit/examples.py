@@ -1,0 +1,68 @@
+"""Examples: what an attacker comes to believe about a few documents. They hold SECRETS, made only on request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.audit.scan import believed
+from oddshift.logs import log_normalise
+from oddshift.records import Records
+from oddshift.release import candidates, perturb
+
+BELIEVED = 3
+"""Candidates shown of each posterior, the most believed first."""
+
+
+@dataclass(frozen=True, repr=False)
+class Example:
+    """One position: the secret, what was released, how far belief in the truth went, and what is believed now."""
+
+    document: int
+    position: int
+    tier: str
+    secret: str
+    released: str
+    prior: float
+    posterior: float
+    believed: tuple[tuple[str, float], ...]
+
+
+def examples(
+    attacker: Attacker, secrets: Records, known: Knowledge, names: Sequence[str] | None, rng: np.random.Generator
+) -> tuple[Example, ...]:
+    """Every position of the given documents, released afresh; `names` are the points' words, else their numbers."""
+    release = perturb(secrets, known.mechanism, known.tiers, rng)
+    found = []
+    for positions, tier, shift, log_prior, truth in believed(attacker, release, secrets, known.tiers):
+        index = np.flatnonzero(candidates(known.tiers, tier))
+        before = np.exp(log_normalise(np.broadcast_to(log_prior, shift.shape)))
+        after = np.exp(log_normalise(log_prior + shift))
+        for row, position in enumerate(positions):
+            top = np.argsort(-after[row], kind="stable")[:BELIEVED]
+            document = int(secrets.document_of_position[position])
+            found.append(
+                Example(
+                    document=document,
+                    position=int(position - secrets.offsets[document]),
+                    tier=known.tiers.names[tier],
+                    secret=_name(names, int(secrets.points[position])),
+                    released=_released(known, names, int(release.outputs[position])),
+                    prior=float(before[row, truth[row]]),
+                    posterior=float(after[row, truth[row]]),
+                    believed=tuple((_name(names, int(index[k])), float(after[row, k])) for k in top),
+                )
+            )
+    return tuple(sorted(found, key=lambda example: (example.document, example.position)))
+
+
+def _name(names: Sequence[str] | None, point: int) -> str:
+    return f"point {point}" if names is None else names[point]
+
+
+def _released(known: Knowledge, names: Sequence[str] | None, output: int) -> str:
+    """The released word, where outputs are the points themselves; otherwise the output's number."""
+    return _name(names, output) if known.mechanism.outputs is known.mechanism.space else f"output {output}"

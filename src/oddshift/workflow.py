@@ -1,0 +1,91 @@
+"""The audit of a configuration from beginning to end: load, fit, audit, keep; interrupted, it continues."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from oddshift.attackers import Effort
+from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
+from oddshift.attackers.controls import Null, Own
+from oddshift.audit import Audit, Settings, audit
+from oddshift.audit.examples import examples
+from oddshift.audit.limits import within_cpu
+from oddshift.config import Config, parse_config
+from oddshift.execution import Execution
+from oddshift.loading import Loaded, build_mechanism, fit_attackers, load_data
+from oddshift.runs import AUDIT, CONFIG, EXAMPLES, PARTS, read_run, write_examples, write_run
+
+EXAMPLE_DOCUMENTS = 10
+"""Documents of which examples are kept, when they are asked for."""
+
+
+def run_audit(
+    text: str,
+    folder: Path,
+    source: str = "configuration",
+    *,
+    max_cpu: float | None = None,
+    keep_examples: bool = False,
+) -> Audit:
+    """Run the audit that a configuration describes and keep it in `folder`; a finished run is read, not repeated.
+
+    `max_cpu` bounds the work, in CPU seconds: half for the training of networks, the rest for the audit.
+    `keep_examples` also writes what the strongest attacker believes about a few documents: these are secrets.
+    """
+    config = parse_config(text, source)
+    if _is_finished(folder, text, keep_examples):
+        return read_run(folder)
+    loaded = load_data(config)
+    mechanism, tiers = build_mechanism(config.mechanism, loaded)
+    known = knowledge(mechanism, tiers, loaded.split.fit)
+    effort = Effort(max_seconds=None if max_cpu is None else max_cpu / 2, checkpoints=folder / PARTS)
+    attackers = fit_attackers(config, known, loaded, effort)
+    notes = loaded.notes
+    if max_cpu is not None:
+        split, note = within_cpu(loaded.split, known, attackers, max_cpu / 2, config.audit.seed)
+        loaded, notes = replace(loaded, split=split), (*notes, *([note] if note else []))
+    spread = Execution(config.execution.kind, config.execution.workers, config.execution.address)
+    settings = _settings(config, loaded)
+    found = audit(loaded.split, known, attackers, settings, execution=spread, parts=folder / PARTS)
+    found = replace(found, warnings=(*found.warnings, *notes))
+    if keep_examples:
+        _keep_examples(folder, found, attackers, known, loaded)
+    write_run(folder, found, text)
+    shutil.rmtree(folder / PARTS)
+    return found
+
+
+def _settings(config: Config, loaded: Loaded) -> Settings:
+    asked = config.audit
+    return Settings(
+        epsilon=asked.epsilon or config.mechanism.epsilon,
+        delta=asked.delta,
+        alpha=asked.alpha,
+        law=asked.law,
+        method=asked.method,
+        worst_positions=asked.worst_positions,
+        independent=asked.independent,
+        detector=loaded.detector,
+        seed=asked.seed,
+    )
+
+
+def _is_finished(folder: Path, text: str, with_examples: bool) -> bool:
+    """Whether the folder holds a complete run of this very configuration, and examples if they are wanted."""
+    if not (folder / AUDIT).is_file() or (folder / CONFIG).read_text(encoding="utf-8") != text:
+        return False
+    return not with_examples or (folder / EXAMPLES).is_dir()
+
+
+def _keep_examples(folder: Path, found: Audit, attackers: Sequence[Attacker], known: Knowledge, loaded: Loaded) -> None:
+    everyone: tuple[Attacker, ...] = (Null(known), Own(known), *attackers)
+    strongest = next(attacker for attacker in everyone if attacker.name == found.strongest)
+    rng = np.random.default_rng([found.settings.seed, 6])
+    certify = loaded.split.certify
+    few = certify.take(rng.permutation(len(certify))[:EXAMPLE_DOCUMENTS])
+    write_examples(folder, examples(strongest, few, known, loaded.names, rng))
