@@ -43,6 +43,7 @@ def run_audit(
     loaded = load_data(config)
     mechanism, tiers = build_mechanism(config.mechanism, loaded)
     known = knowledge(mechanism, tiers, loaded.split.fit)
+    (folder / PARTS).mkdir(parents=True, exist_ok=True)
     effort = Effort(max_seconds=None if max_cpu is None else max_cpu / 2, checkpoints=folder / PARTS)
     attackers = fit_attackers(config, known, loaded, effort)
     notes = loaded.notes
