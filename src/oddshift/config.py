@@ -138,7 +138,10 @@ class MechanismConfig(_Section):
 
 
 class AuditConfig(_Section):
-    """What is asked: ε (by default the mechanism's), δ, the error level, and which attackers try."""
+    """What is asked: ε (by default the mechanism's), δ, the error level, and which attackers try.
+
+    `epochs` limits the training of networks (by default theirs: at most 60).
+    """
 
     epsilon: float | None = Field(default=None, gt=0.0)
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
@@ -146,6 +149,7 @@ class AuditConfig(_Section):
     law: Literal["uniform", "anchored", "worst"] = "anchored"
     method: str = "betting"
     attackers: tuple[str, ...] = ("plugin", "counts")
+    epochs: int | None = Field(default=None, ge=1)
     worst_positions: int = Field(default=1000, ge=1)
     independent: bool = False
     seed: int = 0

@@ -44,7 +44,8 @@ def run_audit(
     mechanism, tiers = build_mechanism(config.mechanism, loaded)
     known = knowledge(mechanism, tiers, loaded.split.fit)
     (folder / PARTS).mkdir(parents=True, exist_ok=True)
-    effort = Effort(max_seconds=None if max_cpu is None else max_cpu / 2, checkpoints=folder / PARTS)
+    seconds = None if max_cpu is None else max_cpu / 2
+    effort = Effort(epochs=config.audit.epochs, max_seconds=seconds, checkpoints=folder / PARTS)
     attackers = fit_attackers(config, known, loaded, effort)
     notes = loaded.notes
     if max_cpu is not None:
