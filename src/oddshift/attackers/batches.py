@@ -18,7 +18,7 @@ from oddshift.errors import InvalidInput
 from oddshift.records import MASKED, SLOT, Context, Records, gather
 from oddshift.release import Release, candidates
 
-BATCH_ENTRIES = 10_000_000
+BATCH_ENTRIES = 2_000_000
 """Entries (positions x points) of one batch at most; a performance setting."""
 
 _SLOT_ROW, _MASKED_ROW, _UNKNOWN_ROW = 0, 1, 2

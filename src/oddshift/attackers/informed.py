@@ -31,7 +31,11 @@ from oddshift.tiers import Tiers
 Family = Callable[[Tiers], Mechanism]
 """The mechanism under tiers with other scales, for a network that shall serve a range of them."""
 
+_Piece = tuple[Batch, Tensor]  # a batch and its truth
+
 _VALIDATION_EPOCH = 1_000_000_000  # noise of the validation part, the same after every epoch
+_STEP_ENTRIES = 16_000_000  # positions x points of one step at most: 256 MB of own releases and priors
+_SATURATED = 15.0  # of the gates' logits, so that no ratio can vanish
 _RISE = 0.05  # share of the epochs in which the learning rate rises
 _SCALE_DRAWS = 4  # draws of the scales in one epoch, each for its part of the documents
 
@@ -90,10 +94,11 @@ class ContextNetwork(nn.Module):
         if shift is not None:
             log_prior = (log_prior + shift).log_softmax(dim=-1)
         said = (full - masked) @ points
-        said = said - (said + log_prior[:, None]).logsumexp(dim=-1, keepdim=True)
-        gate = self.gate(views[0])
-        sure, unsure = nn.functional.logsigmoid(gate), nn.functional.logsigmoid(-gate)
-        context = torch.logaddexp(said + sure, unsure.expand_as(said)).sum(dim=1)
+        ratio = (said - said.amax(dim=-1, keepdim=True).detach()).exp()
+        ratio = ratio / (ratio * log_prior.exp()[:, None]).sum(dim=-1, keepdim=True)
+        gate = self.gate(views[0]).clamp(-_SATURATED, _SATURATED)
+        believed = torch.sigmoid(-gate) + torch.sigmoid(gate) * ratio
+        context = believed.unbind(dim=1)[0].mul(believed.unbind(dim=1)[1]).log()
         return context.masked_fill(torch.from_numpy(batch.alone)[:, None], 0.0), shift
 
     def _views(self, batch: Batch, seen: Tensor, places: Tensor) -> Tensor:
@@ -174,15 +179,35 @@ class _Learner:
         total, seen, everyone = 0.0, 0, max(1, int(self.known.fit.lengths[order].sum()))
         self.model.train()
         for part, documents in enumerate(parts):
-            for batch, truth in self._batches(self._drawn(number, part), documents, number):
+            known = self._drawn(number, part)
+            for step in self._steps(self._batches(known, documents, number)):
                 self._set_rate((number + seen / everyone) / self.schedule.epochs)
-                self.optimiser.zero_grad()
-                loss = _loss(self.model, batch, truth)
-                loss.backward()  # type: ignore[no-untyped-call]
-                nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-                self.optimiser.step()
-                total, seen = total + loss.item() * len(truth), seen + len(truth)
+                total, seen = total + self._step(step), seen + sum(len(truth) for _, truth in step)
         return total / max(1, seen)
+
+    def _steps(self, batches: Iterator[_Piece]) -> Iterator[list[_Piece]]:
+        """Batches gathered until they hold the documents of one step, or as much as memory should hold at once."""
+        gathered: list[_Piece] = []
+        for batch, truth in batches:
+            gathered.append((batch, truth))
+            full = sum(len(b.real) for b, _ in gathered) >= self.schedule.batch
+            if full or sum(b.log_own.size for b, _ in gathered) >= _STEP_ENTRIES:
+                yield gathered
+                gathered = []
+        if gathered:
+            yield gathered
+
+    def _step(self, step: list[_Piece]) -> float:
+        """One step of the optimiser on the mean loss of several batches; the sum of the loss over positions."""
+        positions, total = sum(len(truth) for _, truth in step), 0.0
+        self.optimiser.zero_grad()
+        for batch, truth in step:
+            loss = _loss(self.model, batch, truth) * (len(truth) / positions)
+            loss.backward()  # type: ignore[no-untyped-call]
+            total += loss.item() * positions
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimiser.step()
+        return total
 
     def validate(self) -> float:
         """Mean loss of the held-out documents, at the ends and the middle of the range of scales if there is one."""
@@ -203,7 +228,7 @@ class _Learner:
         """Put weights and moments back."""
         put_back(self.model, self.optimiser, state)
 
-    def _batches(self, known: Knowledge, documents: IntArray, epoch: int) -> Iterator[tuple[Batch, Tensor]]:
+    def _batches(self, known: Knowledge, documents: IntArray, epoch: int) -> Iterator[_Piece]:
         """Batches of fresh releases with the truth beside them; a document without context teaches nothing."""
         lengths = self.known.fit.lengths[documents]
         documents = documents[lengths > (0 if self.network.reads_context else 1)]
