@@ -70,9 +70,17 @@ def test_ties_go_to_the_lowest_index():
     assert Remap(flat, [0.5, 0.25, 0.25], np.zeros((3, 3))).destination.tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize("cost", ["euclidean", "cosine"])
+def test_outputs_too_far_for_floats_still_go_to_the_likelier_point(cost):
+    points, outputs = Space([[0.0, 1.0], [1.0, 1.0]]), Space([[0.0, 1.0], [1.0, 1.0], [2000.0, 1.0]])
+    remap = Remap(Exponential(points, 10.0, outputs), [0.5, 0.5], cost)  # e^-10000 from either point
+    assert remap.destination.tolist() == [0, 1, 1]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: Remap("em", [0.5, 0.25, 0.25]), "mechanism is a str, expected a finite Mechanism"),
         (lambda: Remap(Mask(LINE), [0.5, 0.25, 0.25]), "does not release points"),
         (lambda: Remap(Exponential(LINE, 1.0), [0.5, 0.5]), "prior has 2 entries, expected 3"),
         (lambda: Remap(Exponential(LINE, 1.0), [0.5, 0.25, 0.2]), "prior sums to 0.95, expected 1"),

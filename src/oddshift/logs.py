@@ -22,9 +22,9 @@ def log(probability: npt.ArrayLike) -> FloatArray:
 
 def log_sum(values: FloatArray, axis: int = -1) -> FloatArray:
     """log Σ exp(values) along an axis; −inf for a sum of nothing but zeros."""
-    peak = _peak(values, axis)
-    shifted = values - peak
-    return np.asarray(log(np.exp(shifted, out=shifted).sum(axis=axis)) + np.squeeze(peak, axis=axis))
+    top = peak(values, axis)
+    shifted = values - top
+    return np.asarray(log(np.exp(shifted, out=shifted).sum(axis=axis)) + np.squeeze(top, axis=axis))
 
 
 def log_normalise(values: FloatArray, axis: int = -1) -> FloatArray:
@@ -38,8 +38,8 @@ def log_matmul(left: FloatArray, right: FloatArray) -> FloatArray:
     A matrix product of rescaled exponentials, with every entry that could have underflowed computed
     again term by term.
     """
-    row = _peak(left, axis=1)
-    column = _peak(right, axis=0)
+    row = peak(left, axis=1)
+    column = peak(right, axis=0)
     product = np.exp(left - row) @ np.exp(right - column)
     result: FloatArray = log(product) + row + column
     doubtful_rows, doubtful_columns = np.nonzero(product < _SAFE)
@@ -49,6 +49,7 @@ def log_matmul(left: FloatArray, right: FloatArray) -> FloatArray:
     return result
 
 
-def _peak(values: FloatArray, axis: int) -> FloatArray:
-    peak = values.max(axis=axis, keepdims=True)
-    return np.where(np.isneginf(peak), 0.0, peak)
+def peak(values: FloatArray, axis: int) -> FloatArray:
+    """The largest value along an axis, which is kept; 0 where all are −inf, so that it can be subtracted."""
+    top = values.max(axis=axis, keepdims=True)
+    return np.where(np.isneginf(top), 0.0, top)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from oddshift.arrays import FloatArray, IntArray, blocks, dense, probabilities
 from oddshift.cost import Cosine, Cost, cost_of, directions
 from oddshift.errors import InvalidInput
-from oddshift.logs import log
+from oddshift.logs import log, peak
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.space import Space
 
@@ -45,6 +45,8 @@ class Remap(Mechanism):
         self, mechanism: Mechanism, prior: npt.ArrayLike, cost: str | Cost | npt.NDArray[np.float64] = "cosine"
     ) -> None:
         """The inner mechanism must release points."""
+        if not isinstance(mechanism, Mechanism):
+            raise InvalidInput(f"mechanism is a {type(mechanism).__name__}, expected a finite Mechanism to remap")
         if mechanism.outputs is None:
             raise InvalidInput(f"{mechanism!r} does not release points, expected outputs that a cost can compare")
         weights = probabilities(prior, "prior", 1)
@@ -122,7 +124,8 @@ def _destinations(mechanism: Mechanism, prior: FloatArray, cost: Cost) -> IntArr
         return _nearest_direction(mechanism, prior, outputs)
     n, m = len(mechanism.space), mechanism.n_outputs
     dense(n, m, "the posterior of a remap with a general cost", "use the cosine cost, which needs no n x m table")
-    joint = np.exp(mechanism.log_matrix + log(prior)[:, None])
+    log_joint = mechanism.log_matrix + log(prior)[:, None]
+    joint = np.exp(log_joint - peak(log_joint, axis=0))  # in units of each output's likeliest point: no underflow
     costs = cost.between(mechanism.space, np.arange(n), outputs)
     best = np.empty(m, dtype=np.int64)
     for part in blocks(m, m):
@@ -135,9 +138,14 @@ def _nearest_direction(mechanism: Mechanism, prior: FloatArray, outputs: Space) 
     unit_points, unit_outputs = directions(mechanism.space.points), directions(outputs.points)
     everyone = np.arange(len(mechanism.space))
     mean = np.zeros((mechanism.n_outputs, unit_points.shape[1]))
+    unit = np.full(mechanism.n_outputs, -np.inf)  # log of each output's likeliest point so far: no underflow
     for part in blocks(len(everyone), mechanism.n_outputs):
-        weights = np.exp(mechanism.log_likelihood(everyone[part]) + log(prior[part])[:, None])
-        mean += weights.T @ unit_points[part]
+        log_joint = mechanism.log_likelihood(everyone[part]) + log(prior[part])[:, None]
+        largest = np.maximum(unit, log_joint.max(axis=0))
+        shift = np.where(np.isneginf(largest), 0.0, largest)
+        mean *= np.exp(unit - shift)[:, None]
+        mean += np.exp(log_joint - shift).T @ unit_points[part]
+        unit = largest
     best = np.empty(mechanism.n_outputs, dtype=np.int64)
     for part in blocks(len(best), len(best)):
         best[part] = np.argmax(mean[part] @ unit_outputs.T, axis=1)
