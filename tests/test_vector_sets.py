@@ -1,99 +1,75 @@
-"""The project's published test vectors, every number of each to 1e-6."""
-
-import json
-import os
-from pathlib import Path
-
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
-import oddshift as od
+from oddshift.errors import InvalidInput
+from oddshift.modalities import encode_vectors, read_vector_set
 
-ROOT = Path(__file__).resolve().parent.parent
-PLACES = [Path(os.environ["ODDSHIFT_DATA"]).parent] if "ODDSHIFT_DATA" in os.environ else []
-PLACES.append(ROOT.parent / "shared")
-FOUND = next((place / "vectors.json" for place in PLACES if (place / "vectors.json").is_file()), None)
-VECTORS = json.loads(FOUND.read_text())["vectors"] if FOUND else []
-MODELS = [v for v in VECTORS if v["kind"] == "mpl_model"]
-CERTIFICATES = [v for v in VECTORS if v["kind"] == "certificate"]
-
-METHODS = {
-    "lp_loglipschitz": "lp",
-    "soft_coupling": "coupling",
-    "w_infinity": "w_infinity",
-    "diameter": "diameter",
-    "hmm_matrix_recursion_upper": "hmm",
-}
+ROWS = np.array([[0.0, 1.0], [2.0, 3.0], [0.0, 1.0], [5.0, 5.0]])
 
 
-def close(value):
-    return pytest.approx(value, abs=1e-6)
+def test_groups_are_documents_and_rows_come_back():
+    encoded = encode_vectors(ROWS, group=["x", "y", "y", "x"])
+    assert [d.tolist() for d in encoded.records.documents] == [[0, 2], [1, 0]]
+    np.testing.assert_array_equal(encoded.decode(encoded.records.points), ROWS)
+    assert len(encode_vectors(ROWS).records) == 4
 
 
-def test_the_vectors_are_there():
-    if FOUND is None and os.environ.get("CI"):
-        pytest.fail(f"no vectors.json in {[str(p) for p in PLACES]}")
-    if FOUND is None:
-        pytest.skip("no vectors.json beside the project (set ODDSHIFT_DATA to the data folder next to it)")
-    assert len(MODELS) + len(CERTIFICATES) == len(VECTORS)
+def test_tiers_belong_to_points():
+    encoded = encode_vectors(ROWS, tier=["face", "car", "face", "car"], is_public=False)
+    assert encoded.tiers.names == ("face", "car")
+    assert encoded.tiers.labels.tolist() == [0, 1, 1]
+    assert not encoded.tiers.is_public
+    with pytest.raises(InvalidInput, match="1 rows share a point with a row of another tier"):
+        encode_vectors(ROWS, tier=["face", "car", "car", "car"])
 
 
-CASES = [pytest.param(v, e, id=f"{v['id']}-{e['target_index']}") for v in MODELS for e in v["expected"]]
+def test_both_files(tmp_path):
+    np.savez(tmp_path / "v.npz", vectors=ROWS, group=np.array([1, 2, 2, 1]), tier=np.array(["a", "b", "a", "b"]))
+    table = pa.table({"vectors": ROWS.tolist(), "group": [1, 2, 2, 1], "tier": ["a", "b", "a", "b"]})
+    parquet.write_table(table, tmp_path / "v.parquet")
+    for name in ("v.npz", "v.parquet"):
+        encoded = read_vector_set(tmp_path / name)
+        np.testing.assert_array_equal(encoded.decode(encoded.records.points), ROWS)
+        assert encoded.tiers.names == ("a", "b")
+        assert len(encoded.records) == 2
 
 
-def priors(vector):
-    yield od.Joint(vector["joint_prior"])
-    if "chain" in vector:
-        yield od.Markov(vector["chain"]["initial"], vector["chain"]["transitions"], vector["L"])
+def _refused(folder, name, **arrays):
+    path = folder / name
+    if name.endswith(".npz"):
+        np.savez(path, **arrays)
+    else:
+        parquet.write_table(pa.table(arrays), path)
+    with pytest.raises(InvalidInput) as refusal:
+        read_vector_set(path)
+    return str(refusal.value)
 
 
-@pytest.mark.parametrize(("vector", "expected"), CASES)
-def test_model(vector, expected):
-    target, channels = expected["target_index"], [np.log(c) for c in vector["channels"]]
-    for prior in priors(vector):
-        leak = od.exact_leakage(prior, channels, vector["distance"], target)
-        assert leak.joint == close(expected["sup_mpl"])
-        assert leak.single == close(expected["single_release_sup_mpl"])
-        assert leak.rate(expected["eps"]) == close(expected["violation_prob"])
-        assert prior.marginals[target].tolist() == close(expected["prior_marginal"])
-        after = od.log_posterior(prior, channels, expected["y"])[target]
-        assert np.exp(after).tolist() == close(expected["posterior_at_y"])
-        shift = od.mpl(np.log(prior.marginals[target]), after, vector["distance"])
-        for pair, value in expected["mpl_at_y"].items():
-            a, b = (int(i) for i in pair.split(","))
-            assert shift[a, b] == close(value)
-        (a, b), outputs = leak.witness
-        reached = od.log_posterior(prior, channels, outputs)[target]
-        assert od.mpl(np.log(prior.marginals[target]), reached, vector["distance"])[a, b] == close(leak.joint)
+def test_bad_vectors(tmp_path):
+    mixed = _refused(tmp_path, "a.parquet", vectors=[[1.0, 2.0], [1.0]])
+    assert mixed == "a.parquet: vector 2 has 1 numbers, expected 2"
+    assert "NaN at (1, 0)" in _refused(tmp_path, "b.npz", vectors=np.array([[1.0], [np.nan]]))
+    assert "has no 'vectors'; it has x" in _refused(tmp_path, "c.npz", x=ROWS)
+    assert "no vectors" in _refused(tmp_path, "d.npz", vectors=np.zeros((0, 2)))
+    assert "group has 1 entries, expected 4" in _refused(tmp_path, "e.npz", vectors=ROWS, group=np.array([1]))
 
 
-@pytest.mark.parametrize(("vector", "expected"), CASES)
-def test_upper_bounds(vector, expected):
-    target, channels = expected["target_index"], [np.log(c) for c in vector["channels"]]
-    named = {**expected["upper_bounds"], **{k: v for k, v in expected.items() if k in METHODS}}
-    for prior in priors(vector):
-        for name, value in named.items():
-            if METHODS[name] == "hmm" and not isinstance(prior, od.Markov):
-                continue
-            assert od.upper_bound(prior, channels, vector["distance"], target, METHODS[name]) == close(value), name
+def test_bad_files(tmp_path):
+    (tmp_path / "a.npz").write_bytes(b"nothing")
+    (tmp_path / "a.parquet").write_bytes(b"nothing")
+    (tmp_path / "a.txt").write_bytes(b"nothing")
+    for name, message in (("a.npz", "without pickles"), ("a.parquet", "not a Parquet"), ("a.txt", "expected .npz or")):
+        with pytest.raises(InvalidInput, match=message):
+            read_vector_set(tmp_path / name)
+    with pytest.raises(InvalidInput, match="is not a file"):
+        read_vector_set(tmp_path / "none.npz")
 
 
-def certificate(name, given):
-    bounds, witness = od.bounds, od.witness
-    return {
-        "C01": lambda: bounds.failure_exponent(given["S"], given["delta"], 1 / float(given["xi"].split("/")[1])),
-        "C02": lambda: bounds.failure_exponent(given["S"], given["delta"], 1 / float(given["xi"].split("/")[1])),
-        "C04": lambda: bounds.hoeffding_upper(given["phat"], given["n"], given["a"], sides=2),
-        "C05": lambda: bounds.clopper_pearson_upper(given["k"], given["n"], given["a"]),
-        "C09": lambda: bounds.hoeffding_bentkus_pvalue(given["mean"], given["n"], given["delta"]),
-        "C12": lambda: bounds.betting_upper(given["z"], given["a"]),
-        "C15": lambda: bounds.plan_clopper_pearson(given["delta"], given["p"], given["a"], given["power"]),
-        "C17": lambda: witness.two_arm(given["kA"], given["nA"], given["kB"], given["nB"], given["D"], given["a"]),
-        "C18": lambda: witness.guess_game(given["v"], given["r"], given["D"], given["a"]),
-    }[name]()
-
-
-@pytest.mark.parametrize("vector", CERTIFICATES, ids=[v["id"] for v in CERTIFICATES])
-def test_certificate(vector):
-    got = certificate(vector["id"].split("_")[0], vector["inputs"])
-    assert float(got) == pytest.approx(vector["expected"], abs=1e-6, rel=1e-9)
+def test_nothing_is_shown():
+    encoded = encode_vectors(ROWS + 0.125, group=["secretgroup"] * 4)
+    assert "secretgroup" not in repr(encoded)
+    assert "0.125" not in repr(encoded)
+    with pytest.raises(InvalidInput, match="outputs has 1 entries, expected 4"):
+        encoded.decode([0])
