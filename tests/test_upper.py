@@ -109,3 +109,12 @@ def test_the_hmm_recursion_by_the_primal_programme():
     far = 1.0 - np.eye(3)
     got = upper_bound(chain, [np.log(c) for c in channels], far, method="hmm")
     assert got == pytest.approx((own + spread).max(), abs=1e-7)
+
+
+@pytest.mark.parametrize("method", ["diameter", "tv", "w_infinity", "coupling", "lp"])
+def test_rounding_never_puts_a_bound_below_the_exact_leakage(method):
+    rng = np.random.default_rng(0)
+    silent, far = [np.zeros((3, 1))] * 3, 0.1 * (1.0 - np.eye(3))
+    for _ in range(20):
+        prior = Joint(rng.dirichlet(np.ones(27)).reshape(3, 3, 3))
+        assert exact_leakage(prior, silent, far).joint <= upper_bound(prior, silent, far, method=method) < 1e-10
