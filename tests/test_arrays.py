@@ -16,7 +16,8 @@ def one_line(caught):
         ([[]], r"x is empty \(shape \(1, 0\)\), expected at least one entry"),
         ([1.0, 2.0], r"x has shape \(2,\), expected 2 axes"),
         ([[1.0], [2.0, 3.0]], "x is not a numeric array of 2 axes"),
-        ([["a"]], "x is not a numeric array of 2 axes"),
+        ([["a"]], "x is not a numeric array of 2 axes, expected rows"),
+        ([["1"]], "x is not a numeric array of 2 axes, expected rows"),
     ],
 )
 def test_floats_refuses(value, message):
@@ -53,7 +54,7 @@ def test_probabilities_refuses(value, ndim, message):
     assert one_line(caught)
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, None, "many"])
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, None, "many", "1"])
 def test_positive_refuses(value):
     with pytest.raises(InvalidInput, match=r"epsilon=.*expected a"):
         arrays.positive(value, "epsilon")
@@ -117,3 +118,11 @@ def test_one_of():
     assert arrays.one_of("a", "x", ("a", "b")) == "a"
     with pytest.raises(InvalidInput, match="x='c', expected one of a, b"):
         arrays.one_of("c", "x", ("b", "a"))
+
+
+def test_what_is_no_sequence_and_no_generator_is_refused():
+    assert arrays.listed((1, 2), "x") == [1, 2]
+    with pytest.raises(InvalidInput, match="x is a int, expected a sequence"):
+        arrays.listed(5, "x")
+    with pytest.raises(InvalidInput, match="rng is a NoneType, expected a numpy Generator"):
+        arrays.generator(None)

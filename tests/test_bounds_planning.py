@@ -71,6 +71,10 @@ def test_resampled_plan_is_enough_for_its_pilot_and_says_what_is_missing():
     [
         lambda: bounds.plan_clopper_pearson(0.1, 0.1, 0.05, 0.9),
         lambda: bounds.plan_clopper_pearson(0.1, 0.05, 0.05, 1.0),
+        lambda: bounds.plan_clopper_pearson(0.1, "none", 0.05, 0.9),
+        lambda: bounds.plan_resampled([0.0], 0.1, 0.05, 0.9, rng=None),
+        lambda: bounds.betting_log_e([0.5], math.nan),
+        lambda: bounds.robbins_log_e(1, 3, 1.5),
         lambda: bounds.plan_clopper_pearson(0.1, 0.09999, 0.05, 0.9),
         lambda: bounds.zero_failures(0.0, 0.05),
         lambda: bounds.zero_failures(0.1, 0.05, "guess"),

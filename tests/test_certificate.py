@@ -161,6 +161,8 @@ def test_the_papers_certificate_and_the_slip_in_all_of_its_27_cells():
         (lambda: certify([0.1], claim(), 0.05, excluded=-1), "excluded=-1"),
         (lambda: claim(delta=1.0), "delta=1.0, expected 0 < delta < 1"),
         (lambda: claim(epsilon=0.0), "epsilon=0.0"),
+        (lambda: claim(epsilon="1"), "epsilon='1', expected a number"),
+        (lambda: certify([0.1], None, 0.05), "claim is a NoneType, expected a Claim"),
         (lambda: claim(pair_law="some"), "pair_law='some', expected one of anchored"),
         (lambda: claim(attacker_hash=""), "attacker_hash=''"),
         (lambda: claim(with_context="yes"), "with_context='yes'"),

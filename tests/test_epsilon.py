@@ -81,7 +81,7 @@ def test_per_distance():
         ([[-np.inf, -np.inf], [0.0, -np.inf]], UNIT, "log_matrix row 0 sums to 0, expected 1"),
         (np.zeros((2, 1)), [[0.0]], r"distances has shape \(1, 1\), expected \(2, 2\)"),
         (np.zeros((2, 1)), [[0.0, -1.0], [-1.0, 0.0]], "distances has -1.0, expected distances >= 0"),
-        (np.zeros((2, 1)), [[1.0, 1.0], [1.0, 0.0]], "diagonal that is not 0"),
+        (np.zeros((2, 1)), [[1.0, 1.0], [1.0, 0.0]], r"distances\[0, 0\] = 1.0, expected 0"),
         (np.zeros((2, 1)), [[0.0, 1.0], [2.0, 0.0]], "symmetr"),
         (np.zeros((2, 1)), [[0.0, np.inf], [np.inf, 0.0]], "distances has inf"),
         (np.zeros(2), UNIT, r"log_matrix has shape \(2,\), expected 2 axes"),

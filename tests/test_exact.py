@@ -79,6 +79,8 @@ def test_zero_probability_observations_raise():
     ("matrices", "outputs", "message"),
     [
         ([EM], (0, 0), "1 log_matrices, expected 2, one for each position"),
+        (None, (0, 0), "log_matrices is a NoneType, expected a sequence"),
+        ([EM, EM], 0, "outputs is a int, expected a sequence"),
         ([EM, EM], (0,), "1 outputs, expected 2, one for each position"),
         ([EM, EM], (0, 2), r"outputs\[1\]=2, expected a whole number in \[0, 1\]"),
         ([EM, EM], (-1, 0), r"outputs\[0\]=-1, expected a whole number in \[0, 1\]"),
@@ -101,6 +103,7 @@ def test_refusals(matrices, outputs, message):
     [
         (UNIT, 2, r"target=2, expected a whole number in \[0, 1\]"),
         (UNIT, -1, "target=-1"),
+        ([[0, 1], [2, 0]], 0, r"distances\[0, 1\] = 1.0 and \[1, 0\] = 2.0, expected symmetry"),
         (np.zeros((2, 2)), 0, "points 0 and 1 are at distance 0"),
         (np.zeros((3, 3)), 0, r"distances has shape \(3, 3\), expected \(2, 2\)"),
     ],

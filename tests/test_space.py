@@ -113,7 +113,9 @@ def test_a_shortcut_is_found_wherever_it_is():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda a, b: np.nan if (a != b).any() else 0.0, "NaN"),
+        (lambda a, b: np.nan if (a != b).any() else 0.0, "gave nan, expected a distance"),
+        (lambda a, b: "near", "gave what is no number, expected a distance"),
+        (lambda a, b: np.abs(a - b) * np.ones(2), "gave what is no number, expected a distance"),
         (lambda a, b: np.inf if (a != b).any() else 0.0, "inf"),
         (lambda a, b: a[0] - b[0], "expected distances >= 0"),
         (lambda a, b: (a[0] - b[0]) ** 2, "expected the triangle inequality"),
@@ -184,7 +186,11 @@ def test_outputs_and_generators_of_another_kind_are_refused():
     space = od.Space([[0.0], [1.0]])
     with pytest.raises(InvalidInput, match="outputs is a list, expected a Space"):
         od.Exponential(space, 1.0, outputs=[[0.0]])
-    with pytest.raises(InvalidInput, match="rng is a NoneType, expected a numpy Generator"):
-        od.Exponential(space, 1.0).sample([0], None)
+    for make in (lambda: od.ProjectedLaplace(space, 1.0, [1]), lambda: od.Channel(space, [[0.0], [0.0]], [1])):
+        with pytest.raises(InvalidInput, match="outputs is a list, expected a Space"):
+            make()
+    for draw in (od.Exponential(space, 1.0).sample, od.Laplace(space, 1.0).perturb):
+        with pytest.raises(InvalidInput, match="rng is a NoneType, expected a numpy Generator"):
+            draw([0], None)
     with pytest.raises(InvalidInput, match="prior is a list, expected Independent, Joint or Markov"):
         od.log_posterior([0.5, 0.5], [[[0.0], [0.0]]], [0])

@@ -206,6 +206,10 @@ def test_candidates_share_the_level():
     assert shared.lower_bound == w.guess_game(61, 68, 1.0, 0.005) < alone.lower_bound
 
 
+RNG = np.random.default_rng(0)
+COINS = [0, 1] * 50
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -215,13 +219,28 @@ def test_candidates_share_the_level():
         (lambda: w.two_arm(1, 2, 3, 2, 1.0, 0.05), "k_b=3"),
         (lambda: w.two_arm(1, 2, 1, 2, 1.0, 1.0), "alpha=1.0"),
         (lambda: w.hockey_stick((1, 2, 1, 2), 1.0, -1.0, 0.05), "epsilon=-1.0"),
+        (lambda: w.hockey_stick((1, 2, 1), 1.0, 1.0, 0.05), "counts has 3 entries, expected 4"),
         (lambda: w.pooled_lower([], 0.05), "0 groups"),
+        (lambda: w.pooled_lower([(1.0, 2)], 0.05), "rounds has 2 columns, expected 3"),
+        (lambda: w.pooled_log_e([(1.0, 1, 2)], "1"), "epsilon='1', expected a number"),
+        (lambda: w.pooled_log_e([(1.0, 1, 2)], 1.0, [0.0, 0.0]), "1 groups of rounds and 2 log odds"),
+        (
+            lambda: w.witness_of("guess_game", (1, 2), (1.0,), alpha=0.05, epsilon=1.0, log_odds=(1.0,)),
+            "log_odds given for the game guess_game, expected a fair coin",
+        ),
+        (lambda: w.select_then_test(COINS, COINS, [[0, 1], [2, 0]], 1.0, 0.05, rng=RNG), "expected symmetry"),
+        (lambda: w.select_then_test(COINS, COINS, [[0, 1]], 1.0, 0.05, rng=RNG), r"expected \(1, 1\)"),
+        (lambda: w.select_then_test(COINS, COINS, [[0, 1], [1, 0]], 1.0, 0.05, rng=7), "rng is a int, expected"),
+        (
+            lambda: w.select_then_test([5] * 99, COINS, [[0, 1], [1, 0]], 1.0, 0.05, rng=RNG),
+            "secrets has another value",
+        ),
         (lambda: w.witness_of("chess", (1, 2), (1.0,), alpha=0.05, epsilon=1.0), "game='chess'"),
         (lambda: w.witness_of("guess_game", (1, 2, 3), (1.0,), alpha=0.05, epsilon=1.0), "3 counts"),
         (lambda: w.witness_of("guess_game", (1, 2), (1.0,), alpha=0.05, epsilon=1.0, tried=0), "tried=0"),
         (
             lambda: w.select_then_test([0, 1], [0, 1], [[0, 1], [1, 0]], 1.0, 0.05, rng=np.random.default_rng()),
-            "2 secrets and 2 outputs",
+            r"2 secrets and outputs of shape \(2,\)",
         ),
         (
             lambda: w.select_then_test([0] * 99, [0] * 99, [[0, 1], [1, 0]], 1.0, 0.05, rng=np.random.default_rng()),

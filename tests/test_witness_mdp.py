@@ -98,13 +98,16 @@ def test_lower_bounds_hold_when_the_claim_is_the_truth():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: hunt(lambda index, rng: [1, 2]), "gave 2 outputs for 1000 points"),
+        (lambda: hunt(lambda index, rng: [1, 2]), r"gave outputs of shape \(2,\) for 1000 points"),
         (lambda: hunt(noise(right_radius, True), explore=3), "explore=3"),
         (lambda: hunt(lambda index, rng: np.zeros((len(index), 3))), r"outputs of shape \(3,\)"),
         (
             lambda: witness_mdp(lambda i, g: i, Space([[0.0]]), 1.0, rng=np.random.default_rng()),
             "a space of 1 point",
         ),
+        (lambda: hunt(lambda index, rng: 1), r"gave outputs of shape \(\)"),
+        (lambda: witness_mdp(lambda i, g: i, [[0.0]], 1.0, rng=np.random.default_rng()), "space is a list"),
+        (lambda: witness_mdp(lambda i, g: i, SPACE, 1.0, rng=None), "rng is a NoneType"),
         (lambda: witness_mdp(lambda i, g: i, SPACE, 0.0, rng=np.random.default_rng()), "epsilon=0.0"),
     ],
 )

@@ -6,7 +6,8 @@ assume float64, the right number of axes, finite numbers, and probabilities that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,8 @@ from oddshift.errors import InvalidInput, TooLarge
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+
+Item = TypeVar("Item")
 
 DENSE_LIMIT = 150_000_000
 """Largest number of float64 entries (1.2 GB) that a single dense array may hold."""
@@ -30,9 +33,14 @@ SUM_TOLERANCE = 1e-9
 def floats(value: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
     """A float64 array with `ndim` axes, not empty; infinities are allowed, NaN is not."""
     try:
-        array = np.array(value, dtype=np.float64)
+        given = np.asarray(value)
+        if given.dtype.kind in "SU":  # numpy would read "1" as 1.0
+            raise TypeError("text")
+        array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name} is not a numeric array of {ndim} axes ({error})") from error
+        raise InvalidInput(
+            f"{name} is not a numeric array of {ndim} axes, expected rows of equally many numbers"
+        ) from error
     if array.ndim != ndim:
         raise InvalidInput(f"{name} has shape {array.shape}, expected {ndim} axes")
     if array.size == 0:
@@ -86,6 +94,8 @@ def unit_open(value: float, name: str) -> float:
 def float_of(value: float, name: str) -> float:
     """The argument as a float, or a refusal that names it."""
     try:
+        if isinstance(value, str | bytes):  # float would read "1" as 1.0
+            raise TypeError("text")
         return float(value)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{name}={value!r}, expected a number") from error
@@ -112,6 +122,21 @@ def indices(value: npt.ArrayLike, name: str, size: int, *, is_secret: bool = Fal
         shown = "another value" if is_secret else bad
         raise InvalidInput(f"{name} has {shown}, expected integers in [0, {size})")
     return array
+
+
+def listed(values: Iterable[Item], name: str) -> list[Item]:
+    """The items of the argument, or a refusal of what has none; they are not shown."""
+    try:
+        return list(values)
+    except TypeError as error:
+        raise InvalidInput(f"{name} is a {type(values).__name__}, expected a sequence") from error
+
+
+def generator(rng: np.random.Generator) -> np.random.Generator:
+    """The argument when it is a numpy Generator; otherwise a refusal that says how to make one."""
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidInput(f"rng is a {type(rng).__name__}, expected a numpy Generator: numpy.random.default_rng()")
+    return rng
 
 
 def dense(rows: int, columns: int, name: str, instead: str) -> None:

@@ -139,9 +139,12 @@ def check_distances(value: npt.ArrayLike, n: int) -> FloatArray:
     if matrix.min() < 0:
         raise InvalidInput(f"distances has {matrix.min()}, expected distances >= 0")
     if np.diag(matrix).any():
-        raise InvalidInput("distances has a diagonal that is not 0, expected d(x, x) = 0")
-    if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0.0):
-        raise InvalidInput("distances is not symmetric, expected d(a, b) = d(b, a)")
+        a = int(np.argmax(np.diag(matrix)))
+        raise InvalidInput(f"distances[{a}, {a}] = {matrix[a, a]}, expected 0 on the diagonal")
+    uneven = ~np.isclose(matrix, matrix.T, rtol=1e-9, atol=0.0)
+    if uneven.any():
+        a, b = (int(i) for i in np.argwhere(uneven)[0])
+        raise InvalidInput(f"distances[{a}, {b}] = {matrix[a, b]} and [{b}, {a}] = {matrix[b, a]}, expected symmetry")
     return matrix
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, whole
+from oddshift.arrays import FloatArray, IntArray, listed, whole
 from oddshift.epsilon import check_distances, check_log_matrix, log_ratios, per_distance
 from oddshift.errors import ImpossibleObservation, InvalidInput, TooLarge
 from oddshift.leakage import separated, violation_rate
@@ -42,7 +42,7 @@ def log_posterior(prior: Prior, log_matrices: Sequence[npt.ArrayLike], outputs: 
     else:
         posteriors = [log(m) + own for m, own in zip(prior.marginals, likelihoods, strict=True)]
     if any(np.isneginf(p).all() for p in posteriors):
-        raise ImpossibleObservation("the outputs have probability 0 under this prior and these mechanisms")
+        raise _impossible()
     return [log_normalise(p) for p in posteriors]
 
 
@@ -60,11 +60,11 @@ def most_likely(prior: Prior, log_matrices: Sequence[npt.ArrayLike], outputs: Se
         cells = _cells(prior, likelihoods)
         best = tuple(int(i) for i in np.unravel_index(int(np.argmax(cells)), cells.shape))
         if np.isneginf(cells[best]):
-            raise ImpossibleObservation("the outputs have probability 0 under this prior and these mechanisms")
+            raise _impossible()
         return best
     scores = [log(m) + own for m, own in zip(prior.marginals, likelihoods, strict=True)]
     if any(np.isneginf(s).all() for s in scores):
-        raise ImpossibleObservation("the outputs have probability 0 under this prior and these mechanisms")
+        raise _impossible()
     return tuple(int(np.argmax(s)) for s in scores)
 
 
@@ -167,9 +167,10 @@ def split(prior: Prior, log_matrices: Sequence[npt.ArrayLike], distances: npt.Ar
 
 def check_matrices(prior: Prior, log_matrices: Sequence[npt.ArrayLike]) -> list[FloatArray]:
     """One checked (K_t, Y_t) array of log probabilities for each position of the prior."""
-    if len(log_matrices) != len(prior_of(prior).sizes):
-        raise InvalidInput(f"{len(log_matrices)} log_matrices, expected {len(prior.sizes)}, one for each position")
-    matrices = [check_log_matrix(m, f"log_matrices[{t}]") for t, m in enumerate(log_matrices)]
+    given = listed(log_matrices, "log_matrices")
+    if len(given) != len(prior_of(prior).sizes):
+        raise InvalidInput(f"{len(given)} log_matrices, expected {len(prior.sizes)}, one for each position")
+    matrices = [check_log_matrix(m, f"log_matrices[{t}]") for t, m in enumerate(given)]
     for t, (matrix, size) in enumerate(zip(matrices, prior.sizes, strict=True)):
         if len(matrix) != size:
             raise InvalidInput(f"log_matrices[{t}] has {len(matrix)} rows, expected {size}, one for each value")
@@ -179,11 +180,11 @@ def check_matrices(prior: Prior, log_matrices: Sequence[npt.ArrayLike]) -> list[
 def _likelihoods(prior: Prior, log_matrices: Sequence[npt.ArrayLike], outputs: Sequence[int]) -> list[FloatArray]:
     """The column of each position's output: log Pr[y_t | x] for every value x."""
     matrices = check_matrices(prior, log_matrices)
-    if len(outputs) != len(matrices):
-        raise InvalidInput(f"{len(outputs)} outputs, expected {len(matrices)}, one for each position")
+    seen = listed(outputs, "outputs")
+    if len(seen) != len(matrices):
+        raise InvalidInput(f"{len(seen)} outputs, expected {len(matrices)}, one for each position")
     return [
-        m[:, whole(y, f"outputs[{t}]", 0, m.shape[1] - 1)]
-        for t, (m, y) in enumerate(zip(matrices, outputs, strict=True))
+        m[:, whole(y, f"outputs[{t}]", 0, m.shape[1] - 1)] for t, (m, y) in enumerate(zip(matrices, seen, strict=True))
     ]
 
 
@@ -215,7 +216,7 @@ def _viterbi(prior: Markov, likelihoods: list[FloatArray]) -> tuple[int, ...]:
         came_from.append(np.argmax(ways, axis=0))
         score = ways.max(axis=0) + own
     if np.isneginf(score).all():
-        raise ImpossibleObservation("the outputs have probability 0 under this prior and these mechanisms")
+        raise _impossible()
     path = [int(np.argmax(score))]
     for pointers in came_from[::-1]:
         path.append(int(pointers[path[-1]]))
@@ -250,6 +251,12 @@ def _context(prior: Joint, matrices: list[FloatArray], target: int) -> _Part:
         moved = np.moveaxis(law, 1, -1)
         law = log_matmul(moved.reshape(-1, moved.shape[-1]), matrices[t]).reshape(*moved.shape[:-1], -1)
     return _Part(others, law.shape[1:], law.reshape(len(law), -1))
+
+
+def _impossible() -> ImpossibleObservation:
+    return ImpossibleObservation(
+        "the outputs have probability 0 under this prior and these mechanisms, expected outputs that can occur"
+    )
 
 
 def _refuse_above(entries: int, why: str) -> None:

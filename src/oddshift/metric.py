@@ -193,7 +193,14 @@ class Pairwise:
 
     def between(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """One call for each pair."""
-        return np.array([[self.function(a, b) for b in right] for a in left], dtype=np.float64)
+        values = [[self.function(a, b) for b in right] for a in left]
+        try:
+            block = np.array(values, dtype=np.float64).reshape(len(left), len(right))
+        except (TypeError, ValueError) as error:
+            raise InvalidInput("the metric function gave what is no number, expected a distance >= 0") from error
+        if not np.isfinite(block).all():
+            raise InvalidInput(f"the metric function gave {block[~np.isfinite(block)][0]}, expected a distance >= 0")
+        return block
 
 
 @dataclass(frozen=True, eq=False)

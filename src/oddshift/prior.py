@@ -13,7 +13,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import DENSE_LIMIT, FloatArray, IntArray, axes, frozen, indices, positive, probabilities, whole
+from oddshift.arrays import (
+    DENSE_LIMIT,
+    FloatArray,
+    IntArray,
+    axes,
+    frozen,
+    indices,
+    listed,
+    positive,
+    probabilities,
+    whole,
+)
 from oddshift.errors import InvalidInput, TooLarge
 
 ENUMERATION_LIMIT = 20_000_000
@@ -33,7 +44,7 @@ class Independent:
 
     def __init__(self, marginals: Sequence[npt.ArrayLike]) -> None:
         """One vector for each position; a value of probability 0 is refused."""
-        vectors = tuple(_marginal(v, f"marginals[{t}]") for t, v in enumerate(marginals))
+        vectors = tuple(_marginal(v, f"marginals[{t}]") for t, v in enumerate(listed(marginals, "marginals")))
         if not vectors:
             raise InvalidInput("marginals is empty, expected one vector for each position")
         object.__setattr__(self, "marginals", vectors)
@@ -210,9 +221,10 @@ def estimate_joint(documents: Sequence[npt.ArrayLike], sizes: Sequence[int], smo
 
 
 def _sequences(documents: Sequence[npt.ArrayLike], size: int) -> list[IntArray]:
-    if not len(documents):
+    sequences = listed(documents, "documents")
+    if not sequences:
         raise InvalidInput("documents is empty, expected at least one sequence of values")
-    return [indices(document, f"document {i}", size, is_secret=True) for i, document in enumerate(documents)]
+    return [indices(sequence, f"document {i}", size, is_secret=True) for i, sequence in enumerate(sequences)]
 
 
 def _marginal(value: npt.ArrayLike, name: str) -> FloatArray:

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray, float_of, frozen
+from oddshift.arrays import BoolArray, FloatArray, IntArray, axes, float_of, frozen, listed
 from oddshift.errors import InvalidInput
 
 NOT_SENSITIVE = -1
@@ -40,7 +40,9 @@ class Tiers:
         self, labels: npt.ArrayLike, *, names: Sequence[str], scales: Sequence[float], is_public: bool
     ) -> None:
         """Check labels against names, and the order of the scales."""
+        axes(labels, "labels")
         array = np.asarray(labels)
+        names, scales = listed(names, "names"), listed(scales, "scales")
         if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
             raise InvalidInput(f"labels has shape {array.shape} and dtype {array.dtype}, expected 1 axis of integers")
         if array.min() < NOT_SENSITIVE or array.max() >= len(names):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.arrays import FloatArray, IntArray, unit_open
-from oddshift.bounds.checks import unit_values
+from oddshift.bounds.checks import unit_closed, unit_values
 from oddshift.bounds.search import bracketed_reach, first_reach
 from oddshift.logs import log_sum
 
@@ -73,7 +73,7 @@ def betting_log_e(values: npt.ArrayLike, m: float) -> float:
     >>> betting_log_e([0.0] * 561, 0.01) >= math.log(20) > betting_log_e([0.0] * 560, 0.01)
     True
     """
-    return _log_e(tally(values), m)
+    return _log_e(tally(values), unit_closed(m, "m"))
 
 
 def betting_pvalue(values: npt.ArrayLike, delta: float) -> float:

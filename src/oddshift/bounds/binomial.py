@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from oddshift.arrays import unit_open
-from oddshift.bounds.checks import count
+from oddshift.bounds.checks import count, unit_closed
 from oddshift.bounds.search import first_reach
 
 _OUT = 1e-12  # relative step outwards, above the error of the incomplete beta function's inverse
@@ -87,7 +87,7 @@ def robbins_log_e(k: int, n: int, m: float) -> float:
     >>> round(robbins_log_e(0, 1, 0.5), 6) == round(math.log(1.5), 6)
     True
     """
-    k, n = count(k, n)
+    (k, n), m = count(k, n), unit_closed(m, "m")
     if m <= 0.0 or k == n:
         return -math.log(k + 1)
     if m >= 1.0:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, one_of, unit_open, whole
+from oddshift.arrays import FloatArray, IntArray, float_of, generator, one_of, unit_open, whole
 from oddshift.bounds.betting import BETS
 from oddshift.bounds.checks import unit_values
 from oddshift.bounds.methods import METHODS
@@ -93,7 +93,7 @@ def plan_clopper_pearson(delta: float, p: float, alpha: float, power: float, sta
     >>> plan_clopper_pearson(0.1, 0.05, 0.05, 0.9), plan_clopper_pearson(0.1, 0.05, 0.05, 0.9, stable=True)
     (239, 263)
     """
-    limit, rate = unit_open(delta, "delta"), float(p)
+    limit, rate = unit_open(delta, "delta"), float_of(p, "p")
     level, wanted = unit_open(alpha, "alpha"), unit_open(power, "power")
     if not 0.0 <= rate < limit:
         raise InvalidInput(f"{p=}, expected 0 <= p < delta={delta}")
@@ -138,7 +138,7 @@ def plan_resampled(
     whole(replicates, "replicates", 10)
     if values.mean() >= limit:
         raise NoGuarantee(f"pilot mean {values.mean():.4g}, expected below {delta=}: no n is enough")
-    seeds = rng.integers(0, 2**63, size=replicates)
+    seeds = generator(rng).integers(0, 2**63, size=replicates)
 
     def power_at(n: int) -> float:
         draws = (np.random.default_rng([int(s), n]).choice(values, size=n) for s in seeds)

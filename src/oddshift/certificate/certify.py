@@ -96,6 +96,8 @@ def certify(
     >>> c.state, round(c.upper, 4), c.lower
     ('certified', 0.079, 0.0)
     """
+    if not isinstance(claim, Claim):
+        raise InvalidInput(f"claim is a {type(claim).__name__}, expected a Claim")
     values, level = unit_values(values_per_document, "values_per_document"), unit_open(alpha, "alpha")
     chosen = METHODS[one_of(method, "method", list(METHODS))]
     lower, upper = chosen.lower(values, level), chosen.upper(values, level)

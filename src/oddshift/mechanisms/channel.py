@@ -42,7 +42,7 @@ class Channel(Mechanism):
         table = check_log_matrix(log_matrix)
         if len(table) != len(space_of(space)):
             raise InvalidInput(f"log_matrix has {len(table)} rows, expected {len(space)}, one for each point")
-        if outputs is not None and len(outputs) != table.shape[1]:
+        if outputs is not None and len(space_of(outputs, "outputs")) != table.shape[1]:
             raise InvalidInput(f"log_matrix has {table.shape[1]} columns, expected {len(outputs)}, one for each output")
         object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "table", frozen(table))

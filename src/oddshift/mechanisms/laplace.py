@@ -13,7 +13,7 @@ from math import lgamma, log, pi
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, blocks, finite, indices, positive
+from oddshift.arrays import FloatArray, IntArray, blocks, finite, generator, indices, positive
 from oddshift.errors import InvalidInput, NoGuarantee
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.voronoi import VORONOI_LIMIT, Edges, log_cell_probabilities, voronoi_edges
@@ -76,7 +76,7 @@ class Laplace:
     def perturb(self, index: npt.ArrayLike, rng: np.random.Generator) -> FloatArray:
         """x + noise (len(index), k), fresh noise for each entry."""
         centres = self.space.points[indices(index, "index", len(self.space))]
-        direction = rng.standard_normal(centres.shape)
+        direction = generator(rng).standard_normal(centres.shape)
         norm = np.sqrt((direction**2).sum(axis=1))
         direction[norm == 0.0, 0], norm[norm == 0.0] = 1.0, 1.0
         radius = rng.gamma(centres.shape[1], 1.0 / self.epsilon, size=len(centres))
@@ -108,7 +108,7 @@ class ProjectedLaplace(Mechanism):
         """Points, budget, and the outputs to project on (default: the points)."""
         chosen = space if outputs is None else outputs
         _check_euclidean(space_of(space), "space")
-        _check_euclidean(chosen, "outputs")
+        _check_euclidean(space_of(chosen, "outputs"), "outputs")
         if chosen.points.shape[1] != space.points.shape[1]:
             raise InvalidInput(f"outputs have {chosen.points.shape[1]} columns, expected {space.points.shape[1]}")
         object.__setattr__(self, "space", space)

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, blocks, dense, floats, frozen, indices
+from oddshift.arrays import FloatArray, IntArray, blocks, dense, floats, frozen, generator, indices
 from oddshift.epsilon import true_epsilon
 from oddshift.errors import InvalidInput, NoGuarantee
 from oddshift.space import Space
@@ -113,9 +113,7 @@ class Mechanism(ABC):
     def sample(self, index: npt.ArrayLike, rng: np.random.Generator) -> IntArray:
         """One output for each point, each with a uniform of its own; for experiments, which a seed repeats."""
         points = indices(index, "index", len(self.space))
-        if not isinstance(rng, np.random.Generator):
-            raise InvalidInput(f"rng is a {type(rng).__name__}, expected a numpy Generator: numpy.random.default_rng()")
-        return self.invert(points, rng.random(len(points)))
+        return self.invert(points, generator(rng).random(len(points)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,7 +140,7 @@ class Sampler:
 
     def sample(self, index: npt.ArrayLike, rng: np.random.Generator) -> IntArray:
         """As Mechanism.sample, for points that have a row here."""
-        return self.invert(index, rng.random(np.size(np.asarray(index))))
+        return self.invert(index, generator(rng).random(np.size(np.asarray(index))))
 
 
 def _cumulative(log_rows: FloatArray) -> FloatArray:
@@ -156,7 +154,7 @@ def _cumulative(log_rows: FloatArray) -> FloatArray:
 def _uniforms(z: npt.ArrayLike, count: int) -> FloatArray:
     if count == 0:
         return np.empty(0)
-    uniforms = floats(np.atleast_1d(np.asarray(z, dtype=np.float64)), "z", 1)
+    uniforms = floats(np.atleast_1d(z), "z", 1)
     if len(uniforms) != count:
         raise InvalidInput(f"z has {len(uniforms)} uniforms, expected {count}, one for each point")
     if uniforms.min() < 0.0 or uniforms.max() >= 1.0:

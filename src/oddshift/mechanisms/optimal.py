@@ -81,7 +81,7 @@ class Optimal(Mechanism):
         """Points, budget, one probability for each point, cost, candidate outputs, dilation of a spanner if any."""
         object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
-        object.__setattr__(self, "candidates", space if outputs is None else outputs)
+        object.__setattr__(self, "candidates", space if outputs is None else space_of(outputs, "outputs"))
         _refuse_large(len(space), self.n_outputs)
         weights = _check_prior(prior, len(space))
         costs = finite(cost_of(cost).between(space, np.arange(len(space)), self.candidates), "cost", 2)

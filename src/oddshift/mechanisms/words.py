@@ -13,7 +13,7 @@ from math import inf
 
 import numpy as np
 
-from oddshift.arrays import FloatArray, IntArray, float_of, whole
+from oddshift.arrays import FloatArray, IntArray, float_of, listed, whole
 from oddshift.errors import InvalidInput
 from oddshift.logs import log
 from oddshift.mechanisms.mechanism import Mechanism
@@ -160,6 +160,8 @@ class NoiseCharacter(Mechanism):
 
     def __init__(self, space: Space, words: Sequence[str], probability: float, alphabet: str = "") -> None:
         """One distinct word for each point; the default alphabet is a to z."""
+        if not all(isinstance(word, str) for word in listed(words, "words")):
+            raise InvalidInput("words has what is no text, expected one word for each point")
         letters = alphabet or "abcdefghijklmnopqrstuvwxyz"
         if len(words) != len(space_of(space)) or len(set(words)) != len(words):
             raise InvalidInput(f"{len(set(words))} distinct words, expected {len(space)}, one for each point")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, finite, indices, positive, unit_open
+from oddshift.arrays import FloatArray, finite, float_of, indices, positive, unit_open
 from oddshift.bounds import BETS, clopper_pearson_lower, clopper_pearson_upper
 from oddshift.bounds.checks import count
 from oddshift.bounds.search import first_reach
@@ -67,6 +67,8 @@ def hockey_stick(counts: tuple[int, int, int, int], distance: float, epsilon: fl
     >>> round(hockey_stick((900, 1000, 10, 1000), 1.0, 1.0, 0.05), 3)
     0.83
     """
+    if len(counts) != 4:
+        raise InvalidInput(f"counts has {len(counts)} entries, expected 4: k_a, n_a, k_b, n_b")
     low, high = _arms(*counts, alpha)
     exponent = positive(epsilon, "epsilon") * positive(distance, "distance") + math.log(high)
     return max(0.0, low - math.exp(exponent)) if exponent < 0 else 0.0
@@ -88,7 +90,7 @@ def pooled_log_e(
     """
     distances, right, guesses, odds = _checked_rounds(rounds, log_odds)
     with np.errstate(over="ignore"):
-        gains = np.exp(-(float(epsilon) * distances + odds))  # (1 − q)/q
+        gains = np.exp(-(float_of(epsilon, "epsilon") * distances + odds))  # (1 − q)/q
     total = np.log1p(BETS[:, None] * gains[None, :]) @ right
     wrong = float((guesses - right).sum())
     if wrong:
@@ -157,16 +159,18 @@ def group_distances(distances: npt.ArrayLike, labels: npt.ArrayLike) -> FloatArr
 def _checked_rounds(
     rounds: Sequence[tuple[float, int, int]], log_odds: Sequence[float] | None
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    odds = np.zeros(len(rounds)) if log_odds is None else np.asarray(log_odds, dtype=np.float64)
+    odds = np.zeros(len(rounds)) if log_odds is None or not len(rounds) else finite(log_odds, "log_odds", 1)
     if len(odds) != len(rounds) or not len(rounds):
         raise InvalidInput(
             f"{len(rounds)} groups of rounds and {len(odds)} log odds, expected equally many, at least 1"
         )
+    table = finite(rounds, "rounds", 2)
+    if table.shape[1] != 3:
+        raise InvalidInput(f"rounds has {table.shape[1]} columns, expected 3: distance, correct, guesses")
     for distance, correct, guesses in rounds:
         positive(distance, "distance")
         count(correct, guesses, ("correct", "guesses"))
-    table = np.asarray(rounds, dtype=np.float64)
-    return table[:, 0], table[:, 1], table[:, 2], finite(odds, "log_odds", 1)
+    return table[:, 0], table[:, 1], table[:, 2], odds
 
 
 def _arms(k_a: int, n_a: int, k_b: int, n_b: int, alpha: float) -> tuple[float, float]:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, positive, unit_open, whole
+from oddshift.arrays import FloatArray, IntArray, generator, positive, unit_open, whole
 from oddshift.bounds import clopper_pearson_lower
 from oddshift.errors import InvalidInput
-from oddshift.space import Space
+from oddshift.space import Space, space_of
 from oddshift.witness.value import Witness, witness_of
 
 Sample = Callable[[IntArray, np.random.Generator], npt.ArrayLike]
@@ -83,7 +83,8 @@ def witness_mdp(
     claimed = positive(epsilon, "epsilon")
     unit_open(alpha, "alpha")
     whole(explore, "explore", 50), whole(confirm, "confirm", 50), whole(pairs, "pairs", 1)
-    if len(space) < 2:
+    generator(rng)
+    if len(space_of(space)) < 2:
         raise InvalidInput(f"a space of {len(space)} point, expected at least 2")
     found: list[_Event] = []
     for a, b, distance in _candidate_pairs(space, claimed, pairs, rng):
@@ -111,8 +112,8 @@ def _confirm(
 
 def _draw(sample: Sample, point: int, n: int, rng: np.random.Generator) -> npt.NDArray[np.generic]:
     drawn = np.asarray(sample(np.full(n, point, dtype=np.int64), rng))
-    if len(drawn) != n:
-        raise InvalidInput(f"the sampler gave {len(drawn)} outputs for {n} points, expected one for each")
+    if drawn.shape[:1] != (n,):
+        raise InvalidInput(f"the sampler gave outputs of shape {drawn.shape} for {n} points, expected one for each")
     if drawn.dtype.kind == "f" and drawn.ndim == 1:
         return np.asarray(drawn[:, None])
     return drawn if drawn.ndim == 1 or drawn.dtype.kind == "f" else np.array([str(row.tolist()) for row in drawn])

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray, indices, positive, unit_open
+from oddshift.arrays import BoolArray, FloatArray, IntArray, generator, indices, positive, unit_open
 from oddshift.errors import InvalidInput
-from oddshift.space import Space
+from oddshift.space import Space, space_of
 from oddshift.witness.games import pooled_log_e
 from oddshift.witness.value import Witness, witness_of
 
@@ -71,10 +71,13 @@ def pooled_then_test(
     >>> pooled_then_test(x, y, space, 1.0, 0.05, score=score, rng=rng).shown
     True
     """
-    values = indices(secrets, "secrets", len(space))
+    generator(rng)
+    values = indices(secrets, "secrets", len(space_of(space)), is_secret=True)
     rows = np.asarray(outputs)
-    if len(rows) != len(values) or len(values) < _LEAST:
-        raise InvalidInput(f"{len(values)} secrets and {len(rows)} outputs, expected equally many, at least {_LEAST}")
+    if rows.shape[:1] != values.shape or len(values) < _LEAST:
+        raise InvalidInput(
+            f"{len(values)} secrets and outputs of shape {rows.shape}, expected equally many, at least {_LEAST}"
+        )
     claimed, level = positive(epsilon, "epsilon"), unit_open(alpha, "alpha")
     chosen = rng.random(len(values)) < 0.5
     how = (score, claimed)

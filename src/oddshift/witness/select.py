@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray, finite, indices, one_of, positive, unit_open
+from oddshift.arrays import BoolArray, FloatArray, IntArray, finite, generator, indices, one_of, positive, unit_open
+from oddshift.epsilon import check_distances
 from oddshift.errors import InvalidInput
 from oddshift.witness.value import Witness, witness_of
 
@@ -111,12 +112,13 @@ def select_then_test(
     >>> w.shown, 1.5 < w.lower_bound < 2.1973  # ln 9 = 2.19722
     (True, True)
     """
-    matrix = finite(distances, "distances", 2)
-    values = indices(secrets, "secrets", len(matrix))
+    generator(rng)
+    matrix = check_distances(distances, len(finite(distances, "distances", 2)))
+    values = indices(secrets, "secrets", len(matrix), is_secret=True)
     rows = np.asarray(outputs)
-    if len(rows) != len(values) or len(values) < 4 * _LEAST:
+    if rows.shape[:1] != values.shape or len(values) < 4 * _LEAST:
         raise InvalidInput(
-            f"{len(values)} secrets and {len(rows)} outputs, expected equally many, at least {4 * _LEAST}"
+            f"{len(values)} secrets and outputs of shape {rows.shape}, expected equally many, at least {4 * _LEAST}"
         )
     one_of(game, "game", ["guess_game", "two_arm"])
     unit_open(alpha, "alpha")

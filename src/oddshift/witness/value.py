@@ -52,6 +52,11 @@ class Witness:
         if len(self.counts) != wanted or not groups or (self.game != "pooled" and groups != 1):
             raise InvalidInput(f"{len(self.counts)} counts and {groups} distances do not fit the game {self.game}")
 
+        if self.log_odds and self.game != "pooled":
+            raise InvalidInput(
+                f"log_odds given for the game {self.game}, expected a fair coin; pooled takes a biased one"
+            )
+
     @property
     def level(self) -> float:
         """Error level of this one test: alpha / tried."""
