@@ -15,7 +15,7 @@ from oddshift.modalities import data_folder
 from oddshift.workflow import run_audit
 from studies.tables import table, write
 
-ATTACKERS = ("plugin", "plugin-topics", "cooccurrence", "counts", "lstm", "lstm+W", "combination+W")
+ATTACKERS = ("plugin", "plugin-topics", "cooccurrence", "counts", "lstm", "lstm+W")
 
 CONFIG = """\
 [data]
@@ -32,7 +32,7 @@ epsilon = 2.5
 [audit]
 delta = 0.05
 attackers = {attackers}
-epochs = 6
+epochs = 4
 """
 
 
