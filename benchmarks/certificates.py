@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.table import Line, cpu
 from oddshift.bounds import BettingStream, RobbinsStream
-from oddshift.certificate import Claim, certify, evidence_of, save_evidence, verify_file
+from oddshift.certificate import DEFAULT_METHOD, Claim, certify, evidence_of, save_evidence, verify_file
 
 DOCUMENTS = 1_000_000
 CLAIM = Claim(
@@ -23,12 +23,6 @@ CLAIM = Claim(
     with_context=True,
     detector="gazetteer",
 )
-
-
-def cpu(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def samples() -> dict[str, np.ndarray]:
@@ -46,28 +40,35 @@ def stream(start: BettingStream | RobbinsStream, values: np.ndarray, block: int)
         state = state.update(values[begin : begin + block])
 
 
-def run() -> None:
-    """Print every time beside its limit."""
-    data = samples()
-    certify(data["all values distinct"][:100], CLAIM, 0.05)
+def certificates(data: dict[str, np.ndarray]) -> Iterator[Line]:
+    certify(data["all values distinct"][:100], CLAIM, 0.05)  # imports what it needs
     for name, values in data.items():
         for method in ("betting", "betting_plugin"):
-            seconds = cpu(lambda v=values, m=method: certify(v, CLAIM, 0.05, m))
-            print(f"certificate, 1e6 documents, {name}, {method}: {seconds:.2f} CPU s (limit 2 for the default)")
-    for block in (10_000, 100_000):
-        for name, values in data.items():
-            seconds = cpu(lambda v=values, b=block: stream(BettingStream(0.1, "model"), v, b))
-            print(f"betting stream, blocks of {block}, {name}: {DOCUMENTS / seconds:.3g} updates/s (limit 1e6)")
+            _, seconds = cpu(lambda v=values, m=method: certify(v, CLAIM, 0.05, m))
+            what = f"certificate of 1e6 documents, {name}, {method}"
+            is_default = method == DEFAULT_METHOD
+            limit, holds = ("< 2 s", seconds < 2.0) if is_default else ("", None)
+            yield Line(what, f"{seconds:.2f} s", limit=limit, holds=holds)
+
+
+def streams(data: dict[str, np.ndarray]) -> Iterator[Line]:
     zero_one = (np.random.default_rng(1).random(DOCUMENTS) < 0.05).astype(float)
-    seconds = cpu(lambda: stream(RobbinsStream(0.05, "model"), zero_one, 10_000))
-    print(f"Robbins stream, blocks of 10000: {DOCUMENTS / seconds:.3g} updates/s (limit 1e6)")
+    cases = [(f"betting stream, {name}", BettingStream(0.1, "model"), values) for name, values in data.items()]
+    for name, start, values in (*cases, ("Robbins stream", RobbinsStream(0.05, "model"), zero_one)):
+        _, seconds = cpu(lambda s=start, v=values: stream(s, v, 10_000))
+        rate = DOCUMENTS / seconds
+        yield Line(f"{name}, blocks of 10,000", f"{rate / 1e6:.1f} M/s", limit=">= 1 M/s", holds=rate >= 1e6)
+
+
+def evidence(values: np.ndarray) -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "evidence.npz"
-        values = data["fractions of 20 pairs"]
         made = evidence_of(certify(values, CLAIM, 0.05), values, mechanism_hash="m", split_hash="s")
-        print(f"evidence of 1e6 documents saved: {cpu(lambda: save_evidence(path, made)):.2f} CPU s")
-        print(f"verified again: {cpu(lambda: verify_file(path)):.2f} CPU s")
+        yield Line("evidence of 1e6 documents saved", f"{cpu(lambda: save_evidence(path, made))[1]:.2f} s")
+        yield Line("evidence of 1e6 documents verified", f"{cpu(lambda: verify_file(path))[1]:.2f} s")
 
 
-if __name__ == "__main__":
-    run()
+def run() -> list[Line]:
+    """Every time beside its limit."""
+    data = samples()
+    return [*certificates(data), *streams(data), *evidence(data["fractions of 20 pairs"])]

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import TypeVar
-
 import numpy as np
 
+from benchmarks.table import Line, cpu
 from oddshift.mechanisms.laplace import ProjectedLaplace
 from oddshift.mechanisms.optimal import Optimal
 from oddshift.space import Space
-
-T = TypeVar("T")
-
-
-def cpu(work: Callable[[], T]) -> tuple[T, float]:
-    start = time.process_time()
-    result = work()
-    return result, time.process_time() - start
 
 
 def grid(side: int) -> Space:
@@ -43,28 +32,32 @@ def solve_with_qif(side: int) -> float:
     return float((np.asarray(channel) * distances).sum() / n)
 
 
-def run() -> None:
-    """Print every time beside its limit."""
-    for side, spanner, limit in (
-        (5, None, "no limit"),
-        (8, None, "limit 10"),
-        (10, 1.5, "limit 15"),
-        (10, None, "limit 60"),
-    ):
-        best, seconds = cpu(lambda s=side, t=spanner: solve(s, t))
-        rows = "all constraints" if spanner is None else f"{spanner}-spanner"
-        print(
-            f"optimal, n = {side * side}, {rows}: {seconds:.1f} CPU s ({limit}), loss {best.loss:.5f}, "
-            f"gap {best.gap:.1g} ({best.relative_gap:.1g} relative), exact epsilon {best.exact_epsilon:.9f}"
-        )
+def optimal(side: int, limit: float, spanner: float | None = None) -> Line:
+    best, seconds = cpu(lambda: solve(side, spanner))
+    rows = "all constraints" if spanner is None else f"{spanner}-spanner"
+    what = f"optimal, n = {side * side}, {rows}: loss {best.loss:.5f}, gap {best.gap:.1g}"
+    holds = seconds < limit and best.exact_epsilon <= 1.0
+    return Line(what, f"{seconds:.1f} s", limit=f"< {limit:g} s", holds=holds)
+
+
+def small() -> Line:
+    """Beside qif at a size that it finishes quickly; it takes 66 s for n = 64 and does not finish n = 100."""
+    best, seconds = cpu(lambda: solve(5))
+    what = f"optimal, n = 25, all constraints: loss {best.loss:.5f}"
     try:
-        loss, seconds = cpu(lambda: solve_with_qif(5))
-        print(f"qif, n = 25, all constraints: {seconds:.1f} CPU s, loss {loss:.5f}; n = 64 was timed at 66 s")
+        loss, theirs = cpu(lambda: solve_with_qif(5))
     except ImportError:
-        print("qif is not installed: no comparison")
-    planar, seconds = cpu(lambda: ProjectedLaplace(grid(20), 1.0).exact_epsilon)
-    print(f"planar Laplace projected on 400 points, exact epsilon {planar:.6f}: {seconds:.1f} CPU s")
+        return Line(what, f"{seconds:.2f} s", baseline="qif is not installed")
+    return Line(
+        what, f"{seconds:.2f} s", baseline=f"qif {theirs:.1f} s (loss {loss:.5f})", ratio=f"{theirs / seconds:.0f}x"
+    )
 
 
-if __name__ == "__main__":
-    run()
+def planar() -> Line:
+    epsilon, seconds = cpu(lambda: ProjectedLaplace(grid(20), 1.0).exact_epsilon)
+    return Line(f"planar Laplace projected on 400 points, exact epsilon {epsilon:.6f}", f"{seconds:.1f} s")
+
+
+def run() -> list[Line]:
+    """Every time beside its limit."""
+    return [small(), optimal(8, 10.0), optimal(10, 15.0, 1.5), optimal(10, 60.0), planar()]
