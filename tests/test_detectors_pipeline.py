@@ -105,3 +105,11 @@ def test_planted_names_are_mostly_found(model, some_texts):
     found = planted_recall([Pipeline(model, is_cached=False)], some_texts, NAMES * 4)
     assert found > 0.8
     assert "pipeline" in DETECTORS
+
+
+def test_labels_that_the_pipeline_never_gives_are_refused(model):
+    for labels in (("PERSONS",), ("PERSON", "LOCATION")):
+        with pytest.raises(InvalidInput, match=r"is none of spaCy pipeline .*, expected CARDINAL, DATE"):
+            Pipeline(model, labels=labels).detect(["Ann"])
+    with pytest.raises(InvalidInput, match="expected a tuple of entity labels"):
+        Pipeline(model, labels="PERSON")

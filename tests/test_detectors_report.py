@@ -54,3 +54,13 @@ def test_recall_on_planted_names_by_hand():
     assert planted_recall([detector, WordList({"roe": "NAME"})], TEXTS, ["Bob Roe"]) == 1.0  # unless together
     with pytest.raises(InvalidInput, match="0 names and 3 texts"):
         planted_recall([detector], TEXTS, [])
+
+
+def test_types_are_those_of_the_documents_looked_at():
+    tokens = tokenise(TEXTS, "plain")
+    first = tokens.take(np.array([0])).occurrences
+    detector = WordList({"ann": "PERSON"})
+    tags = tag_types(first, [detector.detect(TEXTS[:1])], TierRule(), frozenset())
+    report = report_on(first, tags, np.ones(len(first.types), dtype=bool), [detector])
+    assert report.types == len({first.types[t] for t in first.type if first.is_word[t]})
+    assert report.types < int(first.is_word.sum())

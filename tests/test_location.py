@@ -114,3 +114,18 @@ def test_the_geolife_file(data):
     assert away.max() < 1.0
     stays = encode_locations(trajectories, LocationSettings(every=None, stays=StayPoints()))
     assert 50 < len(stays.records.points) < 2_000
+
+
+@pytest.mark.parametrize("stays", [{"kilometres": -1.0}, {"minutes": 0.0}])
+def test_a_stay_has_a_size(stays):
+    with pytest.raises(InvalidInput, match="expected a finite number > 0"):
+        StayPoints(**stays)
+
+
+def test_fixes_out_of_order_are_refused():
+    places, zeros = np.zeros((3, 2)), np.zeros(3, dtype=np.int64)
+    for seconds, trip in (([0.0, 1.0, 2.0], [0, 1, 0]), ([0.0, 2.0, 1.0], [0, 0, 0])):
+        with pytest.raises(InvalidInput, match="out of order"):
+            Trajectories(places, np.array(seconds), np.array(trip), zeros)
+    with pytest.raises(InvalidInput, match="expected one length"):
+        Trajectories(places, np.zeros(2), zeros, zeros)

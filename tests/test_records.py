@@ -175,3 +175,9 @@ def test_offsets_and_numbers():
     assert codes.tolist() == [0, 1, 0]
     assert names == ("b", "a")
     assert rec.JOINT_BY[0] == "document"
+
+
+def test_fractions_that_are_no_numbers_are_refused():
+    records = Records.from_documents(Space([[0.0], [1.0]]), [[0], [1], [0]])
+    with pytest.raises(InvalidInput, match="expected three numbers"):
+        records.split(fractions=(float("nan"), 0.5, 0.5), rng=np.random.default_rng(0))

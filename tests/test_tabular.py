@@ -139,3 +139,16 @@ def test_bad_tables(tmp_path):
 def test_bad_settings(changes, message):
     with pytest.raises(InvalidInput, match=message):
         TableSettings(**changes)
+
+
+@pytest.mark.parametrize("cells", [[["a"], "b"], [float("nan"), 1.0]])
+def test_a_category_is_a_plain_value(cells):
+    with pytest.raises(InvalidInput, match="is no category"):
+        encode_table({"c": cells}, TableSettings(categorical=("c",)))
+
+
+@pytest.mark.parametrize("cells", [[[1, 2], [3, 4]], ["1", "secretword"]])
+def test_a_cell_that_is_no_number_is_named_and_nowhere_quoted(cells):
+    with pytest.raises(InvalidInput, match="is not a number") as refusal:
+        encode_table({"c": cells}, TableSettings(numeric=("c",)))
+    assert refusal.value.__cause__ is refusal.value.__context__ is None

@@ -156,3 +156,26 @@ def test_the_published_corpora(data):
     assert sizes == {"ag_news": 12_599, "imdb": 5_000, "amazon": 5_000}
     labels = np.unique(read_published("ag_news", data).labels)
     assert labels.tolist() == ["1", "2", "3", "4"]
+
+
+def test_the_published_imdb_folder_has_more_in_it_than_reviews(tmp_path):
+    for name in ("neg", "pos", "unsup"):
+        (tmp_path / name).mkdir()
+        _file(tmp_path / name, "0_9.txt", f"a {name} review")
+        _file(tmp_path, f"urls_{name}.txt", "http://localhost/")
+    corpus = read_folder(tmp_path)
+    assert corpus.texts == ("a neg review", "a pos review")
+    assert corpus.labels == ("neg", "pos")
+
+
+def test_a_damaged_parquet_file_is_one_line(tmp_path):
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"text": ["secretword"] * 50}), path)
+    data = bytearray(path.read_bytes())
+    data[20:60] = b"\xff" * 40
+    path.write_bytes(bytes(data))
+    assert _refusal(read_corpus, path) == "a.parquet is not a Parquet file"
+
+
+def test_one_string_is_no_corpus():
+    assert "expected a tuple of strings" in _refusal(Corpus, "abc")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from oddshift.detectors import TierRule, TypeTags, WordList, tag_types
+from oddshift.detectors import Gazetteer, TierRule, TypeTags, WordList, tag_types
 from oddshift.errors import InvalidInput
 from oddshift.modalities.casing import CASINGS, cased
 from oddshift.modalities.features import text_features
@@ -125,3 +125,13 @@ def test_features_read_the_released_words():
     np.testing.assert_allclose(after[1], np.mean([[1, 0], [-1, 0], [0.9, 0.1]], axis=0), atol=1e-6)
     gone = text_features(encoded, VECTORS, [0, 0, 0], [None])
     np.testing.assert_allclose(gone[1], [-1, 0], atol=1e-6)
+
+
+def test_names_of_several_words_have_similar_words_too():
+    tokens = tokenise(("Ann Bob saw the cat.", "Ann Bob and the cat."), "plain")
+    found = Gazetteer(["Ann Bob"]).detect(tokens.texts())
+    occurrences = tokens.merged(found).occurrences
+    tags = tag_types(occurrences, [found], TierRule(), STOP)
+    tags = add_similar(tags, occurrences, VECTORS, Similar(percent=25), STOP)
+    inside = {occurrences.types[t]: tags.names[tags.labels[t]] for t in np.flatnonzero(tags.labels >= 0)}
+    assert inside == {"ann bob": "PII", "cat": "PoII"}

@@ -152,3 +152,16 @@ def test_sixty_thousand_of_four_hundred_thousand(tmp_path):
     assert words == 60_000
     assert seconds < 20
     assert megabytes < 600
+
+
+def test_a_width_other_than_the_header_says_is_refused(tmp_path):
+    path = tmp_path / "a.vec"
+    path.write_text("2 3\nann 1 2\nbob 3 4\n")
+    with pytest.raises(InvalidInput, match=r"a\.vec line 2 has 2 numbers, expected 3"):
+        read_vectors(path)
+
+
+def test_word2vec_as_published_is_packed(tmp_path):
+    data = b"1 2\nann " + np.array([1, 2], dtype="<f4").tobytes() + b"\n"
+    (tmp_path / "a.bin.gz").write_bytes(gzip.compress(data))
+    assert read_vectors(tmp_path / "a.bin.gz").vectors.tolist() == [[1.0, 2.0]]

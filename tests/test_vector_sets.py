@@ -73,3 +73,9 @@ def test_nothing_is_shown():
     assert "0.125" not in repr(encoded)
     with pytest.raises(InvalidInput, match="outputs has 1 entries, expected 4"):
         encoded.decode([0])
+
+
+def test_one_number_is_no_table(tmp_path):
+    np.savez(tmp_path / "a.npz", vectors=np.array(3.0))
+    with pytest.raises(InvalidInput, match="expected rows of numbers"):
+        read_vector_set(tmp_path / "a.npz")

@@ -247,7 +247,7 @@ def gather(offsets: IntArray, index: IntArray) -> tuple[IntArray, IntArray]:
 
 def assign_parts(clusters: IntArray, fractions: Sequence[float], rng: np.random.Generator) -> IntArray:
     """0 (fit), 1 (select) or 2 (certify) for every document; whole clusters together, shares counted in clusters."""
-    if len(fractions) != 3 or min(fractions) <= 0 or abs(sum(fractions) - 1.0) > 1e-9:
+    if len(fractions) != 3 or min(fractions) <= 0 or not abs(sum(fractions) - 1.0) <= 1e-9:
         raise InvalidInput(f"fractions={tuple(fractions)}, expected three numbers > 0 that sum to 1")
     distinct, cluster = np.unique(clusters, return_inverse=True)
     n = len(distinct)

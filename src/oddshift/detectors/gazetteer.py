@@ -36,6 +36,8 @@ class Gazetteer:
 
     def __post_init__(self) -> None:
         """Index the entries by their first word."""
+        if isinstance(self.entries, str):
+            raise InvalidInput("entries is one string, expected a list of names")
         pairs = ((entry, self.label) for entry in self.entries)
         object.__setattr__(self, "_index", _index_of(pairs, self.keep_case))
 

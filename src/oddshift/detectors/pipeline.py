@@ -6,6 +6,7 @@ Nothing is ever downloaded. A pipeline guesses each occurrence anew, so its span
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -38,6 +39,11 @@ class Pipeline:
     workers: int = 2
     is_cached: bool = True
 
+    def __post_init__(self) -> None:
+        """Check that labels are several strings, not the letters of one."""
+        if isinstance(self.labels, str) or not self.labels:
+            raise InvalidInput(f"labels={self.labels!r}, expected a tuple of entity labels such as {NAME_LABELS}")
+
     @property
     def name(self) -> str:
         """The pipeline's own name, without the folder it lies in."""
@@ -46,6 +52,7 @@ class Pipeline:
     def detect(self, texts: Sequence[str]) -> Spans:
         """The spans of the selected labels in every text."""
         folder = pipeline_folder(self.pipeline)
+        _check_labels(folder, self.labels)
         key = cache.key_of(folder, texts) if self.is_cached else ""
         found = cache.recall(key) if self.is_cached else None
         if found is None:
@@ -71,6 +78,19 @@ def pipeline_folder(pipeline: str | Path) -> Path:
         f"spaCy pipeline {name!r} not found: give the folder of an unpacked pipeline (with its config.cfg), or run "
         f"`python -m spacy download {path.name}` (PyPI packages named en-core-web-* are not spaCy's)"
     )
+
+
+def _check_labels(folder: Path, labels: Sequence[str]) -> None:
+    """Refuse labels that the pipeline says it never gives: they would find nothing, silently."""
+    try:
+        stated = json.loads((folder / "meta.json").read_text(encoding="utf-8")).get("labels", {})
+    except (OSError, ValueError):
+        return  # loading it says what is wrong
+    known = sorted({label for finder in _FINDERS for label in stated.get(finder, ())})
+    unknown = [label for label in labels if label not in known and label not in NAME_LABELS]
+    if known and (unknown or not set(labels) & set(known)):
+        wrong = (unknown or list(labels))[0]
+        raise InvalidInput(f"label {wrong!r} is none of spaCy pipeline {folder.name!r}, expected {', '.join(known)}")
 
 
 @lru_cache(maxsize=2)

@@ -95,7 +95,7 @@ def report_on(
         documents=len(occurrences.offsets) - 1,
         tokens=len(occurrences.type),
         words=words,
-        types=int(occurrences.is_word.sum()),
+        types=int((totals > 0).sum()),
         tiers=tuple(_tier(name, tags.labels == t, has_vector, totals) for t, name in enumerate(tags.names)),
         vector_coverage=float(totals[has_vector].sum() / max(1, words)),
         sensitive_share=float(totals[sensitive].sum() / max(1, words)),

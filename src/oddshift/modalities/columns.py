@@ -6,8 +6,9 @@ Messages never quote a cell. Rows are counted from 1, without the header.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import isnan
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -56,9 +57,11 @@ def numbers(columns: Columns, name: str, source: str) -> FloatArray:
     """A column as finite numbers; the first row that is none is named."""
     try:
         values = np.array(columns[name], dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
+        values = np.zeros((0, 0))
+    if values.ndim != 1:
         row = next(i for i, value in enumerate(columns[name], start=1) if not _is_number(value))
-        raise InvalidInput(f"{source}: column {name!r} at row {row} is not a number") from error
+        raise InvalidInput(f"{source}: column {name!r} at row {row} is not a number")
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         kind = "NaN" if np.isnan(values[bad[0]]) else "infinite"
@@ -73,6 +76,14 @@ def strings(columns: Columns, name: str, source: str) -> list[str]:
         if value is None:
             raise InvalidInput(f"{source}: column {name!r} at row {row} is missing, expected text")
     return [value if isinstance(value, str) else str(value) for value in values]
+
+
+def categories(columns: Mapping[str, Sequence[Any]], name: str, source: str) -> list[Any]:
+    """A column of plain values; a list, a table or NaN is no category."""
+    for row, value in enumerate(columns[name], start=1):
+        if not isinstance(value, Hashable) or (isinstance(value, float) and isnan(value)):
+            raise InvalidInput(f"{source}: column {name!r} at row {row} is no category, expected a plain value")
+    return list(columns[name])
 
 
 def _read_csv(path: Path, wanted: Sequence[str], header: Sequence[str] | None) -> Columns:
@@ -133,7 +144,7 @@ def _read_parquet(path: Path, wanted: Sequence[str], header: Sequence[str] | Non
     try:
         _require(path, wanted, parquet.read_schema(path).names)
         table = parquet.read_table(path, columns=list(wanted))
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowException, OSError) as error:
         raise InvalidInput(f"{path.name} is not a Parquet file") from error
     return {name: table.column(name).to_pylist() for name in wanted}
 
@@ -152,8 +163,8 @@ def _decoded(path: Path) -> Iterator[TextIO]:
     with path.open(encoding="utf-8-sig", newline="") as stream:
         try:
             yield stream
-        except UnicodeDecodeError as error:
-            raise InvalidInput(_not_utf8(path)) from error
+        except UnicodeDecodeError:
+            raise InvalidInput(_not_utf8(path)) from None  # the cause would quote the file
 
 
 def _not_utf8(path: Path) -> str:

@@ -16,6 +16,9 @@ from oddshift.modalities.columns import read_columns, strings
 HEADERLESS = ("label", "title", "text")
 """Columns of the published AG News and Amazon files, which have no header row."""
 
+IMDB = ("neg", "pos")
+"""Sub-folders of the published IMDB reviews, one a class."""
+
 JOINT = "\n"
 """What stands between a title and its text."""
 
@@ -31,6 +34,8 @@ class Corpus:
 
     def __post_init__(self) -> None:
         """Check that there is something, and one of each."""
+        if isinstance(self.texts, str):
+            raise InvalidInput("texts is one string, expected a tuple of strings")
         if not self.texts:
             raise InvalidInput("a corpus has no text, expected at least one")
         for name in ("labels", "users", "subgroups"):
@@ -126,12 +131,15 @@ def read_headerless(path: str | Path, *, at_least: int = 2) -> Corpus:
 
 
 def read_folder(path: str | Path, *, at_least: int = 2) -> Corpus:
-    """Every .txt file, in order of name; in sub-folders (pos, neg) the folder's name is the label."""
+    """Every .txt file, in order of name; in sub-folders the folder's name is the label.
+
+    A folder with `neg` and `pos` is IMDB's: those two are read, not the link lists and unlabelled reviews beside them.
+    """
     path = Path(path)
-    files = sorted(path.glob("*.txt"))
+    files = [] if _is_imdb(path) else sorted(path.glob("*.txt"))
     labels: list[str] | None = None
     if not files:
-        files = sorted(path.glob("*/*.txt"))
+        files = [file for file in sorted(path.glob("*/*.txt")) if not _is_imdb(path) or file.parent.name in IMDB]
         labels = [file.parent.name for file in files]
     if len(files) < at_least:
         raise InvalidInput(f"folder {path.name} has {len(files)} .txt files, expected at least {at_least}")
@@ -155,6 +163,10 @@ def write_texts(texts: Sequence[str], path: str | Path) -> None:
         path.write_text("".join(json.dumps({"text": t}, ensure_ascii=False) + "\n" for t in texts), encoding="utf-8")
     else:
         raise InvalidInput(f"{path.name} ends in {path.suffix!r}, expected .csv, .jsonl or .parquet")
+
+
+def _is_imdb(path: Path) -> bool:
+    return all((path / name).is_dir() for name in IMDB)
 
 
 def _read_text(file: Path) -> str:

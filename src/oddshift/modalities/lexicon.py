@@ -91,11 +91,10 @@ def add_similar(
 
     Stop words count as remaining vocabulary, as in the paper, but never enter the tier.
     """
-    rows = vectors.rows_of(occurrences.types)
-    seen = occurrences.is_word & (occurrences.totals > 0) & (rows >= 0)
-    types = np.flatnonzero(seen)
+    table, known = vectors.look_up(occurrences.types)
+    types = np.flatnonzero(occurrences.is_word & (occurrences.totals > 0) & known)
     tagged = tags.labels[types] != NOT_SENSITIVE
-    score = similarity_to(vectors.vectors[rows[types]], tagged, similar.variant)
+    score = similarity_to(table[types], tagged, similar.variant)
     is_stop = np.array([occurrences.types[t] in stop_words for t in types], dtype=np.bool_)
     chosen = closest(score, ~tagged & ~is_stop, int((~tagged).sum()), similar.percent)
     return tags.with_tier(similar.name, types[chosen])

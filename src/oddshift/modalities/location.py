@@ -32,6 +32,15 @@ class Trajectories:
     trip: IntArray
     user: IntArray
 
+    def __post_init__(self) -> None:
+        """Check that there is one of each for every fix, and the order."""
+        sizes = {len(self.places), len(self.seconds), len(self.trip), len(self.user)}
+        if len(sizes) != 1:
+            raise InvalidInput(f"places, seconds, trip and user have lengths {sorted(sizes)}, expected one length")
+        step, later = np.diff(self.trip), np.diff(self.seconds)
+        if ((step < 0) | ((step == 0) & (later < 0))).any():
+            raise InvalidInput("fixes are out of order, expected them by trip, and by time within a trip")
+
     def __repr__(self) -> str:
         """Counts only."""
         return f"Trajectories({len(self.seconds)} fixes, {len(np.unique(self.trip))} trips)"
@@ -47,6 +56,11 @@ class StayPoints:
 
     kilometres: float = 0.2
     minutes: float = 20.0
+
+    def __post_init__(self) -> None:
+        """Check that a stay has a size."""
+        positive(self.kilometres, "kilometres")
+        positive(self.minutes, "minutes")
 
 
 @dataclass(frozen=True)
@@ -100,7 +114,7 @@ def read_trajectories(path: str | Path, *, at_least: int = 2) -> Trajectories:
     user, trip = strings(columns, "user", path.name), strings(columns, "trip", path.name)
     trips = numbered(list(zip(user, trip, strict=True)))[0]
     order = np.lexsort((seconds, trips))
-    return Trajectories(places, seconds, trips, numbered(user)[0]).take(order)
+    return Trajectories(places[order], seconds[order], trips[order], numbered(user)[0][order])
 
 
 def encode_locations(trajectories: Trajectories, settings: LocationSettings | None = None) -> EncodedLocations:
@@ -195,6 +209,6 @@ def _hours(fixes: Trajectories, lengths: IntArray) -> Context:
 def _seconds(moment: str, row: int, source: str) -> float:
     try:
         parsed = datetime.fromisoformat(moment)
-    except ValueError as error:
-        raise InvalidInput(f"{source}: column 'timestamp' at row {row} is no ISO 8601 time") from error
+    except ValueError:  # its message quotes the cell
+        raise InvalidInput(f"{source}: column 'timestamp' at row {row} is no ISO 8601 time") from None
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from oddshift.arrays import FloatArray, IntArray, indices, one_of, positive, whole
 from oddshift.errors import InvalidInput
 from oddshift.metric import Metric, metric_of, scaled, summed
-from oddshift.modalities.columns import read_columns
+from oddshift.modalities.columns import categories, read_columns
 from oddshift.modalities.scaling import SCALINGS, Scale
 from oddshift.records import SLOT, Context, Records, numbered, offsets_of
 from oddshift.space import Space
@@ -119,7 +119,7 @@ def encode_table(columns: Mapping[str, Sequence[Any]], settings: TableSettings, 
     if len(lengths) != 1 or 0 in lengths:
         raise InvalidInput(f"{source}: columns have lengths {sorted(lengths)}, expected one length above 0")
     scales = [SCALINGS[settings.scaling](columns, name, source) for name in settings.numeric]
-    codes = [numbered(list(columns[name])) for name in settings.categorical]
+    codes = [numbered(categories(columns, name, source)) for name in settings.categorical]
     groups = numbered(list(columns[settings.group]))[0] if settings.group else np.arange(lengths.pop())
     layout = _Layout.of(settings, columns, groups.astype(np.int64))
     build = _rows if settings.unit == "row" else _cells

@@ -105,12 +105,14 @@ def _from_parquet(path: Path) -> dict[str, Any]:
 
     try:
         table = parquet.read_table(path)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowException, OSError) as error:
         raise InvalidInput(f"{path.name} is not a Parquet file") from error
     return {name: table.column(name).to_pylist() for name in table.column_names}
 
 
 def _table(rows: Sequence[Sequence[float]], name: str) -> FloatArray:
+    if not isinstance(rows, Sequence):
+        raise InvalidInput(f"{name}: vectors is one number, expected rows of numbers")
     if not len(rows):
         raise InvalidInput(f"{name} has no vectors, expected at least one")
     widths = [len(row) if isinstance(row, Sequence) else -1 for row in rows]
@@ -124,8 +126,8 @@ def _numbers(rows: npt.ArrayLike, name: str) -> FloatArray:
     """Finite numbers; what is none is refused without being quoted."""
     try:
         table = np.array(rows, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name}: not a table of numbers, expected rows of one width") from error
+    except (TypeError, ValueError):  # its message quotes an entry
+        raise InvalidInput(f"{name}: not a table of numbers, expected rows of one width") from None
     return finite(table, name, 2)
 
 

@@ -87,7 +87,7 @@ def read_vectors(
     if path.suffix == ".npz":
         return _from_npz(path, needed)
     with _opened(path, member) as stream, _counted(path, progress) as count:
-        if path.suffix == ".bin":
+        if path.name.endswith((".bin", ".bin.gz")):
             return _from_word2vec(stream, path.name, needed, count)
         return _from_lines(stream, path.name, needed, count)
 
@@ -115,14 +115,15 @@ def _from_lines(
     """GloVe and fastText: a word and k numbers a line; fastText's first line says how many."""
     wanted = None if needed is None else {word.encode() for word in needed}
     found: dict[bytes, Float32Array] = {}
-    width = 0
+    width = stated = 0
     for number, line in enumerate(stream, start=1):
         count(len(line))
         line = line.strip(b"\r\n ")  # noqa: PLW2901 (the bare line is never needed again)
         blanks = line.count(b" ")
         if number == 1 and _is_header(line):
+            stated = int(line.split(b" ")[1])
             continue
-        width = width or blanks
+        width = width or stated or blanks
         if blanks == width:
             word, _, rest = line.partition(b" ")
         else:
