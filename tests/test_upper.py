@@ -118,3 +118,7 @@ def test_rounding_never_puts_a_bound_below_the_exact_leakage(method):
     for _ in range(20):
         prior = Joint(rng.dirichlet(np.ones(27)).reshape(3, 3, 3))
         assert exact_leakage(prior, silent, far).joint <= upper_bound(prior, silent, far, method=method) < 1e-10
+
+
+def test_a_matching_is_never_looser_than_the_diameter():
+    assert upper_bound(TOY, [EM, EM], UNIT, method="w_infinity") <= upper_bound(TOY, [EM, EM], UNIT, method="diameter")

@@ -198,7 +198,7 @@ def _pairwise(model: _Model, bound: Callable[[FloatArray, FloatArray, FloatArray
         spread = both.reshape(len(spread) * len(model.ratios[t]), -1)
     result = np.zeros((len(laws), len(laws)))
     for a, b in _ordered(len(laws)):
-        result[a, b] = bound(laws[a], laws[b], spread)
+        result[a, b] = min(bound(laws[a], laws[b], spread), model.diameter)  # the slack of a matching may exceed it
     return result
 
 
