@@ -235,3 +235,8 @@ def test_real_news_end_to_end(data, empty_cache):
     hidden = set(encoded.slots.tolist()) | set(encoded.masked.tolist())
     assert encoded.tokens.texts() == corpus.texts
     assert len(hidden) == len(encoded.slots) + len(encoded.masked)
+
+
+def test_a_selected_label_without_a_tier_is_refused():
+    with pytest.raises(InvalidInput, match="label 'DATE' is selected but leads to no tier"):
+        _prepared(detectors=(Pipeline("any", labels=("PERSON", "DATE")),))

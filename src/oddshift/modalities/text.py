@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from oddshift.arrays import IntArray, indices, one_of
 from oddshift.detectors.gazetteer import Gazetteer
+from oddshift.detectors.pipeline import Pipeline
 from oddshift.detectors.report import DetectionReport, planted_recall, report_on
 from oddshift.detectors.spans import Detector, Spans
-from oddshift.detectors.tagging import TierRule, TypeTags, stop_words, tag_types
+from oddshift.detectors.tagging import NAME_LABELS, TierRule, TypeTags, stop_words, tag_types
 from oddshift.errors import InvalidInput
 from oddshift.metric import MetricLike
 from oddshift.modalities.casing import CASINGS, cased
@@ -169,6 +170,7 @@ def prepare(
     fit: npt.ArrayLike | None = None,
 ) -> PreparedText:
     """Tokenise, detect, tag, and encode a corpus; the lexicon is built from the documents `fit` (default: all)."""
+    _check_labels(detectors, settings.rule)
     tokens = tokenise(corpus.texts, settings.tokeniser)
     spans = [detector.detect(corpus.texts) for detector in detectors]
     for found in spans:
@@ -196,6 +198,14 @@ def prepare(
     encoded = encode(tokens, lexicon, unknown=settings.unknown, casing=settings.casing, corpus=corpus)
     recall = planted_recall(detectors, corpus.texts, settings.planted) if settings.planted else None
     return PreparedText(encoded, tags, report_on(seen, tags, has_point(seen, vectors), detectors, recall))
+
+
+def _check_labels(detectors: Sequence[Detector], rule: TierRule) -> None:
+    """Refuse a label that was selected by name but leads to no tier: its words would be released in the clear."""
+    chosen = [label for detector in detectors if isinstance(detector, Pipeline) for label in detector.labels]
+    lost = [label for label in chosen if label not in rule.tier_of and label not in NAME_LABELS]
+    if lost:
+        raise InvalidInput(f"label {lost[0]!r} is selected but leads to no tier, expected it in TierRule.tier_of")
 
 
 def _context(tokens: Tokens, code: IntArray) -> Context:
