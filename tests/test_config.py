@@ -43,6 +43,11 @@ def test_an_unknown_key_names_the_nearest_known_one():
     assert "unknown key zebra, expected one of data, mechanism, audit, execution" in refused("zebra = 1\n" + TEXT)
 
 
+def test_a_key_is_named_as_the_file_has_it():
+    nested = TEXT.replace('{kind = "patterns"}', '{kind = "pipeline", path = "en", lables = ["X"]}')
+    assert "unknown key data.detectors.0.lables, did you mean labels?" in refused(nested)
+
+
 def test_whether_tiers_are_public_must_be_said():
     assert refused(TEXT.replace("is_public = true", "")) == "audit.toml: missing key data.is_public"
 

@@ -62,7 +62,7 @@ def demo(
 
 @app.command()
 def audit(
-    config: Annotated[Path | None, typer.Argument(help="A TOML file; every key is in docs/audit.md.")] = None,
+    config: Annotated[Path | None, typer.Argument(help="A TOML file; docs/audit.md explains it.")] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Audit the embedded corpus instead of a file.")] = False,
     out: Annotated[Path, typer.Option(help="The run folder.")] = Path("oddshift-run"),
     max_cpu: Annotated[float | None, typer.Option(help="Bound the work, in CPU seconds.")] = None,
@@ -77,7 +77,8 @@ def audit(
         raise InvalidInput("audit takes either a configuration file or --demo")
     console = _console(as_json)
     text = PEOPLE if config is None else config.read_text(encoding="utf-8")
-    found = _audited(text, out, console, max_cpu=max_cpu, keep_examples=keep_examples)
+    origin = {} if config is None else {"source": str(config), "beside": config.parent}
+    found = _audited(text, out, console, max_cpu=max_cpu, keep_examples=keep_examples, **origin)
     if as_json:
         print(json.dumps(found))
     else:

@@ -37,21 +37,31 @@ class PatternDetector(_Section):
 
 
 class ListDetector(_Section):
-    """Names of any number of words, one a line of a text file, matched whole."""
+    """Names of any number of words, one a line of a text file, matched whole; all lead to the first tier."""
 
     kind: Literal["gazetteer"]
     path: Path
     keep_case: bool = False
 
 
-Detector = Annotated[PipelineDetector | PatternDetector | ListDetector, Field(discriminator="kind")]
+class WordDetector(_Section):
+    """Single words in any casing, one a line of a text file, with a label that may lead to a tier of its own."""
+
+    kind: Literal["words"]
+    path: Path
+    label: str = "WORD"
+
+
+Detector = Annotated[PipelineDetector | PatternDetector | ListDetector | WordDetector, Field(discriminator="kind")]
 
 
 class TextData(_Section):
     """Texts in a .csv, .jsonl or .parquet file, or a folder of .txt files; sensitive words are the secrets.
 
     `is_public` has no default: it says whether the attacker is told each position's tier. `similar_percent` is the
-    share of the remaining vocabulary taken as the tier of similar words (0 for none).
+    share of the remaining vocabulary taken as the tier of similar words (0 for none), by their largest or mean
+    similarity. `tier_names` are the tiers of detected words, most sensitive first; `tier_of` leads a detector's label
+    to one of them, by default to the first.
     """
 
     kind: Literal["text"]
@@ -64,7 +74,10 @@ class TextData(_Section):
     user: str | None = None
     subgroup: str | None = None
     header: tuple[str, ...] | None = None
+    tier_names: tuple[str, ...] = Field(default=("PII",), min_length=1)
+    tier_of: dict[str, str] = Field(default_factory=dict)
     similar_percent: float = Field(default=10.0, ge=0.0, lt=100.0)
+    similar_variant: Literal["max", "mean"] = "max"
     unknown: Literal["mask", "refuse"] = "mask"
     join_names: bool = False
     joint_by: Literal["document", "sentence", "user"] = "document"
@@ -172,16 +185,34 @@ class Config(_Section):
     execution: ExecutionConfig = ExecutionConfig()
 
 
-def parse_config(text: str, source: str) -> Config:
-    """A configuration from the text of a file; a wrong key or value is one line that names it."""
+def parse_config(text: str, source: str, folder: Path | None = None) -> Config:
+    """A configuration from the text of a file; a wrong key or value is one line that names it.
+
+    Relative paths are looked for in `folder` first (the file's own), then in the current one.
+    """
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"{source} is not a TOML file: {error}") from error
+    if folder is not None:
+        _resolve(raw.get("data"), folder)
     try:
         return Config.model_validate(raw)
     except ValidationError as error:
         raise InvalidInput(f"{source}: {_first_problem(error, raw)}") from error
+
+
+def _resolve(section: Any, folder: Path) -> None:
+    """Make paths that exist beside the file absolute, here and in the tables inside."""
+    if not isinstance(section, dict):
+        return
+    for key in ("path", "vectors"):
+        given = section.get(key)
+        if isinstance(given, str) and (folder / given).exists():
+            section[key] = str((folder / given).resolve())
+    inner = section.get("detectors")
+    for table in inner if isinstance(inner, list) else []:
+        _resolve(table, folder)
 
 
 def _first_problem(error: ValidationError, raw: dict[str, Any]) -> str:
@@ -198,19 +229,23 @@ def _first_problem(error: ValidationError, raw: dict[str, Any]) -> str:
 
 
 def _keys(names: list[str], raw: Any) -> list[str]:
+    """The path of an error as keys of the file: the `kind` that chose among several tables is no key."""
     kept: list[str] = []
     for i, name in enumerate(names):
-        if isinstance(raw, dict) and name not in raw and i + 1 < len(names):
+        if isinstance(raw, dict) and raw.get("kind") == name and i + 1 < len(names):
             continue
         kept.append(name)
-        raw = raw.get(name) if isinstance(raw, dict) else raw
+        if isinstance(raw, dict):
+            raw = raw.get(name)
+        elif isinstance(raw, list) and name.isdigit() and int(name) < len(raw):
+            raw = raw[int(name)]
     return kept
 
 
 def _suggestion(names: list[str]) -> str:
     sections: dict[str, type[_Section]] = {
         "text": TextData, "table": TableData, "location": LocationData, "vectors": VectorData, "people": PeopleData,
-        "pipeline": PipelineDetector, "patterns": PatternDetector, "gazetteer": ListDetector,
+        "pipeline": PipelineDetector, "patterns": PatternDetector, "gazetteer": ListDetector, "words": WordDetector,
         "mechanism": MechanismConfig, "audit": AuditConfig, "execution": ExecutionConfig,
     }  # fmt: skip
     owner: type[_Section] = next((sections[name] for name in reversed(names[:-1]) if name in sections), Config)

@@ -27,6 +27,7 @@ from oddshift.config import (
     TableData,
     TextData,
     VectorData,
+    WordDetector,
 )
 from oddshift.errors import InvalidInput
 from oddshift.mechanisms import Exponential, Mask, Mechanism, PathExponential, Tiered, Truncated, calibrate
@@ -55,31 +56,48 @@ def load_data(config: Config) -> Loaded:
 
 
 def _text(data: TextData, rng: np.random.Generator) -> Loaded:
+    from oddshift.detectors import TierRule
     from oddshift.modalities import Layout, Similar, TextSettings, prepare, read_corpus, read_vectors
 
     layout = Layout(tuple(data.text), data.label, data.user, data.subgroup, data.header)
     corpus = read_corpus(data.path, layout, at_least=3)
     clusters = np.arange(len(corpus)) if corpus.users is None else numbered(corpus.users)[0]
     part = assign_parts(clusters, FRACTIONS, rng)
-    similar = Similar(percent=data.similar_percent) if data.similar_percent else None
-    settings = TextSettings(is_public=data.is_public, similar=similar, unknown=data.unknown, join_names=data.join_names)
+    similar = Similar(percent=data.similar_percent, variant=data.similar_variant) if data.similar_percent else None
+    selected = [label for d in data.detectors for label in getattr(d, "labels", ())]
+    settings = TextSettings(
+        is_public=data.is_public,
+        rule=TierRule(names=data.tier_names, tier_of={**dict.fromkeys(selected, data.tier_names[0]), **data.tier_of}),
+        similar=similar,
+        unknown=data.unknown,
+        join_names=data.join_names,
+    )
     detectors = [_detector(d) for d in data.detectors]
     made = prepare(corpus, read_vectors(data.vectors), detectors, settings, np.flatnonzero(part == 0))
     names = ", ".join(detector.name for detector in detectors)
     by = "document" if corpus.users is None else "user"
     split = _split(made.encoded.records, part, data.joint_by, by)
-    return Loaded(split, made.encoded.tiers, names, tuple(made.report.lines()), made.encoded.lexicon.words)
+    hidden = (
+        f"{len(made.encoded.masked)} tokens are masked, {made.encoded.unseen} of them of types that no fit document has"
+    )
+    notes = (*(f"fit documents: {line}" for line in made.report.lines()), hidden)
+    return Loaded(split, made.encoded.tiers, names, notes, made.encoded.lexicon.words)
 
 
 def _detector(chosen: Any) -> Any:
-    from oddshift.detectors import Gazetteer, Patterns, Pipeline
+    from oddshift.detectors import Gazetteer, Patterns, Pipeline, WordList
 
     if isinstance(chosen, PatternDetector):
         return Patterns(chosen.labels) if chosen.labels else Patterns()
     if isinstance(chosen, ListDetector):
-        lines = Path(chosen.path).read_text(encoding="utf-8").splitlines()
-        return Gazetteer([line.strip() for line in lines if line.strip()], keep_case=chosen.keep_case)
+        return Gazetteer(_lines(chosen.path), keep_case=chosen.keep_case)
+    if isinstance(chosen, WordDetector):
+        return WordList(dict.fromkeys(_lines(chosen.path), chosen.label))
     return Pipeline(chosen.path, chosen.labels)
+
+
+def _lines(path: Path) -> list[str]:
+    return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def _table(data: TableData, rng: np.random.Generator) -> Loaded:

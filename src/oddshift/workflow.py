@@ -16,6 +16,7 @@ from oddshift.audit import Audit, Settings, audit
 from oddshift.audit.examples import examples
 from oddshift.audit.limits import within_cpu
 from oddshift.config import Config, parse_config
+from oddshift.errors import InvalidInput
 from oddshift.execution import Execution
 from oddshift.loading import Loaded, build_mechanism, fit_attackers, load_data
 from oddshift.runs import AUDIT, CONFIG, EXAMPLES, PARTS, read_run, write_examples, write_run
@@ -29,16 +30,19 @@ def run_audit(
     folder: Path,
     source: str = "configuration",
     *,
+    beside: Path | None = None,
     max_cpu: float | None = None,
     keep_examples: bool = False,
 ) -> Audit:
     """Run the audit that a configuration describes and keep it in `folder`; a finished run is read, not repeated.
 
+    `beside` is the folder that relative paths are looked for in first: that of the configuration file.
     `max_cpu` bounds the work, in CPU seconds: half for the training of networks, the rest for the audit.
     `keep_examples` also writes what the strongest attacker believes about a few documents: these are secrets.
     """
-    config = parse_config(text, source)
-    if _is_finished(folder, text, keep_examples):
+    config = parse_config(text, source, beside)
+    _refuse_other_run(folder, text)
+    if _is_finished(folder, keep_examples):
         return read_run(folder)
     loaded = load_data(config)
     mechanism, tiers = build_mechanism(config.mechanism, loaded)
@@ -77,9 +81,15 @@ def _settings(config: Config, loaded: Loaded) -> Settings:
     )
 
 
-def _is_finished(folder: Path, text: str, with_examples: bool) -> bool:
-    """Whether the folder holds a complete run of this very configuration, and examples if they are wanted."""
-    if not (folder / AUDIT).is_file() or (folder / CONFIG).read_text(encoding="utf-8") != text:
+def _refuse_other_run(folder: Path, text: str) -> None:
+    """Never write over the run of another configuration."""
+    if (folder / AUDIT).is_file() and (folder / CONFIG).read_text(encoding="utf-8") != text:
+        raise InvalidInput(f"{folder} holds the run of another configuration, expected a new folder or the same one")
+
+
+def _is_finished(folder: Path, with_examples: bool) -> bool:
+    """Whether the folder holds a complete run, and examples if they are wanted."""
+    if not (folder / AUDIT).is_file():
         return False
     return not with_examples or (folder / EXAMPLES).is_dir()
 

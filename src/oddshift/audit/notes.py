@@ -58,8 +58,8 @@ def _too_few(evidence: Sequence[Evidence], settings: Settings) -> list[str]:
         return []
     needs = zero_failures(settings.delta, settings.alpha, settings.method)
     return [
-        f"{item.certificate.claim.tier}: too few documents to certify delta = {settings.delta:g} by {settings.method}, "
-        f"needs at least {needs}, has {len(item.values)}"
+        f"{item.certificate.claim.tier}: too few to certify delta = {settings.delta:g} by {settings.method}: "
+        f"needs at least {needs} independent units ({item.certificate.claim.unit}), has {len(item.values)}"
         for item in evidence
         if item.certificate.claim.pair_law == settings.law and len(item.values) < needs
     ]

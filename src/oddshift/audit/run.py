@@ -236,7 +236,10 @@ def _values(trial: _Trial, truth: Records, tiers: Tiers, law: str) -> list[tuple
     return result
 
 
-def _claim(trial: _Trial, tiers: Tiers, tier: int, law: str, settings: Settings, withheld: str) -> Claim:
+def _claim(
+    trial: _Trial, tiers: Tiers, place: tuple[int, str], settings: Settings, *, unit: str, withheld: str
+) -> Claim:
+    tier, law = place
     assumed = ("secrets are independent of each other (declared)",) if settings.independent else ()
     return Claim(
         epsilon=settings.epsilon,
@@ -247,6 +250,7 @@ def _claim(trial: _Trial, tiers: Tiers, tier: int, law: str, settings: Settings,
         attacker_hash=fingerprint(trial.attacker),
         with_context=trial.attacker.with_context,
         detector=settings.detector,
+        unit=unit,
         assumptions=assumed,
         withheld=withheld,
     )
@@ -260,7 +264,7 @@ def _evidence(trial: _Trial, split: Split, known: Knowledge, settings: Settings,
     found = []
     for law in PAIR_LAWS:
         for tier, values, excluded in _values(trial, truth, tiers, law):
-            claim = _claim(trial, tiers, tier, law, settings, withheld)
+            claim = _claim(trial, tiers, (tier, law), settings, unit=split.by, withheld=withheld)
             certificate = certify(values, claim, settings.alpha, settings.method, excluded=excluded)
             found.append(evidence_of(certificate, values, mechanism_hash=mechanism, split_hash=documents))
     return tuple(found)
