@@ -41,6 +41,9 @@ def main(arguments: list[str]) -> int:
     if unknown:
         print(f"unknown: {', '.join(sorted(unknown))}; expected --write or some of {', '.join(names())}")
         return 1
+    if "--write" in arguments and {*chosen} != {*names()}:
+        print("--write keeps the tables of all modules, expected no names beside it")
+        return 1
     tables = {name: run(name) for name in chosen}
     if "--write" in arguments:
         write(tables)
