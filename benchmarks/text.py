@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.table import Line, cpu
 from oddshift.detectors import Patterns, closest, similarity_to
 from oddshift.embedded import people
 from oddshift.errors import InvalidInput
 from oddshift.modalities import data_folder, read_published, read_vectors, tokenise
-
-
-def cpu(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def write_glove(path: Path) -> None:
@@ -34,24 +28,30 @@ def similarity() -> None:
     closest(similarity_to(vectors, chosen), ~chosen, 54_500)
 
 
-def run() -> None:
-    """Print every time beside its limit."""
+def within(what: str, work: Callable[[], object], limit: float | None = None) -> Line:
+    """One time beside its limit, where one was stated."""
+    _, seconds = cpu(work)
+    if limit is None:
+        return Line(what, f"{seconds:.2f} s")
+    return Line(what, f"{seconds:.2f} s", limit=f"{limit:g} s", holds=seconds <= limit)
+
+
+def run() -> list[Line]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "glove.txt"
         write_glove(path)
         needed = {f"w{i}" for i in range(0, 360_000, 6)}
-        print(f"60,000 of 400,000 GloVe lines: {cpu(lambda: read_vectors(path, needed)):.2f} CPU s (limit 20)")
-    print(f"PoII of 60,000 words: {cpu(similarity):.2f} CPU s (limit 30)")
-    print(f"embedded corpus, 3,000 texts: {cpu(people):.2f} CPU s")
+        lines = [within("60,000 of 400,000 GloVe lines", lambda: read_vectors(path, needed), 20.0)]
+    lines.append(within("similar words among 60,000", similarity, 30.0))
+    lines.append(within("embedded corpus, 3,000 texts", people))
     try:
         texts = read_published("ag_news").texts
-    except InvalidInput as error:
-        print(f"real data left out: {error}")
-        return
+    except InvalidInput:
+        return [*lines, Line("AG News", "left out: no real data here")]
     excerpt = data_folder() / "glove.6B.100d.npz"
-    print(f"GloVe excerpt of 53,505 words: {cpu(lambda: read_vectors(excerpt)):.2f} CPU s (limit 1)")
+    lines.append(within("GloVe excerpt of 53,505 words", lambda: read_vectors(excerpt), 1.0))
     tokenise(texts[:1])
-    seconds = cpu(lambda: tokenise(texts))
-    print(f"tokenise AG News: {seconds:.2f} CPU s, {len(tokenise(texts).form) / seconds:,.0f} tokens/s")
+    tokens, seconds = cpu(lambda: tokenise(texts))
+    lines.append(Line("tokenise AG News", f"{seconds:.2f} s", ratio=f"{len(tokens.form) / seconds:,.0f} tokens/s"))
     Patterns().detect(texts[:1])
-    print(f"patterns over AG News: {cpu(lambda: Patterns().detect(texts)):.2f} CPU s")
+    return [*lines, within("patterns over AG News", lambda: Patterns().detect(texts))]
