@@ -31,8 +31,8 @@ from oddshift.space import Space
 from studies.tables import table, write
 
 WORDS, LENGTH, STRENGTH, EPSILON = 200, 8, 0.95, 1.2
-DIMENSIONS, SPREAD = 40, 0.84  # own log score about 4.2 and exact anchored rate about 40 %, the reference chain's
-TRAIN, TEST, SEEDS = 2_000, 1_000, (0, 1, 2)
+DIMENSIONS, SPREAD = 40, 0.84  # near the own log score 4.19 and exact anchored rate 41 % of the reference chain
+TRAIN, HELD, TEST, SEEDS = 2_000, 500, 1_000, (0, 1, 2)
 WIDTH, EPOCHS = 128, 60
 SIZES = (250, 500, 1_000)
 ARCHITECTURES = ("rnn", "lstm", "transformer")
@@ -133,12 +133,17 @@ def informed(known: Knowledge, architecture: str, seed: int, width: int = WIDTH)
     return fit_informed(known, Network(architecture=architecture, width=width), schedule)
 
 
+def first(world: Setting, train: int) -> tuple[Setting, Records]:
+    """The same population known from its first `train` sequences only, and the last HELD ones, which stay unseen."""
+    fit = world.known.fit
+    known = knowledge(world.known.mechanism, world.known.tiers, fit.take(np.arange(train)))
+    return Setting(known, world.secrets, world.release, world.exact), fit.take(np.arange(len(fit) - HELD, len(fit)))
+
+
 def main_part(seed: int) -> dict[str, Marks]:
-    """Every attacker on one chain; the combination is weighed on 500 further sequences."""
-    world = setting(seed, TRAIN + 500)
-    known = knowledge(world.known.mechanism, world.known.tiers, world.known.fit.take(np.arange(TRAIN)))
-    held = world.known.fit.take(np.arange(TRAIN, TRAIN + 500))
-    world = Setting(known, world.secrets, world.release, world.exact)
+    """Every attacker on one chain; the combination is weighed on HELD further sequences."""
+    world, held = first(setting(seed, TRAIN + HELD), TRAIN)
+    known = world.known
     plugin = fit_plugin(known, rng=np.random.default_rng(seed))
     networks = {name: informed(known, name, seed) for name in ARCHITECTURES}
     both = fit_combination(known, [plugin, networks["rnn"]], held, rng=np.random.default_rng(seed))
@@ -151,8 +156,8 @@ def main_part(seed: int) -> dict[str, Marks]:
 
 
 def size_part(train: int) -> dict[str, Marks]:
-    """Plug-in and network from fewer sequences."""
-    world = setting(0, train)
+    """Plug-in and network from the first sequences only: same chain, same fresh sequences."""
+    world, _ = first(setting(0, TRAIN + HELD), train)
     plugin = fit_plugin(world.known, rng=np.random.default_rng(0))
     return {"plug-in": run(plugin, world), "informed rnn": run(informed(world.known, "rnn", 0), world)}
 
@@ -206,14 +211,21 @@ def _text(seeds: list[dict[str, Marks]], sizes: list[dict[str, Marks]], others: 
         "of the truth and another word whose exact mPL exceeds ε and whose estimate does not; false alarm: the "
         "reverse, among pairs that do not violate. Uniform-pair error: mean |mPL − exact| of two random words. "
         f"Networks have width {WIDTH} and {EPOCHS} epochs.\n\n{table(HEADER, main_rows)}\n\n"
+        f"How to read it. The combination is weighed on {HELD} further sequences that no other attacker had. Points "
+        f"are Gaussian in {DIMENSIONS} dimensions with spread {SPREAD}, taken after a dozen geometries were tried "
+        "so that own and exact come near 4.19 and 41 %; it is not the chain of earlier prototypes. The network's "
+        "head and width were chosen among about ten variants by log score, miss and false alarm on other draws of the "
+        "chain; the draws here decided nothing but which architecture is called best (by log score). Paper mode is "
+        "one architecture (LSTM) at one temperature, untuned.\n\n"
         f"Targets: plug-in miss ≤ 20 and false alarm ≤ 2 (reached {_mean(seeds, 'plug-in', 'miss'):.1f} and "
         f"{_mean(seeds, 'plug-in', 'false_alarm'):.2f}); best network alone miss ≤ 30 at false alarm ≤ 5 ({best}: "
-        f"{_mean(seeds, best, 'miss'):.1f} and {_mean(seeds, best, 'false_alarm'):.2f}). Paper mode flags by its "
-        "temperature, not by what was learned.\n\n## Error against the number of sequences (one seed)\n\n"
-        f"{_sizes_text(sizes, seeds[0])}\n\n## Independent secrets\n\nThe exact rate is 0; whatever is flagged is a "
-        f"false alarm.\n\n{table(HEADER, [_row(n, [m]) for n, m in others[0].items()])}\n\n"
-        "## What bigrams cannot see\n\nTwo chains of 50 words interleaved: neighbours are independent, every second "
-        f"word follows.\n\n{table(HEADER, [_row(n, [m]) for n, m in others[1].items()])}"
+        f"{_mean(seeds, best, 'miss'):.1f} and {_mean(seeds, best, 'false_alarm'):.2f}); uniform-pair error below "
+        f"own's ({_mean(seeds, best, 'uniform_error'):.3f} against {_mean(seeds, 'own', 'uniform_error'):.3f}).\n\n"
+        "## Error against the number of sequences (one seed, nested training sets, the same fresh sequences)\n\n"
+        f"{_sizes_text(sizes, seeds[0])}\n\n## Independent secrets (one seed)\n\nThe exact rate is 0; whatever "
+        f"is flagged is a false alarm.\n\n{table(HEADER, [_row(n, [m]) for n, m in others[0].items()])}\n\n"
+        "## What bigrams cannot see (one seed)\n\nTwo chains of 50 words interleaved: neighbours are independent, "
+        f"every second word follows.\n\n{table(HEADER, [_row(n, [m]) for n, m in others[1].items()])}"
     )
 
 
