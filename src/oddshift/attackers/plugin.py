@@ -196,9 +196,15 @@ def _trusted_step(known: Knowledge, tier: int, laws: FloatArray, bigram: bool, r
     follows = np.asarray(trial.bigram[before, after]).ravel()
     plain = (np.exp(known.log_prior) * (trial.topics[0] > 0))[after]
     plain = plain / (np.exp(known.log_prior) * (trial.topics[0] > 0)).sum()
-    weight = trial.weight[before]
-    likelihood = [float(np.log(t * weight * follows + (1.0 - t * weight) * plain).mean()) for t in TRUST]
-    return replace(step, weight=step.weight * TRUST[int(np.argmax(likelihood))])
+    return replace(step, weight=step.weight * _trust(trial.weight[before], follows, plain))
+
+
+def _trust(weight: FloatArray, follows: FloatArray, plain: FloatArray) -> float:
+    """The factor of the bigrams' weights that held-out pairs like best; 1 unless it is better by a standard error."""
+    scores = [np.log(t * weight * follows + (1.0 - t * weight) * plain) for t in TRUST]
+    best = int(np.argmax([score.mean() for score in scores]))
+    better = scores[best] - scores[-1]
+    return TRUST[best] if better.mean() * np.sqrt(len(better)) > better.std() else 1.0
 
 
 def _step(fit: Records, tiers: Tiers, tier: int, laws: FloatArray, bigram: bool) -> _Step:
