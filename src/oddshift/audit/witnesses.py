@@ -52,7 +52,7 @@ def search_witness(attacker: Attacker, split: Split, known: Knowledge, settings:
     if not frozen:
         return None
     places = _places(attacker, split.certify, known, frequent, seeds[1])
-    rounds = _play(places, frozen, known, frequent, settings.epsilon, seeds[1])
+    rounds = _play(places, frozen, frequent, settings.epsilon, seeds[1])
     if not rounds:
         return None
     distances = tuple(sorted(rounds))
@@ -132,7 +132,6 @@ def _count(
 def _play(
     places: _Places,
     frozen: dict[tuple[Stratum, int, int], float],
-    known: Knowledge,
     frequent: IntArray,
     epsilon: float,
     rng: np.random.Generator,

@@ -8,13 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, blocks, indices, positive
-from oddshift.epsilon import exponential_epsilon, true_epsilon
-from oddshift.logs import log_sum
+from oddshift.arrays import FloatArray, IntArray, indices, positive
+from oddshift.epsilon import exponential_epsilon
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.scores import log_normalisers, normalised
 from oddshift.space import Space, space_of
 
 
@@ -50,21 +49,9 @@ class Exponential(Mechanism):
         """ε, by the triangle inequality."""
         return self.epsilon
 
-    @property
-    def n_outputs(self) -> int:
-        """Number of candidates."""
-        return len(self.candidates)
-
-    @property
-    def outputs(self) -> Space:
-        """The candidates."""
-        return self.candidates
-
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """−½ε·d(x, y) − ln Z_x."""
-        scores = self._scores(index)
-        scores -= log_sum(scores)[:, None]
-        return scores
+        return normalised(self._scores(index))
 
     def log_columns(self, outputs: npt.ArrayLike) -> FloatArray:
         """−½ε·d(x, y) − ln Z_x for given y and every x, without the whole matrix."""
@@ -77,14 +64,13 @@ class Exponential(Mechanism):
     @cached_property
     def log_z(self) -> FloatArray:
         """ln Z_x of every point."""
-        everyone = np.arange(len(self.space))
-        return np.concatenate([log_sum(self._scores(everyone[part])) for part in blocks(len(everyone), self.n_outputs)])
+        return log_normalisers(self._scores, len(self.space), self.n_outputs)
 
     @cached_property
     def exact_epsilon(self) -> float:
         """Closed form when every point is a candidate, otherwise the scan of all outputs."""
         if not self.candidates.contains(self.space):
-            return true_epsilon(self.log_matrix, self.space.distances)
+            return super().exact_epsilon
         return exponential_epsilon(self.log_z, self._rows)
 
     def _rows(self, index: IntArray) -> tuple[FloatArray, FloatArray]:

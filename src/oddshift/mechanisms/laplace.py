@@ -125,16 +125,6 @@ class ProjectedLaplace(Mechanism):
         return self.epsilon
 
     @property
-    def n_outputs(self) -> int:
-        """Number of outputs."""
-        return len(self.candidates)
-
-    @property
-    def outputs(self) -> Space:
-        """The points projected on."""
-        return self.candidates
-
-    @property
     def noise(self) -> Laplace:
         """The noise before it is projected."""
         return Laplace(self.space, self.epsilon)

@@ -52,16 +52,6 @@ class Geometric(Mechanism):
         """ε, reached between neighbours."""
         return self.epsilon
 
-    @property
-    def n_outputs(self) -> int:
-        """As many as points."""
-        return len(self.space)
-
-    @property
-    def outputs(self) -> Space:
-        """The points themselves."""
-        return self.space
-
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """−ε·step·|x − y| + ln(1 − a) inside; ends keep the whole tail."""
         places = np.arange(len(self.space))
@@ -105,16 +95,6 @@ class RandomizedResponse(Mechanism):
     def claimed_epsilon(self) -> float:
         """ε, reached at the smallest distance."""
         return self.epsilon
-
-    @property
-    def n_outputs(self) -> int:
-        """As many as points."""
-        return len(self.space)
-
-    @property
-    def outputs(self) -> Space:
-        """The points themselves."""
-        return self.space
 
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """ε·d_min for the point itself, 0 for the others, normalised."""

@@ -29,6 +29,9 @@ class Mechanism(ABC):
     space: Space
     """The points that may be secrets."""
 
+    candidates: Space | None = None
+    """The points that may be released, when they are not the secrets' own."""
+
     is_estimate: bool = False
     """Whether the rows were counted rather than computed; then there is no exact ε."""
 
@@ -38,14 +41,14 @@ class Mechanism(ABC):
         """The ε that the construction proves, over the pairs that count; infinite when it proves none."""
 
     @property
-    @abstractmethod
-    def n_outputs(self) -> int:
-        """Number of outputs."""
-
-    @property
-    @abstractmethod
     def outputs(self) -> Space | None:
         """The outputs as points, or None when they are not points (a placeholder, a string)."""
+        return self.space if self.candidates is None else self.candidates
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.space if self.candidates is None else self.candidates)
 
     @abstractmethod
     def log_likelihood(self, index: IntArray) -> FloatArray:

@@ -120,16 +120,6 @@ class Optimal(Mechanism):
         """ε, verified on the table at construction."""
         return self.epsilon
 
-    @property
-    def n_outputs(self) -> int:
-        """Number of candidates; the repair leaves each a probability above zero."""
-        return len(self.candidates)
-
-    @property
-    def outputs(self) -> Space:
-        """The candidates."""
-        return self.candidates
-
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """Rows of the table."""
         return self.table[index]

@@ -11,11 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
-from oddshift.arrays import FloatArray, IntArray, blocks, frozen, positive
+from oddshift.arrays import FloatArray, IntArray, frozen, positive
 from oddshift.epsilon import exponential_epsilon
 from oddshift.errors import InvalidInput
-from oddshift.logs import log_sum
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.scores import log_normalisers, normalised
 from oddshift.space import Space, space_of
 from oddshift.tiers import Tiers, tiers_of
 
@@ -54,16 +54,6 @@ class PathExponential(Mechanism):
         """The largest scale times ε, over all pairs."""
         return self.epsilon * max(self.tiers.scales)
 
-    @property
-    def n_outputs(self) -> int:
-        """As many as points."""
-        return len(self.space)
-
-    @property
-    def outputs(self) -> Space:
-        """The points themselves."""
-        return self.space
-
     @cached_property
     def path_distances(self) -> FloatArray:
         """The closure d_s (n, n)."""
@@ -71,16 +61,16 @@ class PathExponential(Mechanism):
 
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """−½ε·d_s(x, y) − ln Z_x."""
-        scores = -0.5 * self.epsilon * self.path_distances[index]
-        return scores - log_sum(scores)[:, None]
+        return normalised(self._scores(index))
 
     @cached_property
     def exact_epsilon(self) -> float:
         """Closed form over ALL pairs, tiers public or not."""
-        log_z = np.concatenate(
-            [log_sum(-0.5 * self.epsilon * self.path_distances[p]) for p in blocks(len(self.space), len(self.space))]
-        )
+        log_z = log_normalisers(self._scores, len(self.space), self.n_outputs)
         return exponential_epsilon(log_z, self._rows)
+
+    def _scores(self, index: IntArray) -> FloatArray:
+        return -0.5 * self.epsilon * self.path_distances[index]
 
     def _rows(self, index: IntArray) -> tuple[FloatArray, FloatArray]:
         return self.space.between(index), 0.5 * self.epsilon * self.path_distances[index]

@@ -13,11 +13,11 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, blocks, indices, positive
+from oddshift.arrays import FloatArray, IntArray, indices, positive
 from oddshift.epsilon import exponential_epsilon
 from oddshift.errors import InvalidInput
-from oddshift.logs import log_sum
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.scores import log_normalisers, normalised
 from oddshift.space import Space, space_of
 from oddshift.tiers import Tiers, tiers_of
 
@@ -58,21 +58,9 @@ class Tiered(Mechanism):
         """The largest scale times ε for public tiers; none for secret ones."""
         return self.epsilon * max(self.tiers.scales) if self.tiers.is_public else inf
 
-    @property
-    def n_outputs(self) -> int:
-        """Number of candidates."""
-        return len(self.candidates)
-
-    @property
-    def outputs(self) -> Space:
-        """The candidates."""
-        return self.candidates
-
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """−½·ε·scale(x)·d(x, y) − ln Z_x."""
-        scores = self._scores(index)
-        scores -= log_sum(scores)[:, None]
-        return scores
+        return normalised(self._scores(index))
 
     def log_columns(self, outputs: npt.ArrayLike) -> FloatArray:
         """−½·ε·scale(x)·d(x, y) − ln Z_x for given y and every x, without the whole matrix."""
@@ -85,8 +73,7 @@ class Tiered(Mechanism):
     @cached_property
     def log_z(self) -> FloatArray:
         """ln Z_x of every point."""
-        everyone = np.arange(len(self.space))
-        return np.concatenate([log_sum(self._scores(everyone[part])) for part in blocks(len(everyone), self.n_outputs)])
+        return log_normalisers(self._scores, len(self.space), self.n_outputs)
 
     @cached_property
     def exact_epsilon(self) -> float:

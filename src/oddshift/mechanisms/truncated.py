@@ -12,10 +12,10 @@ from math import log
 
 import numpy as np
 
-from oddshift.arrays import FloatArray, IntArray, blocks, positive, unit_open, whole
-from oddshift.epsilon import exponential_epsilon, true_epsilon
-from oddshift.logs import log_sum
+from oddshift.arrays import FloatArray, IntArray, positive, unit_open, whole
+from oddshift.epsilon import exponential_epsilon
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.scores import log_normalisers, normalised
 from oddshift.space import Space, space_of
 
 
@@ -52,29 +52,16 @@ class Truncated(Mechanism):
         """ε, by the triangle inequality of the cut metric."""
         return self.epsilon
 
-    @property
-    def n_outputs(self) -> int:
-        """Number of candidates."""
-        return len(self.candidates)
-
-    @property
-    def outputs(self) -> Space:
-        """The candidates."""
-        return self.candidates
-
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """−½ε·min(d(x, y), radius) − ln Z_x."""
-        scores = self._scores(index)
-        scores -= log_sum(scores)[:, None]
-        return scores
+        return normalised(self._scores(index))
 
     @cached_property
     def exact_epsilon(self) -> float:
         """Closed form when every point is a candidate, otherwise the scan of all outputs."""
         if not self.candidates.contains(self.space):
-            return true_epsilon(self.log_matrix, self.space.distances)
-        everyone = np.arange(len(self.space))
-        log_z = np.concatenate([log_sum(self._scores(everyone[p])) for p in blocks(len(everyone), self.n_outputs)])
+            return super().exact_epsilon
+        log_z = log_normalisers(self._scores, len(self.space), self.n_outputs)
         return exponential_epsilon(log_z, self._rows)
 
     def _rows(self, index: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -120,16 +120,6 @@ class Substitution(Mechanism):
         """None."""
         return inf
 
-    @property
-    def n_outputs(self) -> int:
-        """The points."""
-        return len(self.space)
-
-    @property
-    def outputs(self) -> Space:
-        """The points themselves."""
-        return self.space
-
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """log(1 − p) for the word itself and log(p/k) for each neighbour."""
         distance = self.space.between(index)
