@@ -11,7 +11,7 @@ from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.audit.scan import believed
 from oddshift.logs import log_normalise
 from oddshift.records import Records
-from oddshift.release import candidates, perturb
+from oddshift.release import perturb
 
 BELIEVED = 3
 """Candidates shown of each posterior, the most believed first."""
@@ -37,23 +37,22 @@ def examples(
     """Every position of the given documents, released afresh; `names` are the points' words, else their numbers."""
     release = perturb(secrets, known.mechanism, known.tiers, rng)
     found = []
-    for positions, tier, shift, log_prior, truth in believed(attacker, release, secrets, known.tiers):
-        index = np.flatnonzero(candidates(known.tiers, tier))
-        before = np.exp(log_normalise(np.broadcast_to(log_prior, shift.shape)))
-        after = np.exp(log_normalise(log_prior + shift))
-        for row, position in enumerate(positions):
+    for block in believed(attacker, release, secrets, known.tiers):
+        before = np.exp(log_normalise(np.broadcast_to(block.log_prior, block.shift.shape)))
+        after = np.exp(log_normalise(block.score))
+        for row, position in enumerate(block.positions):
             top = np.argsort(-after[row], kind="stable")[:BELIEVED]
             document = int(secrets.document_of_position[position])
             found.append(
                 Example(
                     document=document,
                     position=int(position - secrets.offsets[document]),
-                    tier=known.tiers.names[tier],
+                    tier=known.tiers.names[block.tier],
                     secret=_name(names, int(secrets.points[position])),
                     released=_released(known, names, int(release.outputs[position])),
-                    prior=float(before[row, truth[row]]),
-                    posterior=float(after[row, truth[row]]),
-                    believed=tuple((_name(names, int(index[k])), float(after[row, k])) for k in top),
+                    prior=float(before[row, block.truth[row]]),
+                    posterior=float(after[row, block.truth[row]]),
+                    believed=tuple((_name(names, int(block.index[k])), float(after[row, k])) for k in top),
                 )
             )
     return tuple(sorted(found, key=lambda example: (example.document, example.position)))

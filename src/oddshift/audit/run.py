@@ -35,7 +35,7 @@ from oddshift.execution import SERIAL, Execution, run
 from oddshift.files import load, save, sha256
 from oddshift.leakage import PAIR_LAWS
 from oddshift.records import Records, Split
-from oddshift.release import Release, candidates, perturb
+from oddshift.release import Release, perturb
 from oddshift.tiers import Tiers
 
 NOTHING_LEARNED = "no attacker beat the single-release one in held-out log score"
@@ -179,7 +179,7 @@ def _trials(attackers: Sequence[Attacker], looks: Sequence[_Look], setup: _Setup
     for k, (attacker, look) in enumerate(zip(attackers, looks, strict=True)):
         worst = _worst(attacker, setup) if k == best else {}
         scans = (look.scan, looks[own].scan)
-        result = attacker_result(attacker, scans, setup.certify, setup.ruler.tiers, worst, gains[k])
+        result = attacker_result(attacker, scans, setup.certify, setup.ruler.tiers, worst=worst, select_gain=gains[k])
         trials.append(_Trial(attacker, look.scan, worst, result))
     return trials
 
@@ -205,11 +205,10 @@ def _worst(attacker: Attacker, setup: _Setup) -> dict[int, FloatArray]:
         _, first = np.unique(secrets.document_of_position[order], return_index=True)
         chosen = np.zeros(len(mine), dtype=bool)
         chosen[order[first]] = True
-        index = np.flatnonzero(candidates(ruler.tiers, int(tier)))
         exceeds = [
-            worst_exceeds(shift[chosen[positions]], truth.space, index, ruler.epsilon)
-            for positions, here, shift, _, _ in believed(attacker, some, secrets, ruler.tiers)
-            if here == tier and chosen[positions].any()
+            worst_exceeds(block.shift[chosen[block.positions]], truth.space, block.index, ruler.epsilon)
+            for block in believed(attacker, some, secrets, ruler.tiers)
+            if block.tier == tier and chosen[block.positions].any()
         ]
         found[int(tier)] = np.concatenate(exceeds).astype(np.float64)
     return found

@@ -8,7 +8,8 @@ anchor that is the `anchored` law, exactly; with another candidate as anchor it 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -74,43 +75,65 @@ def scan(attacker: Attacker, release: Release, truth: Records, ruler: Ruler, rng
         drawn=np.zeros((n, 2)),
         histogram=np.zeros((2, len(ruler.tiers), BINS + 1)),
     )
-    for positions, tier, shift, log_prior, truth_column in believed(attacker, release, truth, ruler.tiers):
-        score = log_prior + shift
-        at_truth = np.take_along_axis(score, truth_column[:, None], axis=1)
-        out.log_score[positions] = log_sum(score) - at_truth[:, 0]
-        out.rank[positions] = (score > at_truth).sum(axis=1)
-        _fill(out, positions, tier, shift, truth_column, ruler, rng)
-    if np.isnan(out.log_score).any():
-        missing = int(np.isnan(out.log_score).sum())
-        raise InvalidInput(f"attacker {attacker.name} left out {missing} positions, expected beliefs about every one")
-    return out
+    for block in believed(attacker, release, truth, ruler.tiers):
+        out.log_score[block.positions] = block.log_score
+        out.rank[block.positions] = (block.score > block.at(block.score, block.truth)[:, None]).sum(axis=1)
+        _fill(out, block, ruler, rng)
+    return replace(out, log_score=_complete(attacker, out.log_score))
 
 
 def log_scores(attacker: Attacker, release: Release, truth: Records, tiers: Tiers) -> FloatArray:
     """−log posterior of the truth at every position, in nats: the only thing attackers are chosen by."""
     scores = np.full(len(truth.points), np.nan)
-    for positions, _, shift, log_prior, truth_column in believed(attacker, release, truth, tiers):
-        score = log_prior + shift
-        scores[positions] = log_sum(score) - np.take_along_axis(score, truth_column[:, None], axis=1)[:, 0]
-    if np.isnan(scores).any():
-        raise InvalidInput(f"attacker {attacker.name} left out positions, expected beliefs about every one")
-    return scores
+    for block in believed(attacker, release, truth, tiers):
+        scores[block.positions] = block.log_score
+    return _complete(attacker, scores)
 
 
-def believed(
-    attacker: Attacker, release: Release, truth: Records, tiers: Tiers
-) -> Iterator[tuple[IntArray, int, FloatArray, FloatArray, IntArray]]:
-    """(positions, tier, shift, log prior, column of the truth), restricted to the candidates of one tier at a time."""
+@dataclass(frozen=True, eq=False, repr=False)
+class TierBeliefs:
+    """Beliefs about positions of one tier, over its candidates only, and which of them is the truth.
+
+    `index` are the candidates' points; `shift` is (positions, candidates), `log_prior` that or (candidates,);
+    `truth` is the column of each position's secret.
+    """
+
+    positions: IntArray
+    tier: int
+    index: IntArray
+    shift: FloatArray
+    log_prior: FloatArray
+    truth: IntArray
+
+    @cached_property
+    def score(self) -> FloatArray:
+        """log posterior up to a constant for each position."""
+        return self.log_prior + self.shift
+
+    @property
+    def log_score(self) -> FloatArray:
+        """−log posterior of the truth, in nats."""
+        return log_sum(self.score) - self.at(self.score, self.truth)
+
+    @staticmethod
+    def at(values: FloatArray, column: IntArray) -> FloatArray:
+        """One entry of each row."""
+        return np.take_along_axis(values, column[:, None], axis=1)[:, 0]
+
+
+def believed(attacker: Attacker, release: Release, truth: Records, tiers: Tiers) -> Iterator[TierBeliefs]:
+    """An attacker's beliefs, checked, one tier at a time."""
     labels = truth.tier_of_position(tiers)
     for block in attacker.beliefs(release):
         _check(attacker, block, len(tiers.labels))
         for tier in np.unique(labels[block.positions]):
             rows = np.flatnonzero(labels[block.positions] == tier)
-            allowed = np.flatnonzero(candidates(tiers, int(tier)))
+            index = np.flatnonzero(candidates(tiers, int(tier)))
             positions = block.positions[rows]
-            prior = block.log_prior[allowed] if block.log_prior.ndim == 1 else block.log_prior[np.ix_(rows, allowed)]
-            shift = np.maximum(block.shift[np.ix_(rows, allowed)], _NEVER)
-            yield positions, int(tier), shift, prior, np.searchsorted(allowed, truth.points[positions])
+            prior = block.log_prior[index] if block.log_prior.ndim == 1 else block.log_prior[np.ix_(rows, index)]
+            shift = np.maximum(block.shift[np.ix_(rows, index)], _NEVER)
+            column = np.searchsorted(index, truth.points[positions])
+            yield TierBeliefs(positions, int(tier), index, shift, prior, column)
 
 
 def worst_exceeds(shift: FloatArray, space: Space, index: IntArray, epsilon: float) -> BoolArray:
@@ -132,64 +155,59 @@ def worst_exceeds(shift: FloatArray, space: Space, index: IntArray, epsilon: flo
     return found
 
 
-def _fill(
-    out: Scan,
-    positions: IntArray,
-    tier: int,
-    shift: FloatArray,
-    truth_column: IntArray,
-    ruler: Ruler,
-    rng: np.random.Generator,
-) -> None:
-    """Compare each position's truth, and one uniform candidate, with every other candidate."""
-    allowed = np.flatnonzero(candidates(ruler.tiers, tier))
-    if len(allowed) < 2:
-        raise InvalidInput(f"tier {ruler.tiers.names[tier]} has {len(allowed)} points, expected at least 2 to compare")
-    others, limit = len(allowed) - 1, ruler.epsilon * (1.0 + ROUNDING)
-    leak = _leakage(shift, truth_column, allowed, ruler.space)
+def _fill(out: Scan, block: TierBeliefs, ruler: Ruler, rng: np.random.Generator) -> None:
+    """Compare each position's truth, and one other candidate, with every candidate."""
+    n, positions, tier = len(block.index), block.positions, block.tier
+    if n < 2:
+        raise InvalidInput(f"tier {ruler.tiers.names[tier]} has {n} points, expected at least 2 to compare")
+    limit = ruler.epsilon * (1.0 + ROUNDING)
+    leak = _leakage(block, block.truth, ruler.space)
     out.largest[positions] = leak.max(axis=1)
-    out.anchored[positions] = (leak > limit).sum(axis=1) / others
-    out.diagnostic[positions] = (leak > ruler.tiers.scales[tier] * limit).sum(axis=1) / others
-    _record(out, positions, (0, tier), leak, truth_column, ruler.epsilon, rng)
+    out.anchored[positions] = (leak > limit).sum(axis=1) / (n - 1)
+    out.diagnostic[positions] = (leak > ruler.tiers.scales[tier] * limit).sum(axis=1) / (n - 1)
+    _record(out, block, leak, block.truth, rng, law=0, epsilon=ruler.epsilon)
     # a uniform pair holds the truth with probability 2/n, and those pairs are known exactly: only the rest is drawn
-    anchor = (truth_column + rng.integers(1, len(allowed), len(positions))) % len(allowed)
-    leak = _leakage(shift, anchor, allowed, ruler.space)
-    with_truth = np.take_along_axis(leak, truth_column[:, None], axis=1)[:, 0] > limit
-    rest = ((leak > limit).sum(axis=1) - with_truth) / max(1, others - 1)
-    share = 2.0 / len(allowed)
-    out.uniform[positions] = share * out.anchored[positions] + (1.0 - share) * rest
-    _record(out, positions, (1, tier), leak, anchor, ruler.epsilon, rng)
+    anchor = (block.truth + rng.integers(1, n, len(positions))) % n
+    leak = _leakage(block, anchor, ruler.space)
+    rest = ((leak > limit).sum(axis=1) - (block.at(leak, block.truth) > limit)) / max(1, n - 2)
+    out.uniform[positions] = 2.0 / n * out.anchored[positions] + (1.0 - 2.0 / n) * rest
+    _record(out, block, leak, anchor, rng, law=1, epsilon=ruler.epsilon)
 
 
 def _record(
     out: Scan,
-    positions: IntArray,
-    place: tuple[int, int],
+    block: TierBeliefs,
     leak: FloatArray,
     anchor: IntArray,
-    epsilon: float,
     rng: np.random.Generator,
+    *,
+    law: int,
+    epsilon: float,
 ) -> None:
     """Mean, one draw and histogram of the leakage between each row's anchor and all others."""
-    law, tier = place
-    n = leak.shape[1]
+    positions, n = block.positions, leak.shape[1]
     out.mean[positions, law] = leak.sum(axis=1) / (n - 1)
-    other = (anchor + rng.integers(1, n, len(positions))) % n
-    out.drawn[positions, law] = np.take_along_axis(leak, other[:, None], axis=1)[:, 0]
+    out.drawn[positions, law] = block.at(leak, (anchor + rng.integers(1, n, len(positions))) % n)
     bins = np.minimum(leak * (BINS / (HISTOGRAM_SPAN * epsilon)), BINS).astype(np.int64)
     counts = np.bincount(bins.ravel(), minlength=BINS + 1).astype(np.float64)
     counts[0] -= len(positions)  # an anchor is not compared with itself
-    out.histogram[law, tier] += counts
+    out.histogram[law, block.tier] += counts
 
 
-def _leakage(shift: FloatArray, anchor: IntArray, allowed: IntArray, space: Space) -> FloatArray:
+def _leakage(block: TierBeliefs, anchor: IntArray, space: Space) -> FloatArray:
     """mPL between each row's anchor and every candidate, 0 for the anchor itself."""
-    distance = space.metric.between(space.points[allowed[anchor]], space.points[allowed])
+    distance = space.metric.between(space.points[block.index[anchor]], space.points[block.index])
     distance[np.arange(len(anchor)), anchor] = np.inf
-    gap = shift - np.take_along_axis(shift, anchor[:, None], axis=1)
+    gap = block.shift - block.at(block.shift, anchor)[:, None]
     np.abs(gap, out=gap)
     gap /= distance
     return gap
+
+
+def _complete(attacker: Attacker, scores: FloatArray) -> FloatArray:
+    if np.isnan(scores).any():
+        raise InvalidInput(f"attacker {attacker.name} left out positions, expected beliefs about every one")
+    return scores
 
 
 def _check(attacker: Attacker, block: Beliefs, n_points: int) -> None:

@@ -64,6 +64,7 @@ def attacker_result(
     scans: tuple[Scan, Scan],
     truth: Records,
     tiers: Tiers,
+    *,
     worst: dict[int, FloatArray],
     select_gain: tuple[float, float],
 ) -> AttackerResult:
