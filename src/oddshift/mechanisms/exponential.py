@@ -24,6 +24,7 @@ class Exponential(Mechanism):
     **Guarantee**: ε-mDP for any candidates, by the triangle inequality on both score and Z. The exact ε is
     smaller: with the candidates among the points it is ε/2 + max |ln Z_a − ln Z_b|/d(a, b).
 
+    >>> import numpy as np
     >>> em = Exponential(Space([[0.0], [1.0]]), epsilon=1.0)
     >>> np.exp(em.log_matrix).round(4)
     array([[0.6225, 0.3775],
