@@ -49,6 +49,7 @@ ORDER = [
     "workflow",
     "display",
     "demo",
+    "commands",
     "cli",
 ]
 

@@ -1,0 +1,51 @@
+"""`oddshift audit`: measure what a joint attacker learns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oddshift.commands.terminal import NOT_SHOWN, Json, console_for
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def audit(
+    config: Annotated[Path | None, typer.Argument(help="A TOML file; docs/audit.md explains it.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Audit the embedded corpus instead of a file.")] = False,
+    out: Annotated[Path, typer.Option(help="The run folder.")] = Path("oddshift-run"),
+    max_cpu: Annotated[float | None, typer.Option(help="Bound the work, in CPU seconds.")] = None,
+    keep_examples: Annotated[bool, typer.Option(help="Also keep SECRETS of a few documents, apart.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure what a joint attacker learns from releases, with certificates; run again, it continues."""
+    from oddshift.demo import PEOPLE
+    from oddshift.errors import InvalidInput
+
+    if demo == (config is not None):
+        raise InvalidInput("audit takes either a configuration file or --demo")
+    console = console_for(as_json)
+    text = PEOPLE if config is None else config.read_text(encoding="utf-8")
+    origin = {} if config is None else {"source": str(config), "beside": config.parent}
+    found = audited(text, out, console, max_cpu=max_cpu, keep_examples=keep_examples, **origin)
+    if as_json:
+        print(json.dumps(found))
+    else:
+        console.print(f"run: {out} (oddshift verify {out}/evidence/*.npz)")
+    if found["state"] != "certified":
+        raise typer.Exit(NOT_SHOWN)
+
+
+def audited(text: str, out: Path, console: Console, **options: Any) -> dict[str, Any]:
+    """Run the audit of a configuration, keep it in its folder, show it, and return its summary."""
+    from oddshift.display import show_audit
+    from oddshift.runs import summary
+    from oddshift.workflow import run_audit
+
+    found = run_audit(text, out, **options)
+    show_audit(found, console)
+    return summary(found)
