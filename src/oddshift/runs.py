@@ -1,6 +1,8 @@
 """A run folder: what an audit leaves behind for the report, for verify and for compare. It holds no secret.
 
 audit.npz           the whole Audit
+adaptation.npz      the whole Adaptation, when scales were adapted
+policy.json         what `oddshift protect` applies, with vocabulary.npz beside it
 summary.json        the same in plain JSON, without arrays
 config.toml         the configuration it was run with
 evidence/*.npz      one certificate each, with the values it rests on: `oddshift verify` takes these
@@ -25,6 +27,8 @@ from oddshift.errors import InvalidInput
 from oddshift.files import load, save, write_atomic
 
 AUDIT = "audit.npz"
+ADAPTATION = "adaptation.npz"
+POLICY = "policy.json"
 SUMMARY = "summary.json"
 CONFIG = "config.toml"
 EVIDENCE = "evidence"

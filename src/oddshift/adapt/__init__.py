@@ -1,0 +1,1 @@
+"""AmPL: adapt the noise of each tier until the leakage of the joint release is certified."""
