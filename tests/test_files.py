@@ -106,7 +106,7 @@ def rehash(envelope):
     ("change", "message"),
     [
         (lambda e: e["value"].update(level=2.0), "contents hash to"),
-        (lambda e: e.update(schema=99), "schema=99, expected 1"),
+        (lambda e: e.update(schema=99), f"schema=99, expected {files.SCHEMA}"),
         (lambda e: e.update(extra=1), "expected exactly the entries"),
         (lambda e: (e["value"].update(level="high"), rehash(e)), "value.level is 'high'"),
         (lambda e: (e["value"].update(more=1), rehash(e)), r"\['more'\] missing or unknown"),

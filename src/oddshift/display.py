@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oddshift.attackers.calibration import Calibration
 from oddshift.audit import AttackerResult, Audit
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ def show_audit(audit: Audit, console: Console) -> None:
     console.print(f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.")
     console.print(_table(audit))
     console.print(f"anchored: share of pairs with the truth whose mPL exceeds {asked.epsilon:g}; log score in nats.")
+    if not audit.tiers_are_public:
+        console.print(
+            "across: the same for anchored pairs whose other value is of another tier, since tiers are secret."
+        )
+    console.print(_calibrated(audit.calibration))
     console.print(f"Certificates of the strongest attacker, {audit.strongest}:")
     for certificate in audit.certificates:
         claim = certificate.claim
@@ -31,9 +37,13 @@ def show_audit(audit: Audit, console: Console) -> None:
         line = f"  {about}: {certificate.mean:.4f} in {bounds} at level {asked.alpha:g}: {certificate.state}"
         console.print(line, markup=False)
     if audit.upper_bound is not None:
-        console.print(f"Proved from above: joint leakage <= {audit.upper_bound:.4f}.")
+        console.print(
+            f"Proved from above: joint leakage <= {audit.upper_bound:.4f} ({audit.upper_basis}).", markup=False
+        )
     undecided = "Witness: undecided, no pair of values occurs often enough."
     console.print(audit.witness.sentence if audit.witness else undecided, markup=False)
+    if audit.witness_needs:
+        console.print(f"  {audit.witness_needs}", markup=False)
     for note in audit.warnings:
         console.print(f"note: {note}", style="yellow", markup=False)
     console.print("Assumed: " + "; ".join(audit.assumptions) + ".", markup=False)
@@ -51,14 +61,23 @@ def headline(audit: Audit) -> str:
     return f"{words[audit.state]} ({asked.law} pairs, attacker {audit.strongest}, level {asked.alpha:g})"
 
 
+def _calibrated(found: Calibration) -> str:
+    """Whether the strongest attacker believes as much as it should."""
+    return (
+        f"Calibration of {found.attacker} on {found.documents} documents: what it states of its first guesses and how "
+        f"often they are right differ by {found.calibration_error:.3f}; best temperature {found.temperature:.3f}."
+    )
+
+
 def _table(audit: Audit) -> Table:
     from rich.table import Table
 
     table = Table()
     for name in ("attacker", "log score", "gain over own"):
         table.add_column(name, justify="left" if name == "attacker" else "right")
+    names = ("top-1", "anchored") if audit.tiers_are_public else ("top-1", "anchored", "across")
     for tier in audit.tier_names:
-        for name in ("top-1", "anchored"):
+        for name in names:
             table.add_column(f"{tier} {name}", justify="right")
     for row in audit.attackers:
         table.add_row(*_cells(row, audit), style="bold" if row.name == audit.strongest else "")
@@ -71,4 +90,6 @@ def _cells(row: AttackerResult, audit: Audit) -> list[str]:
     for tier in audit.tier_names:
         found = rates.get(tier)
         cells += [f"{found.top1:.1%}", f"{found.anchored:.2%}"] if found else ["-", "-"]
+        if not audit.tiers_are_public:
+            cells.append(f"{found.apart.anchored_across:.2%}" if found and found.apart else "-")
     return cells

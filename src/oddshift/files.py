@@ -23,7 +23,7 @@ import numpy as np
 
 from oddshift.errors import InvalidInput, TamperedEvidence
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the layout of stored files; a file of another version is refused."""
 
 MEMBER_LIMIT = 2_000_000_000

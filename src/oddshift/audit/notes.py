@@ -41,7 +41,13 @@ def warnings(
     bounds: tuple[Witness | None, float | None],
 ) -> tuple[str, ...]:
     """What went wrong or is too little, one line each."""
-    return (*_idle(results), *_too_few(evidence, settings), *_alone(known, settings), *_outside(results, *bounds))
+    return (
+        *_idle(results),
+        *_too_few(evidence, settings),
+        *_alone(known, settings),
+        *_across(results, evidence),
+        *_outside(results, *bounds),
+    )
 
 
 def _idle(results: Sequence[AttackerResult]) -> list[str]:
@@ -70,6 +76,18 @@ def _alone(known: Knowledge, settings: Settings) -> list[str]:
     if exact <= settings.epsilon * _ROUNDING:
         return []
     return [f"one release alone already exceeds the budget: exact epsilon {exact:.4g} > {settings.epsilon:g}"]
+
+
+def _across(results: Sequence[AttackerResult], evidence: Sequence[Evidence]) -> list[str]:
+    """Secret tiers: how often the strongest attacker tells two tiers apart, beside two points of one tier."""
+    strongest = evidence[0].certificate.claim.attacker
+    return [
+        f"{rates.tier}: {rates.apart.anchored_across:.2%} of the anchored pairs across secret tiers exceed epsilon, "
+        f"{rates.apart.anchored_within:.2%} within the tier (attacker {row.name}, an estimate)"
+        for row in results
+        for rates in row.tiers
+        if row.name == strongest and rates.apart is not None
+    ]
 
 
 def _outside(results: Sequence[AttackerResult], witness: Witness | None, upper_bound: float | None) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oddshift.arrays import FloatArray
+from oddshift.attackers.calibration import Calibration
+from oddshift.attackers.train import Curve
 from oddshift.certificate import Certificate, Evidence, JointCertificate
 from oddshift.witness import Witness
 
@@ -29,11 +31,25 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PairsApart:
+    """Where tiers are secret: the share beyond ε of pairs inside one tier and of pairs across two; never certified.
+
+    Both laws are split: `anchored` pairs hold the truth (0 within, where its tier has no other point), `uniform` pairs
+    are any two candidates.
+    """
+
+    anchored_within: float
+    anchored_across: float
+    uniform_within: float
+    uniform_across: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class TierRates:
     """One attacker on one tier: the share of pairs beyond ε under each law, averaged over documents.
 
     `diagnostic` is the anchored share beyond scale·ε. `worst` is the share of looked-at documents in which any pair
-    exceeds ε (`worst_documents` of them; None where it was not asked).
+    exceeds ε (`worst_documents` of them; None where it was not asked). `apart` splits the pairs of secret tiers.
     """
 
     tier: str
@@ -48,6 +64,7 @@ class TierRates:
     top5: float
     mean: float
     quantiles: tuple[float, float, float]
+    apart: PairsApart | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,7 +74,7 @@ class AttackerResult:
     `log_score` is the mean over documents of −log posterior of the truth (nats, lower is better); `gain` how much lower
     it is than that of `own`, with the standard error by document. `learned` says that it beat `own` on the select
     split; `largest` is the largest mPL it estimates between a truth and another candidate. `histogram` is (laws, tiers,
-    bins) counts of mPL, the laws being anchored and uniform.
+    bins) counts of mPL, the laws being anchored and uniform. `curve` is how a network learned, empty for the others.
     """
 
     name: str
@@ -70,6 +87,7 @@ class AttackerResult:
     largest: float
     tiers: tuple[TierRates, ...]
     histogram: FloatArray
+    curve: Curve
 
 
 @dataclass(frozen=True)
@@ -86,22 +104,30 @@ class SubgroupRate:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Audit:
-    """An audit: every attacker with its controls, certificates of the strongest, witnesses, and what was assumed."""
+    """An audit: every attacker with its controls, certificates of the strongest, witnesses, and what was assumed.
+
+    `calibration` is that of the strongest attacker, on certify documents. `upper_basis` says what the proven bound
+    rests on, `witness_needs` how many guesses an undecided witness would take; both are empty where there is nothing
+    to say.
+    """
 
     settings: Settings
     mechanism: str
     claimed_epsilon: float
     exact_epsilon: float
     upper_bound: float | None
+    upper_basis: str
     tier_names: tuple[str, ...]
     tiers_are_public: bool
     documents: tuple[int, int, int]
     attackers: tuple[AttackerResult, ...]
     strongest: str
+    calibration: Calibration
     evidence: tuple[Evidence, ...]
     verdict: JointCertificate | None
     subgroups: tuple[SubgroupRate, ...]
     witness: Witness | None
+    witness_needs: str
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from oddshift.arrays import FloatArray, one_of, positive
 from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.calibration import Calibration, calibration
 from oddshift.attackers.controls import Null, Own
 from oddshift.audit.notes import assumptions, warnings
 from oddshift.audit.result import AttackerResult, Audit, Settings, SubgroupRate
@@ -38,6 +39,9 @@ from oddshift.records import Records, Split
 from oddshift.release import Release, perturb
 from oddshift.tiers import Tiers
 
+CALIBRATED = 40_000_000
+"""Entries (positions x points) up to which documents are taken for the calibration; a performance setting."""
+
 NOTHING_LEARNED = "no attacker beat the single-release one in held-out log score"
 
 
@@ -58,13 +62,14 @@ def audit(
     settings: Settings,
     *,
     upper_bound: float | None = None,
+    upper_basis: str = "stated by the caller",
     execution: Execution = SERIAL,
     parts: Path | None = None,
 ) -> Audit:
     """Audit a mechanism on records it never learned from.
 
     `split` holds the secrets; `known` what attackers know (mechanism, tiers, fit records); `attackers` are fitted
-    attackers, controls apart. `upper_bound` is a proven bound on the joint leakage, where a dependence model gives one.
+    attackers, controls apart. `upper_bound` is a proven bound on the joint leakage, and `upper_basis` what it rests on.
     `execution` says how attackers are spread over workers. `parts` is a folder where finished attackers are kept while
     the audit runs, so that an interrupted one continues.
 
@@ -79,13 +84,15 @@ def audit(
     ruler = Ruler(known.mechanism.space, known.tiers, settings.epsilon)
     setup = _Setup(chosen_by, split.select, release, split.certify, ruler, settings, parts)
     looks = run(setup.look, list(enumerate(everyone)), execution)
-    return _concluded(_trials(everyone, looks, setup), split, known, settings, upper_bound)
+    proven = (upper_bound, "" if upper_bound is None else upper_basis)
+    return _concluded(_trials(everyone, looks, setup), split, known, setup, proven)
 
 
 def _concluded(
-    trials: Sequence[_Trial], split: Split, known: Knowledge, settings: Settings, upper_bound: float | None
+    trials: Sequence[_Trial], split: Split, known: Knowledge, setup: _Setup, proven: tuple[float | None, str]
 ) -> Audit:
     """What the strongest attacker proves, beside what every attacker found."""
+    settings, (upper_bound, upper_basis) = setup.settings, proven
     strongest = max(trials, key=lambda trial: trial.result.select_gain)
     withheld = _withheld(trials, settings, upper_bound)
     evidence = _evidence(strongest, split, known, settings, withheld)
@@ -97,15 +104,18 @@ def _concluded(
         claimed_epsilon=known.mechanism.claimed_epsilon,
         exact_epsilon=known.mechanism.exact_epsilon,
         upper_bound=upper_bound,
+        upper_basis=upper_basis,
         tier_names=known.tiers.names,
         tiers_are_public=known.tiers.is_public,
         documents=(len(split.fit), len(split.select), len(split.certify)),
         attackers=results,
         strongest=strongest.attacker.name,
+        calibration=_calibration(strongest.attacker, known, setup),
         evidence=evidence,
         verdict=_verdict([e.certificate for e in evidence], strongest, split.certify, known.tiers, settings),
         subgroups=_subgroups(strongest, split.certify, known.tiers, settings),
         witness=witness,
+        witness_needs="",
         assumptions=assumptions(known, settings, split, strongest.attacker),
         warnings=warnings(results, evidence, known, settings, bounds=(witness, upper_bound)),
     )
@@ -212,6 +222,16 @@ def _worst(attacker: Attacker, setup: _Setup) -> dict[int, FloatArray]:
         ]
         found[int(tier)] = np.concatenate(exceeds).astype(np.float64)
     return found
+
+
+def _calibration(attacker: Attacker, known: Knowledge, setup: _Setup) -> Calibration:
+    """What the beliefs of an attacker are worth, on certify documents; on some of them, drawn at random, when many."""
+    truth = setup.certify
+    order = setup.stream(98).permutation(np.flatnonzero(truth.lengths))
+    ends = np.cumsum(truth.lengths[order])
+    limit = max(int(ends[0]), CALIBRATED // len(truth.space))
+    some = np.sort(order[: int(np.searchsorted(ends, limit, side="right"))])
+    return calibration(attacker, known, truth.take(some), setup.release.take(some))
 
 
 def _withheld(trials: Sequence[_Trial], settings: Settings, upper_bound: float | None) -> str:

@@ -37,8 +37,9 @@ class Scan:
 
     `log_score` is −log posterior of the truth in nats, `rank` the number of candidates believed more than the truth.
     `anchored` and `uniform` are fractions of pairs beyond ε, `diagnostic` the anchored one beyond scale·ε;
-    `largest` is the largest mPL of the truth; `drawn` is
-    one mPL from each of the two laws, (positions, 2). `histogram` is (laws, tiers, BINS + 1) counts of pairs.
+    `largest` is the largest mPL of the truth; `drawn` is one mPL from each of the two laws, (positions, 2).
+    `across` is, for both laws, how much of `anchored` and `uniform` comes from pairs across two tiers, (positions, 2);
+    0 where tiers are public. `histogram` is (laws, tiers, BINS + 1) counts of pairs.
     """
 
     log_score: FloatArray
@@ -49,6 +50,7 @@ class Scan:
     largest: FloatArray
     mean: FloatArray
     drawn: FloatArray
+    across: FloatArray
     histogram: FloatArray
 
 
@@ -73,6 +75,7 @@ def scan(attacker: Attacker, release: Release, truth: Records, ruler: Ruler, rng
         largest=np.zeros(n),
         mean=np.zeros((n, 2)),
         drawn=np.zeros((n, 2)),
+        across=np.zeros((n, 2)),
         histogram=np.zeros((2, len(ruler.tiers), BINS + 1)),
     )
     for block in believed(attacker, release, truth, ruler.tiers):
@@ -161,17 +164,29 @@ def _fill(out: Scan, block: TierBeliefs, ruler: Ruler, rng: np.random.Generator)
     if n < 2:
         raise InvalidInput(f"tier {ruler.tiers.names[tier]} has {n} points, expected at least 2 to compare")
     limit = ruler.epsilon * (1.0 + ROUNDING)
-    leak = _leakage(block, block.truth, ruler.space)
+    leak = leakage_from(block, block.truth, ruler.space)
+    labels = ruler.tiers.labels[block.index]
     out.largest[positions] = leak.max(axis=1)
     out.anchored[positions] = (leak > limit).sum(axis=1) / (n - 1)
+    out.across[positions, 0] = _across(leak > limit, labels, block.truth) / (n - 1)
     out.diagnostic[positions] = (leak > ruler.tiers.scales[tier] * limit).sum(axis=1) / (n - 1)
     _record(out, block, leak, block.truth, rng, law=0, epsilon=ruler.epsilon)
     # a uniform pair holds the truth with probability 2/n, and those pairs are known exactly: only the rest is drawn
     anchor = (block.truth + rng.integers(1, n, len(positions))) % n
-    leak = _leakage(block, anchor, ruler.space)
-    rest = ((leak > limit).sum(axis=1) - (block.at(leak, block.truth) > limit)) / max(1, n - 2)
+    leak = leakage_from(block, anchor, ruler.space)
+    beyond = leak > limit
+    beyond[np.arange(len(positions)), block.truth] = False
+    rest = beyond.sum(axis=1) / max(1, n - 2)
     out.uniform[positions] = 2.0 / n * out.anchored[positions] + (1.0 - 2.0 / n) * rest
+    out.across[positions, 1] = 2.0 / n * out.across[positions, 0] + _across(beyond, labels, anchor) / n
     _record(out, block, leak, anchor, rng, law=1, epsilon=ruler.epsilon)
+
+
+def _across(beyond: BoolArray, labels: IntArray, anchor: IntArray) -> IntArray:
+    """How many of the marked candidates are of another tier than each row's anchor."""
+    if (labels == labels[0]).all():
+        return np.zeros(len(beyond), dtype=np.int64)
+    return (beyond & (labels[anchor][:, None] != labels)).sum(axis=1)
 
 
 def _record(
@@ -194,7 +209,7 @@ def _record(
     out.histogram[law, block.tier] += counts
 
 
-def _leakage(block: TierBeliefs, anchor: IntArray, space: Space) -> FloatArray:
+def leakage_from(block: TierBeliefs, anchor: IntArray, space: Space) -> FloatArray:
     """mPL between each row's anchor and every candidate, 0 for the anchor itself."""
     distance = space.metric.between(space.points[block.index[anchor]], space.points[block.index])
     distance[np.arange(len(anchor)), anchor] = np.inf

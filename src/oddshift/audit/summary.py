@@ -9,7 +9,8 @@ import numpy as np
 
 from oddshift.arrays import BoolArray, FloatArray, IntArray
 from oddshift.attackers.attacker import Attacker
-from oddshift.audit.result import AttackerResult, TierRates
+from oddshift.attackers.train import Curve
+from oddshift.audit.result import AttackerResult, PairsApart, TierRates
 from oddshift.audit.scan import Scan
 from oddshift.records import Records
 from oddshift.tiers import Tiers
@@ -53,10 +54,28 @@ def tier_rates(scan: Scan, truth: Records, tiers: Tiers, worst: dict[int, FloatA
                 worst=None if seen is None else float(seen.mean()),
                 worst_documents=0 if seen is None else len(seen),
                 quantiles=(low, middle, high),
+                apart=_apart(scan, units, keep, tiers, tier),
                 **means,
             )
         )
     return tuple(rows)
+
+
+def _apart(scan: Scan, units: IntArray, keep: BoolArray, tiers: Tiers, tier: int) -> PairsApart | None:
+    """The rates of one tier, split into pairs within and across tiers; None where the attacker knows the tiers."""
+    sizes = np.bincount(tiers.labels[tiers.sensitive], minlength=len(tiers))
+    n = int(sizes.sum())
+    if tiers.is_public or n == sizes[tier]:
+        return None
+    laws = (scan.anchored, scan.uniform)
+    weights = ((n - sizes[tier]) / (n - 1), float(sizes @ (n - sizes)) / (n * (n - 1)))  # of the pairs across
+    rates = []
+    for law, (values, weight) in enumerate(zip(laws, weights, strict=True)):
+        across, everyone = (float(per_unit(v, units, keep).mean()) for v in (scan.across[:, law], values))
+        rates += [max(0.0, everyone - across) / (1.0 - weight) if weight < 1.0 else 0.0, across / weight]
+    return PairsApart(
+        anchored_within=rates[0], anchored_across=rates[1], uniform_within=rates[2], uniform_across=rates[3]
+    )
 
 
 def attacker_result(
@@ -83,7 +102,17 @@ def attacker_result(
         largest=float(scan.largest.max()),
         tiers=tier_rates(scan, truth, tiers, worst),
         histogram=scan.histogram,
+        curve=learning_curve(attacker),
     )
+
+
+def learning_curve(attacker: Attacker) -> Curve:
+    """How the attacker's network learned: its own curve, or that of the first of its parts that has one."""
+    mine = getattr(attacker, "curve", None)
+    if isinstance(mine, Curve):
+        return mine
+    curves = [learning_curve(part) for part in getattr(attacker, "parts", ())]
+    return next((curve for curve in curves if curve.train), Curve())
 
 
 def standard_error(values: FloatArray) -> float:
