@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from oddshift.arrays import BoolArray, IntArray
+from oddshift.arrays import BoolArray, FloatArray, IntArray
 from oddshift.errors import InvalidInput
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.records import Context, Records, gather
@@ -70,6 +70,18 @@ def perturb(records: Records, mechanism: Mechanism, tiers: Tiers, rng: np.random
     >>> perturb(secrets, Exponential(space, 1.0), one_tier(space), np.random.default_rng(0))
     Release(2 documents, 3 positions, sensitive positions only)
     """
+    labels = _labels(records, mechanism, tiers)
+    return _shown(records, tiers, labels, mechanism.sample(records.points, rng))
+
+
+def perturb_with(records: Records, mechanism: Mechanism, tiers: Tiers, uniforms: FloatArray) -> Release:
+    """As `perturb`, from one given uniform for each position: common random numbers for comparing mechanisms."""
+    labels = _labels(records, mechanism, tiers)
+    return _shown(records, tiers, labels, mechanism.invert(records.points, uniforms))
+
+
+def _labels(records: Records, mechanism: Mechanism, tiers: Tiers) -> IntArray:
+    """The tier of every position; records that the mechanism was not made for are refused."""
     if len(records.space) != len(mechanism.space):
         raise InvalidInput(
             f"records over {len(records.space)} points, expected {len(mechanism.space)} (the mechanism's)"
@@ -79,8 +91,12 @@ def perturb(records: Records, mechanism: Mechanism, tiers: Tiers, rng: np.random
         raise InvalidInput(
             f"{int((labels < 0).sum())} positions hold a point of no tier, expected sensitive points only"
         )
+    return labels
+
+
+def _shown(records: Records, tiers: Tiers, labels: IntArray, outputs: IntArray) -> Release:
     return Release(
-        outputs=mechanism.sample(records.points, rng),
+        outputs=outputs,
         offsets=records.offsets,
         position_tiers=labels if tiers.is_public else None,
         context=records.context,

@@ -37,9 +37,15 @@ class Tiers:
     is_public: bool
 
     def __init__(
-        self, labels: npt.ArrayLike, *, names: Sequence[str], scales: Sequence[float], is_public: bool
+        self,
+        labels: npt.ArrayLike,
+        *,
+        names: Sequence[str],
+        scales: Sequence[float],
+        is_public: bool,
+        ordered: bool = True,
     ) -> None:
-        """Check labels against names, and the order of the scales."""
+        """Check labels against names, and the order of the scales; `ordered=False` is for comparisons only."""
         axes(labels, "labels")
         array = np.asarray(labels)
         names, scales = listed(names, "names"), listed(scales, "scales")
@@ -49,7 +55,7 @@ class Tiers:
             raise InvalidInput(f"labels span [{array.min()}, {array.max()}], expected [-1, {len(names)})")
         if len(scales) != len(names) or len(set(names)) != len(names):
             raise InvalidInput(f"{len(names)} names and {len(scales)} scales, expected as many, names distinct")
-        _check_scales(scales)
+        _check_scales(scales, ordered)
         if not isinstance(is_public, bool | np.bool_):
             raise InvalidInput(f"{is_public=}, expected True or False")
         object.__setattr__(self, "labels", array.astype(np.int64))
@@ -86,9 +92,9 @@ class Tiers:
             return np.ones((len(left), len(right)), dtype=np.bool_)
         return self.labels[left][:, None] == self.labels[right][None, :]
 
-    def with_scales(self, scales: Sequence[float]) -> Tiers:
-        """The same tiers under other scales."""
-        return Tiers(self.labels, names=self.names, scales=scales, is_public=self.is_public)
+    def with_scales(self, scales: Sequence[float], *, ordered: bool = True) -> Tiers:
+        """The same tiers under other scales; unordered ones are for comparisons, never for a release."""
+        return Tiers(self.labels, names=self.names, scales=scales, is_public=self.is_public, ordered=ordered)
 
 
 def tiers_of(value: object) -> Tiers:
@@ -98,8 +104,8 @@ def tiers_of(value: object) -> Tiers:
     return value
 
 
-def _check_scales(scales: Sequence[float]) -> None:
+def _check_scales(scales: Sequence[float], ordered: bool) -> None:
     if not scales or any(not 0 < float_of(s, "a scale") < np.inf for s in scales):
         raise InvalidInput(f"scales={tuple(scales)}, expected finite numbers > 0")
-    if any(a > b for a, b in pairwise(scales)):
+    if ordered and any(a > b for a, b in pairwise(scales)):
         raise InvalidInput(f"scales={tuple(scales)}, expected no decrease from the most sensitive tier on")

@@ -77,6 +77,15 @@ def knowledge(mechanism: Mechanism, tiers: Tiers, fit: Records, smoothing: float
     return Knowledge(mechanism, tiers, fit, log(counts / counts.sum()))
 
 
+def read_under(attacker: Attacker, known: Knowledge) -> Attacker:
+    """The same attacker against another mechanism, nothing learned again; refused for one that cannot."""
+    under = getattr(attacker, "under", None)
+    if under is None:
+        raise InvalidInput(f"attacker {attacker.name} has no method under(known), expected one that serves any scales")
+    found: Attacker = under(known)
+    return found
+
+
 BLOCK_POSITIONS = 256
 """Positions of one block of beliefs; a performance setting."""
 

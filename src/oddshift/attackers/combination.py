@@ -7,12 +7,12 @@ The score is convex in w, so what comes back is at least as good there as the be
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from oddshift.arrays import FloatArray, IntArray
-from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, knowledge
+from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, knowledge, read_under
 from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.train import split
 from oddshift.errors import InvalidInput
@@ -48,6 +48,10 @@ class Combination:
     def with_context(self) -> bool:
         """Whether some part reads W."""
         return any(part.with_context for part in self.parts)
+
+    def under(self, known: Knowledge) -> Combination:
+        """The same parts and weights against another mechanism: nothing is weighed again."""
+        return replace(self, known=known, parts=tuple(read_under(part, known) for part in self.parts))
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus the weighted terms, a block of documents at a time."""

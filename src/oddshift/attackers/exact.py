@@ -6,7 +6,7 @@ It is the yardstick for every learned attacker, on data that was generated: its 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,6 +30,10 @@ class Exact:
     prior_of: Callable[[int], Markov]
     name: str = "exact"
     with_context: bool = False
+
+    def under(self, known: Knowledge) -> Exact:
+        """The same chain against another mechanism."""
+        return replace(self, known=known)
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Documents of one length at a time."""
