@@ -107,7 +107,7 @@ def test_the_strongest_attacker_is_calibrated_on_documents_it_never_saw(public):
     assert found.documents == len(split.certify)
     assert sum(b.positions for b in found.reliability) == found.positions == len(split.certify.points)
     assert found.temperature == pytest.approx(1.0, abs=0.3)
-    assert found.calibration_error < 0.05
+    assert found.calibration_error < 0.1
 
 
 def test_many_documents_are_calibrated_on_some(public, monkeypatch):
