@@ -35,6 +35,7 @@ from oddshift.errors import InvalidInput
 from oddshift.execution import SERIAL, Execution, run
 from oddshift.files import load, save, sha256
 from oddshift.leakage import PAIR_LAWS
+from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.records import Records, Split
 from oddshift.release import Release, perturb
 from oddshift.tiers import Tiers
@@ -278,8 +279,7 @@ def _claim(
 def _evidence(trial: _Trial, split: Split, known: Knowledge, settings: Settings, withheld: str) -> tuple[Evidence, ...]:
     """One certificate for each law and tier, of the strongest attacker, with the values it rests on."""
     truth, tiers = split.certify, known.tiers
-    mechanism = sha256(repr(known.mechanism).encode() + known.mechanism.space.points.tobytes())
-    documents = sha256(truth.sources.tobytes() + truth.offsets.tobytes())
+    mechanism, documents = mechanism_hash(known.mechanism), documents_hash(truth)
     found = []
     for law in PAIR_LAWS:
         for tier, values, excluded in _values(trial, truth, tiers, law):
@@ -317,6 +317,16 @@ def _subgroups(trial: _Trial, truth: Records, tiers: Tiers, settings: Settings) 
         name = truth.subgroup_names[number]
         rows.append(SubgroupRate(tiers.names[tier], name, len(found), float(found.mean()), lower, upper))
     return tuple(rows)
+
+
+def mechanism_hash(mechanism: Mechanism) -> str:
+    """Names the audited mechanism: its parameters and its points."""
+    return sha256(repr(mechanism).encode() + mechanism.space.points.tobytes())
+
+
+def documents_hash(records: Records) -> str:
+    """Names the audited documents, without a word of them."""
+    return sha256(records.sources.tobytes() + records.offsets.tobytes())
 
 
 def fingerprint(attacker: Attacker) -> str:
