@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, blocks, dense, probabilities
+from oddshift.arrays import FloatArray, IntArray, blocks, dense, indices, probabilities
 from oddshift.cost import Cosine, Cost, cost_of, directions
 from oddshift.errors import InvalidInput
 from oddshift.logs import log, peak
@@ -57,6 +57,20 @@ class Remap(Mechanism):
         object.__setattr__(self, "prior", weights)
         object.__setattr__(self, "cost", chosen)
         object.__setattr__(self, "destination", _destinations(mechanism, weights, chosen))
+
+    @classmethod
+    def stored(cls, mechanism: Mechanism, prior: FloatArray, cost: str | Cost, destination: IntArray) -> Remap:
+        """A remap whose destinations were computed before and kept, as in a policy; they are not computed again."""
+        if len(prior) != len(mechanism.space) or len(destination) != mechanism.n_outputs:
+            raise InvalidInput(
+                f"prior has {len(prior)} entries and destination {len(destination)}, "
+                f"expected {len(mechanism.space)} and {mechanism.n_outputs}"
+            )
+        found = object.__new__(cls)
+        values = {"inner": mechanism, "prior": prior, "cost": cost_of(cost)}
+        for name, value in {**values, "destination": indices(destination, "destination", len(destination))}.items():
+            object.__setattr__(found, name, value)
+        return found
 
     def __repr__(self) -> str:
         """The inner mechanism and how many outputs remain."""

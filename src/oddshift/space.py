@@ -85,6 +85,13 @@ class Space:
         target = self if other is None else other
         return self.metric.between(self.points[index], target.points)
 
+    def nearest(self, places: FloatArray) -> IntArray:
+        """The point closest to each of some places (m, k), the lowest row number among equals."""
+        found = [
+            self.metric.between(places[part], self.points).argmin(axis=1) for part in blocks(len(places), len(self))
+        ]
+        return np.concatenate([np.empty(0, dtype=np.int64), *found])
+
     def candidates(self, outputs: Space | None) -> Space:
         """The given outputs when this space's metric can measure them; by default the points themselves."""
         if outputs is None:

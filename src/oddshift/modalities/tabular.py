@@ -84,7 +84,8 @@ class TableSettings:
 class EncodedTable:
     """A table as secrets: `order` is the row (or cell, row by row) behind each position.
 
-    `values` holds, for each point, what it reads as in the table: the cells of a row, or one cell.
+    `values` holds, for each point, what it reads as in the table: the cells of a row, or one cell. `scales` (numeric
+    columns, 2) are the centre and spread of each numeric column, `categories` the values of each categorical one.
     """
 
     records: Records
@@ -92,6 +93,8 @@ class EncodedTable:
     settings: TableSettings
     order: IntArray
     values: tuple[tuple[Any, ...], ...]
+    scales: FloatArray
+    categories: tuple[tuple[Any, ...], ...]
 
     def __repr__(self) -> str:
         """Counts only."""
@@ -183,7 +186,7 @@ def _rows(settings: TableSettings, scales: Sequence[Scale], codes: Sequence[_Cod
     values = tuple(tuple(column[row] for column in raw) for row in first)
     offsets = offsets_of(layout.sizes)
     records = Records(space=space, points=point[layout.rows], offsets=offsets, context=layout.context(1))
-    return EncodedTable(records, None, settings, layout.rows, values)
+    return EncodedTable(records, None, settings, layout.rows, values, *_coding(scales, codes))
 
 
 def _cells(settings: TableSettings, scales: Sequence[Scale], codes: Sequence[_Coded], layout: _Layout) -> EncodedTable:
@@ -204,7 +207,14 @@ def _cells(settings: TableSettings, scales: Sequence[Scale], codes: Sequence[_Co
         joint_by=settings.joint_by,
         context=layout.context(width),
     )
-    return EncodedTable(records, _column_tiers(settings, table[:, 0].astype(np.int64)), settings, order, values)
+    tiers = _column_tiers(settings, table[:, 0].astype(np.int64))
+    return EncodedTable(records, tiers, settings, order, values, *_coding(scales, codes))
+
+
+def _coding(scales: Sequence[Scale], codes: Sequence[_Coded]) -> tuple[FloatArray, tuple[tuple[Any, ...], ...]]:
+    """How values became coordinates: centre and spread of numeric columns, values of categorical ones."""
+    pairs = np.array([(scale.centre, scale.spread) for scale in scales]).reshape(-1, 2)
+    return pairs, tuple(names for _, names in codes)
 
 
 def _cell_points(
