@@ -1,9 +1,18 @@
 import numpy as np
 import pytest
 
+from oddshift.config import parse_config
 from oddshift.errors import InvalidInput
+from oddshift.loading import load_data
 from oddshift.metric import Haversine
-from oddshift.modalities import LocationSettings, StayPoints, Trajectories, encode_locations, read_trajectories
+from oddshift.modalities import (
+    FixColumns,
+    LocationSettings,
+    StayPoints,
+    Trajectories,
+    encode_locations,
+    read_trajectories,
+)
 from oddshift.modalities.location import stay_points
 from oddshift.records import SLOT
 
@@ -129,3 +138,31 @@ def test_fixes_out_of_order_are_refused():
             Trajectories(places, np.array(seconds), np.array(trip), zeros)
     with pytest.raises(InvalidInput, match="expected one length"):
         Trajectories(places, np.zeros(2), zeros, zeros)
+
+
+def test_columns_of_other_names_and_columns_that_are_not_there(tmp_path):
+    rows = ["device,when,latitude,lng"]
+    rows += [
+        f"d{d},{1_700_000_000 + 86_400 * k + d},{40 + d / 100},{116 + k / 100}" for k in range(2) for d in range(3)
+    ]
+    (tmp_path / "fixes.csv").write_text("\n".join(rows))
+    names = FixColumns(lat="latitude", lon="lng", user="device", timestamp="when", trip="")
+    found = read_trajectories(tmp_path / "fixes.csv", names)
+    assert len(np.unique(found.trip)) == 6, "a trip is a user's day"
+    assert len(np.unique(found.user)) == 3
+    assert found.seconds.min() == 1_700_000_000.0
+    alone = read_trajectories(tmp_path / "fixes.csv", FixColumns("latitude", "lng", user="", timestamp="when", trip=""))
+    assert alone.trip.tolist() == alone.user.tolist() == [0, 0, 0, 1, 1, 1]
+    unordered = read_trajectories(
+        tmp_path / "fixes.csv", FixColumns("latitude", "lng", "device", timestamp="", trip="")
+    )
+    assert unordered.trip.tolist() == [0, 0, 1, 1, 2, 2]
+    assert unordered.places[:2, 1].tolist() == [116.0, 116.01], "the order of the file"
+    with pytest.raises(InvalidInput, match="one of user, timestamp and trip"):
+        FixColumns(user="", timestamp="", trip="")
+
+
+def test_without_times_nothing_can_be_thinned(tmp_path):
+    config = '[data]\nkind = "location"\npath = "x.csv"\ntimestamp = ""\n[mechanism]\nepsilon = 1.0\n'
+    with pytest.raises(InvalidInput, match="expected every = 0"):
+        load_data(parse_config(config, "test"))

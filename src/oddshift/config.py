@@ -52,12 +52,22 @@ class WordDetector(_Section):
     label: str = "WORD"
 
 
-Detector = Annotated[PipelineDetector | PatternDetector | ListDetector | WordDetector, Field(discriminator="kind")]
+class CapitalDetector(_Section):
+    """Capitalised words inside sentences: a guess at names that needs no trained pipeline."""
+
+    kind: Literal["capitals"]
+    labels: tuple[Literal["CAPITALISED"], ...] = ("CAPITALISED",)
+
+
+Detector = Annotated[
+    PipelineDetector | PatternDetector | ListDetector | WordDetector | CapitalDetector, Field(discriminator="kind")
+]
 
 
 class TextData(_Section):
     """Texts in a .csv, .jsonl or .parquet file, or a folder of .txt files; sensitive words are the secrets.
 
+    `vectors` is a file of word vectors, or "from-text": they are then made from the fit documents, which is rougher.
     `is_public` has no default: it says whether the attacker is told each position's tier. `similar_percent` is the
     share of the remaining vocabulary taken as the tier of similar words (0 for none), by their largest or mean
     similarity. `tier_names` are the tiers of detected words, most sensitive first; `tier_of` leads a detector's label
@@ -66,7 +76,7 @@ class TextData(_Section):
 
     kind: Literal["text"]
     path: Path
-    vectors: Path
+    vectors: Literal["from-text"] | Path
     is_public: bool
     detectors: tuple[Detector, ...] = Field(min_length=1)
     text: tuple[str, ...] = ("text",)
@@ -102,13 +112,19 @@ class TableData(_Section):
 
 
 class LocationData(_Section):
-    """Trajectories with columns user, timestamp, lat, lon, trip; each fix is a secret, a trip is read together.
+    """Trajectories; each fix is a secret, a trip is read together.
 
+    The columns are named; an empty name says that there is none (`modalities.FixColumns` has what follows from that).
     `every` keeps one fix in so many seconds (0 keeps all); places become cells of about `cell_km` kilometres.
     """
 
     kind: Literal["location"]
     path: Path
+    lat: str = "lat"
+    lon: str = "lon"
+    user: str = "user"
+    timestamp: str = "timestamp"
+    trip: str = "trip"
     cell_km: float = 1.0
     every: float = 300.0
     stays: bool = False
@@ -246,6 +262,7 @@ def _suggestion(names: list[str]) -> str:
     sections: dict[str, type[_Section]] = {
         "text": TextData, "table": TableData, "location": LocationData, "vectors": VectorData, "people": PeopleData,
         "pipeline": PipelineDetector, "patterns": PatternDetector, "gazetteer": ListDetector, "words": WordDetector,
+        "capitals": CapitalDetector,
         "mechanism": MechanismConfig, "audit": AuditConfig, "execution": ExecutionConfig,
     }  # fmt: skip
     owner: type[_Section] = next((sections[name] for name in reversed(names[:-1]) if name in sections), Config)

@@ -18,6 +18,7 @@ from oddshift.attackers import ATTACKERS, Effort
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.exact import Exact
 from oddshift.config import (
+    CapitalDetector,
     Config,
     ListDetector,
     LocationData,
@@ -57,7 +58,7 @@ def load_data(config: Config) -> Loaded:
 
 def _text(data: TextData, rng: np.random.Generator) -> Loaded:
     from oddshift.detectors import TierRule
-    from oddshift.modalities import Layout, Similar, TextSettings, prepare, read_corpus, read_vectors
+    from oddshift.modalities import FROM_TEXT, Layout, Similar, TextSettings, prepare, read_corpus, read_vectors
 
     layout = Layout(tuple(data.text), data.label, data.user, data.subgroup, data.header)
     corpus = read_corpus(data.path, layout, at_least=3)
@@ -73,7 +74,8 @@ def _text(data: TextData, rng: np.random.Generator) -> Loaded:
         join_names=data.join_names,
     )
     detectors = [_detector(d) for d in data.detectors]
-    made = prepare(corpus, read_vectors(data.vectors), detectors, settings, np.flatnonzero(part == 0))
+    vectors = None if data.vectors == FROM_TEXT else read_vectors(data.vectors)
+    made = prepare(corpus, vectors, detectors, settings, np.flatnonzero(part == 0))
     names = ", ".join(detector.name for detector in detectors)
     by = "document" if corpus.users is None else "user"
     split = _split(made.encoded.records, part, data.joint_by, by)
@@ -85,7 +87,7 @@ def _text(data: TextData, rng: np.random.Generator) -> Loaded:
 
 
 def _detector(chosen: Any) -> Any:
-    from oddshift.detectors import Gazetteer, Patterns, Pipeline, WordList
+    from oddshift.detectors import Capitals, Gazetteer, Patterns, Pipeline, WordList
 
     if isinstance(chosen, PatternDetector):
         return Patterns(chosen.labels) if chosen.labels else Patterns()
@@ -93,6 +95,8 @@ def _detector(chosen: Any) -> Any:
         return Gazetteer(_lines(chosen.path), keep_case=chosen.keep_case)
     if isinstance(chosen, WordDetector):
         return WordList(dict.fromkeys(_lines(chosen.path), chosen.label))
+    if isinstance(chosen, CapitalDetector):
+        return Capitals()
     return Pipeline(chosen.path, chosen.labels)
 
 
@@ -110,11 +114,14 @@ def _table(data: TableData, rng: np.random.Generator) -> Loaded:
 
 
 def _location(data: LocationData, rng: np.random.Generator) -> Loaded:
-    from oddshift.modalities import LocationSettings, StayPoints, encode_locations, read_trajectories
+    from oddshift.modalities import FixColumns, LocationSettings, StayPoints, encode_locations, read_trajectories
 
+    if not data.timestamp and (data.every or data.stays):
+        raise InvalidInput("data.timestamp is empty, expected every = 0 and no stays: both need times")
     stays = StayPoints() if data.stays else None
     settings = LocationSettings(cell_km=data.cell_km, every=data.every or None, stays=stays)
-    encoded = encode_locations(read_trajectories(data.path), settings)
+    columns = FixColumns(data.lat, data.lon, data.user, data.timestamp, data.trip)
+    encoded = encode_locations(read_trajectories(data.path, columns), settings)
     return _whole(encoded.records.joined(data.joint_by), None, rng, "every fix")
 
 

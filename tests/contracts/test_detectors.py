@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oddshift.detectors import DETECTORS, Detector, Gazetteer, Patterns, Pipeline, Spans, WordList
+from oddshift.detectors import DETECTORS, Capitals, Detector, Gazetteer, Patterns, Pipeline, Spans, WordList
 
 TEXTS = ["John Smith of Microsoft wrote to jo@example.com from Paris.", "", "John Smith again, 192.168.0.1."]
 
@@ -14,6 +14,7 @@ def detector(request, data, empty_cache):
         "pipeline": lambda: Pipeline(data / "ner" / "en_core_web_sm_ner"),
         "patterns": Patterns,
         "gazetteer": lambda: Gazetteer(["John Smith", "Paris"]),
+        "capitals": Capitals,
         "words": lambda: WordList({"paris": "GPE", "john": "PERSON"}),
     }
     return made[request.param]()

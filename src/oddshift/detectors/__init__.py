@@ -3,6 +3,7 @@
 Adding one: a file with a frozen class that has a `name` and `detect(texts) -> Spans`, and a line in DETECTORS.
 """
 
+from oddshift.detectors.capitals import Capitals
 from oddshift.detectors.gazetteer import Gazetteer, WordList
 from oddshift.detectors.occurrences import Occurrences
 from oddshift.detectors.patterns import PATTERN_LABELS, Patterns
@@ -17,6 +18,7 @@ DETECTORS: dict[str, type[Detector]] = {
     "patterns": Patterns,
     "gazetteer": Gazetteer,
     "words": WordList,
+    "capitals": Capitals,
 }
 """Every detector by the name a configuration uses."""
 
@@ -24,6 +26,7 @@ __all__ = [
     "DETECTORS",
     "NAME_LABELS",
     "PATTERN_LABELS",
+    "Capitals",
     "DetectionReport",
     "Detector",
     "Gazetteer",

@@ -21,12 +21,14 @@ from oddshift.modalities.encoded import Encoded
 from oddshift.modalities.lexicon import Lexicon, Similar
 from oddshift.modalities.location import (
     EncodedLocations,
+    FixColumns,
     LocationSettings,
     StayPoints,
     Trajectories,
     encode_locations,
     read_trajectories,
 )
+from oddshift.modalities.own_vectors import FROM_TEXT, vectors_from_text
 from oddshift.modalities.tabular import EncodedTable, TableSettings, breast_cancer, encode_table, read_table
 from oddshift.modalities.text import EncodedText, PreparedText, TextSettings, encode, prepare
 from oddshift.modalities.tokens import Tokens, tokenise
@@ -42,6 +44,7 @@ MODALITIES: dict[str, Callable[..., Any]] = {
 """Every modality by name: the function that gives its Encoded value."""
 
 __all__ = [
+    "FROM_TEXT",
     "MODALITIES",
     "PUBLISHED",
     "Corpus",
@@ -50,6 +53,7 @@ __all__ = [
     "EncodedTable",
     "EncodedText",
     "EncodedVectors",
+    "FixColumns",
     "Layout",
     "Lexicon",
     "LocationSettings",
@@ -77,5 +81,6 @@ __all__ = [
     "read_vector_set",
     "read_vectors",
     "tokenise",
+    "vectors_from_text",
     "write_texts",
 ]

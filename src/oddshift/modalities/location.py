@@ -5,6 +5,7 @@ A secret is where somebody was; the hour of the day stays public beside it. A do
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,9 +16,11 @@ import numpy.typing as npt
 from oddshift.arrays import FloatArray, IntArray, finite, indices, positive
 from oddshift.errors import InvalidInput
 from oddshift.metric import EARTH_RADIUS_KM, Haversine
-from oddshift.modalities.columns import numbers, read_columns, strings
+from oddshift.modalities.columns import Columns, numbers, read_columns, strings
 from oddshift.records import SLOT, Context, Records, numbered, offsets_of
 from oddshift.space import Space
+
+_EPOCH = re.compile(r"\d{9,10}(\.\d*)?")  # seconds since 1970, between 1973 and 2286
 
 HOURS = tuple(f"{hour:02d}h" for hour in range(24))
 """Public symbols: the hour (UTC) of each position."""
@@ -48,6 +51,26 @@ class Trajectories:
     def take(self, index: IntArray) -> Trajectories:
         """Some fixes."""
         return Trajectories(self.places[index], self.seconds[index], self.trip[index], self.user[index])
+
+
+@dataclass(frozen=True)
+class FixColumns:
+    """Which columns of a file hold what; an empty name says that there is none.
+
+    Without `user` every trip stands for itself; without `trip` a trip is what one user did on one day (UTC); without
+    `timestamp` the order of the file is that of time, nothing can be thinned, and a trip is all of a user's fixes.
+    """
+
+    lat: str = "lat"
+    lon: str = "lon"
+    user: str = "user"
+    timestamp: str = "timestamp"
+    trip: str = "trip"
+
+    def __post_init__(self) -> None:
+        """Check that places are there and that something says which fixes belong together."""
+        if not (self.lat and self.lon and (self.user or self.timestamp or self.trip)):
+            raise InvalidInput("expected columns lat and lon, and one of user, timestamp and trip")
 
 
 @dataclass(frozen=True)
@@ -100,34 +123,48 @@ class EncodedLocations:
         return self.records.space.points[chosen]
 
 
-def read_trajectories(path: str | Path, *, at_least: int = 2) -> Trajectories:
-    """A file with columns user, timestamp (ISO 8601), lat, lon and trip."""
-    path = Path(path)
-    columns = read_columns(path, ["user", "timestamp", "lat", "lon", "trip"], at_least=at_least)
-    places = np.stack([numbers(columns, name, path.name) for name in ("lat", "lon")], axis=1)
-    for column, (name, limit) in enumerate((("lat", 90.0), ("lon", 180.0))):
-        outside = np.flatnonzero(np.abs(places[:, column]) > limit)
-        if len(outside):
-            where = f"{path.name}: column {name!r} at row {outside[0] + 1}"
-            raise InvalidInput(f"{where} is outside [-{limit:g}, {limit:g}] degrees")
-    seconds = np.array([_seconds(t, i, path.name) for i, t in enumerate(strings(columns, "timestamp", path.name), 1)])
-    user, trip = strings(columns, "user", path.name), strings(columns, "trip", path.name)
+def read_trajectories(path: str | Path, columns: FixColumns | None = None, *, at_least: int = 2) -> Trajectories:
+    """A file of fixes: latitude and longitude in degrees, times in ISO 8601 or in seconds since 1970."""
+    path, names = Path(path), columns or FixColumns()
+    wanted = [name for name in (names.user, names.timestamp, names.lat, names.lon, names.trip) if name]
+    cells = read_columns(path, wanted, at_least=at_least)
+    places = _places(cells, names, path.name)
+    rows = len(places)
+    times = strings(cells, names.timestamp, path.name) if names.timestamp else None
+    where = f"{path.name}: column {names.timestamp!r}"
+    seconds = np.zeros(rows) if times is None else np.array([_seconds(t, i, where) for i, t in enumerate(times, 1)])
+    user = strings(cells, names.user, path.name) if names.user else [""] * rows
+    day = (seconds // 86400).astype(np.int64).tolist()
+    trip = strings(cells, names.trip, path.name) if names.trip else day
     trips = numbered(list(zip(user, trip, strict=True)))[0]
     order = np.lexsort((seconds, trips))
-    return Trajectories(places[order], seconds[order], trips[order], numbered(user)[0][order])
+    who = numbered(user)[0] if names.user else trips
+    return Trajectories(places[order], seconds[order], trips[order], who[order])
+
+
+def _places(cells: Columns, names: FixColumns, source: str) -> FloatArray:
+    """Latitude and longitude (n, 2), in range."""
+    places = np.stack([numbers(cells, name, source) for name in (names.lat, names.lon)], axis=1)
+    for column, (name, limit) in enumerate(((names.lat, 90.0), (names.lon, 180.0))):
+        outside = np.flatnonzero(np.abs(places[:, column]) > limit)
+        if len(outside):
+            where = f"{source}: column {name!r} at row {outside[0] + 1}"
+            raise InvalidInput(f"{where} is outside [-{limit:g}, {limit:g}] degrees")
+    return places
 
 
 def encode_locations(trajectories: Trajectories, settings: LocationSettings | None = None) -> EncodedLocations:
     """Trips as documents of cells or points of interest."""
     settings = settings or LocationSettings()
-    fixes = trajectories if settings.every is None else _thinned(trajectories, positive(settings.every, "every"))
+    fixes = trajectories if settings.every is None else thinned(trajectories, positive(settings.every, "every"))
     if settings.stays is not None:
         fixes = stay_points(fixes, settings.stays)
     if not len(fixes.seconds):
         raise InvalidInput("no fix is left after thinning and stay points, expected at least one")
     Haversine().check(finite(fixes.places, "places", 2))
     if settings.places is None:
-        space, point = _cells(fixes.places, positive(settings.cell_km, "cell_km"))
+        centres = cell_centres(fixes.places, positive(settings.cell_km, "cell_km"))
+        space, point = Space.merged(centres, "haversine")
     else:
         space, point = _nearest(fixes.places, settings.places)
     _, first, lengths = np.unique(fixes.trip, return_index=True, return_counts=True)
@@ -167,7 +204,7 @@ def _left(places: FloatArray, kilometres: float) -> int:
     return len(places)
 
 
-def _thinned(trajectories: Trajectories, every: float) -> Trajectories:
+def thinned(trajectories: Trajectories, every: float) -> Trajectories:
     """The first fix of every interval of `every` seconds of a trip."""
     slot = np.floor(trajectories.seconds / every).astype(np.int64)
     keys = np.stack([trajectories.trip, slot], axis=1)
@@ -175,8 +212,8 @@ def _thinned(trajectories: Trajectories, every: float) -> Trajectories:
     return trajectories.take(np.flatnonzero(keep))
 
 
-def _cells(places: FloatArray, cell_km: float) -> tuple[Space, IntArray]:
-    """Centres of occupied cells: bands of equal height, each cut into cells of about equal width."""
+def cell_centres(places: FloatArray, cell_km: float) -> FloatArray:
+    """The centre of the cell that holds each place: bands of equal height, cut into cells of about equal width."""
     degree = np.pi * EARTH_RADIUS_KM / 180.0
     bands = max(1, round(180.0 * degree / cell_km))
     height = 180.0 / bands
@@ -184,16 +221,12 @@ def _cells(places: FloatArray, cell_km: float) -> tuple[Space, IntArray]:
     middle = (band + 0.5) * height - 90.0
     count = np.maximum(1, np.round(360.0 * degree * np.cos(np.radians(middle)) / cell_km)).astype(np.int64)
     column = np.minimum(((places[:, 1] + 180.0) / 360.0 * count).astype(np.int64), count - 1)
-    centres = np.stack([middle, (column + 0.5) / count * 360.0 - 180.0], axis=1)
-    return Space.merged(centres, "haversine")
+    return np.stack([middle, (column + 0.5) / count * 360.0 - 180.0], axis=1)
 
 
 def _nearest(places: FloatArray, candidates: npt.ArrayLike) -> tuple[Space, IntArray]:
     space = Space(candidates, "haversine")
-    found = [
-        space.metric.between(places[a : a + 4096], space.points).argmin(axis=1) for a in range(0, len(places), 4096)
-    ]
-    return space, np.concatenate(found).astype(np.int64)
+    return space, space.nearest(places)
 
 
 def _hours(fixes: Trajectories, lengths: IntArray) -> Context:
@@ -206,9 +239,12 @@ def _hours(fixes: Trajectories, lengths: IntArray) -> Context:
     return Context(tokens=tokens, offsets=offsets, symbols=HOURS, breaks=breaks)
 
 
-def _seconds(moment: str, row: int, source: str) -> float:
+def _seconds(moment: str, row: int, where: str) -> float:
+    """Seconds since 1970 of an ISO 8601 time, or of a plain number of seconds."""
+    if _EPOCH.fullmatch(moment):
+        return float(moment)
     try:
         parsed = datetime.fromisoformat(moment)
     except ValueError:  # its message quotes the cell
-        raise InvalidInput(f"{source}: column 'timestamp' at row {row} is no ISO 8601 time") from None
+        raise InvalidInput(f"{where} at row {row} is no ISO 8601 time") from None
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()

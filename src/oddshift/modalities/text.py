@@ -32,6 +32,7 @@ from oddshift.modalities.lexicon import (
     build_lexicon,
     has_point,
 )
+from oddshift.modalities.own_vectors import vectors_from_text
 from oddshift.modalities.tokens import Tokens, tokenise
 from oddshift.modalities.word_vectors import WordVectors
 from oddshift.records import MASKED, SLOT, Context, Records, numbered
@@ -164,12 +165,15 @@ class PreparedText:
 
 def prepare(
     corpus: Corpus,
-    vectors: WordVectors,
+    vectors: WordVectors | None,
     detectors: Sequence[Detector],
     settings: TextSettings,
     fit: npt.ArrayLike | None = None,
 ) -> PreparedText:
-    """Tokenise, detect, tag, and encode a corpus; the lexicon is built from the documents `fit` (default: all)."""
+    """Tokenise, detect, tag, and encode a corpus; the lexicon is built from the documents `fit` (default: all).
+
+    Without `vectors` they are made from those documents too (`vectors_from_text`).
+    """
     _check_labels(detectors, settings.rule)
     tokens = tokenise(corpus.texts, settings.tokeniser)
     spans = [detector.detect(corpus.texts) for detector in detectors]
@@ -182,6 +186,7 @@ def prepare(
         names = _repeated_names([corpus.texts[d] for d in chosen], known)
         tokens = tokens.merged(Gazetteer(names, keep_case=True).detect(corpus.texts)) if names else tokens
     seen = tokens.take(chosen).occurrences
+    vectors = vectors_from_text(seen) if vectors is None else vectors
     stop = stop_words()
     tags = tag_types(seen, known, settings.rule, stop)
     if settings.similar is not None:

@@ -62,8 +62,8 @@ class WordVectors:
         return np.array([self.row.get(word, -1) for word in words], dtype=np.int64)
 
     def look_up(self, words: Sequence[str]) -> tuple[Float32Array, BoolArray]:
-        """A vector (n, k) for each word and whether it has one; a name of several words has the mean of theirs."""
-        rows = [[self.row.get(part, -1) for part in word.split()] for word in words]
+        """A vector (n, k) for each word and whether it has one; a name of several words without one has the mean."""
+        rows = [[self.row.get(part, -1) for part in ([word] if word in self.row else word.split())] for word in words]
         known = np.array([bool(r) and min(r) >= 0 for r in rows], dtype=np.bool_)
         table = np.zeros((len(words), self.vectors.shape[1]), dtype=np.float32)
         for i in np.flatnonzero(known):
