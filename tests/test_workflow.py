@@ -59,11 +59,11 @@ def test_text_to_verdict_and_no_secret_in_anything_written(texts, tmp_path, caps
 
 def test_examples_hold_secrets_are_asked_for_and_lie_apart(texts, tmp_path):
     run_audit(texts, tmp_path / "run", keep_examples=True)
-    kept = tmp_path / "run" / "examples" / "beliefs.json"
-    assert {example["secret"] for example in json.loads(kept.read_text())} <= set(NAMES)
-    assert kept.stat().st_mode & 0o777 == 0o600
-    assert kept.parent.stat().st_mode & 0o777 == 0o700
-    others = [path for path in (tmp_path / "run").rglob("*") if path.is_file() and path != kept]
+    apart = tmp_path / "run" / "examples"
+    assert {example["secret"] for example in json.loads((apart / "beliefs.json").read_text())} <= set(NAMES)
+    assert {path.stat().st_mode & 0o777 for path in apart.iterdir()} == {0o600}
+    assert apart.stat().st_mode & 0o777 == 0o700
+    others = [path for path in (tmp_path / "run").rglob("*") if path.is_file() and path.parent != apart]
     assert not any(name.encode() in path.read_bytes().lower() for name in NAMES for path in others)
 
 

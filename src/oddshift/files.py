@@ -37,8 +37,10 @@ _SPECIAL = {"inf": float("inf"), "-inf": float("-inf")}
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
-def write_atomic(path: str | Path, data: bytes) -> None:
+def write_atomic(path: str | Path, data: bytes, *, mode: int = 0o666) -> None:
     """Write `data` to `path` so that a reader sees the old file or the whole new one, never a part.
+
+    `mode` says who may read it, from its first byte on; the user's mask applies.
 
     **Guarantee**: the bytes reach the disk under a temporary name in the same folder before one rename.
 
@@ -51,7 +53,7 @@ def write_atomic(path: str | Path, data: bytes) -> None:
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
-        with temporary.open("xb") as stream:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())

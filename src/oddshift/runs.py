@@ -7,6 +7,9 @@ summary.json        the same in plain JSON, without arrays
 config.toml         the configuration it was run with
 evidence/*.npz      one certificate each, with the values it rests on: `oddshift verify` takes these
 evidence/witness.json
+belief.json         how the odds of one secret moved, its candidates called w1, w2, ...
+versions.json       what it was computed with
+report.html         the page that `oddshift report` makes of all this
 examples/           only when asked for: SECRETS of a few documents, readable by their owner alone
 """
 
@@ -14,13 +17,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import platform
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from oddshift.adapt.result import Adaptation
 from oddshift.audit import Audit
+from oddshift.audit.belief import Belief
 from oddshift.audit.examples import Example
 from oddshift.certificate import WitnessEvidence, save_evidence
 from oddshift.errors import InvalidInput
@@ -31,9 +38,18 @@ ADAPTATION = "adaptation.npz"
 POLICY = "policy.json"
 SUMMARY = "summary.json"
 CONFIG = "config.toml"
+BELIEF = "belief.json"
+VERSIONS = "versions.json"
+REPORT = "report.html"
 EVIDENCE = "evidence"
 EXAMPLES = "examples"
 PARTS = ".parts"
+
+PRIVATE = 0o600
+"""Mode of a file that holds secrets."""
+
+LIBRARIES = ("oddshift", "numpy", "scipy", "torch", "spacy", "presidio-analyzer")
+"""Whose versions a run keeps, where they are installed."""
 
 
 def write_run(folder: str | Path, audit: Audit, config: str = "") -> Path:
@@ -49,18 +65,25 @@ def write_run(folder: str | Path, audit: Audit, config: str = "") -> Path:
         save_evidence(home / EVIDENCE / "witness.json", shown)
     write_atomic(home / SUMMARY, json.dumps(summary(audit), indent=1).encode())
     write_atomic(home / CONFIG, config.encode())
+    write_atomic(home / VERSIONS, json.dumps(versions(), indent=1).encode())
     save(home / AUDIT, audit)
     return home
 
 
-def write_examples(folder: str | Path, examples: Sequence[Example]) -> Path:
-    """Keep examples apart, in a folder and a file that only their owner can read."""
+def write_belief(folder: str | Path, belief: Belief) -> None:
+    """Keep how the odds of one secret moved."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    save(Path(folder) / BELIEF, belief)
+
+
+def write_examples(folder: str | Path, examples: Sequence[Example], belief: Belief) -> Path:
+    """Keep examples apart, in a folder and files that only their owner can read."""
     home = Path(folder) / EXAMPLES
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    save(home / BELIEF, belief)
+    (home / BELIEF).chmod(PRIVATE)
     path = home / "beliefs.json"
-    path.touch(mode=0o600)
-    path.chmod(0o600)
-    path.write_text(json.dumps([_plain(example) for example in examples], indent=1), encoding="utf-8")
+    write_atomic(path, json.dumps([_plain(example) for example in examples], indent=1).encode(), mode=PRIVATE)
     return path
 
 
@@ -70,6 +93,35 @@ def read_run(folder: str | Path) -> Audit:
     if not path.is_file():
         raise InvalidInput(f"{folder} is not a run folder: it has no {AUDIT}")
     found: Audit = load(path, Audit)
+    return found
+
+
+def read_adaptation(folder: str | Path) -> Adaptation:
+    """The adaptation of a run folder."""
+    path = Path(folder) / ADAPTATION
+    if not path.is_file():
+        raise InvalidInput(f"{folder} holds no adaptation: it has no {ADAPTATION}")
+    found: Adaptation = load(path, Adaptation)
+    return found
+
+
+def read_belief(folder: str | Path, *, with_secrets: bool) -> Belief | None:
+    """How the odds of one secret moved, if kept; by name only `with_secrets`, where the run kept examples."""
+    home = Path(folder)
+    named = home / EXAMPLES / BELIEF
+    path = named if with_secrets and named.is_file() else home / BELIEF
+    found: Belief | None = load(path, Belief) if path.is_file() else None
+    return found
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the libraries that are installed, none of them imported."""
+    found = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
     return found
 
 

@@ -13,16 +13,18 @@ from oddshift.attackers import Effort
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.controls import Null, Own
 from oddshift.audit import Audit, Settings, audit
+from oddshift.audit.belief import belief
 from oddshift.audit.examples import examples
 from oddshift.audit.limits import within_cpu
 from oddshift.config import Config, parse_config
 from oddshift.errors import InvalidInput
 from oddshift.execution import Execution
 from oddshift.loading import Loaded, build_mechanism, fit_attackers, load_data
-from oddshift.runs import AUDIT, CONFIG, EXAMPLES, PARTS, read_run, write_examples, write_run
+from oddshift.release import perturb
+from oddshift.runs import AUDIT, CONFIG, EXAMPLES, PARTS, read_run, write_belief, write_examples, write_run
 
 EXAMPLE_DOCUMENTS = 10
-"""Documents of which examples are kept, when they are asked for."""
+"""Documents among which the report's example is the worst, and whose secrets are kept when they are asked for."""
 
 
 def run_audit(
@@ -59,8 +61,7 @@ def run_audit(
     settings = _settings(config, loaded)
     found = audit(loaded.split, known, attackers, settings, execution=spread, parts=folder / PARTS)
     found = replace(found, warnings=(*found.warnings, *notes))
-    if keep_examples:
-        _keep_examples(folder, found, attackers, known, loaded)
+    _illustrate(folder, found, attackers, known, loaded, keep=keep_examples)
     write_run(folder, found, text)
     shutil.rmtree(folder / PARTS)
     return found
@@ -94,10 +95,17 @@ def _is_finished(folder: Path, with_examples: bool) -> bool:
     return not with_examples or (folder / EXAMPLES).is_dir()
 
 
-def _keep_examples(folder: Path, found: Audit, attackers: Sequence[Attacker], known: Knowledge, loaded: Loaded) -> None:
+def _illustrate(
+    folder: Path, found: Audit, attackers: Sequence[Attacker], known: Knowledge, loaded: Loaded, *, keep: bool
+) -> None:
+    """Write what the strongest attacker believes about a few documents: without a word, and by name when asked to."""
     everyone: tuple[Attacker, ...] = (Null(known), Own(known), *attackers)
     strongest = next(attacker for attacker in everyone if attacker.name == found.strongest)
     rng = np.random.default_rng([found.settings.seed, 6])
     certify = loaded.split.certify
-    few = certify.take(rng.permutation(len(certify))[:EXAMPLE_DOCUMENTS])
-    write_examples(folder, examples(strongest, few, known, loaded.names, rng))
+    few = certify.take(rng.permutation(np.flatnonzero(certify.lengths))[:EXAMPLE_DOCUMENTS])
+    release = perturb(few, known.mechanism, known.tiers, rng)
+    write_belief(folder, belief(strongest, few, release, known))
+    if keep:
+        named = belief(strongest, few, release, known, loaded.names)
+        write_examples(folder, examples(strongest, few, release, known, loaded.names), named)

@@ -11,7 +11,7 @@ from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.audit.scan import believed
 from oddshift.logs import log_normalise
 from oddshift.records import Records
-from oddshift.release import perturb
+from oddshift.release import Release
 
 BELIEVED = 3
 """Candidates shown of each posterior, the most believed first."""
@@ -32,10 +32,9 @@ class Example:
 
 
 def examples(
-    attacker: Attacker, secrets: Records, known: Knowledge, names: Sequence[str] | None, rng: np.random.Generator
+    attacker: Attacker, secrets: Records, release: Release, known: Knowledge, names: Sequence[str] | None
 ) -> tuple[Example, ...]:
-    """Every position of the given documents, released afresh; `names` are the points' words, else their numbers."""
-    release = perturb(secrets, known.mechanism, known.tiers, rng)
+    """Every position of a release of the given documents; `names` are the points' words, else their numbers."""
     found = []
     for block in believed(attacker, release, secrets, known.tiers):
         before = np.exp(log_normalise(np.broadcast_to(block.log_prior, block.shift.shape)))
