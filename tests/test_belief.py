@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from worlds import ring
 
 from oddshift.attackers.controls import Own
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.audit.belief import SHOWN, belief
+from worlds import ring
 
 WORDS = [f"zorb{k}" for k in range(12)]
 
