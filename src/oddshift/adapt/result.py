@@ -14,10 +14,12 @@ Scales = tuple[float, ...]
 class AdaptSettings:
     """What is asked: the budget ε, how often it may be exceeded (δ) in every tier, and how to look for the scales.
 
-    `law` is the pair law of the rate. `rate_weight` and `loss_weight` are the paper's λ_1 and λ_2, `pooled` says whether
-    its rate is the mean over tiers or the largest of them. `grid` holds the scales tried in each tier. A step is
-    `first_step`/(t+1)^`decay`, and rounds stop when scales move by less than `tolerance`. `documents` is the number of
-    select documents that scales are compared on. `remap` says whether outputs are remapped before they are released.
+    `objective` is `certified` (least loss such that the certified rate is at most δ in every tier) or `weighted` (the
+    paper's, where the loop alone decides). `law` is the pair law of the rate. `remap` says whether outputs are remapped
+    before they are released, `cost` what a changed value costs. `grid` holds the scales tried in each tier, on
+    `documents` select documents. In the loop, `rate_weight` and `loss_weight` are the paper's λ_1 and λ_2, and `pooled`
+    says whether its rate is the mean over tiers or the largest of them; a step is `first_step`/(t+1)^`decay`, and
+    rounds stop when scales move by less than `tolerance`.
     """
 
     epsilon: float
@@ -25,6 +27,7 @@ class AdaptSettings:
     alpha: float = 0.05
     law: str = "anchored"
     method: str = "betting"
+    objective: str = "certified"
     remap: bool = True
     cost: str = "cosine"
     grid: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -38,6 +41,7 @@ class AdaptSettings:
     rounds: int = 30
     independent: bool = False
     detector: str = "none (every position was given)"
+    unit: str = "document"
     seed: int = 0
 
 

@@ -1,0 +1,143 @@
+"""Selection and certification: the front of the select documents, frozen, tested in turn on documents nobody looked at.
+
+Candidates come in decreasing utility loss, each tested at the full level, up to the first that is not certified; the
+last one before it is chosen. What is tested is what is released, i.e. after remapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.adapt.experiment import Experiment
+from oddshift.adapt.frontier import front
+from oddshift.adapt.result import AdaptSettings, Point, Tested
+from oddshift.arrays import FloatArray
+from oddshift.attackers.attacker import Attacker, Knowledge, read_under
+from oddshift.audit.run import NOTHING_LEARNED, documents_hash, fingerprint, mechanism_hash
+from oddshift.audit.summary import per_unit, standard_error, units_of_positions
+from oddshift.bounds import METHODS, zero_failures
+from oddshift.certificate import Certificate, Claim, Evidence, certify, evidence_of
+from oddshift.errors import InvalidInput
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.records import Records
+
+LONGEST = 12
+"""Candidates in a sequence: enough rungs to come close to δ."""
+
+SAFE = 0.1
+"""A sequence begins where the select rate is at most this share of δ: so far below that the first test should pass."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trial:
+    """One candidate on the certify documents: what was seen, by whom, and what that certifies in each tier."""
+
+    tested: Tested
+    point: Point
+    attacker: Attacker
+    certificates: tuple[Certificate, ...]
+    values: tuple[FloatArray, ...]
+
+
+def sequence(points: Sequence[Point], settings: AdaptSettings) -> tuple[Point, ...]:
+    """The frozen order: the front where the attacker learned something, from safe to daring, at most LONGEST points."""
+    usable = front(p for p in points if p.learned or settings.independent)
+    near = [p for p in usable if p.rate <= settings.delta]
+    safe = [k for k, p in enumerate(near) if p.rate <= SAFE * settings.delta]
+    near = near[max(safe, default=0) :]
+    if len(near) <= LONGEST:
+        return tuple(near)
+    chosen = np.unique(np.round(np.linspace(0, len(near) - 1, LONGEST)).astype(int))
+    return tuple(near[k] for k in chosen)
+
+
+def trials(
+    candidates: Sequence[Point], attackers: Sequence[Attacker], select: Experiment, certifying: Experiment
+) -> Iterator[Trial]:
+    """Candidates in their order, up to and including the first that is not certified."""
+    for candidate in candidates:
+        trial = _tried(candidate, attackers, select, certifying)
+        yield trial
+        if trial.tested.state != "certified":
+            return
+
+
+def _tried(candidate: Point, attackers: Sequence[Attacker], select: Experiment, certifying: Experiment) -> Trial:
+    situation = certifying.under(candidate.scales)
+    attacker, learned = _strongest(attackers, select, situation.known)
+    look = certifying.look(situation.known, attacker)
+    withheld = "" if learned or certifying.settings.independent else NOTHING_LEARNED
+    rows = certifying.values(look, situation.known.tiers)
+    certificates = tuple(_certified(row, attacker, certifying, withheld) for row in rows)
+    states = {certificate.state for certificate in certificates}
+    tested = Tested(
+        scales=candidate.scales,
+        loss=candidate.loss,
+        state="certified" if states == {"certified"} else "violated" if "violated" in states else "undecided",
+        upper=tuple(certificate.upper for certificate in certificates),
+        lower=tuple(certificate.lower for certificate in certificates),
+    )
+    point = certifying.measured(situation, look)
+    return Trial(tested, point, attacker, certificates, tuple(values for _, values, _ in rows))
+
+
+def _strongest(attackers: Sequence[Attacker], select: Experiment, known: Knowledge) -> tuple[Attacker, bool]:
+    """The attacker with the best select log score under these scales, and whether it beats `own` beyond chance."""
+    best, gain, error = None, -np.inf, 0.0
+    units = units_of_positions(select.records)
+    for attacker in attackers:
+        read = read_under(attacker, known)
+        look = select.look(known, read)
+        gains = per_unit(look.own_score - look.log_score, units, np.ones(len(units), dtype=bool))
+        if gains.mean() > gain:
+            best, gain, error = read, float(gains.mean()), standard_error(gains)
+    assert best is not None
+    return best, gain > 2.0 * error
+
+
+def _certified(
+    row: tuple[int, FloatArray, int], attacker: Attacker, certifying: Experiment, withheld: str
+) -> Certificate:
+    settings, (tier, values, excluded) = certifying.settings, row
+    claim = Claim(
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        tier=certifying.known.tiers.names[tier],
+        pair_law=settings.law,
+        attacker=attacker.name,
+        attacker_hash=fingerprint(attacker),
+        with_context=attacker.with_context,
+        detector=settings.detector,
+        unit=settings.unit,
+        assumptions=("secrets are independent of each other (declared)",) if settings.independent else (),
+        withheld=withheld,
+    )
+    return certify(values, claim, settings.alpha, settings.method, excluded=excluded)
+
+
+def evidence(trial: Trial, certifying: Experiment, mechanism: Mechanism) -> tuple[Evidence, ...]:
+    """What `oddshift verify` computes the trial's certificates from again; `mechanism` is the one that is released."""
+    hashes = mechanism_hash(mechanism), documents_hash(certifying.records)
+    return tuple(
+        evidence_of(certificate, values, mechanism_hash=hashes[0], split_hash=hashes[1])
+        for certificate, values in zip(trial.certificates, trial.values, strict=True)
+    )
+
+
+def check_documents(certify_records: Records, experiment: Experiment) -> None:
+    """Refuse a δ that no outcome on these documents could certify, saying what would help."""
+    settings, tiers = experiment.settings, experiment.known.tiers
+    needs = zero_failures(settings.delta, settings.alpha, settings.method)
+    units, labels = units_of_positions(certify_records), certify_records.tier_of_position(tiers)
+    for tier in np.unique(labels):
+        has = len(np.unique(units[labels == tier]))
+        if has < needs:
+            least = METHODS[settings.method].upper(np.zeros(has), settings.alpha)
+            raise InvalidInput(
+                f"delta={settings.delta:g} cannot be certified in tier {tiers.names[tier]}: {settings.method} needs "
+                f"{needs} independent documents there, the certify split has {has}; the smallest delta they can "
+                f"certify is {least:.4f}; more documents or a larger delta help"
+            )

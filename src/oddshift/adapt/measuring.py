@@ -1,0 +1,76 @@
+"""Measuring many scales: each once, spread over workers, and kept so that interrupted work continues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from oddshift.adapt.experiment import Experiment, Reader
+from oddshift.adapt.result import Point, Scales
+from oddshift.execution import SERIAL, Execution, run
+from oddshift.files import load, save
+
+DIGITS = 4
+"""Scales are rounded to so many decimals, so that the same place is not measured twice."""
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many pieces are done, and of how many."""
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """No progress is shown."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measuring:
+    """Points by scales, measured when they are first asked for; `folder` keeps them between runs."""
+
+    experiment: Experiment
+    read: Reader
+    execution: Execution = SERIAL
+    folder: Path | None = None
+    progress: Progress = silent
+    known: dict[Scales, Point] = field(default_factory=dict)
+
+    def points(self, wanted: Iterable[Scales], what: str = "scales") -> list[Point]:
+        """The points of some scales, those not yet known measured in parallel."""
+        rounded = [rounded_scales(scales) for scales in wanted]
+        missing = [scales for scales in dict.fromkeys(rounded) if scales not in self.known and not self._read(scales)]
+        size = max(1, self.execution.workers if self.execution.kind != "serial" else 1)
+        for start in range(0, len(missing), size):
+            part = missing[start : start + size]
+            for point in run(self._measure, part, self.execution):
+                self._keep(point)
+            self.progress(what, min(start + size, len(missing)), len(missing))
+        return [self.known[scales] for scales in rounded]
+
+    def point(self, scales: Scales) -> Point:
+        """The point of one choice of scales."""
+        return self.points([scales])[0]
+
+    def _measure(self, scales: Scales) -> Point:
+        return self.experiment.point(scales, self.read)
+
+    def _file(self, scales: Scales) -> Path | None:
+        name = "point-" + "-".join(f"{scale:.{DIGITS}f}" for scale in scales) + ".json"
+        return None if self.folder is None else self.folder / name
+
+    def _read(self, scales: Scales) -> bool:
+        file = self._file(scales)
+        if file is None or not file.is_file():
+            return False
+        self.known[scales] = load(file, Point)
+        return True
+
+    def _keep(self, point: Point) -> None:
+        file = self._file(point.scales)
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            save(file, point)
+        self.known[point.scales] = point
+
+
+def rounded_scales(scales: Iterable[float]) -> Scales:
+    """Scales as they are measured and compared."""
+    return tuple(round(float(scale), DIGITS) for scale in scales)

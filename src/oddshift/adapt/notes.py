@@ -1,0 +1,69 @@
+"""What an adaptation says beside its numbers: what was assumed, and what a reader should know before using it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oddshift.adapt.certification import Trial
+from oddshift.adapt.result import AdaptSettings
+from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.records import Split
+
+FEW_OUTPUTS = 5.0
+"""Effective outputs below which a release is nearly constant."""
+
+
+def assumptions(known: Knowledge, settings: AdaptSettings, split: Split, attacker: Attacker) -> tuple[str, ...]:
+    """What the certificate of the chosen scales supposes."""
+    reads = "reads the public context W" if attacker.with_context else "reads the sensitive positions only"
+    said = [
+        f"documents (by {split.by}) are independent draws of one population",
+        "the noise of every position is drawn afresh and independently, once: repeated releases compose",
+        "vocabulary, tiers, prior and remapping come from the fit records and are treated as public",
+        f"tiers are {'public' if known.tiers.is_public else 'secret'}",
+        f"attacker {attacker.name} {reads}",
+        f"detector: {settings.detector}; names it misses are released in the clear",
+    ]
+    if settings.independent:
+        said.append("secrets are independent of each other (declared, not tested)")
+    return tuple(said)
+
+
+def warnings(
+    trials: Sequence[Trial],
+    chosen: Trial | None,
+    settings: AdaptSettings,
+    constant: float,
+) -> tuple[str, ...]:
+    """What went wrong or is too little, one line each."""
+    if chosen is None:
+        return (_unreached(trials, settings),)
+    found = []
+    point = chosen.point
+    if point.effective_outputs < FEW_OUTPUTS:
+        found.append(
+            f"the release is nearly constant: {point.effective_outputs:.1f} effective outputs; "
+            f"a larger delta or less dependent secrets would leave more"
+        )
+    if point.loss >= constant:
+        found.append(
+            f"one constant output costs no more ({constant:.4f}) than this release ({point.loss:.4f}): read the loss "
+            f"beside a downstream task"
+        )
+    return tuple(found)
+
+
+def _unreached(trials: Sequence[Trial], settings: AdaptSettings) -> str:
+    """No scales were certified: the smallest bound reached, and what would help."""
+    if not trials:
+        return (
+            f"no scales of the grid both teach the attacker something and keep the select rate below "
+            f"delta={settings.delta:g}; smaller scales in the grid, a stronger attacker or a larger delta help"
+        )
+    best = min(trials, key=lambda trial: max(trial.tested.upper))
+    units = min(len(values) for values in best.values)
+    return (
+        f"no scales were certified: the smallest upper bound reached is {max(best.tested.upper):.4f} > "
+        f"delta={settings.delta:g}, with {units} documents at scales {best.tested.scales}; "
+        f"more certify documents, smaller scales in the grid or a larger delta help"
+    )
