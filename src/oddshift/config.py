@@ -184,6 +184,30 @@ class AuditConfig(_Section):
     seed: int = 0
 
 
+class AdaptConfig(_Section):
+    """How scales are looked for by `oddshift adapt`; δ, the error level, the pair law and attackers are the audit's.
+
+    `objective` is certified (least loss whose rate is certified in every tier) or weighted (the paper's loop alone).
+    `remap` releases the output of least expected cost; `cost` is by default cosine for words and vectors, haversine
+    for locations, euclidean for tables. `grid` holds the scales tried in each tier, on `documents` select documents.
+    `rounds` bounds the loop, whose objective is `rate_weight`·rate + `loss_weight`·loss, the rate `pooled` over tiers
+    or their largest; its steps are `first_step`/(t+1)^`decay`, until scales move by less than `tolerance`.
+    """
+
+    objective: Literal["certified", "weighted"] = "certified"
+    remap: bool = True
+    cost: Literal["cosine", "euclidean", "haversine"] | None = None
+    grid: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    documents: int = Field(default=500, ge=1)
+    rounds: int = Field(default=10, ge=0)
+    rate_weight: float = Field(default=1.0, ge=0.0)
+    loss_weight: float = Field(default=1.0, ge=0.0)
+    pooled: bool = False
+    first_step: float = Field(default=1.0, gt=0.0)
+    decay: float = Field(default=0.6, ge=0.0)
+    tolerance: float = Field(default=0.005, gt=0.0)
+
+
 class ExecutionConfig(_Section):
     """How attackers are spread over workers; never changes a result."""
 
@@ -198,6 +222,7 @@ class Config(_Section):
     data: Data
     mechanism: MechanismConfig
     audit: AuditConfig = AuditConfig()
+    adapt: AdaptConfig = AdaptConfig()
     execution: ExecutionConfig = ExecutionConfig()
 
 
@@ -263,7 +288,8 @@ def _suggestion(names: list[str]) -> str:
         "text": TextData, "table": TableData, "location": LocationData, "vectors": VectorData, "people": PeopleData,
         "pipeline": PipelineDetector, "patterns": PatternDetector, "gazetteer": ListDetector, "words": WordDetector,
         "capitals": CapitalDetector,
-        "mechanism": MechanismConfig, "audit": AuditConfig, "execution": ExecutionConfig,
+        "mechanism": MechanismConfig, "audit": AuditConfig, "adapt": AdaptConfig,
+        "execution": ExecutionConfig,
     }  # fmt: skip
     owner: type[_Section] = next((sections[name] for name in reversed(names[:-1]) if name in sections), Config)
     near = get_close_matches(names[-1], list(owner.model_fields), n=1, cutoff=0.5)
