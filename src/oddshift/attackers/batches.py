@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from oddshift.arrays import BoolArray, FloatArray, IntArray
 from oddshift.attackers.attacker import Knowledge
 from oddshift.errors import InvalidInput
+from oddshift.logs import log_normalise
 from oddshift.records import MASKED, SLOT, Context, Records, gather
 from oddshift.release import Release, candidates
 
@@ -54,8 +56,21 @@ def words_of(fit: Records, at_least: int) -> Words:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Group:
+    """Positions of a batch that have the same candidates: their numbers, those points, and the log prior over them."""
+
+    members: IntArray
+    points: IntArray
+    log_prior: FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Batch:
-    """Some documents: `real` is (documents, length); position p stands at (row[p], column[p])."""
+    """Some documents: `real` is (documents, length); position p stands at (row[p], column[p]).
+
+    `log_own` is (positions, points); each position is in one of the `groups`, so that nothing else need be computed
+    for points that it cannot hold.
+    """
 
     positions: IntArray
     row: IntArray
@@ -64,7 +79,7 @@ class Batch:
     tokens: IntArray | None
     features: npt.NDArray[np.float32]
     log_own: FloatArray
-    log_prior: FloatArray  # over the candidates, −inf elsewhere, normalised
+    groups: tuple[Group, ...]
     alone: BoolArray  # the only position of its document
 
 
@@ -79,6 +94,15 @@ class Reader:
     def n_features(self) -> int:
         """Length of the public features of a position: every tier's log scale, and its own tier if public."""
         return 2 * len(self.known.tiers)
+
+    @cached_property
+    def candidates(self) -> tuple[tuple[IntArray, FloatArray], ...]:
+        """Points and log prior, normalised, of every tier; of all sensitive points together when tiers are secret."""
+        found = []
+        for tier in range(len(self.known.tiers)) if self.known.tiers.is_public else [0]:
+            points = np.flatnonzero(candidates(self.known.tiers, tier))
+            found.append((points, log_normalise(self.known.log_prior[points])))
+        return tuple(found)
 
     def batches(self, release: Release, order: IntArray, size: int) -> Iterator[Batch]:
         """Documents in the given order, at most `size` and about BATCH_ENTRIES entries at a time."""
@@ -109,8 +133,9 @@ class Reader:
         tiers = None if release.position_tiers is None else release.position_tiers[positions]
         own = self.known.mechanism.log_columns(release.outputs[positions])
         alone = np.repeat(lengths == 1, lengths)
-        prior = self._prior(tiers, len(positions))
-        return Batch(positions, row, column, real, tokens, self._features(tiers, len(positions)), own, prior, alone)
+        sets = np.zeros(len(positions), dtype=np.int64) if tiers is None else tiers
+        groups = tuple(Group(np.flatnonzero(sets == g), *self.candidates[g]) for g in np.unique(sets))
+        return Batch(positions, row, column, real, tokens, self._features(tiers, len(positions)), own, groups, alone)
 
     def _with_words(self, release: Release, documents: IntArray) -> tuple[IntArray, BoolArray, IntArray]:
         """Columns of the positions, which elements are real, and their rows in the table of words."""
@@ -131,12 +156,3 @@ class Reader:
         if tiers is not None:
             features[np.arange(count), number + tiers] = 1.0
         return features
-
-    def _prior(self, tiers: IntArray | None, count: int) -> FloatArray:
-        """log prior over the candidates of every position."""
-        sets = range(len(self.known.tiers)) if tiers is not None else [0]
-        rows = np.stack([np.where(candidates(self.known.tiers, g), self.known.log_prior, -np.inf) for g in sets])
-        with np.errstate(invalid="ignore"):
-            peak = np.maximum(rows.max(axis=1, keepdims=True), -1e300)
-            rows -= peak + np.log(np.maximum(np.exp(rows - peak).sum(axis=1, keepdims=True), 1e-300))
-        return rows[np.zeros(count, dtype=np.int64) if tiers is None else tiers]

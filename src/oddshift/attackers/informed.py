@@ -19,7 +19,8 @@ from oddshift.arrays import FloatArray, IntArray, one_of, whole
 from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.attackers.batches import Batch, Reader, Words, words_of
 from oddshift.attackers.combination import best_weights, held_out_terms
-from oddshift.attackers.networks import ARCHITECTURES, arrays_of, encoder, put_back
+from oddshift.attackers.context_network import ContextNetwork
+from oddshift.attackers.networks import ARCHITECTURES, arrays_of, put_back
 from oddshift.attackers.train import Curve, Schedule, State, noise, split, train
 from oddshift.errors import InvalidInput
 from oddshift.files import sha256
@@ -31,11 +32,11 @@ from oddshift.tiers import Tiers
 Family = Callable[[Tiers], Mechanism]
 """The mechanism under tiers with other scales, for a network that shall serve a range of them."""
 
-_Piece = tuple[Batch, Tensor]  # a batch and its truth
+_Piece = tuple[Batch, IntArray]  # a batch and its truth
 
 _VALIDATION_EPOCH = 1_000_000_000  # noise of the validation part, the same after every epoch
 _STEP_ENTRIES = 16_000_000  # positions x points of one step at most: 256 MB of own releases and priors
-_SATURATED = 15.0  # of the gates' logits, so that no ratio can vanish
+_RUN = 8  # steps whose documents are sorted by length
 _RISE = 0.05  # share of the epochs in which the learning rate rises
 _SCALE_DRAWS = 4  # draws of the scales in one epoch, each for its part of the documents
 
@@ -59,60 +60,6 @@ class Network:
         whole(self.word_at_least, "word_at_least", 1)
         if self.scale_range is not None and not 0 < self.scale_range[0] <= self.scale_range[1] < np.inf:
             raise InvalidInput(f"scale_range={self.scale_range}, expected 0 < low <= high")
-
-
-class ContextNetwork(nn.Module):
-    """From a batch of documents, the logarithms f_v of what the other outputs say about every point."""
-
-    def __init__(self, network: Network, points: FloatArray, n_features: int, n_words: int) -> None:
-        """Zero-initialised where it counts: before training every f is 0."""
-        super().__init__()
-        width, size = network.width, points.shape
-        spread = np.maximum(points.std(axis=0), 1e-12)
-        self.points = torch.tensor((points - points.mean(axis=0)) / spread, dtype=torch.float32)
-        self.read_free = nn.Parameter(0.5 * torch.randn(size[0], width))
-        self.read_points = nn.Linear(size[1], width, bias=False)
-        self.write_free = nn.Parameter(torch.randn(size[0], width) / width**0.5)
-        self.write_points = nn.Linear(size[1], width, bias=False)
-        self.place = nn.Linear(n_features, width)
-        self.masked = nn.Parameter(torch.zeros(width))
-        self.words = nn.Embedding(n_words, width) if n_words else None
-        self.encoder = encoder(network.architecture, width)
-        self.out = nn.Linear(width, width, bias=False)
-        self.gate = nn.Linear(width, 1)
-        nn.init.zeros_(self.out.weight)
-
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Context term (positions, points), and with W the shift of the prior given W."""
-        log_prior = _tensor(batch.log_prior)
-        seen = (log_prior + _tensor(batch.log_own)).softmax(dim=-1) @ (self.read_free + self.read_points(self.points))
-        places = self.place(torch.from_numpy(batch.features))
-        views = self._views(batch, seen + places, places)
-        full, masked = self.out(views)
-        points = (self.write_free + self.write_points(self.points)).T
-        shift = None if self.words is None else masked.sum(dim=1) @ points
-        if shift is not None:
-            log_prior = (log_prior + shift).log_softmax(dim=-1)
-        said = (full - masked) @ points
-        ratio = (said - said.amax(dim=-1, keepdim=True).detach()).exp()
-        ratio = ratio / (ratio * log_prior.exp()[:, None]).sum(dim=-1, keepdim=True)
-        gate = self.gate(views[0]).clamp(-_SATURATED, _SATURATED)
-        believed = torch.sigmoid(-gate) + torch.sigmoid(gate) * ratio
-        context = believed.unbind(dim=1)[0].mul(believed.unbind(dim=1)[1]).log()
-        return context.masked_fill(torch.from_numpy(batch.alone)[:, None], 0.0), shift
-
-    def _views(self, batch: Batch, seen: Tensor, places: Tensor) -> Tensor:
-        """(2, positions, views, width): what the encoder says with every output there, and with every one masked."""
-        row, column, real = torch.from_numpy(batch.row), torch.from_numpy(batch.column), torch.from_numpy(batch.real)
-        if self.words is None or batch.tokens is None:
-            elements = torch.zeros(*real.shape, seen.shape[-1])
-        else:
-            elements = self.words(torch.from_numpy(batch.tokens))
-        grid = torch.zeros_like(elements).index_put((row, column), places)
-        full = elements.index_put((row, column), seen)
-        masked = elements.index_put((row, column), self.masked + places)
-        views = self.encoder(torch.cat([full, masked]), grid.repeat(2, 1, 1), real.repeat(2, 1))
-        return torch.stack([views[row, column], views[row + len(real), column]])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,13 +94,19 @@ class Informed:
 
     def _read(self, release: Release) -> Iterator[tuple[Batch, FloatArray, FloatArray | None]]:
         reader = Reader(self.known, self.words)
-        order = np.argsort(release.lengths, kind="stable")
+        lengths = release.lengths if self.words is None or release.context is None else np.diff(release.context.offsets)
+        order = np.argsort(lengths, kind="stable")
         with torch.no_grad():
             for batch in reader.batches(release, order, 256):
-                context, shift = self.model(batch)
-                allowed = np.isfinite(batch.log_prior)  # what lies outside the candidates is no part of any claim
-                clean = np.where(allowed, context.double().numpy(), 0.0)
-                yield batch, clean, None if shift is None else shift.double().numpy()
+                # what lies outside the candidates is no part of any claim, and stays 0
+                context = np.zeros_like(batch.log_own)
+                shift = None if self.words is None else np.zeros_like(batch.log_own)
+                for said in self.model(batch):
+                    place = np.ix_(said.group.members, said.group.points)
+                    context[place] = said.context.double().numpy()
+                    if shift is not None and said.shift is not None:
+                        shift[place] = said.shift.double().numpy()
+                yield batch, context, shift
 
 
 class _Learner:
@@ -167,14 +120,15 @@ class _Learner:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(schedule.seed)
             n_words = 0 if self.words is None else len(self.words)
-            self.model = ContextNetwork(network, known.fit.space.points, reader.n_features, n_words)
+            sizes = (reader.n_features, n_words)
+            self.model = ContextNetwork(network.architecture, network.width, known.fit.space.points, sizes)
         self.optimiser = torch.optim.AdamW(
             self.model.parameters(), schedule.learning_rate, weight_decay=schedule.weight_decay
         )
 
     def epoch(self, number: int) -> float:
         """All documents once, each part of them with scales of its own."""
-        order = np.random.default_rng([self.schedule.seed, number]).permutation(self.learn)
+        order = self._of_like_length(np.random.default_rng([self.schedule.seed, number]).permutation(self.learn))
         parts = np.array_split(order, 1 if self.network.scale_range is None else _SCALE_DRAWS)
         total, seen, everyone = 0.0, 0, max(1, int(self.known.fit.lengths[order].sum()))
         self.model.train()
@@ -184,6 +138,13 @@ class _Learner:
                 self._set_rate((number + seen / everyone) / self.schedule.epochs)
                 total, seen = total + self._step(step), seen + sum(len(truth) for _, truth in step)
         return total / max(1, seen)
+
+    def _of_like_length(self, order: IntArray) -> IntArray:
+        """Documents of like length beside each other, within runs of some steps, so that little is padded."""
+        fit, run = self.known.fit, _RUN * self.schedule.batch
+        lengths = fit.lengths if self.words is None or fit.context is None else np.diff(fit.context.offsets)
+        runs = [order[start : start + run] for start in range(0, len(order), run)]
+        return np.concatenate([part[np.argsort(lengths[part], kind="stable")] for part in runs])
 
     def _steps(self, batches: Iterator[_Piece]) -> Iterator[list[_Piece]]:
         """Batches gathered until they hold the documents of one step, or as much as memory should hold at once."""
@@ -243,7 +204,7 @@ class _Learner:
             context=records.context,
         )
         for batch in Reader(known, self.words).batches(release, np.arange(len(records)), self.schedule.batch):
-            yield batch, torch.from_numpy(records.points[batch.positions])
+            yield batch, records.points[batch.positions]
 
     def _drawn(self, epoch: int, part: int) -> Knowledge:
         """Knowledge under scales drawn for one part of an epoch."""
@@ -297,15 +258,16 @@ def fit_informed(
     return replace(attacker, scale=float(weights[0]))
 
 
-def _loss(model: ContextNetwork, batch: Batch, truth: Tensor) -> Tensor:
+def _loss(model: ContextNetwork, batch: Batch, truth: IntArray) -> Tensor:
     """Cross-entropy of the posterior and, with W, of the prior given W."""
-    context, shift = model(batch)
-    log_prior = _tensor(batch.log_prior)
-    if shift is None:
-        return nn.functional.cross_entropy(log_prior + _tensor(batch.log_own) + context, truth)
-    log_prior = log_prior + shift
-    posterior = nn.functional.cross_entropy(log_prior + _tensor(batch.log_own) + context, truth)
-    return posterior + nn.functional.cross_entropy(log_prior, truth)
+    total = torch.zeros(())
+    for said in model(batch):
+        column = torch.from_numpy(np.searchsorted(said.group.points, truth[said.group.members]))
+        score = said.log_prior + said.log_own + said.context
+        total = total + nn.functional.cross_entropy(score, column, reduction="sum")
+        if said.shift is not None:
+            total = total + nn.functional.nll_loss(said.log_prior, column, reduction="sum")
+    return total / len(truth)
 
 
 def _purpose(known: Knowledge, network: Network, schedule: Schedule) -> str:
@@ -316,7 +278,3 @@ def _purpose(known: Knowledge, network: Network, schedule: Schedule) -> str:
         parts.append(fit.context.tokens.tobytes())
     settings = f"{network} {replace(schedule, max_seconds=None)} {known.mechanism!r} {known.tiers!r}"
     return sha256(b"|".join([settings.encode(), *parts]))
-
-
-def _tensor(array: FloatArray) -> Tensor:
-    return torch.from_numpy(array).float()
