@@ -47,6 +47,8 @@ ORDER = [
     "config",
     "loading",
     "workflow",
+    "adapting",
+    "starting",
     "display",
     "demo",
     "commands",

@@ -11,6 +11,7 @@ import typer
 
 from oddshift.commands.audit import audit
 from oddshift.commands.demo import demo
+from oddshift.commands.init import init
 from oddshift.commands.verify import verify
 from oddshift.errors import OddshiftError
 
@@ -33,6 +34,7 @@ def _root(context: typer.Context) -> None:
 
 
 app.command()(demo)
+app.command()(init)
 app.command()(audit)
 app.command()(verify)
 

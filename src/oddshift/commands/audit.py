@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oddshift.commands.terminal import NOT_SHOWN, Json, console_for
+from oddshift.commands.terminal import NOT_SHOWN, Json, console_for, next_step
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +22,10 @@ def audit(
     keep_examples: Annotated[bool, typer.Option(help="Also keep SECRETS of a few documents, apart.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure what a joint attacker learns from releases, with certificates; run again, it continues."""
+    """Measure what a joint attacker learns from releases, with certificates; run again, it continues.
+
+    Example: oddshift audit mail.toml --out mail-run
+    """
     from oddshift.demo import PEOPLE
     from oddshift.errors import InvalidInput
 
@@ -35,7 +38,9 @@ def audit(
     if as_json:
         print(json.dumps(found))
     else:
-        console.print(f"run: {out} (oddshift verify {out}/evidence/*.npz)")
+        console.print(f"run: {out} (oddshift verify {out}/evidence/*.npz)", soft_wrap=True)
+        if config is not None:
+            console.print(f"next: {next_step('adapt', config, '--out', out)}", markup=False, soft_wrap=True)
     if found["state"] != "certified":
         raise typer.Exit(NOT_SHOWN)
 

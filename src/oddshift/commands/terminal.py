@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,12 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 """The option every command has."""
+
+
+def next_step(*words: object) -> str:
+    """The command that follows, as it can be pasted into a shell."""
+    return shlex.join(["oddshift", *map(str, words)])
+
 
 NOT_SHOWN = 2
 """Exit code of a command that ran, but whose answer is no."""

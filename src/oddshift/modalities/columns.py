@@ -46,11 +46,32 @@ def read_columns(
 
 
 def column_names(path: str | Path) -> tuple[str, ...]:
-    """The names of the columns of a CSV file with a header row."""
+    """The names of the columns: a CSV file's header row, the keys of the first JSON line, or a Parquet schema."""
     import csv
 
-    with _decoded(Path(path)) as stream:
-        return tuple(next(csv.reader(stream), ()))
+    path = Path(path)
+    if path.suffix == ".parquet":
+        return _parquet_names(path)
+    with _decoded(path) as stream:
+        if path.suffix != ".jsonl":
+            return tuple(next(csv.reader(stream), ()))
+        try:
+            first = json.loads(next((line for line in stream if line.strip()), "{}"))
+        except ValueError:
+            first = None
+    if not isinstance(first, dict):
+        raise InvalidInput(f"the first line of {path.name} is not a JSON object")
+    return tuple(first)
+
+
+def _parquet_names(path: Path) -> tuple[str, ...]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        return tuple(parquet.read_schema(path).names)
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidInput(f"{path.name} is not a Parquet file") from error
 
 
 def numbers(columns: Columns, name: str, source: str) -> FloatArray:

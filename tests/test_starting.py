@@ -1,0 +1,173 @@
+"""A first configuration: the roles of columns, the suggested ε, and files that work as they are written."""
+
+import json
+import tomllib
+
+import numpy as np
+import pytest
+
+import oddshift as od
+from oddshift.config import parse_config
+from oddshift.errors import InvalidInput
+from oddshift.release import one_tier
+from oddshift.starting import Beside, start
+from oddshift.starting.roles import Column, guess, roles_of
+from oddshift.starting.suggestion import suggest_epsilon
+
+
+def column(name, *, rows=100, distinct=40, missing=0, number=False, running=False, words=1.0):
+    return Column(name, rows, distinct, missing, number, running, words)
+
+
+def number(name, **counts):
+    return column(name, number=True, **counts)
+
+
+def test_texts_by_name_or_by_length_and_their_user():
+    found = guess([column("Title", words=4), column("story", words=30), column("Author_ID"), column("city")], "x")
+    assert found.kind == "text"
+    assert found.text == ("Title", "story")
+    assert found.user == "Author_ID"
+    assert found.left_out == (("city", "no role was found for it"),)
+
+
+def test_a_user_whose_every_row_differs_says_nothing():
+    assert guess([column("text", words=9), column("user", distinct=100)], "x").user == ""
+
+
+def test_places_under_common_names():
+    fixes = [number("Latitude"), number("LNG"), column("device-id"), column("when"), column("track_id")]
+    found = guess(fixes, "x")
+    assert (found.kind, found.lat, found.lon) == ("location", "Latitude", "LNG")
+    assert (found.user, found.timestamp, found.trip) == ("device-id", "when", "track_id")
+    with pytest.raises(InvalidInput, match="which rows belong together"):
+        guess(fixes[:2], "x")
+
+
+def test_a_table_leaves_identifiers_holes_and_constants_out():
+    columns = [
+        number("age"),
+        number("flag", distinct=2),
+        number("row", distinct=100, running=True),
+        number("customer_id"),
+        number("height", missing=3),
+        number("one", distinct=1),
+        column("city", distinct=4),
+        column("street", distinct=90),
+    ]
+    found = guess(columns, "x")
+    assert (found.kind, found.numeric, found.categorical) == ("table", ("age",), ("flag", "city"))
+    assert found.user == "customer_id", "rows of one customer are read together"
+    why = dict(found.left_out)
+    assert why["height"] == "3 of 100 cells are empty"
+    assert why["one"] == "it has one value"
+    assert why["row"] == why["street"] == "it looks like an identifier"
+    with pytest.raises(InvalidInput, match="no column of text"):
+        guess([column("street", distinct=90)], "x")
+
+
+def test_a_first_row_that_is_data_is_refused_and_not_quoted(tmp_path):
+    for first in ("ann@example.com,hello", "3.5,ann", "x,x", f"{'ann ' * 30},b"):
+        (tmp_path / "data.csv").write_text(f"{first}\na,b\nc,d\ne,f\n")
+        with pytest.raises(InvalidInput, match="expected a header row") as refused:
+            roles_of(tmp_path / "data.csv")
+        assert "ann" not in str(refused.value)
+
+
+def test_other_files_and_kinds(tmp_path):
+    (tmp_path / "letters").mkdir()
+    assert roles_of(tmp_path / "letters").kind == "text"
+    assert roles_of_written(tmp_path, "x.npz").kind == "vectors"
+    rows = [{"text": "three words here", "n": k} for k in range(5)]
+    (tmp_path / "x.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    assert roles_of(tmp_path / "x.jsonl").text == ("text",)
+    for name, message in (("x.xlsx", "expected one of"), ("gone.csv", "is not there")):
+        with pytest.raises(InvalidInput, match=message):
+            roles_of_written(tmp_path, name) if name == "x.xlsx" else roles_of(tmp_path / name)
+
+
+def roles_of_written(folder, name):
+    (folder / name).write_bytes(b"something")
+    return roles_of(folder / name)
+
+
+def test_the_suggested_epsilon_keeps_a_typical_value_one_time_in_four():
+    space = od.Space(np.random.default_rng(0).normal(size=(400, 3)))
+    found = suggest_epsilon(space, one_tier(space), np.random.default_rng(0))
+    kept = np.exp(np.diag(od.Exponential(space, found.epsilon).log_matrix))
+    assert np.median(kept) == pytest.approx(0.25, abs=0.02)
+    apart = space.distances + np.diag(np.full(400, np.inf))
+    assert found.nearest == pytest.approx(np.median(apart.min(axis=1)))
+    assert found.factor == pytest.approx(np.exp(found.epsilon * found.nearest))
+
+
+def test_the_suggestion_follows_the_unit_of_distance_and_counts_beyond_chance():
+    points = np.arange(50.0)[:, None]
+    near, far = (od.Space(points * scale) for scale in (1.0, 1000.0))
+    rng = np.random.default_rng(0)
+    ratio = suggest_epsilon(near, one_tier(near), rng).epsilon / suggest_epsilon(far, one_tier(far), rng).epsilon
+    assert ratio == pytest.approx(1000.0, rel=0.05)
+    coin = od.Space([[0.0], [1.0]])
+    kept = np.exp(od.Exponential(coin, suggest_epsilon(coin, one_tier(coin), rng).epsilon).log_matrix[0, 0])
+    assert kept == pytest.approx(0.5 + 0.5 * 0.25, abs=0.01)
+    with pytest.raises(InvalidInput, match="no tier has two distinct values"):
+        suggest_epsilon(od.Space([[0.0]]), one_tier(od.Space([[0.0]])), rng)
+
+
+@pytest.fixture
+def nowhere(monkeypatch, tmp_path):
+    """No data folder, so no vectors and no pipeline but the user's."""
+    monkeypatch.setenv("ODDSHIFT_DATA", str(tmp_path / "none"))
+    return tmp_path
+
+
+def test_a_written_path_is_found_from_anywhere(nowhere, monkeypatch):
+    rng = np.random.default_rng(0)
+    (nowhere / "data").mkdir()
+    rows = [f"{a},{b}" for a, b in zip(rng.integers(20, 60, 40), rng.choice(["x", "y"], 40), strict=True)]
+    (nowhere / "data" / "t.csv").write_text("\n".join(["age,group of people", *rows]))
+    inside = start(nowhere / "data" / "t.csv", nowhere / "t.toml")
+    assert tomllib.loads(inside.config)["data"]["path"] == "data/t.csv"
+    (nowhere / "configs").mkdir()
+    beside = start(nowhere / "data" / "t.csv", nowhere / "configs" / "t.toml")
+    assert tomllib.loads(beside.config)["data"]["path"] == str(nowhere / "data" / "t.csv")
+    monkeypatch.chdir(nowhere / "configs")
+    assert parse_config(inside.config, "t.toml", nowhere).data.path.is_file()
+
+
+def test_odd_column_names_stay_names(nowhere):
+    names = ['a "quoted" one', "back\\slash", "ünï # code"]
+    rng = np.random.default_rng(0)
+    rows = ["a quoted one,back\\slash,ünï # code".replace("a quoted one", '"a ""quoted"" one"')]
+    rows += [",".join(map(str, row)) for row in rng.integers(0, 30, (40, 3))]
+    (nowhere / "t.csv").write_text("\n".join(rows))
+    assert parse_config(start(nowhere / "t.csv", nowhere / "t.toml").config, "t.toml").data.numeric == tuple(names)
+
+
+def test_text_with_nothing_to_find_says_what_to_give(nowhere):
+    (nowhere / "t.csv").write_text("text\n" + "\n".join(f"nothing to find in number {k} of these" for k in range(20)))
+    with pytest.raises(InvalidInput, match="--words FILE"):
+        start(nowhere / "t.csv", nowhere / "t.toml")
+    (nowhere / "names.txt").write_text("nothing\nfind\nthese")
+    found = start(nowhere / "t.csv", nowhere / "t.toml", Beside(words=nowhere / "names.txt"))
+    assert 'kind = "gazetteer", path = "names.txt"' in found.config
+    assert found.values == 3
+
+
+def test_vectors_and_a_pipeline_of_the_data_folder_are_taken(data, tmp_path, empty_cache, monkeypatch):
+    monkeypatch.setenv("ODDSHIFT_DATA", str(data))
+    texts = [f"Microsoft hired John in {city}." for city in ("Paris", "London", "Rome") for _ in range(4)]
+    (tmp_path / "t.csv").write_text("\n".join(["text", *texts]))
+    found = start(tmp_path / "t.csv", tmp_path / "t.toml")
+    assert "glove.6B.100d.npz" in found.config
+    assert 'kind = "pipeline"' in found.config
+    assert 'kind = "capitals"' not in found.config
+    assert found.tiers == ("PII", "PoII")
+
+
+def test_vectors_of_a_file(nowhere):
+    rng = np.random.default_rng(0)
+    np.savez(nowhere / "v.npz", vectors=rng.normal(size=(60, 3)), group=np.repeat(np.arange(20), 3))
+    found = start(nowhere / "v.npz", nowhere / "v.toml")
+    assert found.documents == (12, 4, 4)
+    assert found.certify_units < found.needed_units == 115
