@@ -32,6 +32,8 @@ from oddshift.config import (
 )
 from oddshift.errors import InvalidInput
 from oddshift.mechanisms import Exponential, Mask, Mechanism, PathExponential, Tiered, Truncated, calibrate
+from oddshift.modalities.text import EncodedText
+from oddshift.policy import Blueprint
 from oddshift.prior import Markov
 from oddshift.records import FRACTIONS, Records, Split, assign_parts, numbered
 from oddshift.release import one_tier
@@ -40,14 +42,19 @@ from oddshift.tiers import Tiers
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Loaded:
-    """Data ready to be audited; `prior_of` is the exact law of the secrets, where it is known."""
+    """Data ready to be audited; `prior_of` is the exact law of the secrets, where it is known, `encoded` the texts.
+
+    `blueprint` says what a policy must keep to encode new data of this kind the same way.
+    """
 
     split: Split
     tiers: Tiers
     detector: str
+    blueprint: Blueprint
     notes: tuple[str, ...] = ()
     names: tuple[str, ...] | None = None
     prior_of: Callable[[int], Markov] | None = None
+    encoded: EncodedText | None = None
 
 
 def load_data(config: Config) -> Loaded:
@@ -59,6 +66,7 @@ def load_data(config: Config) -> Loaded:
 def _text(data: TextData, rng: np.random.Generator) -> Loaded:
     from oddshift.detectors import TierRule
     from oddshift.modalities import FROM_TEXT, Layout, Similar, TextSettings, prepare, read_corpus, read_vectors
+    from oddshift.protect import text_blueprint
 
     layout = Layout(tuple(data.text), data.label, data.user, data.subgroup, data.header)
     corpus = read_corpus(data.path, layout, at_least=3)
@@ -83,7 +91,15 @@ def _text(data: TextData, rng: np.random.Generator) -> Loaded:
         f"{len(made.encoded.masked)} tokens are masked, {made.encoded.unseen} of them of types that no fit document has"
     )
     notes = (*(f"fit documents: {line}" for line in made.report.lines()), hidden)
-    return Loaded(split, made.encoded.tiers, names, notes, made.encoded.lexicon.words)
+    blueprint = text_blueprint(
+        made.encoded,
+        columns=data.text,
+        header=data.header,
+        tokeniser=settings.tokeniser,
+        unknown=data.unknown,
+        joined_by=made.joined_by,
+    )
+    return Loaded(split, made.encoded.tiers, names, blueprint, notes, made.encoded.lexicon.words, encoded=made.encoded)
 
 
 def _detector(chosen: Any) -> Any:
@@ -106,15 +122,18 @@ def _lines(path: Path) -> list[str]:
 
 def _table(data: TableData, rng: np.random.Generator) -> Loaded:
     from oddshift.modalities import TableSettings, read_table
+    from oddshift.protect import table_blueprint
 
     keys = ("numeric", "categorical", "unit", "scaling", "weight", "bins", "group", "public", "tier_names", "tier_of")
     settings = TableSettings(**{key: getattr(data, key) for key in keys}, is_public=data.is_public)
     encoded = read_table(data.path, settings, at_least=3)
-    return _whole(encoded.records, encoded.tiers, rng, f"columns {', '.join(settings.secret)}")
+    found = f"columns {', '.join(settings.secret)}"
+    return _whole(encoded.records, encoded.tiers, rng, found, table_blueprint(encoded))
 
 
 def _location(data: LocationData, rng: np.random.Generator) -> Loaded:
     from oddshift.modalities import FixColumns, LocationSettings, StayPoints, encode_locations, read_trajectories
+    from oddshift.protect import location_blueprint
 
     if not data.timestamp and (data.every or data.stays):
         raise InvalidInput("data.timestamp is empty, expected every = 0 and no stays: both need times")
@@ -122,23 +141,27 @@ def _location(data: LocationData, rng: np.random.Generator) -> Loaded:
     settings = LocationSettings(cell_km=data.cell_km, every=data.every or None, stays=stays)
     columns = FixColumns(data.lat, data.lon, data.user, data.timestamp, data.trip)
     encoded = encode_locations(read_trajectories(data.path, columns), settings)
-    return _whole(encoded.records.joined(data.joint_by), None, rng, "every fix")
+    records = encoded.records.joined(data.joint_by)
+    return _whole(records, None, rng, "every fix", location_blueprint(settings, columns))
 
 
 def _vectors(data: VectorData, rng: np.random.Generator) -> Loaded:
     from oddshift.modalities import read_vector_set
+    from oddshift.protect import vector_blueprint
 
     encoded = read_vector_set(data.path, is_public=data.is_public, metric=data.metric)
-    return _whole(encoded.records, encoded.tiers, rng, "every vector")
+    return _whole(encoded.records, encoded.tiers, rng, "every vector", vector_blueprint())
 
 
 def _people(data: PeopleData, rng: np.random.Generator) -> Loaded:
     from oddshift.embedded import people
+    from oddshift.protect import text_blueprint
 
     corpus = people(data.documents, strength=data.strength, is_public=data.is_public)
     split = corpus.records.split(rng=rng)
     words, detector = corpus.encoded.lexicon.words, "none (the embedded corpus marks its secrets)"
-    return Loaded(split, corpus.tiers, detector, names=words, prior_of=corpus.prior_of)
+    blueprint = text_blueprint(corpus.encoded, tokeniser="plain", unknown="refuse")
+    return Loaded(split, corpus.tiers, detector, blueprint, names=words, prior_of=corpus.prior_of, encoded=corpus.encoded)
 
 
 _LOADERS: dict[str, Callable[[Any, np.random.Generator], Loaded]] = {
@@ -150,9 +173,11 @@ _LOADERS: dict[str, Callable[[Any, np.random.Generator], Loaded]] = {
 }
 
 
-def _whole(records: Records, tiers: Tiers | None, rng: np.random.Generator, detector: str) -> Loaded:
+def _whole(
+    records: Records, tiers: Tiers | None, rng: np.random.Generator, detector: str, blueprint: Blueprint
+) -> Loaded:
     split = records.split(rng=rng)
-    return Loaded(split, one_tier(records.space) if tiers is None else tiers, f"none ({detector})")
+    return Loaded(split, one_tier(records.space) if tiers is None else tiers, f"none ({detector})", blueprint)
 
 
 def _split(records: Records, part: IntArray, joint_by: str, by: str) -> Split:

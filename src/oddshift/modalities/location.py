@@ -132,7 +132,7 @@ def read_trajectories(path: str | Path, columns: FixColumns | None = None, *, at
     rows = len(places)
     times = strings(cells, names.timestamp, path.name) if names.timestamp else None
     where = f"{path.name}: column {names.timestamp!r}"
-    seconds = np.zeros(rows) if times is None else np.array([_seconds(t, i, where) for i, t in enumerate(times, 1)])
+    seconds = np.zeros(rows) if times is None else np.array([seconds_of(t, i, where) for i, t in enumerate(times, 1)])
     user = strings(cells, names.user, path.name) if names.user else [""] * rows
     day = (seconds // 86400).astype(np.int64).tolist()
     trip = strings(cells, names.trip, path.name) if names.trip else day
@@ -239,7 +239,7 @@ def _hours(fixes: Trajectories, lengths: IntArray) -> Context:
     return Context(tokens=tokens, offsets=offsets, symbols=HOURS, breaks=breaks)
 
 
-def _seconds(moment: str, row: int, where: str) -> float:
+def seconds_of(moment: str, row: int, where: str) -> float:
     """Seconds since 1970 of an ISO 8601 time, or of a plain number of seconds."""
     if _EPOCH.fullmatch(moment):
         return float(moment)

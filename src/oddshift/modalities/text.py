@@ -77,6 +77,10 @@ class EncodedText:
         `words` are by default the words of the lexicon's points. Casing follows the rule of the released word's tier,
         so it says nothing that the released word does not say.
         """
+        return self.tokens.texts(self.replaced(outputs, words))
+
+    def replaced(self, outputs: npt.ArrayLike, words: Sequence[str | None] | None = None) -> dict[int, str | None]:
+        """What `decode` puts in the place of every secret and masked token, by token number; None deletes it."""
         table = self.lexicon.words if words is None else tuple(words)
         chosen = indices(outputs, "outputs", len(table))
         if len(chosen) != len(self.slots):
@@ -87,7 +91,7 @@ class EncodedText:
         for slot, output in zip(self.slots.tolist(), chosen.tolist(), strict=True):
             word = table[output]
             replaced[slot] = (MASK if word is None else cased(word, rules[output], bool(opens[slot]))) or None
-        return self.tokens.texts(replaced)
+        return replaced
 
     def restored(self) -> tuple[str, ...]:
         """The texts as they came, byte for byte: the secrets in the clear."""
@@ -156,11 +160,15 @@ class TextSettings:
 
 @dataclass(frozen=True, eq=False)
 class PreparedText:
-    """What `prepare` made: the encoded text, the tags behind its lexicon, and the detection report."""
+    """What `prepare` made: the encoded text, the tags behind its lexicon, and the detection report.
+
+    `joined_by` are the detectors whose every match is one token, in the order in which they were asked.
+    """
 
     encoded: EncodedText
     tags: TypeTags
     report: DetectionReport
+    joined_by: tuple[Detector, ...]
 
 
 def prepare(
@@ -177,6 +185,7 @@ def prepare(
     _check_labels(detectors, settings.rule)
     tokens = tokenise(corpus.texts, settings.tokeniser)
     spans = [detector.detect(corpus.texts) for detector in detectors]
+    joined_by = [detector for detector, found in zip(detectors, spans, strict=True) if found.is_exact]
     for found in spans:
         if found.is_exact:
             tokens = tokens.merged(found)
@@ -184,7 +193,8 @@ def prepare(
     known = [found.in_documents(chosen) for found in spans]
     if settings.join_names:
         names = _repeated_names([corpus.texts[d] for d in chosen], known)
-        tokens = tokens.merged(Gazetteer(names, keep_case=True).detect(corpus.texts)) if names else tokens
+        joined_by += [Gazetteer(names, keep_case=True)] if names else []
+        tokens = tokens.merged(joined_by[-1].detect(corpus.texts)) if names else tokens
     seen = tokens.take(chosen).occurrences
     vectors = vectors_from_text(seen) if vectors is None else vectors
     stop = stop_words()
@@ -202,7 +212,8 @@ def prepare(
     )
     encoded = encode(tokens, lexicon, unknown=settings.unknown, casing=settings.casing, corpus=corpus)
     recall = planted_recall(detectors, corpus.texts, settings.planted) if settings.planted else None
-    return PreparedText(encoded, tags, report_on(seen, tags, has_point(seen, vectors), detectors, recall))
+    report = report_on(seen, tags, has_point(seen, vectors), detectors, recall)
+    return PreparedText(encoded, tags, report, tuple(joined_by))
 
 
 def _check_labels(detectors: Sequence[Detector], rule: TierRule) -> None:

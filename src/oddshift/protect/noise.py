@@ -1,0 +1,82 @@
+"""Noise for production: uniforms from the operating system, and rows of the mechanism that are built once and kept.
+
+A release needs randomness that nobody can repeat, so uniforms come from `os.urandom`, 53 bits each, a fresh one for
+every position. `seeded_uniforms` is for experiments.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from oddshift.arrays import FloatArray, IntArray, blocks
+from oddshift.mechanisms.mechanism import Mechanism, Sampler
+from oddshift.remap import Remap
+
+Uniforms = Callable[[int], FloatArray]
+"""A function from how many to that many uniforms in [0, 1)."""
+
+ROW_BYTES = 1_000_000_000
+"""Memory for rows that are kept between calls; a performance setting that never changes what is released."""
+
+
+def os_uniforms(count: int) -> FloatArray:
+    """Uniforms on the multiples of 2⁻⁵³ in [0, 1), from the operating system's entropy.
+
+    **Guarantee**: unpredictable as `os.urandom` is; the resolution is that of `Mechanism.resolution`.
+
+    >>> bool((os_uniforms(1000) < 1.0).all())
+    True
+    """
+    words = np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def seeded_uniforms(seed: int) -> Uniforms:
+    """Uniforms that a seed repeats: for experiments, never for a release."""
+    return np.random.default_rng(seed).random
+
+
+class Draws:
+    """Outputs for points, from rows that are built when a point first occurs and kept as long as memory allows.
+
+    Points beyond `row_bytes` are drawn by the mechanism itself, which builds their rows anew for every call.
+    """
+
+    def __init__(self, mechanism: Mechanism, uniforms: Uniforms, row_bytes: int = ROW_BYTES) -> None:
+        """The mechanism, where uniforms come from, and how much memory rows may take."""
+        self._inner = mechanism.inner if isinstance(mechanism, Remap) else mechanism
+        self._destination = mechanism.destination if isinstance(mechanism, Remap) else None
+        self._uniforms = uniforms
+        self._room = min(len(mechanism.space), row_bytes // (8 * self._inner.n_outputs))
+        self._row = np.full(len(mechanism.space), -1, dtype=np.int64)
+        self._filled = 0
+
+    def __call__(self, points: IntArray) -> IntArray:
+        """One output for each point, each with a uniform of its own."""
+        z = self._uniforms(len(points))
+        self._fill(np.unique(points[self._row[points] < 0]))
+        row = self._row[points]
+        outputs = np.empty(len(points), dtype=np.int64)
+        kept = np.flatnonzero(row >= 0)
+        outputs[kept] = Sampler(np.arange(self._filled), self._rows[: self._filled]).invert(row[kept], z[kept])
+        rest = np.flatnonzero(row < 0)
+        if len(rest):
+            outputs[rest] = self._inner.invert(points[rest], z[rest])
+        return outputs if self._destination is None else self._destination[outputs]
+
+    @cached_property
+    def _rows(self) -> FloatArray:
+        return np.empty((self._room, self._inner.n_outputs))  # pages are taken when they are written
+
+    def _fill(self, points: IntArray) -> None:
+        """Rows for new points, as many as there is room for."""
+        new = points[: self._room - self._filled]
+        for part in blocks(len(new), self._inner.n_outputs):
+            few = new[part]
+            self._rows[self._filled : self._filled + len(few)] = self._inner.sampler(few).cumulative
+            self._row[few] = np.arange(self._filled, self._filled + len(few))
+            self._filled += len(few)

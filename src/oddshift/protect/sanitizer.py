@@ -1,0 +1,152 @@
+"""The sanitizer: a policy applied to values in memory.
+
+    sanitizer = Sanitizer(load_policy("run/policy.json"))
+    sanitizer.texts(["Ann met the nurse."])         # texts in, texts out
+    sanitizer.points([3, 3, 8])                     # row numbers of the policy's points in, row numbers out
+    sanitizer.rows([[0.1, 0.2], [0.0, 0.4]])        # vectors or places in, released ones out
+    sanitizer.columns({"age": [31], "city": ["oslo"]})    # a table in, its secret columns out
+
+Noise comes from the operating system, so no two calls give the same, and nothing can be computed again. **Every call is
+a release**: releasing the same record twice leaks more than was certified. `Sanitizer.seeded_for_experiments` repeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.arrays import BoolArray, FloatArray, IntArray, finite, indices
+from oddshift.detectors import Detector
+from oddshift.errors import InvalidInput
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.policy import Policy
+from oddshift.protect.noise import Draws, Uniforms, os_uniforms, seeded_uniforms
+from oddshift.protect.rows import PlaceFinder, TableFinder, VectorFinder, is_mask
+from oddshift.protect.words import WordFinder
+
+
+class Found(Protocol):
+    """The secrets of some rows, and the way back from outputs to columns."""
+
+    @property
+    def points(self) -> IntArray:
+        """One point for each secret."""
+
+    @property
+    def masked(self) -> int:
+        """Values that are masked."""
+
+    @property
+    def unseen(self) -> int:
+        """How many of those the policy has never seen."""
+
+    @property
+    def keep(self) -> BoolArray | None:
+        """Which rows are released; None for all."""
+
+    def read(self, outputs: IntArray) -> dict[str, list[Any]]:
+        """The secret columns of the released rows."""
+
+
+class Finder(Protocol):
+    """Finds the secrets in columns of data."""
+
+    def find(self, columns: Mapping[str, Sequence[Any]], first: int = 1) -> Found:
+        """The secrets of some rows; `first` numbers the rows in messages."""
+
+
+FINDERS: dict[str, Callable[[Policy], Finder]] = {
+    "text": WordFinder,
+    "table": TableFinder,
+    "location": PlaceFinder,
+    "vectors": VectorFinder,
+}
+"""What finds the secrets in each kind of data."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sanitizer:
+    """A policy ready to be applied; rows of its mechanism are built when they are first needed, and kept.
+
+    `detector` masks further names in texts (see `WordFinder`).
+
+    **Guarantee**: each secret is released through the policy's mechanism once for every call, with a uniform of its
+    own. The certificate speaks of one release of each record.
+    """
+
+    policy: Policy
+    uniforms: Uniforms = os_uniforms
+    detector: Detector | None = None
+
+    @classmethod
+    def seeded_for_experiments(cls, policy: Policy, seed: int) -> Sanitizer:
+        """A sanitizer that a seed repeats; whoever knows the seed can undo it, so it must never release anything."""
+        return cls(policy, seeded_uniforms(seed))
+
+    def __repr__(self) -> str:
+        """The policy, which shows no word."""
+        return f"Sanitizer({self.policy!r})"
+
+    def texts(self, texts: Sequence[str]) -> list[str]:
+        """Texts with every sensitive word replaced or masked, all else as it was."""
+        self._expect("text", "texts")
+        if isinstance(texts, str):
+            raise InvalidInput("texts is one string, expected a list of strings")
+        found = self.finder.find({"text": list(texts)})
+        return [str(text) for text in found.read(self.points(found.points))["text"]]
+
+    def points(self, index: npt.ArrayLike) -> IntArray:
+        """One output for each point, by row number (a mask has the one output 0)."""
+        return self._draws(indices(index, "index", len(self.policy.space), is_secret=True))
+
+    def rows(self, rows: npt.ArrayLike) -> FloatArray:
+        """Vectors (n, k), or latitude and longitude (n, 2), each replaced by a point of the policy (NaN for a mask)."""
+        self._expect("vectors", "rows", "location")
+        table, width = finite(rows, "rows", 2), self.policy.space.points.shape[1]
+        if table.shape[1] != width:
+            raise InvalidInput(f"rows has {table.shape[1]} columns, expected {width}")
+        finder = self.finder
+        points = finder.points(table) if isinstance(finder, PlaceFinder) else self.policy.space.nearest(table)
+        outputs = self.points(points)
+        return np.full(table.shape, np.nan) if is_mask(self.policy) else self.policy.space.points[outputs]
+
+    def columns(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """The secret columns of a table, released; other columns are not looked at."""
+        self._expect("table", "columns")
+        missing = [name for name in self.policy.terms.rules.columns if name not in columns]
+        if missing:
+            raise InvalidInput(f"the table has no column {missing[0]!r}; it has {', '.join(columns)}")
+        found = self.finder.find(columns)
+        return found.read(self.points(found.points))
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The policy's mechanism."""
+        return self.policy.mechanism()
+
+    @cached_property
+    def finder(self) -> Finder:
+        """What finds the secrets in this kind of data."""
+        if self.policy.kind == "text":
+            return WordFinder(self.policy, self.detector)
+        if self.detector is not None:
+            raise InvalidInput(f"a detector was given for a policy of kind {self.policy.kind}, expected text")
+        kinds: dict[str, Callable[[Policy], Finder]] = {
+            "table": TableFinder,
+            "location": PlaceFinder,
+            "vectors": VectorFinder,
+        }
+        return kinds[self.policy.kind](self.policy)
+
+    @cached_property
+    def _draws(self) -> Draws:
+        return Draws(self.mechanism, self.uniforms)
+
+    def _expect(self, kind: str, method: str, also: str = "") -> None:
+        if self.policy.kind not in (kind, also):
+            raise InvalidInput(f"{method} needs a policy of kind {kind}, this one is of kind {self.policy.kind}")
