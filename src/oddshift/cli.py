@@ -9,6 +9,7 @@ import sys
 
 import typer
 
+from oddshift.commands.adapt import adapt
 from oddshift.commands.audit import audit
 from oddshift.commands.demo import demo
 from oddshift.commands.init import init
@@ -36,6 +37,7 @@ def _root(context: typer.Context) -> None:
 app.command()(demo)
 app.command()(init)
 app.command()(audit)
+app.command()(adapt)
 app.command()(verify)
 
 

@@ -1,9 +1,10 @@
-"""An audit on the terminal: the verdict, the table of attackers with their controls, and what was assumed."""
+"""An audit or an adaptation on the terminal: the verdict, a table with controls or baselines, and what was assumed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from oddshift.adapt import Adaptation, Compared
 from oddshift.attackers.calibration import Calibration
 from oddshift.audit import AttackerResult, Audit
 
@@ -92,4 +93,64 @@ def _cells(row: AttackerResult, audit: Audit) -> list[str]:
         cells += [f"{found.top1:.1%}", f"{found.anchored:.2%}"] if found else ["-", "-"]
         if not audit.tiers_are_public:
             cells.append(f"{found.apart.anchored_across:.2%}" if found and found.apart else "-")
+    return cells
+
+
+def show_adaptation(found: Adaptation, console: Console) -> None:
+    """Print an adaptation from its stored values alone."""
+    asked = found.settings
+    console.print(choice_line(found), style="bold", markup=False)
+    fit, select, certify = found.documents
+    console.print(f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.")
+    console.print(
+        f"Frontier: {len(found.grid)} points of the grid, {len(found.rounds)} rounds, "
+        f"{len(found.sequence)} candidates tested in turn, attacker {found.attacker}."
+    )
+    console.print(_comparison(found))
+    console.print(
+        f"rate: share of {asked.law} pairs beyond {asked.epsilon:g} on the certify documents; loss: expected "
+        f"{asked.cost} cost, {found.constant_loss:.4f} for one constant output; outputs: their effective number."
+    )
+    if found.exact_epsilon is not None:
+        console.print(f"One release alone: exact epsilon {found.exact_epsilon:.4f}.")
+    for evidence in found.evidence:
+        console.print(f"  {evidence.certificate.sentence}", markup=False)
+    for note in found.warnings:
+        console.print(f"note: {note}", style="yellow", markup=False)
+    console.print("Assumed: " + "; ".join(found.assumptions) + ".", markup=False)
+
+
+def choice_line(found: Adaptation) -> str:
+    """The chosen scales in one line."""
+    asked = found.settings
+    claim = f"Pr[mPL > {asked.epsilon:g}] <= {asked.delta:g} in every tier"
+    if found.chosen is None:
+        return f"UNDECIDED, which is not a pass: no scales were certified for {claim}"
+    scales = ", ".join(f"{name} x{scale:g}" for name, scale in zip(found.tier_names, found.chosen, strict=True))
+    return f"CERTIFIED: {claim} at scales {scales} ({asked.law} pairs, level {asked.alpha:g})"
+
+
+def _comparison(found: Adaptation) -> Table:
+    from rich.table import Table
+
+    table = Table()
+    for name in ("release", "scales", "loss", "outputs"):
+        table.add_column(name, justify="left" if name == "release" else "right")
+    for tier in found.tier_names:
+        for name in ("rate", "top-1"):
+            table.add_column(f"{tier} {name}", justify="right")
+    certified = "AmPL, remapped" if found.settings.remap else "AmPL"
+    for row in found.compared:
+        table.add_row(*_compared_cells(row, found), style="bold" if row.name == certified else "")
+    return table
+
+
+def _compared_cells(row: Compared, found: Adaptation) -> list[str]:
+    point = row.point
+    scales = ", ".join(f"{scale:.4g}" for scale in point.scales)
+    cells = [row.name, scales, f"{point.loss:.4f}", f"{point.effective_outputs:.1f}"]
+    tiers = {tier.tier: tier for tier in point.tiers}
+    for name in found.tier_names:
+        tier = tiers.get(name)
+        cells += [f"{tier.rate:.2%} ± {tier.rate_error:.2%}", f"{tier.top1:.1%}"] if tier else ["-", "-"]
     return cells

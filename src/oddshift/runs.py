@@ -32,6 +32,7 @@ from oddshift.audit.examples import Example
 from oddshift.certificate import WitnessEvidence, save_evidence
 from oddshift.errors import InvalidInput
 from oddshift.files import load, save, write_atomic
+from oddshift.modalities.passages import Passage, Passages
 
 AUDIT = "audit.npz"
 ADAPTATION = "adaptation.npz"
@@ -43,6 +44,7 @@ VERSIONS = "versions.json"
 REPORT = "report.html"
 EVIDENCE = "evidence"
 EXAMPLES = "examples"
+PASSAGES = "passages.json"
 PARTS = ".parts"
 
 PRIVATE = 0o600
@@ -76,12 +78,15 @@ def write_belief(folder: str | Path, belief: Belief) -> None:
     save(Path(folder) / BELIEF, belief)
 
 
-def write_examples(folder: str | Path, examples: Sequence[Example], belief: Belief) -> Path:
+def write_examples(
+    folder: str | Path, examples: Sequence[Example], belief: Belief, passages: Sequence[Passage] = ()
+) -> Path:
     """Keep examples apart, in a folder and files that only their owner can read."""
     home = Path(folder) / EXAMPLES
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    save(home / BELIEF, belief)
-    (home / BELIEF).chmod(PRIVATE)
+    for name, value in ((BELIEF, belief), (PASSAGES, Passages(tuple(passages)))):
+        save(home / name, value)
+        (home / name).chmod(PRIVATE)
     path = home / "beliefs.json"
     write_atomic(path, json.dumps([_plain(example) for example in examples], indent=1).encode(), mode=PRIVATE)
     return path
@@ -105,12 +110,38 @@ def read_adaptation(folder: str | Path) -> Adaptation:
     return found
 
 
+def write_adaptation(folder: str | Path, adaptation: Adaptation, config: str = "") -> Path:
+    """Write an adaptation beside the audit of the same configuration; `adaptation.npz` comes last."""
+    home = Path(folder)
+    (home / EVIDENCE).mkdir(parents=True, exist_ok=True)
+    for evidence in adaptation.evidence:
+        claim = evidence.certificate.claim
+        save_evidence(home / EVIDENCE / f"adapted-{claim.pair_law}-{file_name(claim.tier)}.npz", evidence)
+    write_atomic(home / CONFIG, config.encode())
+    save(home / ADAPTATION, adaptation)
+    return home
+
+
+def refuse_other_run(folder: Path, config: str) -> None:
+    """Never write over the run of another configuration."""
+    has_run = (folder / AUDIT).is_file() or (folder / ADAPTATION).is_file()
+    if has_run and (folder / CONFIG).read_text(encoding="utf-8") != config:
+        raise InvalidInput(f"{folder} holds the run of another configuration, expected a new folder or the same one")
+
+
 def read_belief(folder: str | Path, *, with_secrets: bool) -> Belief | None:
     """How the odds of one secret moved, if kept; by name only `with_secrets`, where the run kept examples."""
     home = Path(folder)
     named = home / EXAMPLES / BELIEF
     path = named if with_secrets and named.is_file() else home / BELIEF
     found: Belief | None = load(path, Belief) if path.is_file() else None
+    return found
+
+
+def read_passages(folder: str | Path) -> tuple[Passage, ...]:
+    """Texts before and after, where the run kept examples: SECRETS."""
+    path = Path(folder) / EXAMPLES / PASSAGES
+    found: tuple[Passage, ...] = load(path, Passages).passages if path.is_file() else ()
     return found
 
 
@@ -131,6 +162,16 @@ def summary(audit: Audit) -> dict[str, Any]:
     del plain["evidence"]
     plain["state"] = audit.state
     plain["certificates"] = [{**_plain(c), "sentence": c.sentence} for c in audit.certificates]
+    return plain
+
+
+def adaptation_summary(adaptation: Adaptation) -> dict[str, Any]:
+    """Plain values of an adaptation, its certificates with their sentences."""
+    plain: dict[str, Any] = _plain(adaptation)
+    for key in ("evidence", "verdict"):
+        del plain[key]
+    plain["state"] = adaptation.state
+    plain["certificates"] = [{**_plain(e.certificate), "sentence": e.certificate.sentence} for e in adaptation.evidence]
     return plain
 
 

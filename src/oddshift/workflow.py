@@ -17,14 +17,18 @@ from oddshift.audit.belief import belief
 from oddshift.audit.examples import examples
 from oddshift.audit.limits import within_cpu
 from oddshift.config import Config, parse_config
-from oddshift.errors import InvalidInput
 from oddshift.execution import Execution
 from oddshift.loading import Loaded, build_mechanism, fit_attackers, load_data
+from oddshift.modalities.passages import Passage, passages
+from oddshift.records import Records
 from oddshift.release import perturb
-from oddshift.runs import AUDIT, CONFIG, EXAMPLES, PARTS, read_run, write_belief, write_examples, write_run
+from oddshift.runs import AUDIT, EXAMPLES, PARTS, read_run, refuse_other_run, write_belief, write_examples, write_run
 
 EXAMPLE_DOCUMENTS = 10
 """Documents among which the report's example is the worst, and whose secrets are kept when they are asked for."""
+
+EXAMPLE_TEXTS = 3
+"""Texts among them that are kept as they read before and after."""
 
 
 def run_audit(
@@ -43,7 +47,7 @@ def run_audit(
     `keep_examples` also writes what the strongest attacker believes about a few documents: these are secrets.
     """
     config = parse_config(text, source, beside)
-    _refuse_other_run(folder, text)
+    refuse_other_run(folder, text)
     if _is_finished(folder, keep_examples):
         return read_run(folder)
     loaded = load_data(config)
@@ -82,12 +86,6 @@ def _settings(config: Config, loaded: Loaded) -> Settings:
     )
 
 
-def _refuse_other_run(folder: Path, text: str) -> None:
-    """Never write over the run of another configuration."""
-    if (folder / AUDIT).is_file() and (folder / CONFIG).read_text(encoding="utf-8") != text:
-        raise InvalidInput(f"{folder} holds the run of another configuration, expected a new folder or the same one")
-
-
 def _is_finished(folder: Path, with_examples: bool) -> bool:
     """Whether the folder holds a complete run, and examples if they are wanted."""
     if not (folder / AUDIT).is_file():
@@ -108,4 +106,12 @@ def _illustrate(
     write_belief(folder, belief(strongest, few, release, known))
     if keep:
         named = belief(strongest, few, release, known, loaded.names)
-        write_examples(folder, examples(strongest, few, release, known, loaded.names), named)
+        write_examples(folder, examples(strongest, few, release, known, loaded.names), named, _read(loaded, few, known))
+
+
+def _read(loaded: Loaded, few: Records, known: Knowledge) -> tuple[Passage, ...]:
+    """The first texts that some documents come from, beside a release of them; nothing where data are no texts."""
+    if loaded.encoded is None:
+        return ()
+    texts = np.unique(few.sources)[:EXAMPLE_TEXTS]
+    return passages(loaded.encoded, texts, known.mechanism, known.tiers, np.random.default_rng(0))

@@ -19,7 +19,7 @@ from oddshift.attackers.attacker import Attacker, Knowledge, read_under
 from oddshift.audit.run import NOTHING_LEARNED, documents_hash, fingerprint, mechanism_hash
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
 from oddshift.bounds import METHODS, zero_failures
-from oddshift.certificate import Certificate, Claim, Evidence, certify, evidence_of
+from oddshift.certificate import Claim, Evidence, JointCertificate, certify_joint, evidence_of
 from oddshift.errors import InvalidInput
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.records import Records
@@ -38,7 +38,7 @@ class Trial:
     tested: Tested
     point: Point
     attacker: Attacker
-    certificates: tuple[Certificate, ...]
+    verdict: JointCertificate
     values: tuple[FloatArray, ...]
 
 
@@ -71,17 +71,22 @@ def _tried(candidate: Point, attackers: Sequence[Attacker], select: Experiment, 
     look = certifying.look(situation.known, attacker)
     withheld = "" if learned or certifying.settings.independent else NOTHING_LEARNED
     rows = certifying.values(look, situation.known.tiers)
-    certificates = tuple(_certified(row, attacker, certifying, withheld) for row in rows)
-    states = {certificate.state for certificate in certificates}
+    values = tuple(row[1] for row in rows)
+    verdict = certify_joint(
+        values,
+        [_claim(row[0], attacker, certifying, withheld) for row in rows],
+        certifying.settings.alpha,
+        certifying.settings.method,
+        excluded=[row[2] for row in rows],
+    )
     tested = Tested(
         scales=candidate.scales,
         loss=candidate.loss,
-        state="certified" if states == {"certified"} else "violated" if "violated" in states else "undecided",
-        upper=tuple(certificate.upper for certificate in certificates),
-        lower=tuple(certificate.lower for certificate in certificates),
+        state=verdict.state,
+        upper=tuple(part.upper for part in verdict.parts),
+        lower=tuple(part.lower for part in verdict.parts),
     )
-    point = certifying.measured(situation, look)
-    return Trial(tested, point, attacker, certificates, tuple(values for _, values, _ in rows))
+    return Trial(tested, certifying.measured(situation, look), attacker, verdict, values)
 
 
 def _strongest(attackers: Sequence[Attacker], select: Experiment, known: Knowledge) -> tuple[Attacker, bool]:
@@ -98,11 +103,9 @@ def _strongest(attackers: Sequence[Attacker], select: Experiment, known: Knowled
     return best, gain > 2.0 * error
 
 
-def _certified(
-    row: tuple[int, FloatArray, int], attacker: Attacker, certifying: Experiment, withheld: str
-) -> Certificate:
-    settings, (tier, values, excluded) = certifying.settings, row
-    claim = Claim(
+def _claim(tier: int, attacker: Attacker, certifying: Experiment, withheld: str) -> Claim:
+    settings = certifying.settings
+    return Claim(
         epsilon=settings.epsilon,
         delta=settings.delta,
         tier=certifying.known.tiers.names[tier],
@@ -115,7 +118,6 @@ def _certified(
         assumptions=("secrets are independent of each other (declared)",) if settings.independent else (),
         withheld=withheld,
     )
-    return certify(values, claim, settings.alpha, settings.method, excluded=excluded)
 
 
 def evidence(trial: Trial, certifying: Experiment, mechanism: Mechanism) -> tuple[Evidence, ...]:
@@ -123,7 +125,7 @@ def evidence(trial: Trial, certifying: Experiment, mechanism: Mechanism) -> tupl
     hashes = mechanism_hash(mechanism), documents_hash(certifying.records)
     return tuple(
         evidence_of(certificate, values, mechanism_hash=hashes[0], split_hash=hashes[1])
-        for certificate, values in zip(trial.certificates, trial.values, strict=True)
+        for certificate, values in zip(trial.verdict.parts, trial.values, strict=True)
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oddshift.certificate import Evidence
+from oddshift.certificate import Evidence, JointCertificate
 
 Scales = tuple[float, ...]
 """One factor of ε for each tier, from the most sensitive on."""
@@ -146,6 +146,7 @@ class Adaptation:
     constant_loss: float
     hypervolumes: tuple[tuple[str, float], ...]
     evidence: tuple[Evidence, ...]
+    verdict: JointCertificate | None = None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
 

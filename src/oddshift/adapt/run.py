@@ -128,6 +128,7 @@ def _concluded(search: _Search, task: Task, certifying: Experiment) -> Adaptatio
         constant_loss=constant,
         hypervolumes=_hypervolumes(search),
         evidence=() if chosen is None or released is None else evidence(chosen, certifying, released),
+        verdict=None if chosen is None else chosen.verdict,
         assumptions=assumptions(task.known, settings, task.split, attacker),
         warnings=warnings(search.trials, chosen, settings, constant),
     )

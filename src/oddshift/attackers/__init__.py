@@ -14,19 +14,24 @@ if TYPE_CHECKING:
     import numpy as np
 
     from oddshift.attackers.attacker import Attacker, Knowledge
+    from oddshift.mechanisms.mechanism import Mechanism
+    from oddshift.tiers import Tiers
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
     """What fitting may cost: limits of training, and a folder where an interrupted fit is continued from.
 
-    None leaves the attacker's own default. With `max_seconds` the result depends on the machine.
+    None leaves the attacker's own default. With `max_seconds` the result depends on the machine. With `scale_range`
+    networks are trained for all tier scales in it, `family` giving the mechanism at each.
     """
 
     epochs: int | None = None
     width: int | None = None
     max_seconds: float | None = None
     checkpoints: Path | None = None
+    scale_range: tuple[float, float] | None = None
+    family: Callable[[Tiers], Mechanism] | None = None
 
 
 TOPICS = 8
@@ -71,10 +76,11 @@ def _informed(architecture: str, reads_context: bool = False) -> Fit:
 
         effort = effort or Effort()
         schedule = _limited(Schedule(seed=int(rng.integers(1 << 31))), effort)
-        network = Network(architecture=architecture, reads_context=reads_context)
+        network = Network(architecture=architecture, reads_context=reads_context, scale_range=effort.scale_range)
         network = replace(network, width=effort.width) if effort.width else network
         name = f"informed-{architecture}" + ("-words" if reads_context else "")
-        return fit_informed(known, network, schedule, checkpoint=_file(effort, name, known))
+        checkpoint = _file(effort, name, known)
+        return fit_informed(known, network, schedule, family=effort.family, checkpoint=checkpoint)
 
     return fit
 

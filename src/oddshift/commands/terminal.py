@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,3 +31,16 @@ def console_for(as_json: bool) -> Console:
     from rich.console import Console
 
     return Console(record=True, quiet=as_json, width=None if sys.stdout.isatty() else 110)
+
+
+@contextmanager
+def progress_bar(console: Console) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on a terminal, nothing elsewhere: told what is being done, how much of it, and of how much."""
+    from rich.progress import Progress
+
+    if not console.is_terminal or console.quiet:
+        yield lambda what, done, total: None
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)

@@ -1,0 +1,125 @@
+"""The adaptation of a configuration from beginning to end: load, fit, adapt, keep the policy; interrupted, it continues."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from oddshift.adapt import Adaptation, AdaptSettings, Experiment, Family, Task, adapt
+from oddshift.adapt.measuring import Progress, silent
+from oddshift.arrays import FloatArray
+from oddshift.attackers import Effort
+from oddshift.attackers.attacker import knowledge
+from oddshift.config import Config, parse_config
+from oddshift.errors import InvalidInput
+from oddshift.execution import Execution
+from oddshift.loading import Loaded, fit_attackers, load_data
+from oddshift.mechanisms import Mechanism, PathExponential, Tiered, calibrate
+from oddshift.policy import certificate_terms, save_policy
+from oddshift.runs import ADAPTATION, POLICY, read_adaptation, refuse_other_run, write_adaptation
+from oddshift.tiers import Tiers
+
+PARTS = ".parts-adapt"
+"""Where measured points are kept until the adaptation is finished."""
+
+COSTS = {"text": "cosine", "people": "cosine", "vectors": "cosine", "location": "haversine", "table": "euclidean"}
+"""What a changed value costs by default, by kind of data."""
+
+
+def run_adapt(
+    text: str, folder: Path, source: str = "configuration", *, beside: Path | None = None, progress: Progress = silent
+) -> Adaptation:
+    """Adapt the scales that a configuration asks for and keep them in `folder`, with a policy when they are certified.
+
+    A finished adaptation is read, not repeated. `beside` is the folder that relative paths are looked for in first.
+    """
+    config = parse_config(text, source, beside)
+    refuse_other_run(folder, text)
+    if (folder / ADAPTATION).is_file():
+        return read_adaptation(folder)
+    if config.audit.delta is None:
+        raise InvalidInput(f"{source}: missing key audit.delta, expected how often epsilon may be exceeded")
+    loaded = load_data(config)
+    task = _task(config, loaded, folder)
+    spread = Execution(config.execution.kind, config.execution.workers, config.execution.address)
+    found = adapt(task, execution=spread, folder=folder / PARTS, progress=progress)
+    found = replace(found, warnings=(*found.warnings, *loaded.notes))
+    if found.chosen is not None:
+        _write_policy(folder, found, task, loaded, config)
+    else:
+        (folder / POLICY).unlink(missing_ok=True)
+    write_adaptation(folder, found, text)
+    shutil.rmtree(folder / PARTS, ignore_errors=True)
+    return found
+
+
+def _task(config: Config, loaded: Loaded, folder: Path) -> Task:
+    family = scale_family(config, loaded)
+    tiers = loaded.tiers.with_scales((1.0,) * len(loaded.tiers))
+    known = knowledge(family(tiers), tiers, loaded.split.fit)
+    (folder / PARTS).mkdir(parents=True, exist_ok=True)
+    grid = config.adapt.grid
+    effort = Effort(
+        epochs=config.audit.epochs,
+        checkpoints=folder / PARTS,
+        family=family,
+        scale_range=(min(grid), max(grid)),
+    )
+    attackers = tuple(fit_attackers(config, known, loaded, effort))
+    return Task(split=loaded.split, known=known, family=family, attackers=attackers, settings=_settings(config, loaded))
+
+
+def scale_family(config: Config, loaded: Loaded) -> Family:
+    """The mechanism under any scales: tier by tier when tiers are public, on the path metric when they are secret.
+
+    A calibrated one spends at scale 1 what exact ε leaves over.
+    """
+    asked, space, tiers = config.mechanism, loaded.split.fit.space, loaded.tiers
+    if asked.name in {"mask", "truncated"}:
+        raise InvalidInput(
+            f"mechanism.name={asked.name!r} has no scales to adapt, expected exponential, tiered or path"
+        )
+    if asked.name == "tiered" and not tiers.is_public:
+        raise InvalidInput("mechanism.name='tiered' promises nothing across secret tiers, expected path")
+    kind: type[Tiered] | type[PathExponential] = Tiered
+    if asked.name == "path" or not tiers.is_public:
+        kind = PathExponential
+    nominal = asked.epsilon
+    if asked.calibrated:
+        ones = tiers.with_scales((1.0,) * len(tiers))
+        nominal = calibrate(lambda epsilon: kind(space, ones, epsilon), asked.epsilon).epsilon
+
+    def family(scaled: Tiers) -> Mechanism:
+        return kind(space, scaled, nominal)
+
+    return family
+
+
+def _settings(config: Config, loaded: Loaded) -> AdaptSettings:
+    asked, how = config.audit, config.adapt
+    assert asked.delta is not None
+    return AdaptSettings(
+        epsilon=asked.epsilon or config.mechanism.epsilon,
+        delta=asked.delta,
+        alpha=asked.alpha,
+        law=asked.law,
+        method=asked.method,
+        cost=how.cost or COSTS[config.data.kind],
+        independent=asked.independent,
+        detector=loaded.detector,
+        unit=loaded.split.by,
+        seed=asked.seed,
+        **how.model_dump(exclude={"cost"}),
+    )
+
+
+def _write_policy(folder: Path, found: Adaptation, task: Task, loaded: Loaded, config: Config) -> None:
+    assert found.chosen is not None
+    assert found.verdict is not None
+    tiers = task.known.tiers.with_scales(found.chosen)
+    nothing: FloatArray = task.known.log_prior[:0]
+    mechanism = Experiment(task.known, task.family, task.split.fit, nothing, task.settings).released(found.chosen)
+    certificate = certificate_terms(found.verdict, found.evidence)
+    calibrated = config.mechanism.calibrated
+    save_policy(folder, loaded.blueprint.policy(mechanism, tiers, calibrated=calibrated, certificate=certificate))

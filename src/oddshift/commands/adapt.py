@@ -1,0 +1,44 @@
+"""`oddshift adapt`: find the least noise, tier by tier, that keeps the leakage in budget."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oddshift.commands.terminal import NOT_SHOWN, Json, console_for, next_step, progress_bar
+
+
+def adapt(
+    config: Annotated[Path, typer.Argument(help="A TOML file with audit.delta; docs/adapt.md explains it.")],
+    out: Annotated[Path, typer.Option(help="The run folder; it may hold the audit.")] = Path("oddshift-run"),
+    as_json: Json = False,
+) -> None:
+    """Find the scales of least utility loss whose leakage is certified, and write the policy; run again, it continues.
+
+    Example: oddshift adapt config.toml --out oddshift-run
+    """
+    from oddshift.adapting import run_adapt
+    from oddshift.config import parse_config
+    from oddshift.display import show_adaptation
+    from oddshift.runs import POLICY, adaptation_summary
+
+    console = console_for(as_json)
+    text = config.read_text(encoding="utf-8")
+    with progress_bar(console) as progress:
+        found = run_adapt(text, out, str(config), beside=config.parent, progress=progress)
+    if as_json:
+        policy = str(out / POLICY) if found.chosen is not None else None
+        print(json.dumps({**adaptation_summary(found), "policy": policy}))
+    else:
+        show_adaptation(found, console)
+        console.print(f"run: {out}")
+        console.print(f"next: {next_step('report', out)}", markup=False)
+        data = getattr(parse_config(text, str(config), config.parent).data, "path", None)
+        if found.chosen is not None and data is not None:
+            there = data.with_name(f"{data.stem}-protected{data.suffix}")
+            console.print(f"next: {next_step('protect', data, there, '--policy', out / POLICY)}", markup=False)
+    if found.chosen is None:
+        raise typer.Exit(NOT_SHOWN)
