@@ -1,0 +1,119 @@
+"""Who finds how much: the violation rate of every attacker beside the two controls, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oddshift.audit import AttackerResult, Audit
+from oddshift.audit.notes import CONTROLS
+from oddshift.bounds import hoeffding_bentkus_lower, hoeffding_bentkus_upper
+from oddshift.report.figure import Figure
+from oddshift.report.markup import Html, join
+from oddshift.report.svg import Frame, Scale, axis_below, drawing, fitted, line, mark, text, width_of
+from oddshift.report.words import interval, of_verdict, percent
+
+ROW = 26.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One attacker in one tier: rate, bounds, and what it is."""
+
+    name: str
+    kind: str
+    rate: float
+    lower: float
+    upper: float
+    top1: float
+
+
+def attacker_rates(audit: Audit) -> Figure:
+    """Rates under the law of the verdict (anchored for `worst`, which only the strongest is asked about)."""
+    law = "uniform" if audit.settings.law == "uniform" else "anchored"
+    panels = {tier: _panel(audit, tier, law) for tier in audit.tier_names}
+    panels = {tier: rows for tier, rows in panels.items() if rows}
+    controls = max(row.rate for rows in panels.values() for row in rows if row.name == "own")
+    strongest = "; ".join(
+        f"{tier} {percent(r.rate)} ({interval(r.lower, r.upper)})"
+        for tier, rows in panels.items()
+        for r in rows
+        if r.kind == "strongest"
+    )
+    asked = audit.settings
+    return Figure(
+        title="Who finds how much",
+        says=(
+            f"Beyond ε the strongest attacker, {audit.strongest}, finds {strongest}; "
+            f"one release alone gives {percent(controls)}."
+        ),
+        draw=lambda width, label: _draw(panels, asked.delta, width, label),
+        key=(
+            "square: control (null ignores the release, own reads one position); circle: attacker; "
+            "diamond: the strongest; cross: learned nothing",
+            f"lines: two one-sided bounds at level {asked.alpha:g}; the strongest by {asked.method}, the others by "
+            "Hoeffding-Bentkus from their mean, not certified",
+        ),
+        head=("tier and attacker", "beyond ε", "bounds", "guessed first"),
+        rows=[
+            [f"{tier}: {r.name} ({r.kind})", percent(r.rate), interval(r.lower, r.upper), percent(r.top1)]
+            for tier, rows in panels.items()
+            for r in rows
+        ],
+    )
+
+
+def _panel(audit: Audit, tier: str, law: str) -> list[Row]:
+    certified = {c.claim.tier: (c.lower, c.upper) for c in of_verdict(audit) if c.claim.pair_law == law}
+    rows = []
+    for found in audit.attackers:
+        rates = next((r for r in found.tiers if r.tier == tier), None)
+        if rates is None:
+            continue
+        rate, kind = (rates.uniform if law == "uniform" else rates.anchored), _kind(audit, found)
+        bounds = certified.get(tier) if kind == "strongest" else None
+        about = (rate, rates.documents, audit.settings.alpha)
+        low, high = bounds or (hoeffding_bentkus_lower(*about), hoeffding_bentkus_upper(*about))
+        rows.append(Row(found.name, kind, rate, low, high, rates.top1))
+    return rows
+
+
+def _kind(audit: Audit, found: AttackerResult) -> str:
+    if found.name == audit.strongest:
+        return "strongest"
+    if found.name in CONTROLS:
+        return "control"
+    return "attacker" if found.learned else "learned nothing"
+
+
+def _draw(panels: dict[str, list[Row]], delta: float | None, width: float, label: str) -> Html:
+    names = [row.name for rows in panels.values() for row in rows]
+    left = min(0.34 * width, max(width_of(name) for name in names) + 14)
+    most = max([delta or 0.0, *(row.upper for rows in panels.values() for row in rows)])
+    scale = Frame(left, 0, width - 54, 0).across(0.0, min(1.0, most * 1.06) or 1.0)
+    marks, top = [], 0.0
+    for tier, rows in panels.items():
+        frame = Frame(left, top + 28, width - 54, top + 28 + ROW * len(rows))
+        marks.append(text(0, top + 18, tier, kind="heading"))
+        marks.extend(_row(row, frame, scale, k) for k, row in enumerate(rows))
+        if delta is not None:
+            marks.append(line((scale(delta), frame.top - 6), (scale(delta), frame.bottom), "limit"))
+            marks.append(text(scale(delta) + 5, frame.top - 4, f"δ = {percent(delta)}", kind="tick"))
+        top = frame.bottom + 6
+    axis = axis_below(Frame(left, 0, width - 54, top), scale, "share of pairs beyond ε", percent)
+    return drawing((width, top + 42), label, *marks, axis)
+
+
+def _row(row: Row, frame: Frame, scale: Scale, place: int) -> Html:
+    shapes = {"control": "square", "strongest": "diamond", "attacker": "circle", "learned nothing": "cross"}
+    y, kind = frame.top + ROW * (place + 0.5), "hollow" if row.kind == "control" else "solid"
+    is_strongest = row.kind == "strongest"
+    return join(
+        [
+            text(
+                frame.left - 10, y + 4, fitted(row.name, frame.left - 12), "end", "heading" if is_strongest else "label"
+            ),
+            line((scale(row.lower), y), (scale(row.upper), y), "whisker strong" if is_strongest else "whisker"),
+            mark(shapes[row.kind], scale(row.rate), y, 7 if is_strongest else 5, "bad" if is_strongest else kind),
+            text(frame.right + 8, y + 4, percent(row.rate), "start", "tick"),
+        ]
+    )

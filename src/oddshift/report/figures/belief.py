@@ -1,0 +1,64 @@
+"""What the attacker comes to believe: prior, own release alone, and all releases together, for one secret."""
+
+from __future__ import annotations
+
+from oddshift.audit.belief import Belief
+from oddshift.report.figure import Figure
+from oddshift.report.markup import Html, join
+from oddshift.report.svg import Frame, Scale, axis_below, box, drawing, fitted, line, mark, text
+from oddshift.report.words import number, percent
+
+ROW = 30.0
+
+
+def belief_update(found: Belief, epsilon: float) -> Figure:
+    """The position that leaks most among a few documents."""
+    truth, other = found.candidates[found.truth], found.candidates[found.other]
+    return Figure(
+        title="What the attacker comes to believe",
+        says=(
+            f"Belief in the truth, {truth.name}, goes from {percent(truth.prior)} before any release over "
+            f"{percent(truth.alone)} after its own to {percent(truth.together)} after all releases of the document. "
+            f"Its worst pair is {truth.name} against {other.name}: mPL {number(found.leakage)} at distance "
+            f"{number(found.distance)}, {'beyond' if found.leakage > epsilon else 'within'} ε = {number(epsilon)}."
+        ),
+        draw=lambda width, label: _draw(found, width, label),
+        key=(
+            "tick: prior; diamond: own release alone; bar: all releases together",
+            f"the worst of {found.positions} positions in {found.documents} random documents; tier {found.tier}",
+            f"{found.remaining} less likely candidates are not shown",
+        ),
+        head=("candidate", "prior", "own release", "all releases"),
+        rows=[
+            [_name(found, k), percent(c.prior), percent(c.alone), percent(c.together)]
+            for k, c in enumerate(found.candidates)
+        ],
+    )
+
+
+def _name(found: Belief, row: int) -> str:
+    return found.candidates[row].name + (" (the truth)" if row == found.truth else "")
+
+
+def _draw(found: Belief, width: float, label: str) -> Html:
+    left = 120.0 if width > 500 else 96.0
+    frame = Frame(left, 6, width - 46, 6 + ROW * len(found.candidates))
+    scale = frame.across(0.0, 1.0)
+    marks = [_row(found, k, frame, scale) for k in range(len(found.candidates))]
+    axis = axis_below(frame, scale, "probability", percent, 5)
+    return drawing((width, frame.bottom + 42), label, *marks, axis)
+
+
+def _row(found: Belief, row: int, frame: Frame, scale: Scale) -> Html:
+    candidate, is_truth = found.candidates[row], row == found.truth
+    middle = frame.top + ROW * (row + 0.5)
+    name = fitted(candidate.name, frame.left - (50 if is_truth else 10)) + (", truth" if is_truth else "")
+    return join(
+        [
+            text(frame.left - 8, middle + 4, name, "end", "heading" if is_truth else "label"),
+            box(frame.left, middle - 8, scale(candidate.together) - frame.left, 16, "bad" if is_truth else "quiet"),
+            line((scale(candidate.prior), middle - 12), (scale(candidate.prior), middle + 12), "tickmark"),
+            mark("diamond", scale(candidate.alone), middle, 5.5, "hollow"),
+            text(scale(candidate.together) + 8, middle + 4, percent(candidate.together), "start", "tick halo"),
+        ]
+    )

@@ -1,0 +1,150 @@
+"""The frontier: how often ε is exceeded against what the release loses, for every choice of scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oddshift.adapt import front
+from oddshift.adapt.result import Adaptation, Point
+from oddshift.report.figure import Figure
+from oddshift.report.markup import Html, join, tag
+from oddshift.report.svg import Frame, Scale, axis_below, axis_left, drawing, line, mark, polyline, text, width_of
+from oddshift.report.words import number, percent, scales_in_words
+
+SHAPES = {"AmPL": "star", "uniform": "diamond", "EM": "square"}
+"""How the named choices are drawn."""
+
+NAMES = {"AmPL": "chosen", "uniform": "one scale, equal loss", "EM": "no scales (EM)"}
+"""What they are called in the picture."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One reachable mark: where it stands, its shape and class, and what is said about it."""
+
+    point: Point
+    shape: str
+    size: float
+    kind: str
+    tip: str
+
+
+def frontier(found: Adaptation) -> Figure:
+    """The measured points with the scales that were chosen and one scale of equal loss."""
+    return Figure(
+        title="The frontier",
+        says=_says(found),
+        draw=lambda width, label: _draw(found, width, label),
+        key=(
+            "filled dots: at most δ of pairs beyond ε in every tier; hollow: more; crosses: scales that spare the more "
+            "sensitive tier less, never chosen",
+            "solid line: the best points found; dashed: one scale for all tiers",
+            "dots are measured on select documents, star, diamond and square on certify documents",
+            "point at a mark, or reach the picture by Tab and go on by the arrow keys, for its values",
+        ),
+        head=("scales", "loss", "beyond ε", *(f"{name} {what}" for name in found.tier_names for what in _WHAT)),
+        rows=[_cells(found, name, point) for name, point in _named(found)]
+        + [_cells(found, scales_in_words(found.tier_names, p.scales), p) for p in front(found.grid)],
+    )
+
+
+_WHAT = ("beyond ε", "guessed first")
+
+
+def _says(found: Adaptation) -> str:
+    said = [
+        f"{NAMES[name][0].upper()}{NAMES[name][1:]}: {scales_in_words(found.tier_names, point.scales)}, "
+        f"loss {number(point.loss)}, {percent(point.rate)} beyond ε."
+        for name, point in _chosen(found)
+    ]
+    return " ".join(said) + f" The line to stay under is δ = {percent(found.settings.delta)}."
+
+
+def _named(found: Adaptation) -> list[tuple[str, Point]]:
+    return [(row.name, row.point) for row in found.compared]
+
+
+def _chosen(found: Adaptation) -> list[tuple[str, Point]]:
+    """The named choices as they are released: remapped where that was asked for."""
+    end = ", remapped" if found.settings.remap else ""
+    points = {name: found.choice(f"{name}{end}") for name in NAMES}
+    return [(name, point) for name, point in points.items() if point is not None]
+
+
+def _cells(found: Adaptation, name: str, point: Point) -> list[str]:
+    tiers = {tier.tier: tier for tier in point.tiers}
+    cells = [name, number(point.loss), percent(point.rate)]
+    for tier in found.tier_names:
+        cells += [percent(tiers[tier].rate), percent(tiers[tier].top1)] if tier in tiers else ["-", "-"]
+    return cells
+
+
+def _draw(found: Adaptation, width: float, label: str) -> Html:
+    everyone = [*found.grid, *(point for _, point in _named(found))]
+    frame = Frame(48, 34, width - 14, 330)
+    span = max(p.loss for p in everyone) - min(p.loss for p in everyone) or 1.0
+    x = frame.across(max(0.0, min(p.loss for p in everyone) - 0.05 * span), max(p.loss for p in everyone) + 0.05 * span)
+    y = frame.up(0.0, min(1.0, 1.08 * max(found.settings.delta, *(p.rate for p in everyone))))
+    ends = [(x(p.loss), y(p.rate)) for p in front(found.grid)]
+    alike = [(x(p.loss), y(p.rate)) for p in found.uniform]
+    limit = y(found.settings.delta)
+    return drawing(
+        (width, frame.bottom + 42),
+        label,
+        axis_left(frame, y, "largest share of pairs beyond ε in a tier", percent),
+        axis_below(frame, x, "expected loss of what is released", number),
+        line((frame.left, limit), (frame.right, limit), "limit"),
+        text(frame.right, limit - 6, f"δ = {percent(found.settings.delta)}", "end", "tick halo"),
+        polyline(alike, "dashed"),
+        polyline(ends, "front"),
+        *(_spot(spot, x, y, k) for k, spot in enumerate(_spots(found))),
+        *(_name(name, point, x, y, frame) for name, point in _chosen(found)),
+        is_interactive=True,
+    )
+
+
+def _spots(found: Adaptation) -> list[Spot]:
+    """Named choices first, so that they are reached first; then the grid from small loss to large."""
+    named = [
+        Spot(
+            p,
+            SHAPES[name],
+            10 if name == "AmPL" else 7,
+            "chosen" if name == "AmPL" else "named",
+            _tip(found, p, NAMES[name]),
+        )
+        for name, p in _chosen(found)
+    ]
+    grid = [_grid_spot(found, p) for p in sorted(found.grid, key=lambda p: p.loss)]
+    return [*named, *grid]
+
+
+def _grid_spot(found: Adaptation, point: Point) -> Spot:
+    if not point.admissible:
+        return Spot(point, "cross", 3, "faint", _tip(found, point, "not admissible"))
+    kept = point.rate <= found.settings.delta
+    return Spot(point, "circle", 4.5, "good" if kept else "bad-hollow", _tip(found, point, "measured"))
+
+
+def _tip(found: Adaptation, point: Point, name: str) -> str:
+    tiers = "; ".join(f"{t.tier}: {percent(t.rate)} beyond ε, {percent(t.top1)} guessed first" for t in point.tiers)
+    scales = scales_in_words(found.tier_names, point.scales)
+    return f"{name}: {scales}; loss {number(point.loss)}; {tiers}"
+
+
+def _spot(spot: Spot, x: Scale, y: Scale, place: int) -> Html:
+    """A mark with a larger, invisible circle around it, easier to hit; one of them is reached by Tab."""
+    at = x(spot.point.loss), y(spot.point.rate)
+    reach = tag("circle", {"cx": at[0], "cy": at[1], "r": 8.0, "class": "reach"})
+    about = {"class": "spot", "role": "img", "tabindex": 0 if place == 0 else -1, "aria-label": spot.tip}
+    return tag("g", about, reach, mark(spot.shape, *at, spot.size, spot.kind))
+
+
+def _name(name: str, point: Point, x: Scale, y: Scale, frame: Frame) -> Html:
+    """The name of a choice beside its mark, on the side that has room."""
+    at, wide = x(point.loss), width_of(NAMES[name])
+    side = "start" if at + 14 + wide < frame.right else "end"
+    shift = 13 if side == "start" else -13
+    return join(
+        [text(at + shift, y(point.rate) + (14 if name == "uniform" else -7), NAMES[name], side, "heading halo")]
+    )
