@@ -72,8 +72,8 @@ class Experiment:
         """The situation when these scales are released, remapped unless said otherwise."""
         remap = self.settings.remap if remap is None else remap
         tiers = self.known.tiers.with_scales(scales, ordered=False)
-        plain = _table(self.family(tiers))
-        released = _table(Remap(plain, self.weights, self.settings.cost)) if remap else plain
+        plain = Channel.of(self.family(tiers))
+        released = Channel.of(Remap(plain, self.weights, self.settings.cost)) if remap else plain
         return Situation(scales, plain, replace(self.known, tiers=tiers, mechanism=released))
 
     def released(self, scales: Scales) -> Mechanism:
@@ -175,8 +175,3 @@ class Experiment:
 def is_admissible(scales: Sequence[float]) -> bool:
     """Whether no scale is smaller than that of a more sensitive tier."""
     return all(a <= b for a, b in pairwise(scales))
-
-
-def _table(mechanism: Mechanism) -> Channel:
-    """All rows at once: each is read several times."""
-    return Channel(mechanism.space, mechanism.log_matrix, mechanism.outputs)

@@ -49,6 +49,16 @@ class Channel(Mechanism):
         object.__setattr__(self, "outputs_as_points", outputs)
         object.__setattr__(self, "is_estimate", is_estimate)
 
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> Channel:
+        """The rows of a mechanism, computed once to be read many times; they are not checked again."""
+        channel = object.__new__(cls)
+        object.__setattr__(channel, "space", mechanism.space)
+        object.__setattr__(channel, "table", mechanism.log_matrix)
+        object.__setattr__(channel, "outputs_as_points", mechanism.outputs)
+        object.__setattr__(channel, "is_estimate", mechanism.is_estimate)
+        return channel
+
     def __repr__(self) -> str:
         """Sizes, and whether it is only an estimate."""
         estimate = ", estimate" if self.is_estimate else ""
@@ -72,6 +82,11 @@ class Channel(Mechanism):
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """Rows of the matrix."""
         return self.table[index]
+
+    @property
+    def log_matrix(self) -> FloatArray:  # type: ignore[override]
+        """The matrix itself."""
+        return self.table
 
 
 def estimate_channel(mechanism: Mechanism, draws: int, rng: np.random.Generator) -> Channel:
