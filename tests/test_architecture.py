@@ -49,6 +49,8 @@ ORDER = [
     "workflow",
     "adapting",
     "starting",
+    "comparing",
+    "checkup",
     "display",
     "demo",
     "commands",

@@ -6,13 +6,19 @@ Exit codes: 0 done; 1 bad input, in one line; 2 ran, but the answer is no (not c
 from __future__ import annotations
 
 import sys
+from importlib import metadata
+from typing import Annotated
 
 import typer
 
 from oddshift.commands.adapt import adapt
 from oddshift.commands.audit import audit
+from oddshift.commands.compare import compare
 from oddshift.commands.demo import demo
+from oddshift.commands.doctor import doctor
 from oddshift.commands.init import init
+from oddshift.commands.report import report
+from oddshift.commands.reproduce import reproduce
 from oddshift.commands.verify import verify
 from oddshift.errors import OddshiftError
 
@@ -28,9 +34,14 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def _root(context: typer.Context) -> None:
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
     """How far do several perturbed records, seen together, shift an attacker's odds about each secret?"""
-    if context.invoked_subcommand is None:
+    if version:
+        print(f"oddshift {metadata.version('oddshift')}")
+    elif context.invoked_subcommand is None:
         print(context.get_help())
 
 
@@ -38,7 +49,11 @@ app.command()(demo)
 app.command()(init)
 app.command()(audit)
 app.command()(adapt)
+app.command()(report)
 app.command()(verify)
+app.command()(compare)
+app.command()(doctor)
+app.command()(reproduce)
 
 
 def main() -> None:

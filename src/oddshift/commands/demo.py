@@ -16,7 +16,10 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the report and the run.")] = Path("oddshift-demo"),
     as_json: Json = False,
 ) -> None:
-    """Tell the story: kept alone, broken together, bounded from both sides; then audit a corpus of made-up people."""
+    """Tell the story: kept alone, broken together, bounded from both sides; then audit a corpus of made-up people.
+
+    Example: oddshift demo --out oddshift-demo
+    """
     from oddshift.demo import PEOPLE, story, tell
     from oddshift.files import write_atomic
 

@@ -21,6 +21,8 @@ def verify(
     """Compute a stored certificate or witness again from its evidence, and say yes or no.
 
     Yes means that the stated bounds and state follow from the stored numbers; read the state itself in the sentence.
+
+    Example: oddshift verify mail-run/evidence/anchored-PII.npz
     """
     from oddshift.certificate import verify_file
 

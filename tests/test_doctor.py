@@ -1,0 +1,96 @@
+"""The checkup, the version, completion, help with examples, and the list of studies: what a newcomer tries first."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from importlib.metadata import version
+
+import pytest
+
+from oddshift.checkup import Package, checkup
+from oddshift.cli import app
+from oddshift.commands.reproduce import _studies
+
+LOOK = """
+import sys
+from oddshift.cli import main
+sys.argv = ["oddshift", "doctor"]
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+COMMANDS = sorted(command.callback.__name__ for command in app.registered_commands)
+
+
+def oddshift(*arguments, **options):
+    command = [sys.executable, "-m", "oddshift", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def test_the_core_works_here_and_that_is_exit_code_0():
+    done = oddshift("doctor")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == "the core works"
+    plain = json.loads(oddshift("doctor", "--json").stdout)
+    assert plain["core_works"] is True
+    assert {p["name"] for p in plain["packages"] if not p["extra"]} >= {"numpy", "typer"}
+
+
+def test_what_is_missing_comes_with_its_command():
+    found = checkup()
+    gone = Package("torch", "==2.13.0", "", "attackers")
+    other = Package("torch", "==2.13.0", "2.12.0", "attackers")
+    right = Package("torch", "==2.13.0", "2.13.0+cpu", "attackers")
+    assert [p.holds for p in (gone, other, right)] == [False, False, True]
+    assert replace(found, packages=(gone,)).missing == {"attackers": "pip install 'oddshift[attackers]'"}
+    assert replace(found, packages=(right,)).missing == {}
+
+
+def test_without_a_folder_to_write_to_it_still_works(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "file"), "ODDSHIFT_DATA": str(tmp_path / "none")}
+    done = oddshift("doctor", env=environment)
+    assert done.returncode == 0
+    assert "cache: cannot be written" in done.stdout
+    assert "real data: not found" in done.stdout
+
+
+def test_nothing_heavy_is_imported_to_look():
+    done = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
+    assert {"torch", "spacy", "pandas", "pyarrow", "matplotlib", "scipy.stats"}.isdisjoint(done.stderr.split())
+
+
+def test_version_and_the_module():
+    assert oddshift("--version").stdout.strip() == f"oddshift {version('oddshift')}"
+
+
+def test_completion_offers_what_there_is():
+    environment = {**os.environ, "_ODDSHIFT_COMPLETE": "complete_bash"}
+    environment |= {"COMP_WORDS": "oddshift do", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.argv = ['oddshift']; from oddshift.cli import main; main()"],
+        capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    assert "doctor" in done.stdout.split()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example_and_json(name):
+    done = oddshift(name, "--help", env={**os.environ, "COLUMNS": "200", "TERM": "dumb"})
+    assert done.returncode == 0
+    assert f"Example: oddshift {name}" in done.stdout
+    assert "--json" in done.stdout
+
+
+def test_studies_are_listed_with_what_they_are_about(tmp_path):
+    done = oddshift("reproduce", "--list")
+    assert "toy" in done.stdout
+    assert json.loads(oddshift("reproduce", "--json").stdout)["studies"]["toy"].startswith("The paper's toy")
+    refused = oddshift("reproduce", "nothing")
+    assert refused.returncode == 1
+    assert "expected one of" in refused.stderr
+    assert _studies(tmp_path) == {}, "an installed package has none, and says so"
