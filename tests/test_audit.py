@@ -14,6 +14,7 @@ from oddshift.attackers.controls import Own
 from oddshift.attackers.exact import Exact
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.audit import Settings, audit
+from oddshift.audit.proven import Proven
 from oddshift.audit.scan import Ruler, scan, worst_exceeds
 from oddshift.audit.triples import exhaustive_rate, sampled_rate, scanned_rate
 from oddshift.certificate import certify
@@ -136,8 +137,10 @@ def test_independent_secrets_do_not_leak_and_are_not_certified_by_attackers_that
     declared = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05, independent=True))
     assert declared.state == "certified"
     assert any("independent" in said for said in declared.assumptions)
-    proved = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05), upper_bound=0.9)
+    proved = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05), proven=Proven(0.9, "by hand"))
     assert proved.state == "certified"
+    assumed = Proven(0.9, "under a model", is_estimated=True)
+    assert audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05), proven=assumed).state == "undecided"
 
 
 def test_certificates_are_of_one_value_for_each_document(strong):
@@ -280,7 +283,7 @@ def test_too_few_documents_say_how_many_are_needed():
 
 def test_estimates_outside_the_proven_bounds_are_flagged_and_not_clipped(strong):
     split, known, plugin, _ = strong
-    result = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05), upper_bound=1.2)
+    result = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05), proven=Proven(1.2, "by hand"))
     assert result.row("plugin").largest > 1.2
     assert any("plugin is miscalibrated" in note and "above the proven bound 1.2" in note for note in result.warnings)
 

@@ -169,7 +169,10 @@ class MechanismConfig(_Section):
 class AuditConfig(_Section):
     """What is asked: ε (by default the mechanism's), δ, the error level, and which attackers try.
 
-    `epochs` limits the training of networks (by default theirs: at most 60).
+    `epochs` limits the training of networks (by default theirs: at most 60). `gamma` raises every posterior to at
+    least that (none by default); an attacker's name then says so. `upper` asks for a proven bound from above: `chain`
+    under the law of the data where it is known (kind people), else under a chain estimated from the fit documents;
+    `diameter` under no law at all.
     """
 
     epsilon: float | None = Field(default=None, gt=0.0)
@@ -179,6 +182,8 @@ class AuditConfig(_Section):
     method: str = "betting"
     attackers: tuple[str, ...] = ("plugin", "counts")
     epochs: int | None = Field(default=None, ge=1)
+    gamma: float | None = Field(default=None, gt=0.0, lt=1.0)
+    upper: Literal["chain", "diameter"] | None = None
     worst_positions: int = Field(default=1000, ge=1)
     independent: bool = False
     seed: int = 0

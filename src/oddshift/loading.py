@@ -16,7 +16,9 @@ import numpy as np
 from oddshift.arrays import IntArray
 from oddshift.attackers import ATTACKERS, Effort
 from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.clipped import Clipped
 from oddshift.attackers.exact import Exact
+from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.config import (
     CapitalDetector,
     Config,
@@ -161,7 +163,9 @@ def _people(data: PeopleData, rng: np.random.Generator) -> Loaded:
     split = corpus.records.split(rng=rng)
     words, detector = corpus.encoded.lexicon.words, "none (the embedded corpus marks its secrets)"
     blueprint = text_blueprint(corpus.encoded, tokeniser="plain", unknown="refuse")
-    return Loaded(split, corpus.tiers, detector, blueprint, names=words, prior_of=corpus.prior_of, encoded=corpus.encoded)
+    return Loaded(
+        split, corpus.tiers, detector, blueprint, names=words, prior_of=corpus.prior_of, encoded=corpus.encoded
+    )
 
 
 _LOADERS: dict[str, Callable[[Any, np.random.Generator], Loaded]] = {
@@ -219,4 +223,14 @@ def fit_attackers(config: Config, known: Knowledge, loaded: Loaded, effort: Effo
             raise InvalidInput(f"audit.attackers names {name!r}, expected some of {', '.join((*ATTACKERS, 'exact'))}")
         else:
             fitted.append(ATTACKERS[name](known, rng, effort))
-    return fitted
+    gamma = config.audit.gamma
+    return fitted if gamma is None else [Clipped(known, attacker, gamma) for attacker in fitted]
+
+
+def prove(config: Config, known: Knowledge, loaded: Loaded) -> Proven | None:
+    """The proven bound that a configuration asks for; None when it asks for none."""
+    if config.audit.upper is None:
+        return None
+    if config.audit.upper == "diameter":
+        return bound_without_law(known, loaded.split)
+    return bound_under_chain(known, loaded.split, loaded.prior_of)

@@ -18,7 +18,7 @@ from oddshift.audit.examples import examples
 from oddshift.audit.limits import within_cpu
 from oddshift.config import Config, parse_config
 from oddshift.execution import Execution
-from oddshift.loading import Loaded, build_mechanism, fit_attackers, load_data
+from oddshift.loading import Loaded, build_mechanism, fit_attackers, load_data, prove
 from oddshift.modalities.passages import Passage, passages
 from oddshift.records import Records
 from oddshift.release import perturb
@@ -63,7 +63,8 @@ def run_audit(
         loaded, notes = replace(loaded, split=split), (*notes, *([note] if note else []))
     spread = Execution(config.execution.kind, config.execution.workers, config.execution.address)
     settings = _settings(config, loaded)
-    found = audit(loaded.split, known, attackers, settings, execution=spread, parts=folder / PARTS)
+    proven = prove(config, known, loaded)
+    found = audit(loaded.split, known, attackers, settings, proven=proven, execution=spread, parts=folder / PARTS)
     found = replace(found, warnings=(*found.warnings, *notes))
     _illustrate(folder, found, attackers, known, loaded, keep=keep_examples)
     write_run(folder, found, text)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.arrays import BoolArray, FloatArray, IntArray, float_of
-from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
+from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, read_under
 from oddshift.errors import InvalidInput
 from oddshift.logs import log_normalise
 from oddshift.release import Release, candidates
@@ -40,6 +40,15 @@ class Clipped:
     def with_context(self) -> bool:
         """As the attacker's."""
         return self.attacker.with_context
+
+    @property
+    def parts(self) -> tuple[Attacker, ...]:
+        """The attacker that is clipped."""
+        return (self.attacker,)
+
+    def under(self, known: Knowledge) -> Clipped:
+        """The same attacker against another mechanism, clipped alike."""
+        return Clipped(known, read_under(self.attacker, known), self.gamma)
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """log max(posterior, γ) − log prior over the candidates; other points keep a shift of 0."""

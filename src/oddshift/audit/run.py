@@ -17,6 +17,7 @@ from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.calibration import Calibration, calibration
 from oddshift.attackers.controls import Null, Own
 from oddshift.audit.notes import assumptions, warnings
+from oddshift.audit.proven import Proven
 from oddshift.audit.result import AttackerResult, Audit, Settings, SubgroupRate
 from oddshift.audit.scan import Ruler, Scan, believed, log_scores, scan, worst_exceeds
 from oddshift.audit.summary import attacker_result, per_unit, standard_error, units_of_positions
@@ -62,15 +63,14 @@ def audit(
     attackers: Sequence[Attacker],
     settings: Settings,
     *,
-    upper_bound: float | None = None,
-    upper_basis: str = "stated by the caller",
+    proven: Proven | None = None,
     execution: Execution = SERIAL,
     parts: Path | None = None,
 ) -> Audit:
     """Audit a mechanism on records it never learned from.
 
     `split` holds the secrets; `known` what attackers know (mechanism, tiers, fit records); `attackers` are fitted
-    attackers, controls apart. `upper_bound` is a proven bound on the joint leakage, and `upper_basis` what it rests on.
+    attackers, controls apart. `proven` is a bound on the joint leakage from above, where something proves one.
     `execution` says how attackers are spread over workers. `parts` is a folder where finished attackers are kept while
     the audit runs, so that an interrupted one continues.
 
@@ -85,17 +85,14 @@ def audit(
     ruler = Ruler(known.mechanism.space, known.tiers, settings.epsilon)
     setup = _Setup(chosen_by, split.select, release, split.certify, ruler, settings, parts)
     looks = run(setup.look, list(enumerate(everyone)), execution)
-    proven = (upper_bound, "" if upper_bound is None else upper_basis)
     return _concluded(_trials(everyone, looks, setup), split, known, setup, proven)
 
 
-def _concluded(
-    trials: Sequence[_Trial], split: Split, known: Knowledge, setup: _Setup, proven: tuple[float | None, str]
-) -> Audit:
+def _concluded(trials: Sequence[_Trial], split: Split, known: Knowledge, setup: _Setup, proven: Proven | None) -> Audit:
     """What the strongest attacker proves, beside what every attacker found."""
-    settings, (upper_bound, upper_basis) = setup.settings, proven
+    settings, upper_bound = setup.settings, None if proven is None else proven.value
     strongest = max(trials, key=lambda trial: trial.result.select_gain)
-    withheld = _withheld(trials, settings, upper_bound)
+    withheld = _withheld(trials, settings, proven)
     evidence = _evidence(strongest, split, known, settings, withheld)
     witness = search_witness(strongest.attacker, split, known, settings)
     results = tuple(trial.result for trial in trials)
@@ -105,7 +102,7 @@ def _concluded(
         claimed_epsilon=known.mechanism.claimed_epsilon,
         exact_epsilon=known.mechanism.exact_epsilon,
         upper_bound=upper_bound,
-        upper_basis=upper_basis,
+        upper_basis="" if proven is None else proven.basis,
         tier_names=known.tiers.names,
         tiers_are_public=known.tiers.is_public,
         documents=(len(split.fit), len(split.select), len(split.certify)),
@@ -235,11 +232,12 @@ def _calibration(attacker: Attacker, known: Knowledge, setup: _Setup) -> Calibra
     return calibration(attacker, known, truth.take(some), setup.release.take(some))
 
 
-def _withheld(trials: Sequence[_Trial], settings: Settings, upper_bound: float | None) -> str:
+def _withheld(trials: Sequence[_Trial], settings: Settings, proven: Proven | None) -> str:
     """Why no rate verdict may be given; empty when one may."""
     if any(trial.result.learned for trial in trials) or settings.independent:
         return ""
-    return "" if upper_bound is not None and upper_bound <= settings.epsilon else NOTHING_LEARNED
+    holds = proven is not None and not proven.is_estimated and proven.value <= settings.epsilon
+    return "" if holds else NOTHING_LEARNED
 
 
 def _values(trial: _Trial, truth: Records, tiers: Tiers, law: str) -> list[tuple[int, FloatArray, int]]:
