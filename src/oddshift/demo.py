@@ -33,6 +33,7 @@ epsilon = 1.5
 [audit]
 delta = 0.05
 attackers = ["plugin", "exact"]
+upper = "chain"
 """
 """The audit of the demo: the exponential mechanism on the embedded corpus, whose true attacker is known."""
 
