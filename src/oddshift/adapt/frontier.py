@@ -93,4 +93,4 @@ def equal_utility(measuring: Measuring, loss: float) -> Scales:
             low = middle
         else:
             high = middle
-    return (round(high, 4),) * n
+    return (round(high, 3),) * n

@@ -11,7 +11,7 @@ from oddshift.adapt.result import Point, Scales
 from oddshift.execution import SERIAL, Execution, run
 from oddshift.files import load, save
 
-DIGITS = 4
+DIGITS = 2
 """Scales are rounded to so many decimals, so that the same place is not measured twice."""
 
 Progress = Callable[[str, int, int], None]

@@ -1,0 +1,257 @@
+"""Adaptation on small worlds: what is measured, how the loop moves, what is certified, and what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from oddshift.adapt import PRESETS, AdaptSettings, Experiment, Measuring, Task, adapt, rounds, weighted
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.plugin import fit_plugin
+from oddshift.audit.scan import Ruler, scan
+from oddshift.errors import InvalidInput
+from oddshift.execution import Execution
+from oddshift.leakage import mpl
+from oddshift.mechanisms import Tiered
+from oddshift.records import Split
+from oddshift.release import perturb_with
+from oddshift.remap import Remap
+from oddshift.utility import expected_loss
+from worlds import ring, two_tiers
+
+EPSILON = 3.0
+
+
+def task(documents=400, strength=0.9, **asked):
+    """A ring of words whose neighbours tell, in two public tiers, and a plug-in attacker."""
+    parts = [
+        ring(documents=documents, strength=strength, tiers=two_tiers(), epsilon=EPSILON, seed=seed).known.fit
+        for seed in range(3)
+    ]
+    split = Split(fit=parts[0], select=parts[1], certify=parts[2], by="document")
+    space = parts[0].space
+
+    def family(tiers):
+        return Tiered(space, tiers, EPSILON)
+
+    known = knowledge(family(two_tiers()), two_tiers(), split.fit)
+    settings = AdaptSettings(
+        **{
+            "epsilon": EPSILON,
+            "delta": 0.1,
+            "grid": (0.2, 0.4, 0.6, 0.8, 1.0),
+            "documents": 200,
+            "rounds": 3,
+            "remap": False,
+            **asked,
+        }
+    )
+    attacker = fit_plugin(known, rng=np.random.default_rng(0))
+    return Task(split=split, known=known, family=family, attackers=(attacker,), settings=settings)
+
+
+def measuring(made):
+    records = made.split.select.take(np.arange(100))
+    uniforms = np.random.default_rng(5).random(len(records.points))
+    experiment = Experiment(made.known, made.family, records, uniforms, made.settings)
+    return Measuring(experiment, made.attackers[0].under)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return adapt(task())
+
+
+def test_a_point_repeats_bit_for_bit_because_its_noise_is_common():
+    made = measuring(task())
+    assert made.experiment.point((0.4, 0.8), made.read) == made.experiment.point((0.4, 0.8), made.read)
+
+
+def test_rates_and_hits_are_those_of_the_audit_of_the_same_release():
+    made = measuring(task())
+    situation = made.experiment.under((0.4, 0.8))
+    look = made.experiment.look(situation.known, made.read(situation.known))
+    release = perturb_with(
+        made.experiment.records, situation.known.mechanism, situation.known.tiers, made.experiment.uniforms
+    )
+    ruler = Ruler(situation.known.mechanism.space, situation.known.tiers, EPSILON)
+    audited = scan(made.read(situation.known), release, made.experiment.records, ruler, np.random.default_rng(0))
+    assert look.exceeds == pytest.approx(audited.anchored)
+    assert (look.hit == (audited.rank == 0)).all()
+    assert look.log_score == pytest.approx(audited.log_score)
+
+
+def test_the_uniform_law_averages_to_all_pairs():
+    made = measuring(task(law="uniform", documents=100))
+    situation = made.experiment.under((1.0, 1.0))
+    look = made.experiment.look(situation.known, made.read(situation.known))
+    known, tiers = situation.known, situation.known.tiers
+    release = perturb_with(made.experiment.records, known.mechanism, tiers, made.experiment.uniforms)
+    exact = np.zeros(len(look.exceeds))
+    for block in made.read(known).beliefs(release):
+        for row, position in enumerate(block.positions):
+            inside = np.flatnonzero(tiers.labels == tiers.labels[made.experiment.records.points[position]])
+            leak = mpl(
+                np.zeros(len(inside)), block.shift[row, inside], known.mechanism.space.distances[np.ix_(inside, inside)]
+            )
+            upper = np.triu_indices(len(inside), 1)
+            exact[position] = (leak[upper] > EPSILON * (1 + 1e-9)).mean()
+    assert look.exceeds.mean() == pytest.approx(exact.mean(), abs=0.03)
+
+
+def test_the_loss_is_the_expected_cost_before_and_after_remapping():
+    made = measuring(task(remap=True))
+    point = made.point((0.4, 0.8))
+    tiers = made.experiment.known.tiers.with_scales((0.4, 0.8))
+    plain = made.experiment.family(tiers)
+    assert point.plain_loss == pytest.approx(expected_loss(plain, made.experiment.weights))
+    assert point.loss == pytest.approx(expected_loss(Remap(plain, made.experiment.weights), made.experiment.weights))
+    assert point.loss <= point.plain_loss
+
+
+@pytest.mark.parametrize("remap", [False, True])
+def test_utility_alone_leaves_every_scale_at_one(remap):
+    made = task(remap=remap)
+    preset = PRESETS["AmPL-U"]
+    tried = measuring(replace(made, settings=preset.settings(made.settings)))
+    last = list(preset.rounds(tried))[-1]
+    assert last.point.scales == (1.0, 1.0)
+    assert last.moved == 0.0
+
+
+def test_privacy_alone_adds_noise_until_nothing_exceeds():
+    made = task(rounds=12)
+    preset = PRESETS["AmPL-P"]
+    steps = list(preset.rounds(measuring(replace(made, settings=preset.settings(made.settings)))))
+    assert steps[-1].point.rate < steps[0].point.rate
+    assert max(steps[-1].point.scales) < 1.0
+
+
+def test_ampl_1_moves_the_first_tier_only_in_its_first_two_readings():
+    made = task(rounds=3, rate_weight=5.0)
+    for name, others in (("AmPL-1", 1.0), ("AmPL-1-clear", 1e4)):
+        preset = PRESETS[name]
+        steps = list(preset.rounds(measuring(replace(made, settings=preset.settings(made.settings)))))
+        assert {step.point.scales[1] for step in steps} == {others}
+    clear = steps[0].point
+    assert clear.tiers[1].top1 == 1.0  # released as it is
+
+
+def test_em_does_not_move():
+    made = task()
+    preset = PRESETS["EM"]
+    steps = list(preset.rounds(measuring(replace(made, settings=preset.settings(made.settings)))))
+    assert [step.point.scales for step in steps] == [(1.0, 1.0)]
+
+
+def test_a_stopped_loop_resumes_where_it_was():
+    made = task(rounds=5, rate_weight=3.0, tolerance=1e-6)
+    whole = list(rounds(measuring(made), weighted(made.settings)))
+    first = [step for step, _ in zip(rounds(measuring(made), weighted(made.settings)), range(2), strict=False)]
+    rest = list(rounds(measuring(made), weighted(made.settings), after=first[-1]))
+    assert first + rest == whole
+
+
+def test_the_chosen_scales_are_the_last_that_were_certified(found):
+    assert found.state == "certified"
+    passed = [tested for tested in found.sequence if tested.state == "certified"]
+    assert found.chosen == passed[-1].scales
+    assert all(tested.state == "certified" for tested in found.sequence[:-1])
+    assert max(passed[-1].upper) <= found.settings.delta
+
+
+def test_plain_noise_violates_what_the_chosen_scales_keep(found):
+    assert found.choice("EM").rate > 0.1 > found.choice("AmPL").rate
+
+
+def test_the_baseline_has_the_utility_of_the_choice(found):
+    assert found.choice("uniform").loss == pytest.approx(found.choice("AmPL").loss, rel=0.01)
+    assert len(set(found.choice("uniform").scales)) == 1
+
+
+def test_the_search_beats_the_grid_and_the_grid_beats_one_scale(found):
+    volumes = dict(found.hypervolumes)
+    assert volumes["all"] >= volumes["grid"] >= volumes["uniform"] > 0
+
+
+def test_no_better_point_of_the_grid_would_have_been_certified(found):
+    chosen = found.choice("AmPL").loss
+    better = [p for p in found.grid if p.admissible and p.loss < chosen * 0.95]
+    assert all(p.rate > 0.5 * found.settings.delta for p in better)
+
+
+def test_what_is_certified_is_what_is_released_after_remapping():
+    found = adapt(task(remap=True))
+    assert found.mechanism.startswith("Remap(")
+    assert found.choice("AmPL, remapped").scales == found.chosen
+    certified = {e.certificate.claim.tier: e.certificate.mean for e in found.evidence}
+    remapped = {tier.tier: tier.rate for tier in found.choice("AmPL, remapped").tiers}
+    assert certified == pytest.approx(remapped)
+
+
+def test_interrupted_work_continues_and_gives_the_same_result(tmp_path, found):
+    seen = []
+
+    def stop(what, done, total):
+        seen.append(what)
+        if len(seen) == 7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        adapt(task(), folder=tmp_path, progress=stop)
+    kept = len(list(tmp_path.iterdir()))
+    again = adapt(task(), folder=tmp_path)
+    assert kept >= 7
+    assert (again.chosen, again.grid, again.sequence) == (found.chosen, found.grid, found.sequence)
+
+
+def test_processes_give_the_same_bits(found):
+    spread = adapt(task(), execution=Execution("processes", 2))
+    assert (spread.grid, spread.chosen, spread.compared) == (found.grid, found.chosen, found.compared)
+
+
+def test_secrets_that_tell_nothing_about_each_other_leave_it_undecided():
+    found = adapt(task(strength=0.0))
+    assert found.chosen is None
+    assert found.state == "undecided"
+    assert "teach the attacker something" in found.warnings[0]
+
+
+def test_too_few_documents_are_refused_before_any_work():
+    with pytest.raises(InvalidInput, match=r"delta=0.001 cannot be certified.*needs \d+ independent documents"):
+        adapt(task(delta=0.001))
+
+
+def test_an_unreachable_delta_says_the_smallest_bound_and_what_would_help():
+    found = adapt(task(delta=0.02, grid=(0.95, 1.0)))
+    assert found.chosen is None
+    assert found.evidence == ()
+    assert "larger delta" in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"grid": (0.5, 1.5)}, r"expected scales in \(0, 1\]; calibrate"),
+        ({"grid": ()}, r"expected scales in \(0, 1\]"),
+        ({"grid": tuple(np.linspace(0.1, 1, 40))}, r"a grid of 40\^2 points, expected at most"),
+        ({"law": "worst"}, "law='worst'"),
+        ({"objective": "best"}, "objective='best'"),
+        ({"delta": 0.0}, "delta"),
+    ],
+)
+def test_bad_settings_are_refused(asked, message):
+    with pytest.raises(InvalidInput, match=message):
+        adapt(task(**asked))
+
+
+def test_an_attacker_that_serves_one_mechanism_only_is_refused():
+    class Stubborn:
+        name, with_context = "stubborn", False
+
+        def beliefs(self, release):
+            return iter(())
+
+    made = task()
+    with pytest.raises(InvalidInput, match="stubborn has no method under"):
+        adapt(replace(made, attackers=(Stubborn(),)))

@@ -1,0 +1,115 @@
+"""Adaptation without documents: projection, fronts, volumes and the order of a sequence, against obvious versions."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from oddshift.adapt import (
+    AdaptSettings,
+    Point,
+    TierPoint,
+    front,
+    grid_of,
+    hypervolume,
+    project,
+    uniform_points,
+    weighted,
+)
+from oddshift.adapt.certification import LONGEST, sequence
+from oddshift.adapt.experiment import is_admissible
+
+
+def made(scales, rate, loss, *, gain=1.0):
+    """A point with one rate in both tiers."""
+    tiers = tuple(
+        TierPoint(tier=name, rate=rate, rate_error=0.0, top1=0.5, top1_error=0.0, loss=loss) for name in ("PII", "PoII")
+    )
+    return Point(
+        scales=scales,
+        admissible=is_admissible(scales),
+        tiers=tiers,
+        loss=loss,
+        plain_loss=loss,
+        effective_outputs=10.0,
+        gain=gain,
+        gain_error=0.1,
+    )
+
+
+def random_points(count, seed):
+    rng = np.random.default_rng(seed)
+    return [made((0.1, 0.2 + 0.001 * k), *rng.random(2)) for k in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_projection_is_the_nearest_ordered_point_of_the_box(seed):
+    rng = np.random.default_rng(seed)
+    given = rng.uniform(-0.5, 1.5, 3)
+    found = project(given, 0.1, 1.0)
+    steps = np.linspace(0.1, 1.0, 91)
+    ordered = np.array(list(itertools.combinations_with_replacement(steps, 3)))
+    nearest = np.sqrt(((ordered - given) ** 2).sum(axis=1).min())
+    assert is_admissible(found)
+    assert found.min() >= 0.1
+    assert found.max() <= 1.0
+    assert np.linalg.norm(found - given) <= nearest + 1e-12
+
+
+def test_the_grid_of_the_paper_has_one_hundred_points():
+    grid = grid_of(AdaptSettings(epsilon=1.0, delta=0.1).grid, 2)
+    assert len(grid) == len(set(grid)) == 100
+    assert sum(is_admissible(scales) for scales in grid) == 55
+
+
+def test_one_scale_for_all_tiers_is_the_diagonal():
+    points = [made(scales, 0.1, 0.1) for scales in grid_of((0.2, 0.1), 2)]
+    assert [p.scales for p in uniform_points(points)] == [(0.1, 0.1), (0.2, 0.2)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_front_holds_just_what_nothing_beats(seed):
+    points = random_points(40, seed)
+    beaten = [any(q.loss <= p.loss and q.rate <= p.rate and q is not p for q in points) for p in points]
+    expected = {p.scales for p, lost in zip(points, beaten, strict=True) if not lost}
+    found = front(points)
+    assert {p.scales for p in found} == expected
+    assert all(a.loss > b.loss for a, b in itertools.pairwise(found))
+
+
+def test_inadmissible_scales_are_never_selected():
+    daring = made((0.9, 0.3), 0.0, 0.0)
+    kept = made((0.3, 0.9), 0.01, 0.2)
+    assert front([daring, kept]) == (kept,)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_hypervolume_is_the_share_of_the_box_that_is_beaten(seed):
+    points = random_points(15, seed)
+    sample = np.random.default_rng(1).random((20_000, 2)) * (0.9, 0.8)
+    beaten = np.zeros(len(sample), dtype=bool)
+    for p in points:
+        beaten |= (sample[:, 0] > p.loss) & (sample[:, 1] > p.rate)
+    assert hypervolume(points, (0.9, 0.8)) == pytest.approx(beaten.mean(), abs=0.015)
+
+
+def test_the_objective_weighs_rate_and_loss():
+    settings = AdaptSettings(epsilon=1.0, delta=0.1, rate_weight=2.0, loss_weight=3.0)
+    assert weighted(settings)(made((0.5, 0.5), 0.1, 0.2)) == pytest.approx(0.8)
+
+
+def test_a_sequence_runs_from_safe_to_daring_and_leaves_out_what_cannot_be_certified():
+    settings = AdaptSettings(epsilon=1.0, delta=0.1)
+    rates = np.linspace(0.0, 0.2, 61)
+    points = [made((0.1, 0.2 + 0.01 * k), rate, 1.0 - 0.01 * k) for k, rate in enumerate(rates)]
+    found = sequence(points, settings)
+    assert len(found) == LONGEST
+    assert all(a.loss > b.loss for a, b in itertools.pairwise(found))
+    assert found[0].rate <= 0.01  # far below delta
+    assert found[-1].rate <= 0.1 < rates[-1]
+
+
+def test_scales_where_the_attacker_learned_nothing_are_not_tested_unless_independence_is_declared():
+    idle = [made((0.5, 0.5), 0.0, 0.5, gain=0.1)]
+    assert sequence(idle, AdaptSettings(epsilon=1.0, delta=0.1)) == ()
+    assert sequence(idle, AdaptSettings(epsilon=1.0, delta=0.1, independent=True)) == tuple(idle)
