@@ -48,10 +48,14 @@ class Exact:
     def _batch(self, release: Release, positions: IntArray, prior: Markov) -> Beliefs:
         columns = self.known.mechanism.log_columns(release.outputs[positions.ravel()])
         seen = np.exp(columns - columns.max(axis=1, keepdims=True)).reshape(*positions.shape, -1)
-        allowed = np.ones_like(seen)
+        tiers = np.zeros_like(positions) if release.position_tiers is None else release.position_tiers[positions]
+        patterns, pattern = np.unique(tiers, axis=0, return_inverse=True)
+        possible = np.ones((*patterns.shape, seen.shape[2]))
         if release.position_tiers is not None:
-            allowed = (self.known.tiers.labels == release.position_tiers[positions][:, :, None]).astype(np.float64)
-        after, before = _messages(prior, seen * allowed), _messages(prior, allowed)
+            possible = (self.known.tiers.labels == patterns[:, :, None]).astype(np.float64)
+        # the law given the tiers alone is the same for every document with these tiers
+        allowed, before = possible[pattern], _messages(prior, possible)[pattern]
+        after = _messages(prior, seen * allowed)
         context = np.where(allowed > 0, after - np.where(np.isfinite(before), before, 0.0), 0.0)
         law = np.where(allowed > 0, before, -np.inf).reshape(len(columns), -1)
         return Beliefs(positions.ravel(), columns + context.reshape(len(columns), -1), law)
