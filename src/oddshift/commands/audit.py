@@ -39,10 +39,25 @@ def audit(
         print(json.dumps(found))
     else:
         console.print(f"run: {out} (oddshift verify {out}/evidence/*.npz)", soft_wrap=True)
-        if config is not None:
-            console.print(f"next: {next_step('adapt', config, '--out', out)}", markup=False, soft_wrap=True)
+        for line in _following(found, config, out):
+            console.print(line, markup=False, soft_wrap=True)
     if found["state"] != "certified":
         raise typer.Exit(NOT_SHOWN)
+
+
+def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[str]:
+    """What comes next: the report, and adapting where there are documents enough to certify anything."""
+    from oddshift.bounds import zero_failures
+
+    asked, lines = found["settings"], [f"next: {next_step('report', out)}"]
+    if config is None or asked["delta"] is None:
+        return lines
+    has = min(c["documents"] for c in found["certificates"] if c["claim"]["pair_law"] == asked["law"])
+    needs = zero_failures(asked["delta"], asked["alpha"], asked["method"])
+    if has < needs:
+        said = f"delta = {asked['delta']:g} needs {needs} to certify on, here are {has}"
+        return [*lines, f"then: {said}; about {needs / has:.1f} times as much data, or a larger delta"]
+    return [*lines, f"next: {next_step('adapt', config, '--out', out)}"]
 
 
 def audited(text: str, out: Path, console: Console, **options: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from oddshift.config import Config, parse_config
 from oddshift.errors import InvalidInput
 from oddshift.loading import Loaded, load_data
 from oddshift.modalities import FROM_TEXT, data_folder
+from oddshift.records import Split
 from oddshift.starting.roles import Roles, roles_of
 from oddshift.starting.sections import DELTA, Choice, data_section, rest, written_path
 from oddshift.starting.suggestion import suggest_epsilon
@@ -61,7 +62,7 @@ def start(path: Path, out: Path, beside: Beside | None = None) -> Started:
     split, tiers = loaded.split, loaded.tiers
     suggestion = suggest_epsilon(split.fit.space, tiers, np.random.default_rng(0))
     return Started(
-        config=f"{data}\n{rest(suggestion, roles, len(tiers))}",
+        config=f"{data}\n{rest(suggestion, roles, len(tiers), alone=_alone(split))}",
         roles=roles,
         epsilon=suggestion.epsilon,
         secrets=sum(len(part.points) for part in (split.fit, split.select, split.certify)),
@@ -74,6 +75,11 @@ def start(path: Path, out: Path, beside: Beside | None = None) -> Started:
         detector=loaded.detector,
         notes=loaded.notes,
     )
+
+
+def _alone(split: Split) -> bool:
+    """Whether no document holds two secrets."""
+    return all(np.diff(part.offsets).max(initial=0) <= 1 for part in (split.fit, split.select, split.certify))
 
 
 def _loaded(text: str, out: Path, roles: Roles) -> Loaded:

@@ -34,8 +34,9 @@ def data_section(path: str, roles: Roles, choice: Choice) -> str:
     return "\n".join(["[data]", f'kind = "{roles.kind}"', f"path = {quoted(path)}", *written, *left])
 
 
-def rest(suggestion: Suggestion, roles: Roles, tiers: int) -> str:
-    """The sections after [data]: mechanism, audit and adapt."""
+def rest(suggestion: Suggestion, roles: Roles, tiers: int, *, alone: bool) -> str:
+    """The sections after [data]: mechanism, audit and adapt; `alone` says that no document holds two secrets."""
+    declared = "\nindependent = true   # no document of this file holds two secrets: there is nothing to read together"
     units = {"text": "unit of distance between word vectors", "location": "kilometre"}
     epsilon, nearest = f"{suggestion.epsilon:g}", f"{suggestion.nearest:.3g}"
     return f"""
@@ -51,7 +52,7 @@ epsilon = {epsilon}
 delta = {DELTA:g}   # leakage may exceed epsilon in at most this share of cases
 alpha = 0.05   # each certificate is wrong with at most this probability
 attackers = ["plugin", "counts"]   # trained networks need the extra `attackers`: see docs/audit.md
-seed = 0   # the same file, configuration and seed give the same result
+seed = 0   # the same file, configuration and seed give the same result{declared if alone else ""}
 
 [adapt]
 grid = {json.dumps(_grid(tiers))}   # shares of epsilon tried in each tier, in all combinations
