@@ -17,6 +17,7 @@ from oddshift.commands.compare import compare
 from oddshift.commands.demo import demo
 from oddshift.commands.doctor import doctor
 from oddshift.commands.init import init
+from oddshift.commands.protect import protect
 from oddshift.commands.report import report
 from oddshift.commands.reproduce import reproduce
 from oddshift.commands.verify import verify
@@ -49,6 +50,7 @@ app.command()(demo)
 app.command()(init)
 app.command()(audit)
 app.command()(adapt)
+app.command()(protect)
 app.command()(report)
 app.command()(verify)
 app.command()(compare)

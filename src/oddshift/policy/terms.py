@@ -102,6 +102,11 @@ class LocationRules:
         """The columns that are replaced."""
         return (self.lat, self.lon)
 
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The columns that say which fixes belong together, and when they were."""
+        return tuple(name for name in (self.user, self.timestamp, self.trip) if name)
+
 
 @dataclass(frozen=True, kw_only=True)
 class VectorRules:

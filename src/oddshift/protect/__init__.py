@@ -1,16 +1,22 @@
-"""Apply a policy: to values in memory (`Sanitizer`), or to files.
+"""Apply a policy: to values in memory (`Sanitizer`), or to files (`protect`).
 
 `docs/protect.md` explains both; integrations build on `Sanitizer`.
 """
 
 from oddshift.protect.blueprints import location_blueprint, table_blueprint, text_blueprint, vector_blueprint
+from oddshift.protect.files import Protected, ProtectSettings, protect
+from oddshift.protect.ledger import Ledger
 from oddshift.protect.noise import os_uniforms, seeded_uniforms
 from oddshift.protect.sanitizer import Sanitizer
 
 __all__ = [
+    "Ledger",
+    "ProtectSettings",
+    "Protected",
     "Sanitizer",
     "location_blueprint",
     "os_uniforms",
+    "protect",
     "seeded_uniforms",
     "table_blueprint",
     "text_blueprint",

@@ -82,7 +82,7 @@ class TableFinder:
         above = np.searchsorted(ranked, values).clip(1, max(1, len(ranked) - 1))
         below = above - 1
         above = np.minimum(above, len(ranked) - 1)
-        closest = np.where(values - ranked[below] <= ranked[above] - values, below, above)
+        closest = np.where(values - ranked[below] < ranked[above] - values, below, above)
         return mine[order[closest]]
 
     @property

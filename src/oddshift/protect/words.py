@@ -11,6 +11,7 @@ import numpy as np
 
 from oddshift.arrays import IntArray
 from oddshift.detectors import Detector, Gazetteer, Patterns, stop_words
+from oddshift.errors import InvalidInput
 from oddshift.modalities.lexicon import PUBLIC, Lexicon
 from oddshift.modalities.text import EncodedText, encode
 from oddshift.modalities.tokens import Tokens, tokenise
@@ -76,7 +77,10 @@ class WordFinder:
     def find(self, cells: Columns, first: int = 1) -> FoundWords:
         """The secrets in columns of texts; None stands for no text."""
         places = tuple((name, row) for name, column in cells.items() for row, t in enumerate(column) if t is not None)
-        texts = [str(cells[name][row]) for name, row in places]
+        texts = [cells[name][row] for name, row in places]
+        for (name, row), text in zip(places, texts, strict=True):
+            if not isinstance(text, str):
+                raise InvalidInput(f"column {name!r} at row {first + row} is a {type(text).__name__}, expected text")
         if not texts:
             return FoundWords(np.empty(0, dtype=np.int64), 0, 0, None, (), cells, self._is_mask)
         encoded = self.encode(texts)

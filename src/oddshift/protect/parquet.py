@@ -1,0 +1,105 @@
+"""Parquet files: row groups read a few rows at a time, some columns replaced, schema and other columns as they were."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from oddshift.arrays import BoolArray
+from oddshift.errors import InvalidInput
+from oddshift.protect.pieces import BLOCK, Count, Released
+
+_FEWEST, _MOST = 16, 65_536  # rows of one block
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ParquetBlock:
+    """Some rows as an Arrow table."""
+
+    table: Any
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return int(self.table.num_rows)
+
+    def cells(self, name: str) -> list[Any]:
+        """One column."""
+        cells: list[Any] = self.table.column(name).to_pylist()
+        return cells
+
+    def render(self, released: Released, keep: BoolArray | None) -> Any:
+        """The rows with other cells in some columns, of the same types (whole columns take rounded numbers)."""
+        import pyarrow as pa
+
+        table = self.table if keep is None else self.table.filter(pa.array(keep))
+        for name, cells in released.items():
+            place = table.schema.get_field_index(name)
+            field = table.schema.field(place)
+            whole = pa.types.is_integer(field.type)
+            values = [round(c) if whole and isinstance(c, float) else c for c in cells]
+            try:
+                table = table.set_column(place, field, _array(values, field.type))
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                raise InvalidInput(
+                    f"column {name!r} is of type {field.type}, which released values do not fit"
+                ) from error
+        return table
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetSource:
+    """A Parquet file."""
+
+    path: Path
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(self._file.schema_arrow.names)
+
+    @cached_property
+    def _file(self) -> Any:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        try:
+            return parquet.ParquetFile(self.path, pre_buffer=False)
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidInput(f"{self.path.name} is not a Parquet file") from error
+
+    def blocks(self, count: Count) -> Iterator[ParquetBlock]:
+        """All rows, about BLOCK bytes at a time."""
+        import pyarrow as pa
+
+        meta = self._file.metadata
+        size = sum(meta.row_group(g).total_byte_size for g in range(meta.num_row_groups))
+        rows = max(1, meta.num_rows)
+        at_once = min(max(_FEWEST, BLOCK * rows // max(1, size)), _MOST)
+        share = self.path.stat().st_size / rows
+        for batch in self._file.iter_batches(batch_size=at_once, use_threads=False):
+            yield ParquetBlock(pa.Table.from_batches([batch], self._file.schema_arrow))
+            count(round(batch.num_rows * share))
+
+    @contextmanager
+    def sink(self, path: Path) -> Iterator[Callable[[Any], None]]:
+        """Row groups of a new file that only its owner can read."""
+        from pyarrow import parquet
+
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            with parquet.ParquetWriter(stream, self._file.schema_arrow) as writer:
+                yield writer.write_table
+            stream.flush()
+            os.fsync(stream.fileno())
+
+
+def _array(values: list[Any], kind: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return pa.array(values, type=kind.value_type).dictionary_encode().cast(kind)
+    return pa.array(values, type=kind)

@@ -1,0 +1,326 @@
+"""A release becomes visible whole or not at all, and once: kills, full disks, second runs and bad input."""
+
+import json
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from oddshift.audit.run import mechanism_hash
+from oddshift.certificate import Claim, certify, evidence_of
+from oddshift.cli import main
+from oddshift.embedded import people
+from oddshift.errors import InvalidInput
+from oddshift.mechanisms import Exponential
+from oddshift.policy import POLICY, VOCABULARY, certificate_terms, save_policy
+from oddshift.protect import Ledger, ProtectSettings, protect, text_blueprint
+from oddshift.protect.ledger import LEDGER
+from oddshift.protect.parts import SIDECAR
+from oddshift.space import Space
+
+CORPUS = people(400)
+
+
+def policy_of(epsilon=1.0, is_certified=True, unknown="refuse"):
+    mechanism = Exponential(CORPUS.space, epsilon)
+    blueprint = text_blueprint(CORPUS.encoded, tokeniser="plain", unknown=unknown)
+    if not is_certified:
+        return blueprint.policy(mechanism, CORPUS.tiers)
+    names = {"attacker": "plugin", "attacker_hash": "ab", "detector": "none", "pair_law": "anchored"}
+    claim = Claim(epsilon=1.0, delta=0.1, tier="PII", with_context=True, **names)
+    values = np.zeros(200)
+    found = certify(values, claim, 0.05)
+    evidence = evidence_of(found, values, mechanism_hash=mechanism_hash(mechanism), split_hash="s")
+    return blueprint.policy(mechanism, CORPUS.tiers, certificate=certificate_terms(found, [evidence]))
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A folder with a policy and an input."""
+    save_policy(tmp_path / "policy", policy_of())
+    write_input(tmp_path / "in.csv", CORPUS.texts)
+    return tmp_path
+
+
+def write_input(path, texts):
+    rows = "".join(f'{n},"{text}"\n' for n, text in enumerate(texts))
+    path.write_text("id,text\n" + rows)
+
+
+def command(home, *arguments):
+    return [sys.executable, "-m", "oddshift", "protect", "in.csv", "out.csv", "--policy", "policy", *arguments]
+
+
+def oddshift(home, *arguments, **options):
+    return subprocess.run(command(home, *arguments), cwd=home, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.fixture
+def here(home, monkeypatch, capsys):
+    """The command in this process: the same exit codes and lines, without starting Python again."""
+
+    def run(*arguments):
+        monkeypatch.chdir(home)
+        monkeypatch.setattr(sys, "argv", command(home, *arguments)[2:])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess([], ended.value.code or 0, said.out, said.err)
+
+    return run
+
+
+def refused(done, words, home=None):
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    if home is not None:
+        left = {p.name for p in home.iterdir()} - {"in.csv", "policy", "disk"}
+        assert left == set()
+
+
+def test_a_release_and_what_is_said_about_it(home):
+    done = oddshift(home, "--json")
+    said = json.loads(done.stdout)
+    out = (home / "out.csv").read_text()
+    assert done.returncode == 0
+    assert said["records"] == 400
+    assert said["state"] == "certified"
+    assert said["release"] == 1
+    assert sum(said["positions"].values()) == len(CORPUS.records.points)
+    assert said["as_they_are"] == ["id"]
+    assert [line.split(",")[0] for line in out.splitlines()] == ["id", *map(str, range(400))]
+    changed = sum(a != b for a, b in zip(out.splitlines(), (home / "in.csv").read_text().splitlines(), strict=True))
+    assert changed > 380
+    beside = json.loads((home / f"out.csv{SIDECAR}").read_text())
+    assert beside["input"] == said["input"]
+    assert beside["policy"] == said["policy"]
+    assert "positions" not in beside
+    assert stat.S_IMODE((home / "out.csv").stat().st_mode) == 0o600
+    assert stat.S_IMODE((home / "policy" / LEDGER).stat().st_mode) == 0o600
+    assert {p.name for p in home.iterdir()} == {"in.csv", "policy", "out.csv", f"out.csv{SIDECAR}"}
+
+
+def test_what_a_terminal_is_told(home, here):
+    done = here()
+    assert "400 records" in done.stdout
+    assert "columns released as they are: id" in done.stdout
+    assert "Certified: this procedure certifies" in done.stdout.replace("\n", " ")
+    assert "released: out.csv" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_dry_run_counts_and_writes_nothing(home, here):
+    before = {p: p.stat().st_mtime_ns for p in home.rglob("*")}
+    said = json.loads(here("--dry-run", "--json").stdout)
+    assert said["is_dry_run"]
+    assert sum(said["positions"].values()) == len(CORPUS.records.points)
+    assert {p: p.stat().st_mtime_ns for p in home.rglob("*")} == before
+
+
+def test_a_second_release_has_to_be_asked_for(home):
+    settings = ProtectSettings()
+    policy, ledger = policy_of(), Ledger.beside(home / "policy" / POLICY)
+    first = protect(home / "in.csv", home / "a.csv", policy, ledger)
+    (home / "copy.csv").write_bytes((home / "in.csv").read_bytes())
+    with pytest.raises(InvalidInput, match="was released once with this policy"):
+        protect(home / "in.csv", home / "b.csv", policy, ledger, settings)
+    (home / "a.csv").unlink()
+    (home / f"a.csv{SIDECAR}").unlink()
+    with pytest.raises(InvalidInput, match="was released once with this policy"):
+        protect(home / "in.csv", home / "a.csv", policy, ledger, settings)
+    assert not (home / "a.csv").exists()
+    second = protect(home / "in.csv", home / "b.csv", policy, ledger, ProtectSettings(again=True))
+    assert (first.release, second.release) == (1, 2)
+    assert "release 2 of this input" in " ".join(second.notes)
+    other = policy_of(epsilon=2.0)
+    assert protect(home / "in.csv", home / "c.csv", other, ledger).release == 1
+    write_input(home / "in.csv", CORPUS.texts[:10])
+    assert protect(home / "in.csv", home / "d.csv", policy, ledger).release == 1
+
+
+def test_the_hash_of_the_input_cannot_be_guessed_from_outside(home):
+    """The same input has another fingerprint beside another policy: only who holds the ledger can compare."""
+    save_policy(home / "other", policy_of())
+    found = [Ledger.beside(home / name).fingerprint([("in.csv", home / "in.csv")]) for name in ("policy", "other")]
+    again = Ledger.beside(home / "policy").fingerprint([("in.csv", home / "in.csv")])
+    assert found[0] != found[1]
+    assert found[0] == again
+
+
+def test_an_uncertified_policy_is_refused_and_applied_loudly(home, here):
+    save_policy(home / "policy", policy_of(is_certified=False))
+    refused(here(), "the policy is not certified (state: not certified); --allow-uncertified", home)
+    done = here("--allow-uncertified")
+    assert done.returncode == 0
+    assert "NOT CERTIFIED" in done.stdout
+    assert "NOT CERTIFIED" in (home / f"out.csv{SIDECAR}").read_text()
+
+
+@pytest.mark.parametrize(
+    ("prepare", "words"),
+    [
+        (lambda home: (home / "out.csv").write_text("mine"), "out.csv exists, expected a new name"),
+        (lambda home: (home / "in.csv").write_text(""), "in.csv is empty (0 bytes)"),
+        (lambda home: (home / "in.csv").write_text("id,other\n1,a\n"), "in.csv has no column 'text'; it has id, other"),
+        (lambda home: (home / "in.csv").unlink(), "in.csv is not a file or folder"),
+        (lambda home: (home / "policy" / POLICY).write_text("{}"), "is not a policy: expected exactly the entries"),
+        (lambda home: (home / "policy" / POLICY).unlink(), "policy.json is not a file"),
+        (lambda home: (home / "policy" / VOCABULARY).write_bytes(b"PK"), "is damaged"),
+        (lambda home: (home / "in.csv").write_text("id,text\n1,Quux\n"), "1 of unseen types, expected none"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(home, here, prepare, words):
+    prepare(home)
+    before = {p.name: p.read_bytes() for p in home.iterdir() if p.is_file()}
+    refused(here(), words)
+    assert {p.name: p.read_bytes() for p in home.iterdir() if p.is_file()} == before
+    assert {p.name for p in home.iterdir()} == {*before, "policy"}
+
+
+def test_a_vocabulary_of_another_policy_is_one_line(home, here):
+    moved = Exponential(Space(CORPUS.space.points + 1.0), 1.0)
+    stranger = text_blueprint(CORPUS.encoded, tokeniser="plain").policy(moved, CORPUS.tiers)
+    save_policy(home / "stranger", stranger)
+    (home / "stranger" / VOCABULARY).replace(home / "policy" / VOCABULARY)
+    refused(here(), "the vocabulary is not the one that the policy names")
+
+
+def test_outputs_of_another_kind_and_folders_that_are_missing(home):
+    for out, words in (("out.jsonl", "ends in '.jsonl', expected '.csv'"), ("no/out.csv", "is not a folder")):
+        with pytest.raises(InvalidInput, match=words):
+            protect(home / "in.csv", home / out, policy_of(), Ledger.beside(home / "policy"))
+    (home / "in.pdf").write_text("x")
+    with pytest.raises(InvalidInput, match=r"in\.pdf ends in '\.pdf', expected one of"):
+        protect(home / "in.pdf", home / "out.pdf", policy_of(), Ledger.beside(home / "policy"))
+
+
+def limited():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+
+def test_a_full_disk_leaves_nothing(home):
+    """The system itself refuses to write more than 20 kB to a file; the input has over 60."""
+    assert (home / "in.csv").stat().st_size > 60_000
+    refused(oddshift(home, preexec_fn=limited), "File too large", home)
+    assert oddshift(home).returncode == 0
+
+
+def mounted(home):
+    """A real file system of 100 kB, when we may mount one."""
+    disk = home / "disk"
+    disk.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    return disk if made.returncode == 0 else None
+
+
+def test_a_real_small_disk_leaves_nothing(home):
+    disk = mounted(home)
+    if disk is None:
+        pytest.skip("mounting a file system is not allowed here; the limit on files stands in")
+    try:
+        write_input(home / "in.csv", CORPUS.texts * 5)
+        arguments = command(home)
+        arguments[arguments.index("out.csv")] = "disk/out.csv"
+        done = subprocess.run(arguments, cwd=home, capture_output=True, text=True, check=False)
+        refused(done, "No space left on device", home)
+        assert list(disk.iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(disk)], check=False)
+
+
+def killed_midway(home):
+    """Start a release, and kill -9 it while its part is growing."""
+    running = subprocess.Popen(command(home), cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    parts, deadline = home / ".out.csv.parts", time.monotonic() + 60
+    while time.monotonic() < deadline and running.poll() is None:
+        sizes = [p.stat().st_size for p in parts.glob("*") if p.name != "lock"] if parts.is_dir() else []
+        if sizes and max(sizes) > 500_000:
+            break
+        time.sleep(0.01)
+    running.send_signal(signal.SIGKILL)
+    running.communicate()
+    return parts
+
+
+def test_killed_in_the_middle_and_started_again(home):
+    """Nothing is visible after the kill; the second run is complete, in order, and shows no value of the first."""
+    write_input(home / "in.csv", CORPUS.texts * 40)
+    parts = killed_midway(home)
+    assert not (home / "out.csv").exists()
+    (left,) = [p for p in parts.iterdir() if p.name != "lock"]
+    assert stat.S_IMODE(parts.stat().st_mode) == 0o700
+    assert stat.S_IMODE(left.stat().st_mode) == 0o600
+    first = left.read_text().splitlines()[1:-1]
+    assert len(first) > 1000
+    done = oddshift(home)
+    assert done.returncode == 0, done.stderr
+    rows = (home / "out.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in rows[1:]] == [str(n) for n in range(16_000)]
+    assert not parts.exists()
+    same = np.mean([a == b for a, b in zip(first, rows[1:], strict=False)])
+    assert same < 0.01, "the second run shows values of the first"
+    assert [p for p in home.rglob("*") if p.is_file() and "part" in p.name] == []
+
+
+def test_killed_between_ledger_and_rename(home):
+    """An entry whose release never became visible does not count."""
+    policy, ledger = policy_of(), Ledger.beside(home / "policy")
+    parts = home / ".out.csv.parts"
+    parts.mkdir()
+    (parts / "abc").write_text("never seen")
+    ledger.record(ledger.fingerprint([("in.csv", home / "in.csv")]), policy.sha256, "abc", home / "out.csv")
+    assert protect(home / "in.csv", home / "out.csv", policy, ledger).release == 1
+    with pytest.raises(InvalidInput, match="was released once"):
+        protect(home / "in.csv", home / "b.csv", policy, ledger)
+
+
+def test_two_runs_at_once_do_not_mix(home, here):
+    import fcntl
+
+    parts = home / ".out.csv.parts"
+    parts.mkdir()
+    (parts / "growing").write_text("theirs")
+    with (parts / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        refused(here(), "another run is writing out.csv")
+        assert (parts / "growing").read_text() == "theirs"
+
+
+def test_an_unfinished_line_of_the_ledger_is_dropped(home):
+    ledger = Ledger.beside(home / "policy")
+    mark = ledger.fingerprint([("in.csv", home / "in.csv")])
+    with ledger.path.open("a") as stream:
+        stream.write('{"input": "half')
+    assert ledger.count(mark, "p") == 0
+    ledger.record(mark, "p", "x", home / "out.csv")
+    assert ledger.count(mark, "p") == 1
+    ledger.path.write_text("no json\n")
+    with pytest.raises(InvalidInput, match="is damaged"):
+        ledger.count(mark, "p")
+
+
+def test_an_input_that_changes_meanwhile_is_refused(home):
+    ledger = Ledger.beside(home / "policy")
+
+    def touch(size):
+        os.utime(home / "in.csv", ns=(1, 1))
+
+    with pytest.raises(InvalidInput, match="changed while it was read"):
+        protect(home / "in.csv", home / "out.csv", policy_of(), ledger, count=touch)
+    assert not (home / "out.csv").exists()
+    assert protect(home / "in.csv", home / "out.csv", policy_of(), ledger).release == 1
+
+
+def test_a_policy_folder_that_cannot_be_written_is_refused(home):
+    ledger = Ledger(home / "nowhere" / LEDGER)
+    with pytest.raises(InvalidInput, match="releases are recorded beside the policy"):
+        protect(home / "in.csv", home / "out.csv", policy_of(), ledger)

@@ -1,0 +1,268 @@
+"""Files in, files out: secrets are replaced, and every other byte is the one that came."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from oddshift.detectors import WordList
+from oddshift.errors import InvalidInput
+from oddshift.mechanisms import Exponential, Mask
+from oddshift.modalities import Corpus, TableSettings, TextSettings, WordVectors, encode_table, prepare
+from oddshift.modalities.location import FixColumns, LocationSettings, encode_locations, read_trajectories
+from oddshift.policy import POLICY, save_policy
+from oddshift.protect import (
+    Ledger,
+    ProtectSettings,
+    location_blueprint,
+    pieces,
+    protect,
+    table_blueprint,
+    text_blueprint,
+    vector_blueprint,
+)
+from oddshift.release import one_tier
+from oddshift.space import Space
+
+LOUD = 1e6  # an epsilon that changes nothing
+WORDS = ("ann", "bob", "carl", "dora")
+FREE = ProtectSettings(allow_uncertified=True)
+
+
+def text_policy(epsilon=LOUD, mask=False, **settings):
+    corpus = Corpus(("Ann met the bob, said carl.", "Dora met Ann"))
+    vectors = WordVectors(WORDS, np.arange(8, dtype=np.float32).reshape(4, 2) ** 1.5)
+    chosen = TextSettings(is_public=True, similar=None, casing=("lower",), tokeniser="plain")
+    made = prepare(corpus, vectors, [WordList(dict.fromkeys(WORDS, "PERSON"))], chosen)
+    space = made.encoded.records.space
+    mechanism = Mask(space) if mask else Exponential(space, epsilon)
+    blueprint = text_blueprint(made.encoded, joined_by=made.joined_by, tokeniser="plain", **settings)
+    return blueprint.policy(mechanism, made.encoded.tiers)
+
+
+def released(tmp_path, name, data, policy, settings=FREE):
+    """The bytes that come out for the bytes that go in."""
+    home = tmp_path / "policy"
+    if not (home / POLICY).is_file():
+        save_policy(home, policy)
+    source, out = tmp_path / name, tmp_path / f"out-{name}"
+    source.write_bytes(data)
+    protect(source, out, policy, Ledger.beside(home), settings)
+    return out.read_bytes()
+
+
+CSV = (
+    "\ufeff"
+    'id,"text",note\r\n'
+    '1,"ANN ""met""\n  Bob, said",plain\n'
+    "\r\n"
+    '02,the Ann,"kept ""as"" it, is"\r'
+    '3,, "odd" quotes \r\n'
+    '"4","Zed","é"'
+)
+
+
+def test_csv_keeps_every_other_byte(tmp_path):
+    """Quotes, blanks, line ends, a mark at the start, empty lines and a missing last line end."""
+    expected = CSV.replace("ANN", "ann").replace("Bob", "bob").replace("Ann", "ann").replace("Zed", "[MASKED]")
+    assert released(tmp_path, "a.csv", CSV.encode(), text_policy()) == expected.encode()
+    with pytest.raises(InvalidInput, match="row 1 has a quote that is not closed or is followed by text"):
+        released(tmp_path, "b.csv", CSV.replace('"text"', '"text" ').encode(), text_policy())
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 64, 1 << 20])
+def test_blocks_of_any_size_give_the_same(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(pieces, "BLOCK", block)
+    expected = CSV.replace("ANN", "ann").replace("Bob", "bob").replace("Ann", "ann").replace("Zed", "[MASKED]")
+    assert released(tmp_path, "a.csv", CSV.encode(), text_policy()) == expected.encode()
+    lines = '{"text": "Ann", "n": 1}\n\n{"text": "– ANN"}\r\n{"text":"x"}'
+    there = lines.replace('"Ann"', '"ann"').replace("ANN", "ann").replace('"x"', '"[MASKED]"')
+    assert released(tmp_path, "a.jsonl", lines.encode(), text_policy()) == there.encode()
+    texts = "Ann\n\nthe  ANN \r\nmet é"
+    assert released(tmp_path, "a.txt", texts.encode(), text_policy()) == b"ann\n\nthe  ann \r\nmet [MASKED]"
+
+
+def test_csv_cells_are_quoted_when_they_must_be(tmp_path):
+    """What is released is read back as one cell, whatever it holds."""
+    rows = [["1", "Ann, the"], ["2", 'Bob "met"'], ["3", "carl\nsaid"], ["4", "met"]]
+    stream = io.StringIO()
+    csv.writer(stream).writerows([["id", "text"], *rows])
+    got = released(tmp_path, "a.csv", stream.getvalue().encode(), text_policy()).decode()
+    back = list(csv.reader(io.StringIO(got)))
+    assert back[1:] == [[n, text.lower().replace("the", "the")] for n, text in rows]
+
+
+def test_csv_without_a_header_row_and_with_several_texts(tmp_path):
+    policy = text_policy(columns=["title", "body"], header=["n", "title", "body"])
+    assert released(tmp_path, "a.csv", b"1,Ann,Bob\n2,x,met", policy) == b"1,ann,bob\n2,[MASKED],met"
+
+
+def test_json_lines_keep_what_is_not_the_text(tmp_path):
+    line = '\ufeff { "a" : 1.50e3 ,"te\\u0078t":"ANN met", "u": "\\u00e9", "big": 123456789012345678901, "n": null}\n'
+    expected = line.replace("ANN", "ann")
+    assert released(tmp_path, "a.jsonl", line.encode(), text_policy()) == expected.encode()
+    assert released(tmp_path, "b.jsonl", b'{"text": null}\n', text_policy()) == b'{"text": null}\n'
+    escaped = released(tmp_path, "c.jsonl", b'{"text": "\\u00e9 Ann"}', text_policy())
+    assert escaped == b'{"text": "[MASKED] ann"}'
+
+
+def test_a_key_that_stands_twice_hides_nothing(tmp_path):
+    got = released(tmp_path, "a.jsonl", b'{"text": "Ann", "text": "Bob"}', text_policy())
+    assert got == b'{"text": null, "text": "bob"}'
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"[1]", "line 2 is no object"),
+        (b'{"text": "Ann"', "line 2 is not a JSON document"),
+        (b'{"text": "Ann",}', "line 2 is not a JSON document"),
+        (b'{"text": "Ann"} x', "line 2 is not a JSON document"),
+        (b"{text: 1}", "line 2 is not a JSON document"),
+        (b'{"other": "Ann"}', "has no column 'text'"),
+        (b'{"text": 5}', "column 'text' at row 2 is a int, expected text"),
+    ],
+)
+def test_bad_lines_are_named_and_not_quoted(tmp_path, line, words):
+    with pytest.raises(InvalidInput, match=words) as caught:
+        released(tmp_path, "a.jsonl", b'{"text": "met"}\n' + line, text_policy())
+    assert "Ann" not in str(caught.value)
+
+
+def test_bad_tables_are_named_and_not_quoted(tmp_path):
+    for data, words in (
+        (b"text,n\nAnn,1\nBob\n", r"a\.csv row 2 has 1 columns, expected 2"),
+        (b'text\n"Ann', r"a\.csv row 2 has a quote that is not closed"),
+        (b"text\n", r"a\.csv has 0 records"),
+        (b"text,text\nAnn,Bob\n", "columns of the same name"),
+        (b"text\nAnn\xff\n", "is not UTF-8 near byte 0"),
+        (b"", r"a\.csv is empty \(0 bytes\)"),
+    ):
+        with pytest.raises(InvalidInput, match=words) as caught:
+            released(tmp_path, "a.csv", data, text_policy())
+        assert "Ann" not in str(caught.value)
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith((".", "out"))] == []
+
+
+def test_a_record_that_never_ends_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "BLOCK", 100)
+    monkeypatch.setattr(pieces, "LONGEST_RECORD", 500)
+    with pytest.raises(InvalidInput, match="row 2 has over 500 characters"):
+        released(tmp_path, "a.csv", b'text\n"' + b"met " * 500, text_policy())
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "dictionary"])
+def test_parquet_keeps_schema_types_and_other_columns(tmp_path, kind):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    types = {
+        "string": pa.string(),
+        "large_string": pa.large_string(),
+        "dictionary": pa.dictionary(pa.int32(), pa.string()),
+    }
+    texts = ["Ann met", None, "the Zed", "met"] * 50
+    column = pa.array(texts, pa.string()).cast(types[kind])
+    table = pa.table({"n": pa.array(range(200), pa.int16()), "text": column, "x": [[1, 2], []] * 100})
+    table = table.replace_schema_metadata({"who": "us"})
+    stream = io.BytesIO()
+    parquet.write_table(table, stream, row_group_size=64)
+    table = parquet.read_table(stream)
+    back = parquet.read_table(io.BytesIO(released(tmp_path, "a.parquet", stream.getvalue(), text_policy())))
+    assert back.schema.equals(table.schema, check_metadata=True)
+    assert back.column("text").to_pylist() == ["ann met", None, "the [MASKED]", "met"] * 50
+    assert back.drop_columns(["text"]).equals(table.drop_columns(["text"]))
+
+
+def test_a_folder_of_texts_comes_out_as_one(tmp_path):
+    source = tmp_path / "in"
+    (source / "sub").mkdir(parents=True)
+    (source / "a.txt").write_text("Ann met\n")
+    (source / "sub" / "b.txt").write_text("\ufeffBob")
+    (source / "ignored.md").write_text("Ann")
+    save_policy(tmp_path / "policy", text_policy())
+    done = protect(source, tmp_path / "out", text_policy(), Ledger.beside(tmp_path / "policy"), FREE)
+    found = {p.relative_to(tmp_path / "out").as_posix(): p.read_text() for p in (tmp_path / "out").rglob("*.txt")}
+    assert found == {"a.txt": "ann met\n", "sub/b.txt": "\ufeffbob"}
+    assert done.records == 2
+    with pytest.raises(InvalidInput, match=r"holds no \.txt file"):
+        protect(tmp_path / "policy", tmp_path / "o", text_policy(), Ledger.beside(tmp_path / "policy"), FREE)
+
+
+TABLE = {"age": [20, 30, 41, 30], "city": ["oslo", "rome", "oslo", "rome"]}
+
+
+@pytest.mark.parametrize("unit", ["row", "cell"])
+def test_tables_are_released_in_place(tmp_path, unit):
+    encoded = encode_table(TABLE, TableSettings(numeric=("age",), categorical=("city",), unit=unit))
+    space = encoded.records.space
+    policy = table_blueprint(encoded).policy(Exponential(space, LOUD), one_tier(space))
+    got = released(tmp_path, "a.csv", b'city,who,age\n"oslo",x,19.5\nrome,"y",31\n', policy)
+    assert got == b'city,who,age\n"oslo",x,20\nrome,"y",30\n'
+    lines = released(tmp_path, "a.jsonl", b'{"age": 40, "city": "oslo", "k": [1.0]}', policy)
+    assert json.loads(lines) == {"age": 41, "city": "oslo", "k": [1.0]}
+    masked = table_blueprint(encoded).policy(Mask(space), one_tier(space))
+    assert released(tmp_path, "b.csv", b"age,city,k\n20,oslo,1\n", masked) == b"age,city,k\n,,1\n"
+    with pytest.raises(InvalidInput, match="column 'age' at row 3 is no finite number"):
+        released(tmp_path, "c.csv", b"age,city\n20,oslo\n20,oslo\nx,oslo\n", policy)
+
+
+def test_whole_columns_of_parquet_stay_whole(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    encoded = encode_table({"age": list(range(101))}, TableSettings(numeric=("age",), unit="cell", bins=8))
+    space = encoded.records.space
+    policy = table_blueprint(encoded).policy(Exponential(space, LOUD), one_tier(space))
+    stream = io.BytesIO()
+    parquet.write_table(pa.table({"age": pa.array([3, 50], pa.int8())}), stream)
+    back = parquet.read_table(io.BytesIO(released(tmp_path, "a.parquet", stream.getvalue(), policy)))
+    assert back.column("age").to_pylist() == [6, 56]
+    assert back.schema.field("age").type == pa.int8()
+
+
+def fixes(n=60):
+    lines = [f"u{i // 30},{1224000000 + 100 * (i % 30)},{39.9 + i / 500:.4f},116.3,t{i // 30},x{i}" for i in range(n)]
+    return "who,when,phi,lambda,trip,note\n" + "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("block", [50, 1 << 20])
+def test_trajectories_are_thinned_and_moved_as_they_were_audited(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(pieces, "BLOCK", block)
+    (tmp_path / "g.csv").write_text(fixes())
+    names = FixColumns("phi", "lambda", "who", "when", "trip")
+    encoded = encode_locations(read_trajectories(tmp_path / "g.csv", names), LocationSettings(every=300.0))
+    space = encoded.records.space
+    policy = location_blueprint(LocationSettings(every=300.0), names).policy(Exponential(space, LOUD), one_tier(space))
+    rows = list(csv.DictReader(io.StringIO(released(tmp_path, "a.csv", fixes().encode(), policy).decode())))
+    got = np.array([[float(row["phi"]), float(row["lambda"])] for row in rows])
+    assert np.array_equal(got, encoded.decode(encoded.records.points))
+    assert [row["note"] for row in rows] == [f"x{i}" for i in range(60) if i % 3 == 0]
+    turned = fixes().splitlines()
+    turned[3], turned[9] = turned[9], turned[3]
+    with pytest.raises(InvalidInput, match="the fix at row 4 is out of order"):
+        released(tmp_path, "b.csv", "\n".join(turned).encode(), policy)
+
+
+def test_stay_points_cannot_be_streamed(tmp_path):
+    from oddshift.modalities import StayPoints
+
+    space = Space([[39.9, 116.3], [40.0, 116.3]], "haversine")
+    settings = LocationSettings(stays=StayPoints())
+    policy = location_blueprint(settings).policy(Exponential(space, 1.0), one_tier(space))
+    with pytest.raises(InvalidInput, match="stay points only"):
+        released(tmp_path, "a.csv", b"user,timestamp,lat,lon,trip\n", policy)
+
+
+def test_vectors_of_a_parquet_file(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    space = Space(np.eye(3))
+    policy = vector_blueprint().policy(Exponential(space, LOUD), one_tier(space))
+    stream = io.BytesIO()
+    parquet.write_table(pa.table({"vectors": [[0.9, 0.1, 0.0], [0.0, 0.0, 2.0]], "group": ["a", "b"]}), stream)
+    back = parquet.read_table(io.BytesIO(released(tmp_path, "a.parquet", stream.getvalue(), policy)))
+    assert back.to_pydict() == {"vectors": [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], "group": ["a", "b"]}
