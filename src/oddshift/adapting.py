@@ -1,4 +1,4 @@
-"""The adaptation of a configuration from beginning to end: load, fit, adapt, keep the policy; interrupted, it continues."""
+"""The adaptation of a configuration from beginning to end: load, fit, adapt, keep the policy; stopped, it continues."""
 
 from __future__ import annotations
 
@@ -41,28 +41,30 @@ def run_adapt(
     if config.audit.delta is None:
         raise InvalidInput(f"{source}: missing key audit.delta, expected how often epsilon may be exceeded")
     loaded = load_data(config)
-    task = _task(config, loaded, folder)
+    parts = folder / PARTS
+    parts.mkdir(parents=True, exist_ok=True)
+    task = adapt_task(config, loaded, parts)
     spread = Execution(config.execution.kind, config.execution.workers, config.execution.address)
-    found = adapt(task, execution=spread, folder=folder / PARTS, progress=progress)
+    found = adapt(task, execution=spread, folder=parts, progress=progress)
     found = replace(found, warnings=(*found.warnings, *loaded.notes))
     if found.chosen is not None:
         _write_policy(folder, found, task, loaded, config)
     else:
         (folder / POLICY).unlink(missing_ok=True)
     write_adaptation(folder, found, text)
-    shutil.rmtree(folder / PARTS, ignore_errors=True)
+    shutil.rmtree(parts, ignore_errors=True)
     return found
 
 
-def _task(config: Config, loaded: Loaded, folder: Path) -> Task:
+def adapt_task(config: Config, loaded: Loaded, folder: Path | None = None) -> Task:
+    """What a configuration asks to adapt, attackers fitted; `folder` keeps interrupted training."""
     family = scale_family(config, loaded)
     tiers = loaded.tiers.with_scales((1.0,) * len(loaded.tiers))
     known = knowledge(family(tiers), tiers, loaded.split.fit)
-    (folder / PARTS).mkdir(parents=True, exist_ok=True)
     grid = config.adapt.grid
     effort = Effort(
         epochs=config.audit.epochs,
-        checkpoints=folder / PARTS,
+        checkpoints=folder,
         family=family,
         scale_range=(min(grid), max(grid)),
     )

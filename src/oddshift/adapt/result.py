@@ -17,9 +17,10 @@ class AdaptSettings:
     `objective` is `certified` (least loss such that the certified rate is at most δ in every tier) or `weighted` (the
     paper's, where the loop alone decides). `law` is the pair law of the rate. `remap` says whether outputs are remapped
     before they are released, `cost` what a changed value costs. `grid` holds the scales tried in each tier, on
-    `documents` select documents. In the loop, `rate_weight` and `loss_weight` are the paper's λ_1 and λ_2, and `pooled`
-    says whether its rate is the mean over tiers or the largest of them; a step is `first_step`/(t+1)^`decay`, and
-    rounds stop when scales move by less than `tolerance`.
+    `documents` select documents with the attacker named `scout` (by default the strongest at scale 1). In the loop,
+    `rate_weight` and `loss_weight` are the paper's λ_1 and λ_2, and `pooled` says whether its rate is the mean over
+    tiers or the largest of them; a step is `first_step`/(t+1)^`decay`, and rounds stop when scales move by less than
+    `tolerance`.
     """
 
     epsilon: float
@@ -32,6 +33,7 @@ class AdaptSettings:
     cost: str = "cosine"
     grid: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
     documents: int = 500
+    scout: str = ""
     rate_weight: float = 1.0
     loss_weight: float = 1.0
     pooled: bool = False

@@ -62,8 +62,7 @@ def adapt(
     """
     _check(task)
     settings, split = task.settings, task.split
-    some = _some(split.select, settings)
-    select = _experiment(task, some, 21)
+    select = select_experiment(task)
     certifying = _experiment(task, split.certify, 22)
     check_documents(split.certify, certifying)
     scout = _scout(task, select)
@@ -170,15 +169,19 @@ def _experiment(task: Task, records: Records, stream: int) -> Experiment:
     return Experiment(task.known, task.family, records, rng.random(len(records.points)), task.settings)
 
 
-def _some(select: Records, settings: AdaptSettings) -> Records:
-    """As many select documents as asked, or all there are."""
+def select_experiment(task: Task) -> Experiment:
+    """The experiment scales are compared in: as many select documents as asked, or all there are."""
+    settings, select = task.settings, task.split.select
     useful = np.flatnonzero(select.lengths > 0)
     order = np.random.default_rng([settings.seed, 20]).permutation(useful)
-    return select.take(np.sort(order[: settings.documents]))
+    return _experiment(task, select.take(np.sort(order[: settings.documents])), 21)
 
 
 def _scout(task: Task, select: Experiment) -> Attacker:
-    """The attacker with the best select log score at scale 1."""
+    """The attacker that measures the frontier: the one named, else that of the best select log score at scale 1."""
+    named = {attacker.name: attacker for attacker in task.attackers}
+    if task.settings.scout:
+        return named[one_of(task.settings.scout, "scout", tuple(named))]
     known = select.under((1.0,) * len(task.known.tiers)).known
     scores = [select.look(known, read_under(attacker, known)).log_score.mean() for attacker in task.attackers]
     return task.attackers[int(np.argmin(scores))]

@@ -35,10 +35,11 @@ def adapt(
     else:
         show_adaptation(found, console)
         console.print(f"run: {out}")
-        console.print(f"next: {next_step('report', out)}", markup=False)
+        console.print(f"next: {next_step('report', out)}", markup=False, soft_wrap=True)
         data = getattr(parse_config(text, str(config), config.parent).data, "path", None)
         if found.chosen is not None and data is not None:
             there = data.with_name(f"{data.stem}-protected{data.suffix}")
-            console.print(f"next: {next_step('protect', data, there, '--policy', out / POLICY)}", markup=False)
+            following = next_step("protect", data, there, "--policy", out / POLICY)
+            console.print(f"next: {following}", markup=False, soft_wrap=True)
     if found.chosen is None:
         raise typer.Exit(NOT_SHOWN)
