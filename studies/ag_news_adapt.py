@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from joblib.externals.loky import get_reusable_executor
 
 from oddshift.adapt import Adaptation, Experiment, Measuring, Point, Task, adapt, grid_of
 from oddshift.adapt.run import select_experiment
@@ -103,11 +104,19 @@ def _frontier_seconds(task: Task, home: Path) -> str:
     scout = next(attacker for attacker in task.attackers if attacker.name == task.settings.scout)
     measuring = Measuring(experiment, lambda known: read_under(scout, known), WORKERS, home)
     known_before = len(list(home.glob("point-*")))
-    start = time.time()
+    start, before = time.time(), _cpu_of_workers()
     measuring.points(grid_of(task.settings.grid, 2), "frontier")
     if known_before:
         return f"{known_before} points were read from an interrupted run"
-    return f"{time.time() - start:.0f} s elapsed on 2 processes, other work on the machine included"
+    elapsed = time.time() - start
+    return f"{_cpu_of_workers() - before:.0f} CPU s over 2 processes, {elapsed:.0f} s elapsed beside other work"
+
+
+def _cpu_of_workers() -> float:
+    """CPU seconds of all workers so far; they are stopped, which is when they are counted."""
+    get_reusable_executor().shutdown(wait=True)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _comparison(found: Adaptation, config: Config) -> str:
