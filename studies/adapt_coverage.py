@@ -8,9 +8,11 @@ much the chosen loss exceeds that of the best point of the paper's whole grid th
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from oddshift.audit.scan import believed, leakage_from
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
 from oddshift.embedded.people import People, people
 from oddshift.execution import Execution, run
+from oddshift.files import load, save
 from oddshift.mechanisms import Mechanism, Tiered
 from oddshift.release import perturb
 from oddshift.tiers import Tiers
@@ -61,6 +64,16 @@ def corpus() -> People:
 def family(tiers: Tiers) -> Mechanism:
     """The mechanism under some scales."""
     return Tiered(corpus().space, tiers, EPSILON)
+
+
+def kept(task: tuple[int, bool]) -> Outcome:
+    """One run, kept outside the repository, so that an interrupted study continues."""
+    file = Path(tempfile.gettempdir()) / "oddshift-adapt-coverage" / f"{task[0]}-{task[1]}.json"
+    file.parent.mkdir(exist_ok=True)
+    if not file.is_file():
+        save(file, once(task))
+    outcome: Outcome = load(file, Outcome)
+    return outcome
 
 
 def once(task: tuple[int, bool]) -> Outcome:
@@ -137,7 +150,7 @@ def main() -> None:
     workers = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     rows = []
     for remap, runs in RUNS.items():
-        done = run(once, [(seed, remap) for seed in range(runs)], Execution("processes", workers))
+        done = run(kept, [(seed, remap) for seed in range(runs)], Execution("processes", workers))
         chosen = [outcome for outcome in done if outcome.scales is not None]
         broken = sum(max(outcome.rates) > DELTA for outcome in chosen)
         largest = max(max(outcome.rates) for outcome in chosen)
@@ -170,4 +183,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from studies.adapt_coverage import main as start
+
+    start()  # from the module by its name, so that workers find it
