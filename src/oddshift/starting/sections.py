@@ -30,7 +30,10 @@ class Choice:
 def data_section(path: str, roles: Roles, choice: Choice) -> str:
     """The [data] table of a kind of data."""
     written = {"text": _text, "table": _table, "location": _location, "vectors": _vectors}[roles.kind](roles, choice)
-    left = [f"# column {quoted(name)} is left out: {why}" for name, why in roles.left_out]
+    left = [
+        f"# column {quoted(name)} is not protected ({why}): it would be released as it is"
+        for name, why in roles.left_out
+    ]
     return "\n".join(["[data]", f'kind = "{roles.kind}"', f"path = {quoted(path)}", *written, *left])
 
 

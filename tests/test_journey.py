@@ -1,0 +1,146 @@
+"""A newcomer with a file: every command is the one that the previous command printed, and nothing leaks on the way."""
+
+import csv
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+
+CONFIDENTIAL = {"vocabulary.npz"}
+"""Files of a run that hold words of the data, and say so; readable by their owner alone."""
+
+
+def oddshift(folder, command):
+    """Run a command line as it was printed, in that folder, where there is no data folder and no cache."""
+    words = shlex.split(command)
+    assert words[0] == "oddshift"
+    environment = {**os.environ, "ODDSHIFT_DATA": str(folder / "none"), "XDG_CACHE_HOME": str(folder / "cache")}
+    return subprocess.run(
+        [sys.executable, "-m", *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def following(done, name):
+    """The command of that name among what a command printed as next."""
+    assert done.returncode in {0, 2}, done.stderr
+    found = [line.removeprefix("next: ") for line in done.stdout.splitlines() if line.startswith("next: ")]
+    return next(line for line in found if shlex.split(line)[1] == name)
+
+
+def journey(folder, file):
+    """init, audit, adapt and protect, each as printed; what each said, and the released file."""
+    said = [oddshift(folder, f"oddshift init {file}")]
+    for name in ("audit", "adapt", "protect"):
+        said.append(oddshift(folder, following(said[-1], name)))
+    assert said[-1].returncode == 0, said[-1].stderr
+    return said, folder / shlex.split(following(said[-2], "protect"))[3]
+
+
+FIRST = ["Ann", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hal", "Ida", "Jon", "Kim", "Leo"]
+PLANTED = [f"zq{k:02d}xwv@example.com" for k in range(20)]
+BESIDE = [f"vw{k:03d}xqz" for k in range(700)]
+
+
+def write_texts(path, rows, rng):
+    """Who meets whom depends; some rows hold an address that nothing else holds, in the text or beside it."""
+    with path.open("w", newline="") as stream:
+        table = csv.writer(stream)
+        table.writerow(["id", "text", "token"])
+        for k in range(rows):
+            first = int(rng.integers(12))
+            second = (first + 1) % 12 if rng.random() < 0.7 else int(rng.integers(12))
+            text = f"Yesterday our {FIRST[first]} met your {FIRST[second]} in the old garden."
+            mail = PLANTED[k // 25] if k % 25 == 0 and k // 25 < 20 else ""
+            table.writerow([k, f"{text} Write to {mail} please." if mail else text, BESIDE[k]])
+
+
+def test_a_csv_with_a_text_column(tmp_path):
+    write_texts(tmp_path / "mail.csv", 700, np.random.default_rng(0))
+    said, out = journey(tmp_path, "mail.csv")
+    assert "text (text: text)" in said[0].stdout
+    assert "CERTIFIED" in said[2].stdout
+    with out.open(newline="") as stream:
+        released = [row["text"] for row in csv.DictReader(stream)]
+    with (tmp_path / "mail.csv").open(newline="") as stream:
+        given = [row["text"] for row in csv.DictReader(stream)]
+    assert len(released) == 700
+    assert sum(a != b for a, b in zip(released, given, strict=True)) > 300
+    assert all("in the old garden" in text for text in released), "what is no secret stays"
+    assert_nothing_planted(tmp_path, said, PLANTED, {"mail.csv"})
+    assert_nothing_planted(tmp_path, said, BESIDE, {"mail.csv", out.name})
+    assert "not protected, so released as they are: id, token" in said[0].stdout
+
+
+def assert_nothing_planted(folder, said, planted, given):
+    """No planted string in anything printed or written, but in the files named and in the vocabulary."""
+    for done in said:
+        assert not any(secret in done.stdout + done.stderr for secret in planted)
+    written = [path for path in folder.rglob("*") if path.is_file() and path.name not in given]
+    assert len(written) > 8
+    for path in written:
+        if path.name in CONFIDENTIAL:
+            assert path.stat().st_mode & 0o777 == 0o600, f"{path.name} is confidential"
+        else:
+            held = path.read_bytes().lower()
+            assert not [secret for secret in planted if secret.encode() in held], path.name
+
+
+def test_a_numeric_table(tmp_path):
+    rng = np.random.default_rng(1)
+    age = rng.normal(50, 12, 650).round()
+    cost = (age * 10 + rng.normal(0, 60, 650)).round(1)
+    rows = [f"{k},{a:g},{c:g}" for k, (a, c) in enumerate(zip(age, cost, strict=True))]
+    (tmp_path / "visits.csv").write_text("\n".join(["visit_id,age,cost", *rows]))
+    said, out = journey(tmp_path, "visits.csv")
+    assert "numbers: age, cost" in said[0].stdout
+    with out.open(newline="") as stream:
+        released = list(csv.DictReader(stream))
+    assert len(released) == 650
+    assert sum(float(row["age"]) != a for row, a in zip(released, age, strict=True)) > 200
+
+
+def test_trajectories(tmp_path):
+    rng = np.random.default_rng(2)
+    rows = ["device_id,when,latitude,lng"]
+    for device in range(1000):
+        home = rng.integers(0, 4, 2)
+        for k in range(3):
+            lat, lon = home + rng.normal([k % 2, 0], 0.2)
+            moment = f"2024-01-{1 + device % 28:02d}T{8 + k:02d}:00:00Z"
+            rows.append(f"d{device},{moment},{40 + lat / 100:.5f},{116 + lon / 80:.5f}")
+    (tmp_path / "walks.csv").write_text("\n".join(rows))
+    said, out = journey(tmp_path, "walks.csv")
+    assert "places: latitude, lng" in said[0].stdout
+    with out.open(newline="") as stream:
+        released = list(csv.DictReader(stream))
+    assert len(released) == 3000
+    assert {"latitude", "lng"} <= set(released[0])
+
+
+def test_few_rows_are_measured_undecided_and_told_how_many_it_takes(tmp_path):
+    write_texts(tmp_path / "few.csv", 200, np.random.default_rng(3))
+    started = oddshift(tmp_path, "oddshift init few.csv")
+    assert "needs at least 115 documents to certify on, this file gives 40" in started.stdout
+    audited = oddshift(tmp_path, following(started, "audit"))
+    assert audited.returncode == 2
+    assert re.search(r"then: delta = 0.05 needs 115 to certify on, here are 40; about 2.9 times", audited.stdout)
+    assert "oddshift adapt" not in audited.stdout, "it could only refuse"
+    assert oddshift(tmp_path, following(audited, "report")).returncode == 0
+
+
+def test_init_refuses_to_write_over_and_speaks_json(tmp_path):
+    rows = [f"{a},{b}" for a, b in np.random.default_rng(4).integers(0, 30, (40, 2))]
+    (tmp_path / "few.csv").write_text("\n".join(["age,visits", *rows]))
+    done = oddshift(tmp_path, "oddshift init few.csv --out mine.toml --json")
+    plain = json.loads(done.stdout)
+    assert plain["next"] == "oddshift audit mine.toml --out mine-run"
+    assert plain["roles"]["numeric"] == ["age", "visits"]
+    before = (tmp_path / "mine.toml").read_bytes()
+    again = oddshift(tmp_path, "oddshift init few.csv --out mine.toml")
+    assert again.returncode == 1
+    assert again.stderr.strip() == "error: mine.toml exists and is kept, expected a new file: name one with --out"
+    assert (tmp_path / "mine.toml").read_bytes() == before
