@@ -14,7 +14,7 @@ from oddshift.report.svg import both
 class Figure:
     """`says` is the finding and the text alternative at once; `draw` takes a width and that text.
 
-    `key` explains shapes and lines, `head` and `rows` hold the numbers of the picture.
+    `key` explains shapes and lines, `head` and `rows` hold the numbers of the picture, where it has any.
     """
 
     title: str
@@ -28,14 +28,13 @@ class Figure:
     def html(self) -> Html:
         """The figure as it stands in the page."""
         label = f"{self.title}. {self.says}"
-        caption = [tag("p", {"class": "says"}, self.says)]
-        if self.key:
-            caption.append(tag("div", {"class": "key"}, items(self.key)))
-        numbers = tag("details", None, tag("summary", None, "Numbers"), make_table(self.head, self.rows, self.title))
+        key = [tag("div", {"class": "key"}, items(self.key))] if self.key else []
+        numbers = make_table(self.head, self.rows, self.title)
         return tag(
             "figure",
             None,
             tag("h3", None, self.title),
             tag("div", {"class": "picture"}, both(lambda width: self.draw(width, label))),
-            tag("figcaption", None, *caption, numbers),
+            tag("figcaption", None, tag("p", {"class": "says"}, self.says), *key),
+            tag("details", None, tag("summary", None, "Numbers"), numbers) if self.rows else "",
         )

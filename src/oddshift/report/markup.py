@@ -59,6 +59,12 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], label: str, bold: 
     return tag("div", {"class": "scroll", "role": "region", "aria-label": label, "tabindex": 0}, made)
 
 
+def pairs(rows: Sequence[tuple[str, str]]) -> Html:
+    """Names and what they stand for; long values wrap."""
+    made = (tag("div", None, tag("dt", None, name), tag("dd", None, value)) for name, value in rows)
+    return tag("dl", {"class": "pairs"}, *made)
+
+
 def items(lines: Sequence[str]) -> Html:
     """A list of lines."""
     return tag("ul", None, *(tag("li", None, line) for line in lines))

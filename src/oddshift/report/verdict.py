@@ -53,7 +53,7 @@ def _facts(audit: Audit) -> Html:
         (number(audit.exact_epsilon), f"exact ε of one release alone, {single} the budget of {number(budget)}"),
         (percent(worst.mean), f"beyond ε when read together: {tier}, {interval(worst.lower, worst.upper)}"),
         (percent(guessed), f"of {tier} secrets guessed first, against {percent(alone)} from one release alone"),
-        (f"{strongest.gain:+.2f}", f"nats of log score that {audit.strongest} gains by reading together"),
+        (f"{strongest.gain:+.2f}", f"nats of log score that attacker {audit.strongest} gains by reading together"),
     )
     rows = (tag("div", None, tag("dt", None, what), tag("dd", None, value)) for value, what in facts)
     return tag("dl", {"class": "facts"}, *rows)

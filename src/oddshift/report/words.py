@@ -27,16 +27,17 @@ def number(value: float, digits: int = 3) -> str:
 def percent(share: float) -> str:
     """A share in percent, with enough digits to tell it from nothing.
 
-    >>> percent(0.0763), percent(0.0005), percent(0.66), percent(0.0), percent(1.0)
-    ('7.6%', '0.05%', '66%', '0%', '100%')
+    >>> percent(0.0763), percent(0.0005), percent(0.66), percent(0.05), percent(0.0), percent(0.9994)
+    ('7.6%', '0.05%', '66%', '5%', '0%', '99.9%')
     """
     value = 100.0 * share
-    if value in {0.0, 100.0}:
-        return f"{value:.0f}%"
-    if value < 0.01:
+    if 0.0 < value < 0.01:
         return "<0.01%"
-    digits = 0 if 10 <= value <= 99.5 else 1 if value >= 1 or value > 99.5 else 2
-    return f"{value:.{digits}f}%"
+    if 99.95 <= value < 100.0:
+        return ">99.9%"
+    digits = 2 if value < 1 else 1 if value < 9.95 or value > 99.0 else 0
+    said = f"{value:.{digits}f}"
+    return (said.rstrip("0").rstrip(".") if digits else said) + "%"
 
 
 def interval(low: float, high: float) -> str:

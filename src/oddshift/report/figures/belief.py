@@ -24,7 +24,7 @@ def belief_update(found: Belief, epsilon: float) -> Figure:
         ),
         draw=lambda width, label: _draw(found, width, label),
         key=(
-            "tick: prior; diamond: own release alone; bar: all releases together",
+            "before: prior; alone: after its own release; together: after all releases of the document",
             f"the worst of {found.positions} positions in {found.documents} random documents; tier {found.tier}",
             f"{found.remaining} less likely candidates are not shown",
         ),
@@ -41,10 +41,10 @@ def _name(found: Belief, row: int) -> str:
 
 
 def _draw(found: Belief, width: float, label: str) -> Html:
-    left = 120.0 if width > 500 else 96.0
-    frame = Frame(left, 6, width - 46, 6 + ROW * len(found.candidates))
+    left = 130.0 if width > 500 else 112.0
+    frame = Frame(left, 30, width - 58, 30 + ROW * len(found.candidates))
     scale = frame.across(0.0, 1.0)
-    marks = [_row(found, k, frame, scale) for k in range(len(found.candidates))]
+    marks = [_legend(frame), *(_row(found, k, frame, scale) for k in range(len(found.candidates)))]
     axis = axis_below(frame, scale, "probability", percent, 5)
     return drawing((width, frame.bottom + 42), label, *marks, axis)
 
@@ -52,13 +52,28 @@ def _draw(found: Belief, width: float, label: str) -> Html:
 def _row(found: Belief, row: int, frame: Frame, scale: Scale) -> Html:
     candidate, is_truth = found.candidates[row], row == found.truth
     middle = frame.top + ROW * (row + 0.5)
-    name = fitted(candidate.name, frame.left - (50 if is_truth else 10)) + (", truth" if is_truth else "")
+    name = fitted(candidate.name, frame.left - (66 if is_truth else 10)) + (", truth" if is_truth else "")
     return join(
         [
             text(frame.left - 8, middle + 4, name, "end", "heading" if is_truth else "label"),
             box(frame.left, middle - 8, scale(candidate.together) - frame.left, 16, "bad" if is_truth else "quiet"),
             line((scale(candidate.prior), middle - 12), (scale(candidate.prior), middle + 12), "tickmark"),
             mark("diamond", scale(candidate.alone), middle, 5.5, "hollow"),
-            text(scale(candidate.together) + 8, middle + 4, percent(candidate.together), "start", "tick halo"),
+            text(frame.right + 54, middle + 4, percent(candidate.together), "end", "heading" if is_truth else "tick"),
+        ]
+    )
+
+
+def _legend(frame: Frame) -> Html:
+    """What tick, diamond and bar stand for, in the order in which belief moves."""
+    x, y = frame.left, frame.top - 16
+    return join(
+        [
+            line((x + 2, y - 8), (x + 2, y + 8), "tickmark"),
+            text(x + 10, y + 4, "before", kind="tick"),
+            mark("diamond", x + 72, y, 5.5, "hollow"),
+            text(x + 82, y + 4, "alone", kind="tick"),
+            box(x + 130, y - 5, 22, 10, "bad"),
+            text(x + 158, y + 4, "together", kind="tick"),
         ]
     )

@@ -17,7 +17,7 @@ def reliability(found: Calibration) -> Figure:
     return Figure(
         title="Is the attacker calibrated?",
         says=(
-            f"{found.attacker} is {lean}: stated and true share of right first guesses differ by "
+            f"Attacker {found.attacker} is {lean}: stated and true share of right first guesses differ by "
             f"{percent(found.calibration_error)} on average, best temperature {number(found.temperature)} (1 is "
             f"calibrated), log score {number(found.log_score)} nats (prior {number(found.prior_score)}, own "
             f"{number(found.own_score)})."

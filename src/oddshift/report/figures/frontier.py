@@ -36,11 +36,11 @@ def frontier(found: Adaptation) -> Figure:
         says=_says(found),
         draw=lambda width, label: _draw(found, width, label),
         key=(
-            "filled dots: at most δ of pairs beyond ε in every tier; hollow: more; crosses: scales that spare the more "
-            "sensitive tier less, never chosen",
-            "solid line: the best points found; dashed: one scale for all tiers",
-            "dots are measured on select documents, star, diamond and square on certify documents",
-            "point at a mark, or reach the picture by Tab and go on by the arrow keys, for its values",
+            "values: point at a mark, or reach the picture by Tab and go on by arrow keys",
+            "filled dots: at most δ in every tier; hollow: more; crosses: more noise for the less sensitive tier, "
+            "never chosen",
+            "solid line: the best of them; dashed: one scale for all tiers",
+            "dots on select documents; star, diamond and square on certify documents",
         ),
         head=("scales", "loss", "beyond ε", *(f"{name} {what}" for name in found.tier_names for what in _WHAT)),
         rows=[_cells(found, name, point) for name, point in _named(found)]
@@ -52,12 +52,19 @@ _WHAT = ("beyond ε", "guessed first")
 
 
 def _says(found: Adaptation) -> str:
-    said = [
-        f"{NAMES[name][0].upper()}{NAMES[name][1:]}: {scales_in_words(found.tier_names, point.scales)}, "
-        f"loss {number(point.loss)}, {percent(point.rate)} beyond ε."
-        for name, point in _chosen(found)
-    ]
-    return " ".join(said) + f" The line to stay under is δ = {percent(found.settings.delta)}."
+    points = dict(_chosen(found))
+    said = [f"No scales (EM) exceed ε for {_cost(points['EM'])}"] if "EM" in points else []
+    if "AmPL" in points:
+        said.append(
+            f"the chosen ones, {scales_in_words(found.tier_names, points['AmPL'].scales)}, for {_cost(points['AmPL'])}"
+        )
+    if "uniform" in points:
+        said.append(f"one scale of equal loss, {number(points['uniform'].scales[0])}, for {_cost(points['uniform'])}")
+    return "; ".join(said) + f". To stay under: δ = {percent(found.settings.delta)}."
+
+
+def _cost(point: Point) -> str:
+    return f"{percent(point.rate)} of pairs at a loss of {number(point.loss)}"
 
 
 def _named(found: Adaptation) -> list[tuple[str, Point]]:
@@ -87,24 +94,24 @@ def _draw(found: Adaptation, width: float, label: str) -> Html:
     y = frame.up(0.0, min(1.0, 1.08 * max(found.settings.delta, *(p.rate for p in everyone))))
     ends = [(x(p.loss), y(p.rate)) for p in front(found.grid)]
     alike = [(x(p.loss), y(p.rate)) for p in found.uniform]
-    limit = y(found.settings.delta)
+    limit, spots = y(found.settings.delta), _spots(found)
     return drawing(
         (width, frame.bottom + 42),
         label,
-        axis_left(frame, y, "largest share of pairs beyond ε in a tier", percent),
+        axis_left(frame, y, "largest share of pairs beyond ε in a tier", percent, 5),
         axis_below(frame, x, "expected loss of what is released", number),
         line((frame.left, limit), (frame.right, limit), "limit"),
         text(frame.right, limit - 6, f"δ = {percent(found.settings.delta)}", "end", "tick halo"),
         polyline(alike, "dashed"),
         polyline(ends, "front"),
-        *(_spot(spot, x, y, k) for k, spot in enumerate(_spots(found))),
+        *(_spot(spot, x, y, is_last=spot is spots[-1]) for spot in spots),
         *(_name(name, point, x, y, frame) for name, point in _chosen(found)),
         is_interactive=True,
     )
 
 
 def _spots(found: Adaptation) -> list[Spot]:
-    """Named choices first, so that they are reached first; then the grid from small loss to large."""
+    """The grid from small loss to large, then the named choices, which are drawn over it; the chosen one last."""
     named = [
         Spot(
             p,
@@ -116,7 +123,7 @@ def _spots(found: Adaptation) -> list[Spot]:
         for name, p in _chosen(found)
     ]
     grid = [_grid_spot(found, p) for p in sorted(found.grid, key=lambda p: p.loss)]
-    return [*named, *grid]
+    return [*grid, *reversed(named)]
 
 
 def _grid_spot(found: Adaptation, point: Point) -> Spot:
@@ -132,11 +139,11 @@ def _tip(found: Adaptation, point: Point, name: str) -> str:
     return f"{name}: {scales}; loss {number(point.loss)}; {tiers}"
 
 
-def _spot(spot: Spot, x: Scale, y: Scale, place: int) -> Html:
-    """A mark with a larger, invisible circle around it, easier to hit; one of them is reached by Tab."""
+def _spot(spot: Spot, x: Scale, y: Scale, *, is_last: bool) -> Html:
+    """A mark with a larger, invisible circle around it, easier to hit; the last one is reached by Tab."""
     at = x(spot.point.loss), y(spot.point.rate)
     reach = tag("circle", {"cx": at[0], "cy": at[1], "r": 8.0, "class": "reach"})
-    about = {"class": "spot", "role": "img", "tabindex": 0 if place == 0 else -1, "aria-label": spot.tip}
+    about = {"class": "spot", "role": "img", "tabindex": 0 if is_last else -1, "aria-label": spot.tip}
     return tag("g", about, reach, mark(spot.shape, *at, spot.size, spot.kind))
 
 

@@ -7,15 +7,15 @@ from oddshift.report.markup import Html, join, tag
 from oddshift.report.svg import drawing, text
 
 STEPS = (
-    ("Perturb", ("each secret by itself,", "y ~ M(· | x), fresh noise")),
-    ("Attack", ("knows M and the prior;", "reads all of y and W")),
+    ("Perturb", ("each secret alone, with", "noise of its own")),
+    ("Attack", ("knows noise and prior,", "reads y and W together")),
     ("Audit", ("mPL: shift of the odds", "per distance, against ε")),
     ("Adapt", ("less or more noise", "for each tier")),
 )
 """The four steps, each in two short lines."""
 
-SECRET = "secrets x₁ … x_L stay inside"
-PUBLIC = "releases y₁ … y_L and context W are public"
+SECRET = "secrets stay inside"
+PUBLIC = "releases y and context W are public"
 
 
 def threat_model() -> Figure:
@@ -29,8 +29,8 @@ def threat_model() -> Figure:
         ),
         draw=_draw,
         key=(),
-        head=("step", "what happens"),
-        rows=[[name, " ".join(lines)] for name, lines in STEPS],
+        head=(),
+        rows=(),
     )
 
 

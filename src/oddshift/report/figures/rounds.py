@@ -43,13 +43,15 @@ def _draw(found: Adaptation, width: float, label: str) -> Html:
     x = frame.across(found.rounds[0].number, max(found.rounds[-1].number, found.rounds[0].number + 1))
     highest = max(1.0, *(max(r.point.scales) for r in found.rounds))
     y = frame.up(0.0, highest)
-    marks = []
+    marks: list[str] = []
+    ends: dict[str, float] = {}
     for tier, name in enumerate(found.tier_names):
         places = [(x(r.number), y(r.point.scales[tier])) for r in found.rounds]
         kind, shape = KINDS[tier % len(KINDS)], SHAPES[tier % len(SHAPES)]
         marks.append(polyline(places, f"curve {kind}"))
         marks.extend(mark(shape, *place, 3.5, f"dot {kind}") for place in places)
-        marks.append(text(frame.right + 8, places[-1][1] + 4, fitted(name, 68), kind="label"))
+        ends[name] = places[-1][1]
+    marks.extend(text(frame.right + 8, at + 4, fitted(name, 68)) for name, at in _apart(ends).items())
     return drawing(
         (width, frame.bottom + 42),
         label,
@@ -57,3 +59,13 @@ def _draw(found: Adaptation, width: float, label: str) -> Html:
         axis_below(frame, x, "round", lambda value: f"{value:g}"),
         *marks,
     )
+
+
+def _apart(ends: dict[str, float]) -> dict[str, float]:
+    """The same heights, moved so that no two names overlap."""
+    placed: dict[str, float] = {}
+    lowest = -1e9
+    for name, at in sorted(ends.items(), key=lambda item: item[1]):
+        lowest = max(at, lowest + 16)
+        placed[name] = lowest
+    return placed

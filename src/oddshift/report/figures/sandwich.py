@@ -29,7 +29,7 @@ def sandwich(audit: Audit) -> Figure:
     bars = _bars(audit)
     return Figure(
         title="Between witnessed and proven",
-        says=" ".join(f"{bar.name}: {bar.why if bar.value is None else _said(bar)}." for bar in bars),
+        says=" ".join(f"{bar.name}: {_none(bar) if bar.value is None else _said(bar)}." for bar in bars),
         draw=lambda width, label: _draw(bars, audit.settings.epsilon, width, label),
         key=(
             "about the largest mPL of any pair, not about how often ε is exceeded",
@@ -45,14 +45,14 @@ _HOW = {"below": "counted on fresh releases", "above": "proved", "exact": "compu
 
 def _bars(audit: Audit) -> list[Bar]:
     witness = audit.witness
-    needs = audit.witness_needs or "none: no pair of values occurs often enough"
+    needs = audit.witness_needs or "no pair of values occurs often enough"
     if witness is None or witness.game == "hockey_stick":
         shown = Bar("Witnessed", None, "below", needs)
     else:
         shown = Bar("Witnessed", witness.lower_bound, "below")
     proven = Bar("Proven", audit.upper_bound, "above", audit.upper_basis)
     if audit.upper_bound is None:
-        proven = Bar("Proven", None, "above", "none: it takes a model of how secrets depend on each other")
+        proven = Bar("Proven", None, "above", "it takes a model of how secrets depend on each other")
     largest = audit.row(audit.strongest).largest
     return [
         Bar("One release alone", audit.exact_epsilon, "exact"),
@@ -60,6 +60,10 @@ def _bars(audit: Audit) -> list[Bar]:
         Bar(f"Estimated by {audit.strongest}", largest, "estimate"),
         proven,
     ]
+
+
+def _none(bar: Bar) -> str:
+    return f"none, {bar.why.rstrip('.')}"
 
 
 def _said(bar: Bar) -> str:
@@ -82,7 +86,8 @@ def _row(bar: Bar, frame: Frame, scale: Scale, epsilon: float, place: int) -> Ht
     top = frame.top + ROW * place
     middle = top + 29
     if bar.value is None:
-        return text(frame.left, top + 16, f"{bar.name}: {'none' if place else ''}", kind="label absent")
+        empty = line((frame.left, middle), (frame.right, middle), "empty")
+        return join([text(frame.left, top + 16, f"{bar.name}: none", kind="label absent"), empty])
     at = scale(bar.value)
     kind = "bad" if bar.value > epsilon else "good"
     marks = [text(frame.left, top + 16, f"{bar.name}: {_said(bar)}", kind="label halo")]

@@ -15,11 +15,12 @@ ROW = 50.0
 def utility(found: Adaptation) -> Figure:
     """Loss of the named choices; nothing that loses as much as a constant serves for anything."""
     points = _points(found)
-    said = "; ".join(_said(found, name, point) for name, point in points)
     return Figure(
         title="What the release still serves for",
-        says=f"Expected loss ({found.settings.cost}): {said}. Always releasing the best single word loses "
-        f"{number(found.constant_loss)}.",
+        says=(
+            f"Expected loss ({found.settings.cost}): {'; '.join(_said(found, *point) for point in points)}; "
+            f"one constant output {number(found.constant_loss)}."
+        ),
         draw=lambda width, label: _draw(found, points, width, label),
         key=(
             "hollow: before remapping; filled: as released",
@@ -48,8 +49,8 @@ def _points(found: Adaptation) -> list[tuple[str, Point]]:
 
 
 def _said(found: Adaptation, name: str, point: Point) -> str:
-    before = f"{number(point.plain_loss)}, remapped " if found.settings.remap else ""
-    return f"{NAMES[name]} {before}{number(point.loss)} with {number(point.effective_outputs)} effective outputs"
+    before = f", {number(point.plain_loss)} before remapping" if found.settings.remap else ""
+    return f"{NAMES[name]} {number(point.loss)}{before}"
 
 
 def _draw(found: Adaptation, points: list[tuple[str, Point]], width: float, label: str) -> Html:

@@ -1,0 +1,260 @@
+"""The report: right numbers and words, nothing but text from a run, no secret unless it was kept."""
+
+import json
+import re
+import stat
+import subprocess
+import sys
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+from oddshift.errors import InvalidInput
+from oddshift.files import save
+from oddshift.report import Sources, page, read_sources
+from oddshift.report.figures.attackers import attacker_rates
+from oddshift.report.figures.belief import belief_update
+from oddshift.report.figures.frontier import frontier
+from oddshift.report.figures.histogram import histogram
+from oddshift.report.figures.learning import learning_curve
+from oddshift.report.figures.sandwich import sandwich
+from oddshift.report.figures.utility import utility
+from oddshift.report.words import adaptation_sentence, percent, verdict_sentence
+from oddshift.runs import write_belief, write_examples, write_run
+from reports import HOSTILE, PASSAGES, complete, hostile, made_up_adaptation, small_audit, sources
+
+VOID = {"meta", "link", "br", "hr"}
+
+
+@pytest.fixture(scope="module")
+def audited():
+    return small_audit()
+
+
+@pytest.fixture
+def run(audited, tmp_path):
+    """A run folder as an audit leaves it."""
+    found, example = audited
+    folder = tmp_path / "run"
+    write_belief(folder, example)
+    write_run(folder, found, '[data]\nkind = "people"\n')
+    return folder
+
+
+class Checked(HTMLParser):
+    """Reads a page, checks that every element is closed where it should be, and keeps what it saw."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.words = [], [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_the_page_is_well_formed_asks_for_nothing_and_repeats(audited):
+    made = page(sources(audited))
+    seen = Checked(made)
+    assert page(sources(audited)) == made
+    assert {"figure", "svg", "table", "nav", "main"} <= set(seen.tags)
+    assert not {"img", "iframe", "object", "embed", "form"} & set(seen.tags)
+    links = [value for name, value in seen.attributes if name in {"href", "src", "action"}]
+    assert all(value.startswith(("#", "data:,")) for value in links)
+    assert not re.search(r"https?://|@import|url\((?!#)", made)
+    assert "nan" not in made.lower().split()
+    ids = [value for name, value in seen.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
+
+
+def test_every_picture_has_a_text_alternative(audited):
+    made = page(sources(audited))
+    pictures = re.findall(r"<svg([^>]*)>", made)
+    assert len(pictures) >= 2 * 11
+    assert all(
+        'aria-hidden="true"' in p or re.search(r'role="(img|group)" aria-label="[^"]{40,}"', p) for p in pictures
+    )
+    headings = [int(level) for level in re.findall(r"<h([1-6])", made)]
+    assert headings.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(headings))
+
+
+def test_names_from_a_user_are_only_ever_text(audited):
+    seen = Checked(page(hostile(audited)))
+    assert seen.tags.count("script") == 1
+    assert "img" not in seen.tags
+    assert not [name for name, _ in seen.attributes if name.startswith("on")]
+    assert sum(HOSTILE in word for word in seen.words) >= 5
+
+
+def test_the_policy_names_the_script_and_the_style(audited):
+    made = page(sources(audited))
+    policy = dict(re.findall(r"(\w+)-src '([^']*)'", unescape(made)))
+    assert policy["default"] == "none"
+    assert policy["script"].startswith("sha256-")
+    assert policy["style"].startswith("sha256-")
+    assert not re.search(r"<[^>]* style=", made)
+
+
+def test_each_part_alone_still_gives_a_page(audited):
+    found, _ = audited
+    only_audit = page(Sources(name="x", audit=found))
+    assert "What leaks" in only_audit
+    assert "Repair" not in only_audit
+    only_adaptation = page(Sources(name="x", adaptation=made_up_adaptation()))
+    assert "Repair" in only_adaptation
+    assert "What leaks" not in only_adaptation
+    failed = page(Sources(name="x", adaptation=made_up_adaptation(chosen=None)))
+    assert "No scales were certified" in failed
+    Checked(failed)
+
+
+def test_the_verdict_says_what_the_state_is(audited):
+    found, _ = audited
+    states = {
+        state: replace(found, verdict=replace(found.verdict, state=state))
+        for state in ("certified", "violated", "undecided")
+    }
+    said = {state: verdict_sentence(audit) for state, audit in states.items()}
+    assert said["certified"].startswith("In every tier at most 5% of the pairs that hold the truth exceed")
+    assert "more than 5% of" in said["violated"]
+    assert "not a pass" in said["undecided"]
+    free = replace(found, settings=replace(found.settings, delta=None), verdict=None)
+    assert verdict_sentence(free).startswith("No δ was stated")
+    assert "PII 0.7, PoII 0.9" in adaptation_sentence(made_up_adaptation())
+    assert "4.5%" in adaptation_sentence(made_up_adaptation())
+
+
+def test_the_histogram_counts_every_pair_and_splits_at_epsilon(audited):
+    found, _ = audited
+    figure = histogram(found)
+    rates = {tier.tier: tier.anchored for tier in found.row(found.strongest).tiers}
+    assert all(percent(rate) in figure.says for rate in rates.values())
+    drawn = figure.draw(720.0, "x")
+    assert drawn.count('class="bad"') > 0
+    assert drawn.count('class="good"') == 20 * len(rates)
+    quiet = replace(found, strongest="own")
+    assert 'class="bad"' not in histogram(quiet).draw(720.0, "x")
+
+
+def test_the_belief_names_no_word_and_shows_all_three_steps(audited):
+    found, example = audited
+    figure = belief_update(example, found.settings.epsilon)
+    assert [row[0].removesuffix(" (the truth)") for row in figure.rows] == [f"w{k + 1}" for k in range(8)]
+    truth = example.candidates[example.truth]
+    assert all(percent(value) in figure.says for value in (truth.prior, truth.alone, truth.together))
+
+
+def test_attackers_stand_beside_their_controls_with_bounds_that_hold_their_rate(audited):
+    found, _ = audited
+    rows = attacker_rates(found).rows
+    assert [row[0] for row in rows[:3]] == ["PII: null (control)", "PII: own (control)", "PII: plugin (strongest)"]
+    certificate = next(c for c in found.certificates if c.claim.pair_law == "anchored" and c.claim.tier == "PII")
+    assert rows[2][2] == f"{percent(certificate.lower)} to {percent(certificate.upper)}"
+
+
+def test_absent_bounds_are_said_to_be_absent(audited):
+    found, _ = audited
+    assert "Proven: none" in sandwich(replace(found, witness=None, witness_needs="needs 900 guesses, has 12")).says
+    assert "needs 900 guesses" in sandwich(replace(found, witness=None, witness_needs="needs 900 guesses, has 12")).says
+    full = sandwich(complete(found))
+    assert "Witnessed: at least 1.485" in full.says
+    assert "Proven: at most 6" in full.says
+    infinite = replace(complete(found), upper_bound=float("inf"), exact_epsilon=float("inf"))
+    assert "∞" in sandwich(infinite).draw(340.0, "x")
+
+
+def test_the_frontier_has_a_reachable_mark_for_every_point():
+    found = made_up_adaptation()
+    drawn = frontier(found).draw(720.0, "x")
+    assert drawn.count('class="spot"') == len(found.grid) + 3
+    assert drawn.count('tabindex="0"') == 1
+    assert "PII 0.7, PoII 0.9; loss" in drawn
+    assert "0.345" in utility(found).says
+
+
+def test_a_learning_curve_names_its_best_epoch(audited):
+    found, _ = audited
+    figure = learning_curve(complete(found).attackers[-1])
+    assert "after epoch 3" in figure.says
+    assert [row[0] for row in figure.rows] == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (0.0, "0%"),
+        (1.0, "100%"),
+        (0.00001, "<0.01%"),
+        (0.99999, ">99.9%"),
+        (0.05, "5%"),
+        (0.0994, "9.9%"),
+        (0.0996, "10%"),
+    ],
+)
+def test_percentages_never_round_something_to_nothing(share, said):
+    assert percent(share) == said
+
+
+def oddshift(*arguments):
+    command = [sys.executable, "-m", "oddshift", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_command_writes_one_file_and_prints_json(run):
+    done = oddshift("report", run, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"report": str(run / "report.html")}
+    Checked((run / "report.html").read_text())
+
+
+def test_a_folder_that_is_no_run_is_refused_in_one_line(tmp_path):
+    for folder in (tmp_path, tmp_path / "missing"):
+        done = oddshift("report", folder)
+        assert done.returncode == 1
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert "run folder" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_run_is_refused(run):
+    (run / "audit.npz").write_bytes(b"PK not really")
+    with pytest.raises(InvalidInput):
+        read_sources(run)
+
+
+def test_secrets_are_shown_only_if_kept_and_not_declined(run, audited):
+    _, example = audited
+    named = replace(
+        example, candidates=tuple(replace(c, name=f"qqsecret{k}") for k, c in enumerate(example.candidates))
+    )
+    assert not read_sources(run).has_secrets
+    write_examples(run, (), named, PASSAGES)
+    shown, plain = page(read_sources(run)), page(read_sources(run, with_examples=False))
+    assert "qqsecret0" in shown
+    assert "Zorbal" in shown
+    assert "This page shows secrets" in shown
+    assert not re.search("qqsecret|zorbal|qwchess", plain, re.IGNORECASE)
+    oddshift("report", run)
+    assert stat.S_IMODE((run / "report.html").stat().st_mode) == 0o600
+    oddshift("report", run, "--no-with-examples", "--out", run / "share.html")
+    assert "qqsecret" not in (run / "share.html").read_text()
+
+
+def test_an_adaptation_is_read_from_its_folder(tmp_path):
+    save(tmp_path / "adaptation.npz", made_up_adaptation())
+    assert read_sources(tmp_path).adaptation.chosen == (0.7, 0.9)
