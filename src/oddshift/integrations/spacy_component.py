@@ -98,4 +98,4 @@ class Protector:
     def _take_vocabulary(self) -> None:
         """Remember the words that the pipeline came with: those tell nothing about what it reads."""
         strings: Any = self._nlp.vocab.strings
-        self._own = set(strings.values())
+        self._own = {strings[word] for word in strings}

@@ -1,0 +1,68 @@
+"""Policies for tests of what applies them: over the embedded corpus, over real news, over a real table."""
+
+from functools import lru_cache
+
+from oddshift.detectors import Pipeline
+from oddshift.embedded import people
+from oddshift.mechanisms import Exponential, Mask
+from oddshift.modalities import Corpus, TextSettings, prepare
+from oddshift.modalities.corpora import read_published
+from oddshift.modalities.tabular import breast_cancer
+from oddshift.protect import table_blueprint, text_blueprint
+from oddshift.release import one_tier
+
+FAR = 1e6
+"""An ε so large that nothing changes: what is released shows what was found."""
+
+
+def mechanism_of(space, epsilon):
+    """The exponential mechanism, or a mask without an ε."""
+    return Mask(space) if epsilon is None else Exponential(space, epsilon)
+
+
+@lru_cache(maxsize=1)
+def corpus():
+    """A few texts of the embedded corpus."""
+    return people(40)
+
+
+@lru_cache(maxsize=4)
+def people_policy(epsilon=2.0, unknown="mask"):
+    """The words of the embedded corpus; others are masked."""
+    encoded = corpus().encoded
+    mechanism = mechanism_of(corpus().space, epsilon)
+    return text_blueprint(encoded, tokeniser="plain", unknown=unknown).policy(mechanism, encoded.tiers)
+
+
+@lru_cache(maxsize=1)
+def prepared_news(data):
+    """Real news with the names that a trained pipeline finds, and words close to them."""
+    texts = read_published("ag_news", data).texts[:60]
+    ner = Pipeline(data / "ner" / "en_core_web_sm_ner", workers=1, is_cached=False)
+    return prepare(Corpus(texts), None, [ner], TextSettings(is_public=True))
+
+
+@lru_cache(maxsize=4)
+def news_policy(data, epsilon=2.0):
+    """The names of the news."""
+    encoded = prepared_news(data).encoded
+    return text_blueprint(encoded).policy(mechanism_of(encoded.records.space, epsilon), encoded.tiers)
+
+
+def news_texts(data):
+    """The news as they came."""
+    return list(prepared_news(data).encoded.restored())
+
+
+def sensitive_types(policy):
+    """Lower-cased words that may only be released through the mechanism, or not at all."""
+    reading = policy.vocabulary.reading
+    return {*reading.types, *reading.masked}
+
+
+@lru_cache(maxsize=4)
+def table_policy(epsilon=2.0):
+    """Rows of the breast cancer data as secrets."""
+    encoded = breast_cancer()
+    space = encoded.records.space
+    return table_blueprint(encoded).policy(mechanism_of(space, epsilon), one_tier(space))
