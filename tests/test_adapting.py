@@ -1,0 +1,130 @@
+"""Adaptation from a configuration: the run folder, the policy, the command line, and what is refused."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from oddshift.adapting import run_adapt
+from oddshift.certificate import verify_file
+from oddshift.errors import InvalidInput
+from oddshift.policy import load_policy
+from oddshift.runs import read_adaptation
+
+SMALL = """\
+[data]
+kind = "people"
+documents = 500
+
+[mechanism]
+epsilon = 1.5
+{mechanism}
+[audit]
+delta = {delta}
+attackers = ["exact"]
+
+[adapt]
+grid = [0.6, 0.8, 1.0]
+documents = 80
+rounds = 1
+{adapt}
+"""
+
+
+def config(*, delta=0.1, mechanism="", adapt=""):
+    return SMALL.format(delta=delta, mechanism=mechanism, adapt=adapt)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    return folder, run_adapt(config(), folder)
+
+
+def command(*words, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "oddshift", *map(str, words)], capture_output=True, text=True, check=False, cwd=cwd
+    )
+
+
+def test_the_policy_is_the_mechanism_that_was_certified(run):
+    folder, found = run
+    policy = load_policy(folder / "policy.json")
+    assert policy.tiers.scales == found.chosen
+    assert policy.terms.certificate.state == "certified"
+    assert repr(policy.mechanism()) == found.mechanism
+
+
+def test_the_evidence_can_be_computed_again(run):
+    folder, found = run
+    files = sorted((folder / "evidence").glob("adapted-*.npz"))
+    assert len(files) == len(found.tier_names)
+    assert all(verify_file(file, require="certified").holds for file in files)
+
+
+def test_a_finished_adaptation_is_read_and_another_configuration_refused(run):
+    folder, found = run
+    assert run_adapt(config(), folder).chosen == found.chosen == read_adaptation(folder).chosen
+    with pytest.raises(InvalidInput, match="the run of another configuration"):
+        run_adapt(config(delta=0.2), folder)
+
+
+def test_nothing_certified_leaves_an_adaptation_and_no_policy(tmp_path):
+    found = run_adapt(config(delta=0.06, adapt='objective = "weighted"\nrate_weight = 0.0'), tmp_path)
+    assert found.state == "undecided"
+    assert not (tmp_path / "policy.json").exists()
+    assert read_adaptation(tmp_path).warnings == found.warnings
+
+
+def test_a_calibrated_mechanism_spends_what_is_left(tmp_path):
+    found = run_adapt(config(mechanism="calibrated = true"), tmp_path)
+    assert found.choice("EM").loss < run_adapt(config(), tmp_path / "plain").choice("EM").loss
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (config().replace("delta = 0.1\n", ""), "missing key audit.delta"),
+        (config(mechanism='name = "mask"'), "has no scales to adapt"),
+        (config(adapt="grit = 1"), r"unknown key adapt.grit, did you mean grid\?"),
+        (config(adapt="").replace("[0.6, 0.8, 1.0]", "[0.5, 1.2]"), r"expected scales in \(0, 1\]"),
+        (config(delta=0.0001), "cannot be certified in tier"),
+        (config(adapt='scout = "nobody"'), "scout='nobody'"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_no_policy(text, message, tmp_path):
+    with pytest.raises(InvalidInput, match=message):
+        run_adapt(text, tmp_path)
+    assert not (tmp_path / "policy.json").exists()
+    assert not (tmp_path / "adaptation.npz").exists()
+
+
+def test_tiered_noise_is_refused_for_secret_tiers(tmp_path):
+    text = config(mechanism='name = "tiered"\nscales = [1.0, 1.0]').replace(
+        "documents = 500", "documents = 500\nis_public = false"
+    )
+    with pytest.raises(InvalidInput, match="promises nothing across secret tiers, expected path"):
+        run_adapt(text, tmp_path)
+
+
+def test_the_command_prints_what_comes_next_and_its_exit_code_is_the_answer(run, tmp_path):
+    folder, found = run
+    file = tmp_path / "people.toml"
+    file.write_text(config())
+    shown = command("adapt", file, "--out", folder)
+    assert shown.returncode == 0
+    assert shown.stdout.startswith("CERTIFIED")
+    assert "next: oddshift report" in shown.stdout
+    plain = json.loads(command("adapt", file, "--out", folder, "--json").stdout)
+    assert (plain["state"], tuple(plain["chosen"])) == ("certified", found.chosen)
+    assert plain["policy"] == str(folder / "policy.json")
+
+
+def test_the_command_says_no_with_exit_code_two(tmp_path):
+    file = tmp_path / "people.toml"
+    file.write_text(config(delta=0.06, adapt='objective = "weighted"\nrate_weight = 0.0'))
+    shown = command("adapt", file, "--out", tmp_path / "run")
+    assert shown.returncode == 2
+    assert "UNDECIDED" in shown.stdout
+    assert "larger delta" in " ".join(shown.stdout.split())
