@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from oddshift.detectors import Gazetteer, Spans
 from oddshift.errors import InvalidInput
+from oddshift.modalities import tokens
 from oddshift.modalities.tokens import TOKENISERS, tokenise
 
 ODD = ["", " ", "a  b\t c\n\nd ", "don't  U.S.-led 'quoted' (x)... end", "Zürich — café\u00a0☕", "\r\n", "x "]
@@ -72,3 +73,11 @@ def test_take_and_repr():
         tokenise(["a"], "bytes")
     with pytest.raises(InvalidInput, match="texts is empty"):
         tokenise([])
+
+
+def test_spacy_forgets_words_before_they_fill_the_memory(monkeypatch):
+    expected = tokens.tokenise(["Ann met Bob."]).texts()
+    monkeypatch.setattr(tokens, "MOST_WORDS", 5)
+    before = tokens._blank()
+    assert tokens.tokenise(["Ann met Bob."]).texts() == expected
+    assert tokens._blank() is not before

@@ -20,6 +20,9 @@ from oddshift.detectors.spans import Spans
 from oddshift.errors import InvalidInput
 from oddshift.records import gather, numbered, offsets_of
 
+MOST_WORDS = 500_000
+"""Words that spaCy may remember before it starts anew, so that reading on and on takes no more memory."""
+
 _ENDS = frozenset([".", "!", "?", "...", "…", "?!", "!!", "!!!", "??", "...."])
 _CLOSERS = frozenset(["'", '"', "''", ")", "]", "”", "’", "»"])
 _PIECE = re.compile(r"(\w+|[^\w\s]|\s)( ?)")
@@ -116,6 +119,8 @@ def _by_spacy(texts: Sequence[str]) -> Tokens:
     table = np.concatenate(arrays)
     hashes, form = np.unique(table[:, 0], return_inverse=True)
     forms = tuple(nlp.vocab.strings[int(h)] for h in hashes)
+    if len(nlp.vocab) > MOST_WORDS:
+        _blank.cache_clear()
     return Tokens(forms, form.astype(np.int64), table[:, 1] == 1, offsets_of([len(a) for a in arrays]))
 
 
