@@ -12,8 +12,10 @@ from itertools import pairwise
 
 import pytest
 
+from oddshift.audit import Settings, audit
 from oddshift.errors import InvalidInput
 from oddshift.files import save
+from oddshift.records import Split
 from oddshift.report import Sources, page, read_sources
 from oddshift.report.figures.attackers import attacker_rates
 from oddshift.report.figures.belief import belief_update
@@ -25,6 +27,7 @@ from oddshift.report.figures.utility import utility
 from oddshift.report.words import adaptation_sentence, percent, verdict_sentence
 from oddshift.runs import write_belief, write_examples, write_run
 from reports import HOSTILE, PASSAGES, complete, hostile, made_up_adaptation, small_audit, sources
+from worlds import ring, two_tiers
 
 VOID = {"meta", "link", "br", "hr"}
 
@@ -121,6 +124,27 @@ def test_each_part_alone_still_gives_a_page(audited):
     failed = page(Sources(name="x", adaptation=made_up_adaptation(chosen=None)))
     assert "No scales were certified" in failed
     Checked(failed)
+
+
+@pytest.mark.parametrize("law", ["uniform", "worst", "anchored"])
+@pytest.mark.parametrize("delta", [0.05, None])
+def test_every_law_and_a_missing_delta_give_a_page(audited, law, delta):
+    found, _ = audited
+    asked = replace(found.settings, law=law, delta=delta)
+    Checked(page(Sources(name="x", audit=replace(found, settings=asked, verdict=found.verdict if delta else None))))
+
+
+def test_secret_tiers_with_names_of_markup_and_nobody_who_learned():
+    tiers = replace(two_tiers(is_public=False), names=(HOSTILE, "b"))
+    world = ring(tiers=tiers)
+    split = Split(fit=world.known.fit, select=world.secrets, certify=world.secrets, by="document")
+    found = audit(split, world.known, [], Settings(epsilon=3.0, delta=0.5, worst_positions=5))
+    made = page(Sources(name="x", audit=found))
+    seen = Checked(made)
+    assert seen.tags.count("script") == 1
+    assert "img" not in seen.tags
+    assert "No verdict may be given, which is not a pass" in made
+    assert attacker_rates(found).rows[0][4] == "0%"
 
 
 def test_the_verdict_says_what_the_state_is(audited):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from oddshift.errors import InvalidInput
+from oddshift.report import page, read_sources
 from oddshift.workflow import run_audit
 
 NAMES = [f"zorb{a}{b}x" for a in "aeiou" for b in "klmnp"]
@@ -50,6 +51,7 @@ def test_text_to_verdict_and_no_secret_in_anything_written(texts, tmp_path, caps
     assert found.row("plugin").learned
     assert found.row("own").tiers[0].anchored == 0.0
     assert "gazetteer" in found.settings.detector
+    (tmp_path / "run" / "report.html").write_text(page(read_sources(tmp_path / "run")))
     written = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
     assert len(written) >= 6
     everything = b"".join(path.read_bytes().lower() for path in written) + repr(found).lower().encode()

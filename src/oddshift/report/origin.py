@@ -5,6 +5,7 @@ from __future__ import annotations
 from oddshift.files import digest, sha256
 from oddshift.report.markup import Html, items, join, pairs, tag
 from oddshift.report.sources import Sources
+from oddshift.report.words import number
 from oddshift.runs import CONFIG, EVIDENCE, file_name
 
 
@@ -13,7 +14,7 @@ def origin(sources: Sources) -> Html:
     return join(
         [
             _block("What was asked", pairs(_asked(sources))),
-            _block("Versions", pairs(sources.versions)) if sources.versions else "",
+            _block("Versions", tag("p", None, ", ".join(map(" ".join, sources.versions)))) if sources.versions else "",
             _block("Repeat and verify", items([tag("code", None, step) for step in _steps(sources)])),
             _folded(CONFIG, tag("pre", {"tabindex": 0}, sources.config)),
             _folded("Hashes (SHA-256)", pairs([(what, tag("code", None, mark)) for what, mark in _hashes(sources)])),
@@ -28,6 +29,7 @@ def _asked(sources: Sources) -> list[tuple[str, str]]:
         fit, select, certify = audit.documents
         rows += [
             ("mechanism", audit.mechanism),
+            ("claimed ε of one release", number(audit.claimed_epsilon)),
             ("documents", f"{fit} to learn from, {select} to choose with, {certify} to certify on"),
             ("tiers", f"{', '.join(audit.tier_names)}; {'public' if audit.tiers_are_public else 'secret'}"),
             ("detector", audit.settings.detector),

@@ -46,11 +46,12 @@ def _audit_card(audit: Audit) -> Html:
 def _facts(audit: Audit) -> Html:
     """Four numbers: alone, together, guessed, learned."""
     budget, worst, strongest = audit.settings.epsilon, worst_certificate(audit), audit.row(audit.strongest)
+    claimed = number(audit.claimed_epsilon)
     tier = worst.claim.tier
     guessed, alone = (next(t.top1 for t in row.tiers if t.tier == tier) for row in (strongest, audit.row("own")))
     single = "within" if audit.exact_epsilon <= budget * (1 + 1e-9) else "beyond"
     facts = (
-        (number(audit.exact_epsilon), f"exact ε of one release alone, {single} the budget of {number(budget)}"),
+        (number(audit.exact_epsilon), f"exact ε of one release alone (claimed {claimed}), {single} the budget"),
         (percent(worst.mean), f"beyond ε when read together: {tier}, {interval(worst.lower, worst.upper)}"),
         (percent(guessed), f"of {tier} secrets guessed first, against {percent(alone)} from one release alone"),
         (f"{strongest.gain:+.2f}", f"nats of log score that attacker {audit.strongest} gains by reading together"),

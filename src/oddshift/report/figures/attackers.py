@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oddshift.audit import AttackerResult, Audit
+from oddshift.audit import AttackerResult, Audit, TierRates
 from oddshift.audit.notes import CONTROLS
 from oddshift.bounds import hoeffding_bentkus_lower, hoeffding_bentkus_upper
 from oddshift.report.figure import Figure
 from oddshift.report.markup import Html, join
 from oddshift.report.svg import Frame, Scale, axis_below, drawing, fitted, line, mark, text, width_of
-from oddshift.report.words import interval, of_verdict, percent
+from oddshift.report.words import interval, percent
 
 ROW = 26.0
 
 
 @dataclass(frozen=True)
 class Row:
-    """One attacker in one tier: rate, bounds, and what it is."""
+    """One attacker in one tier: what it is, its rate with bounds, first guesses, and the rate across secret tiers."""
 
     name: str
     kind: str
@@ -25,6 +25,7 @@ class Row:
     lower: float
     upper: float
     top1: float
+    across: float | None
 
 
 def attacker_rates(audit: Audit) -> Figure:
@@ -53,17 +54,19 @@ def attacker_rates(audit: Audit) -> Figure:
             f"lines: two one-sided bounds at level {asked.alpha:g}; the strongest by {asked.method}, the others by "
             "Hoeffding-Bentkus from their mean, not certified",
         ),
-        head=("tier and attacker", "beyond ε", "bounds", "guessed first"),
-        rows=[
-            [f"{tier}: {r.name} ({r.kind})", percent(r.rate), interval(r.lower, r.upper), percent(r.top1)]
-            for tier, rows in panels.items()
-            for r in rows
-        ],
+        head=("tier and attacker", "beyond ε", "bounds", "guessed first", "beyond ε across tiers"),
+        rows=[_cells(tier, row) for tier, rows in panels.items() for row in rows],
     )
 
 
+def _cells(tier: str, row: Row) -> list[str]:
+    across = "-" if row.across is None else percent(row.across)
+    bounds = interval(row.lower, row.upper)
+    return [f"{tier}: {row.name} ({row.kind})", percent(row.rate), bounds, percent(row.top1), across]
+
+
 def _panel(audit: Audit, tier: str, law: str) -> list[Row]:
-    certified = {c.claim.tier: (c.lower, c.upper) for c in of_verdict(audit) if c.claim.pair_law == law}
+    certified = {c.claim.tier: (c.lower, c.upper) for c in audit.certificates if c.claim.pair_law == law}
     rows = []
     for found in audit.attackers:
         rates = next((r for r in found.tiers if r.tier == tier), None)
@@ -73,8 +76,15 @@ def _panel(audit: Audit, tier: str, law: str) -> list[Row]:
         bounds = certified.get(tier) if kind == "strongest" else None
         about = (rate, rates.documents, audit.settings.alpha)
         low, high = bounds or (hoeffding_bentkus_lower(*about), hoeffding_bentkus_upper(*about))
-        rows.append(Row(found.name, kind, rate, low, high, rates.top1))
+        rows.append(Row(found.name, kind, rate, low, high, rates.top1, _across(rates, law)))
     return rows
+
+
+def _across(rates: TierRates, law: str) -> float | None:
+    """The rate of pairs across two tiers, where tiers are secret."""
+    if rates.apart is None:
+        return None
+    return rates.apart.uniform_across if law == "uniform" else rates.apart.anchored_across
 
 
 def _kind(audit: Audit, found: AttackerResult) -> str:

@@ -42,7 +42,7 @@ def _name(found: Belief, row: int) -> str:
 
 def _draw(found: Belief, width: float, label: str) -> Html:
     left = 130.0 if width > 500 else 112.0
-    frame = Frame(left, 30, width - 58, 30 + ROW * len(found.candidates))
+    frame = Frame(left, 30, width - 66, 30 + ROW * len(found.candidates))
     scale = frame.across(0.0, 1.0)
     marks = [_legend(frame), *(_row(found, k, frame, scale) for k in range(len(found.candidates)))]
     axis = axis_below(frame, scale, "probability", percent, 5)
@@ -59,7 +59,7 @@ def _row(found: Belief, row: int, frame: Frame, scale: Scale) -> Html:
             box(frame.left, middle - 8, scale(candidate.together) - frame.left, 16, "bad" if is_truth else "quiet"),
             line((scale(candidate.prior), middle - 12), (scale(candidate.prior), middle + 12), "tickmark"),
             mark("diamond", scale(candidate.alone), middle, 5.5, "hollow"),
-            text(frame.right + 54, middle + 4, percent(candidate.together), "end", "heading" if is_truth else "tick"),
+            text(frame.right + 62, middle + 4, percent(candidate.together), "end", "heading" if is_truth else "tick"),
         ]
     )
 

@@ -7,8 +7,8 @@ from oddshift.report.markup import Html, join, tag
 from oddshift.report.svg import drawing, text
 
 STEPS = (
-    ("Perturb", ("each secret alone, with", "noise of its own")),
-    ("Attack", ("knows noise and prior,", "reads y and W together")),
+    ("Perturb", ("each secret by itself,", "with noise of its own")),
+    ("Attack", ("knows noise and prior,", "reads all of y and W")),
     ("Audit", ("mPL: shift of the odds", "per distance, against ε")),
     ("Adapt", ("less or more noise", "for each tier")),
 )

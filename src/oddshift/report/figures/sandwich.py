@@ -33,7 +33,7 @@ def sandwich(audit: Audit) -> Figure:
         draw=lambda width, label: _draw(bars, audit.settings.epsilon, width, label),
         key=(
             "about the largest mPL of any pair, not about how often ε is exceeded",
-            "filled to the right: proven not to lie above; filled to the left: shown not to lie below; dots: estimates",
+            "bar from the left: shown to be reached; bar from the right: proven to be out of reach; between: estimates",
         ),
         head=("what", "largest mPL", "how it is known"),
         rows=[[bar.name, "none" if bar.value is None else _said(bar), bar.why or _HOW[bar.side]] for bar in bars],
@@ -79,7 +79,7 @@ def _draw(bars: list[Bar], epsilon: float, width: float, label: str) -> Html:
     limit = line((scale(epsilon), frame.top - 6), (scale(epsilon), frame.bottom), "limit")
     name = text(scale(epsilon), frame.top - 10, f"ε = {number(epsilon)}", "middle", "tick")
     axis = axis_below(frame, scale, "largest mPL", number)
-    return drawing((width, frame.bottom + 42), label, *marks, limit, name, axis)
+    return drawing((width, frame.bottom + 42), label, limit, name, *marks, axis)
 
 
 def _row(bar: Bar, frame: Frame, scale: Scale, epsilon: float, place: int) -> Html:
