@@ -61,8 +61,6 @@ def test_the_toy_of_the_demo():
     assert numbers.violated == pytest.approx(0.592928, abs=1e-6)
     assert 1.0 < numbers.witnessed < numbers.joint
     assert min(numbers.upper.values()) >= numbers.joint
-    assert numbers.epsilon_after <= 1.0 + 1e-9
-    assert numbers.loss_after <= numbers.loss_before
 
 
 def test_an_audit_that_is_not_certified_exits_with_2_and_leaves_a_run(run):

@@ -23,7 +23,7 @@ def show_audit(audit: Audit, console: Console) -> None:
         f"budget {asked.epsilon:g}."
     )
     console.print(f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.")
-    console.print(_table(audit))
+    console.print(attackers_table(audit))
     console.print(f"anchored: share of pairs with the truth whose mPL exceeds {asked.epsilon:g}; log score in nats.")
     if not audit.tiers_are_public:
         console.print(
@@ -70,7 +70,8 @@ def _calibrated(found: Calibration) -> str:
     )
 
 
-def _table(audit: Audit) -> Table:
+def attackers_table(audit: Audit) -> Table:
+    """Every attacker with its controls; the strongest in bold."""
     from rich.table import Table
 
     table = Table()
@@ -106,7 +107,7 @@ def show_adaptation(found: Adaptation, console: Console) -> None:
         f"Frontier: {len(found.grid)} points of the grid, {len(found.rounds)} rounds, "
         f"{len(found.sequence)} candidates tested in turn, attacker {found.attacker}."
     )
-    console.print(_comparison(found))
+    console.print(comparison_table(found))
     console.print(
         f"rate: share of {asked.law} pairs beyond {asked.epsilon:g} on the certify documents; loss: expected "
         f"{asked.cost} cost, {found.constant_loss:.4f} for one constant output; outputs: their effective number."
@@ -130,7 +131,8 @@ def choice_line(found: Adaptation) -> str:
     return f"CERTIFIED: {claim} at scales {scales} ({asked.law} pairs, level {asked.alpha:g})"
 
 
-def _comparison(found: Adaptation) -> Table:
+def comparison_table(found: Adaptation) -> Table:
+    """The choice beside plain noise and one scale of equal utility; what is certified in bold."""
     from rich.table import Table
 
     table = Table()

@@ -8,28 +8,54 @@ from typing import Annotated
 
 import typer
 
-from oddshift.commands.audit import audited
-from oddshift.commands.terminal import Json, console_for
+from oddshift.commands.terminal import Json, console_for, next_step, progress_bar
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the report and the run.")] = Path("oddshift-demo"),
     as_json: Json = False,
 ) -> None:
-    """Tell the story: kept alone, broken together, bounded from both sides; then audit a corpus of made-up people.
+    """Tell the story: a promise kept alone and broken together, repaired, certified, applied; and make the report.
 
     Example: oddshift demo --out oddshift-demo
     """
-    from oddshift.demo import PEOPLE, story, tell
-    from oddshift.files import write_atomic
+    from oddshift import demo as told
+    from oddshift.adapting import run_adapt
+    from oddshift.policy import load_policy
+    from oddshift.runs import POLICY, adaptation_summary, read_belief, summary
+    from oddshift.workflow import run_audit
 
-    numbers = story()
-    console = console_for(as_json)
-    tell(numbers, console)
-    console.rule("an audit of 3,000 short texts about made-up people")
-    found = audited(PEOPLE, out / "run", console)
+    run, console = out / "run", console_for(as_json)
+    numbers = told.story()
+    console.rule("two correlated secrets, each released with epsilon = 1")
+    told.tell(numbers, console)
+    console.rule("3,000 short texts about made-up people")
+    found = run_audit(told.PEOPLE, run, keep_examples=True)
+    told.tell_audit(found, console)
+    belief = read_belief(run, with_secrets=True)
+    if belief is not None:
+        told.tell_belief(belief, console)
+    console.rule("the least noise that keeps the promise together")
+    with progress_bar(console) as progress:
+        adapted = run_adapt(told.PEOPLE, run, progress=progress)
+    told.tell_choice(adapted, console)
+    console.rule("texts released with it")
+    sample = told.protected_sample(load_policy(run / POLICY)) if adapted.chosen is not None else []
+    told.tell_sample(sample, console)
+    page = _report(run, out / "report.html")
     if as_json:
-        print(json.dumps({"toy": numbers.as_json(), "audit": found}))
+        plain = {"toy": numbers.as_json(), "audit": summary(found), "adaptation": adaptation_summary(adapted)}
+        print(json.dumps({**plain, "sample": sample, "report": str(page)}))
     else:
-        write_atomic(out / "report.html", console.export_html().encode())
-        console.print(f"\nreport: {out / 'report.html'}, run: {out / 'run'}")
+        console.print(f"\nreport: {page}\nrun: {run}")
+        console.print(f"next: {next_step('init', 'YOUR-FILE.csv')}", markup=False)
+
+
+def _report(run: Path, page: Path) -> Path:
+    """The page of the run, with its examples: these people do not exist."""
+    from oddshift.files import write_atomic
+    from oddshift.report import page as made
+    from oddshift.report import read_sources
+
+    write_atomic(page, made(read_sources(run)).encode())
+    return page

@@ -84,7 +84,7 @@ class Channel(Mechanism):
         return self.table[index]
 
     @property
-    def log_matrix(self) -> FloatArray:  # type: ignore[override]
+    def log_matrix(self) -> FloatArray:
         """The matrix itself."""
         return self.table
 

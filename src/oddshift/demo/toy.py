@@ -12,30 +12,14 @@ import numpy as np
 
 from oddshift.arrays import FloatArray
 from oddshift.exact import exact_leakage, log_posterior
-from oddshift.mechanisms import Exponential, Mask, calibrate
+from oddshift.mechanisms import Mask
 from oddshift.prior import Joint
-from oddshift.remap import Remap
 from oddshift.space import Space
 from oddshift.upper import METHODS, upper_bound
 from oddshift.witness import guess_game
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-PEOPLE = """\
-[data]
-kind = "people"
-
-[mechanism]
-name = "exponential"
-epsilon = 1.5
-
-[audit]
-delta = 0.05
-attackers = ["plugin", "exact"]
-upper = "chain"
-"""
-"""The audit of the demo: the exponential mechanism on the embedded corpus, whose true attacker is known."""
 
 BUDGET = 1.0
 SURE = 0.8
@@ -60,11 +44,6 @@ class Story:
     correct: int
     upper: dict[str, float]
     masked: float
-    line_exact: float
-    line_calibrated: float
-    loss_before: float
-    loss_after: float
-    epsilon_after: float
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -79,11 +58,6 @@ def story(seed: int = 0) -> Story:
     toy = exact_leakage(prior, [channel, channel], distances)
     guesses, correct = _guess(prior, channel, RELEASES, np.random.default_rng(seed))
     masked = exact_leakage(prior, [Mask(Space([[0.0], [1.0]])).log_matrix, channel], distances)
-    line, weights = Space(np.arange(9.0)[:, None]), 2.0 ** -np.arange(1.0, 10.0)
-    weights = weights / weights.sum()
-    em = Exponential(line, BUDGET)
-    spent = calibrate(lambda e: Exponential(line, e), BUDGET)
-    remapped = Remap(spent, weights, "euclidean")
     return Story(
         budget=BUDGET,
         single=toy.single,
@@ -97,11 +71,6 @@ def story(seed: int = 0) -> Story:
         correct=correct,
         upper={m: upper_bound(prior, [channel, channel], distances, method=m) for m in METHODS if m != "hmm"},
         masked=masked.joint,
-        line_exact=em.exact_epsilon,
-        line_calibrated=spent.epsilon,
-        loss_before=_loss(spent.log_matrix, line, weights),
-        loss_after=_loss(remapped.log_matrix, line, weights),
-        epsilon_after=remapped.exact_epsilon,
     )
 
 
@@ -120,16 +89,11 @@ def _guess(prior: Joint, channel: FloatArray, rounds: int, rng: np.random.Genera
     return int(sure.sum()), int((belief.argmax(axis=1) == first)[sure].sum())
 
 
-def _loss(log_matrix: FloatArray, space: Space, weights: FloatArray) -> float:
-    return float((weights[:, None] * np.exp(log_matrix) * space.distances).sum())
-
-
 def tell(numbers: Story, console: Console) -> None:
-    """Print the demo in seven short lines and a table."""
+    """Print the toy in five short points and a table."""
     from rich.table import Table
 
     n = numbers
-    console.rule("two correlated secrets, each released with epsilon = 1")
     console.print(f"1. One release, exactly: leakage {n.single:.4f} <= {n.budget:g}. The mechanism keeps its promise.")
     console.print(
         f"2. Both releases together: leakage [bold]{n.joint:.4f} > {n.budget:g}[/bold], with outputs {n.outputs}."
@@ -150,7 +114,3 @@ def tell(numbers: Story, console: Console) -> None:
         table.add_row(f"upper bound: {method}", f"{value:.4f}", "proved from above")
     console.print(table)
     console.print(f"5. Masking the first secret altogether still leaks {n.masked:.4f}: the second one tells.")
-    console.print(f"6. Nine points on a line: nominal epsilon {n.budget:g} is exactly {n.line_exact:.4f};")
-    console.print(f"   calibration spends the rest: nominal {n.line_calibrated:.4f} for the same promise.")
-    console.print(f"7. Remapping that release: expected loss {n.loss_before:.4f} -> {n.loss_after:.4f},")
-    console.print(f"   exact epsilon {n.epsilon_after:.4f} (it cannot grow; how often it is exceeded can).")
