@@ -18,7 +18,7 @@ names = [str(page.relative_to(ROOT)) for page in PAGES]
 pages = pytest.mark.parametrize("page", PAGES, ids=names)
 
 FENCE = re.compile(r"^```python[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
 # A page whose blocks need data or a library that not everyone has says so in its fence: ```python no-run
 
@@ -48,13 +48,40 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
             exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
 
 
+def anchors(page):
+    """What can be linked to in a page: its headings, as they read in an address."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
 @pages
-def test_relative_links_resolve(page):
+def test_links_lead_somewhere(page):
+    """Relative links to a file that is there, and to a heading that it has; no link to this machine."""
     for match in LINK.finditer(re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)):
-        target = match.group(1)
+        target, anchor = match.group(1) or "", (match.group(2) or "").removeprefix("#")
+        assert not target.startswith(("/", "file:", "http://localhost")), f"{page.name} links to {target}"
         if "://" in target or target.startswith("mailto:"):
             continue
-        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        there = page.parent / target if target else page
+        assert there.exists(), f"{page.name} links to {target}"
+        if anchor and there.suffix == ".md":
+            assert anchor in anchors(there), f"{page.name} links to {target}#{anchor}"
+
+
+def test_every_page_is_reached_from_the_index():
+    """From the README over links: no page that nobody finds."""
+    seen, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop().resolve()
+        if page in seen or not page.exists():
+            continue
+        seen.add(page)
+        if page.is_dir():
+            waiting += page.glob("*.md")
+        elif page.suffix == ".md":
+            waiting += [page.parent / match.group(1) for match in LINK.finditer(page.read_text()) if match.group(1)]
+    assert [str(page.relative_to(ROOT)) for page in PAGES if page not in seen] == []
 
 
 MODULES = [m.name for m in pkgutil.walk_packages(oddshift.__path__, "oddshift.") if not m.name.endswith("__main__")]
