@@ -1,0 +1,154 @@
+"""Speed and memory of protecting: the sampling step, texts from end to end, and files of 20 and 400 MB.
+
+`python -m benchmarks protect` leaves the large file out; `python -m benchmarks.protect --write` measures everything and
+keeps the table in docs/protect.md.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.table import Line, cpu, markdown
+from oddshift.arrays import IntArray
+from oddshift.detectors import Pipeline
+from oddshift.errors import InvalidInput
+from oddshift.mechanisms import Tiered
+from oddshift.modalities import TextSettings, data_folder, prepare, read_published, read_vectors
+from oddshift.policy import Policy, save_policy
+from oddshift.protect import Sanitizer, os_uniforms, text_blueprint
+from oddshift.protect.noise import Draws
+from oddshift.space import Space
+from oddshift.tiers import Tiers
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "protect.md"
+START, END = "<!-- measured -->", "<!-- /measured -->"
+POINTS, DRAWS, BLOCK = 11_000, 3_600_000, 50_000  # 100 MB of AG News hold so many secrets
+FASTEST_PACKAGE = "1,000 tokens/s"  # the best text package measured, on 20,000 words
+
+
+def words(rng: np.random.Generator, count: int) -> IntArray:
+    """Words as texts have them: few are frequent, most are rare."""
+    weights = 1.0 / (np.arange(POINTS) + 2.7)
+    return rng.choice(POINTS, size=count, p=weights / weights.sum()).astype(np.int64)
+
+
+def sampling() -> list[Line]:
+    rng = np.random.default_rng(0)
+    tiers = Tiers(np.arange(POINTS) % 2, names=("PII", "PoII"), scales=(0.4, 0.9), is_public=True)
+    mechanism = Tiered(Space(rng.normal(size=(POINTS, 100))), tiers, 2.5)
+    secrets = words(rng, DRAWS)
+    draws = Draws(mechanism, os_uniforms)
+    blocks = [secrets[a : a + BLOCK] for a in range(0, DRAWS, BLOCK)]
+    _, cold = cpu(lambda: [draws(block) for block in blocks])
+    _, warm = cpu(lambda: [draws(block) for block in blocks])
+    few = secrets[:200]
+    _, alone = cpu(lambda: [mechanism.invert(few[i : i + 1], os_uniforms(1)) for i in range(len(few))])
+    slow, limit = len(few) / alone, "200,000/s"
+    rows = {f"{DRAWS:,} secrets, {POINTS:,} outputs, rows built on the way": DRAWS / cold, "rows kept": DRAWS / warm}
+    return [
+        Line(
+            what, f"{rate:,.0f}/s", f"one row a token: {slow:,.0f}/s", f"{rate / slow:,.0f}x", "200,000/s", rate >= 2e5
+        )
+        for what, rate in rows.items()
+    ]
+
+
+def ag_policy() -> Policy:
+    corpus = read_published("ag_news")
+    ner = Pipeline(data_folder() / "ner" / "en_core_web_sm_ner")
+    made = prepare(corpus, read_vectors(data_folder() / "glove.6B.100d.npz"), [ner], TextSettings(is_public=True))
+    tiers = made.encoded.tiers.with_scales((0.4, 0.9))
+    mechanism = Tiered(made.encoded.records.space, tiers, 2.5)
+    blueprint = text_blueprint(made.encoded, columns=("title", "text"), joined_by=made.joined_by)
+    return blueprint.policy(mechanism, tiers)
+
+
+def end_to_end(policy: Policy) -> list[Line]:
+    """Texts in memory to texts in memory; the first pass builds rows and fills caches, the second is measured."""
+    texts = read_published("ag_news").texts
+    plain = Sanitizer(policy)
+    ner = Pipeline(data_folder() / "ner" / "en_core_web_sm_ner", workers=1, is_cached=False)
+    careful = Sanitizer(policy, detector=ner)
+    lines = []
+    for what, sanitizer, count in (("word list", plain, len(texts)), ("word list and NER", careful, 1500)):
+        chosen = list(texts[:count])
+        encoded = plain.finder.find({"text": chosen}).encoded  # type: ignore[attr-defined]
+        tokens, secrets = len(encoded.tokens.form), len(encoded.slots)
+        sanitizer.texts(chosen)
+        _, seconds = cpu(lambda s=sanitizer, c=chosen: s.texts(c))  # type: ignore[misc]
+        rate = f"{tokens / seconds:,.0f} tokens/s, {secrets / seconds:,.0f} of them secrets"
+        lines.append(
+            Line(f"AG News from text to text, {what}", rate, FASTEST_PACKAGE, f"{tokens / seconds / 1e3:,.0f}x")
+        )
+    return lines
+
+
+def repeated(path: Path, megabytes: int) -> None:
+    """AG News over and over, each time under other row numbers."""
+    header, _, rows = (data_folder() / "ag_news.csv").read_text(encoding="utf-8").partition("\n")
+    with path.open("w", encoding="utf-8") as stream:
+        stream.write(header + "\n")
+        while stream.tell() < megabytes * 1_000_000:
+            stream.write(rows)
+
+
+def peak(folder: Path, megabytes: int) -> tuple[float, float]:
+    """Peak memory (MB) and CPU seconds of the command on a file of that size."""
+    source, out = folder / f"in{megabytes}.csv", folder / f"out{megabytes}.csv"
+    repeated(source, megabytes)
+    command = [sys.executable, "-m", "oddshift", "protect", str(source), str(out), "--policy", str(folder / "policy")]
+    child = subprocess.Popen([*command, "--allow-uncertified", "--json"], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    if status:
+        raise RuntimeError(f"the command ended with status {status}")
+    child.returncode = status
+    source.unlink()
+    out.unlink()
+    return used.ru_maxrss / 1000, used.ru_utime + used.ru_stime
+
+
+def memory(policy: Policy, sizes: tuple[int, ...]) -> list[Line]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        save_policy(folder / "policy", policy)
+        found = {size: peak(folder, size) for size in sizes}
+    first = found[sizes[0]][0]
+    return [
+        Line(
+            f"peak memory, {size} MB of CSV ({size / seconds:.2f} MB/s)",
+            f"{most:,.0f} MB",
+            "" if size == sizes[0] else f"{sizes[0]} MB: {first:,.0f} MB",
+            f"{most / first:.3f}",
+            "1,500 MB" if size == sizes[0] else "1.1 times, 1,500 MB",
+            most < 1500 and most / first < 1.1,
+        )
+        for size, (most, seconds) in found.items()
+    ]
+
+
+def run(sizes: tuple[int, ...] = (20,)) -> list[Line]:
+    lines = sampling()
+    try:
+        policy = ag_policy()
+    except InvalidInput:
+        return [*lines, Line("AG News", "left out: no real data here")]
+    return [*lines, *end_to_end(policy), *memory(policy, sizes)]
+
+
+def write(lines: list[Line]) -> None:
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
+    after = rest.partition(END)[2]
+    PAGE.write_text(f"{before}{START}\n{markdown(lines)}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    measured = run((20, 400) if "--write" in sys.argv else (20,))
+    print(markdown(measured))
+    if "--write" in sys.argv:
+        write(measured)
