@@ -1,7 +1,7 @@
 """Runs to make reports of: a real small audit, an adaptation of made-up numbers, and names that try to be markup."""
 
 import math
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -132,11 +132,20 @@ def sources(audited):
     )
 
 
+def renamed(value, names):
+    """The same value with other names in every field, however deep."""
+    if is_dataclass(value):
+        return replace(value, **{f.name: renamed(getattr(value, f.name), names) for f in fields(value)})
+    if isinstance(value, tuple):
+        return tuple(renamed(item, names) for item in value)
+    return names.get(value, value) if isinstance(value, str) else value
+
+
 def hostile(audited):
     """The same with markup in every name that comes from a user."""
     plain = sources(audited)
-    found, adapted = plain.audit, plain.adaptation
-    names = {"tier": HOSTILE, "subgroup": HOSTILE}
+    found, adapted = (renamed(part, {"PII": HOSTILE, "plugin": HOSTILE}) for part in (plain.audit, plain.adaptation))
+    names = {"subgroup": HOSTILE}
     found = replace(
         found,
         settings=replace(found.settings, detector=HOSTILE),

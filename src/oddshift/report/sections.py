@@ -125,7 +125,7 @@ def _compared(found: Adaptation) -> Html:
         ]
         for row in found.compared
     ]
-    bold = [k for k, row in enumerate(found.compared) if row.point.scales == found.chosen]
+    bold = [k for k, row in enumerate(found.compared) if row.name.startswith("AmPL")]
     said = (
         "What tiers buy is who is protected. Compare AmPL with uniform, one scale for all tiers at equal loss. On "
         "certify documents, ± one standard error."

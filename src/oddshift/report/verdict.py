@@ -38,7 +38,7 @@ def _card(state: str, title: str, sentence: str, *rest: str) -> Html:
 
 
 def _audit_card(audit: Audit) -> Html:
-    witness = [tag("p", {"class": "level"}, audit.witness.sentence)] if audit.witness is not None else []
+    witness = [tag("p", {"class": "level"}, f"Witness: {audit.witness.sentence}")] if audit.witness is not None else []
     level = tag("p", {"class": "level"}, level_sentence(audit))
     return _card(audit.state, "The mechanism as audited", verdict_sentence(audit), level, *witness, _facts(audit))
 

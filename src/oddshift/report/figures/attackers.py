@@ -103,7 +103,7 @@ def _draw(panels: dict[str, list[Row]], delta: float | None, width: float, label
     marks, top = [], 0.0
     for tier, rows in panels.items():
         frame = Frame(left, top + 28, width - 54, top + 28 + ROW * len(rows))
-        marks.append(text(0, top + 18, tier, kind="heading"))
+        marks.append(text(0, top + 18, fitted(tier, scale(delta or 0.0)), kind="heading"))
         marks.extend(_row(row, frame, scale, k) for k, row in enumerate(rows))
         if delta is not None:
             marks.append(line((scale(delta), frame.top - 6), (scale(delta), frame.bottom), "limit"))

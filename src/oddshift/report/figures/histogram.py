@@ -14,7 +14,7 @@ from oddshift.audit import AttackerResult, Audit
 from oddshift.audit.scan import BINS, HISTOGRAM_SPAN
 from oddshift.report.figure import Figure
 from oddshift.report.markup import Html, join
-from oddshift.report.svg import Frame, axis_below, axis_left, box, drawing, line, text
+from oddshift.report.svg import Frame, axis_below, axis_left, box, drawing, fitted, line, text
 from oddshift.report.words import number, percent
 
 ABOVE, BELOW, BETWEEN = 118.0, 44.0, 46.0
@@ -106,7 +106,8 @@ def _halves(panel: Panel, frame: Frame, epsilon: float, tallest: float) -> Html:
     shown = len(panel.together)
     x, y, step = frame.across(0, shown), frame.up(0, tallest), (frame.right - frame.left) / shown
     down = (BELOW - 8) / max(float(panel.alone.max()), 1e-12)
-    marks = [text(0, frame.top - 16, panel.tier, kind="heading"), axis_left(frame, y, "", percent, 2)]
+    name = text(0, frame.top - 16, fitted(panel.tier, x(_EDGE) - 100), kind="heading")
+    marks = [name, axis_left(frame, y, "", percent, 2)]
     for k in range(shown):
         kind = "bad" if k >= _EDGE and panel.rate > 0 else "good"
         top, depth = y(float(panel.together[k])), down * float(panel.alone[k])

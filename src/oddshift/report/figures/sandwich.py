@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from oddshift.audit import Audit
 from oddshift.report.figure import Figure
 from oddshift.report.markup import Html, join
-from oddshift.report.svg import Frame, Scale, axis_below, box, drawing, line, mark, text
+from oddshift.report.svg import Frame, Scale, axis_below, box, drawing, fitted, line, mark, text, width_of
 from oddshift.report.words import number
 
 ROW = 44.0
@@ -90,7 +90,9 @@ def _row(bar: Bar, frame: Frame, scale: Scale, epsilon: float, place: int) -> Ht
         return join([text(frame.left, top + 16, f"{bar.name}: none", kind="label absent"), empty])
     at = scale(bar.value)
     kind = "bad" if bar.value > epsilon else "good"
-    marks = [text(frame.left, top + 16, f"{bar.name}: {_said(bar)}", kind="label halo")]
+    said = f": {_said(bar)}"
+    name = fitted(bar.name, frame.right - frame.left - width_of(said)) + said
+    marks = [text(frame.left, top + 16, name, kind="label halo")]
     if bar.side == "below":
         marks.append(box(frame.left, middle - 5, at - frame.left, 10, kind))
     elif bar.side == "above" and math.isfinite(bar.value):
