@@ -94,7 +94,8 @@ def _concluded(trials: Sequence[_Trial], split: Split, known: Knowledge, setup: 
     strongest = max(trials, key=lambda trial: trial.result.select_gain)
     withheld = _withheld(trials, settings, proven)
     evidence = _evidence(strongest, split, known, settings, withheld)
-    witness = search_witness(strongest.attacker, split, known, settings)
+    player = max((t for t in trials if not t.attacker.with_context), key=lambda trial: trial.result.select_gain)
+    witness, lacking = search_witness(player.attacker, split, known, settings)
     results = tuple(trial.result for trial in trials)
     return Audit(
         settings=settings,
@@ -113,7 +114,7 @@ def _concluded(trials: Sequence[_Trial], split: Split, known: Knowledge, setup: 
         verdict=_verdict([e.certificate for e in evidence], strongest, split.certify, known.tiers, settings),
         subgroups=_subgroups(strongest, split.certify, known.tiers, settings),
         witness=witness,
-        witness_needs="",
+        witness_needs=lacking,
         assumptions=assumptions(known, settings, split, strongest.attacker),
         warnings=warnings(results, evidence, known, settings, bounds=(witness, upper_bound)),
     )

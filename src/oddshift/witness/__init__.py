@@ -14,7 +14,7 @@ from oddshift.witness.games import (
 )
 from oddshift.witness.mdp import witness_mdp
 from oddshift.witness.plan import WitnessPlan, guess_power, plan_guess_game
-from oddshift.witness.pool import pooled_then_test
+from oddshift.witness.pool import pair_up, pooled_then_test, rounded_up
 from oddshift.witness.select import Rule, best_threshold, count_events, frequency_score, select_then_test
 from oddshift.witness.value import GAMES, Witness, recheck, recompute, witness_of
 
@@ -31,12 +31,14 @@ __all__ = [
     "guess_game",
     "guess_power",
     "hockey_stick",
+    "pair_up",
     "plan_guess_game",
     "pooled_log_e",
     "pooled_lower",
     "pooled_then_test",
     "recheck",
     "recompute",
+    "rounded_up",
     "select_then_test",
     "two_arm",
     "witness_mdp",

@@ -100,25 +100,28 @@ def _play(
 ) -> _Rounds:
     """Pair the documents without looking at their outputs, toss a coin in each pair, score the document it picks."""
     score, epsilon = how
-    left, right, distances = _pairs(values, space, _REACH / epsilon, rng)
+    left, right, distances = pair_up(values, space, _REACH / epsilon, rng)
     if not len(left):
         raise InvalidInput("no two documents have different values, expected pairs of different values")
     heads = rng.random(len(left)) < 0.5
     released = np.where(heads, left, right)
     favour = np.asarray(score(outputs[released], values[left], values[right]), dtype=np.float64)
-    return _Rounds(_rounded_up(distances), np.where(heads, favour, -favour))
+    return _Rounds(rounded_up(distances), np.where(heads, favour, -favour))
 
 
-def _rounded_up(distances: FloatArray) -> FloatArray:
+def rounded_up(distances: FloatArray) -> FloatArray:
     """Distances on a grid of 2 % steps, never smaller: an exact distance would name the pair of secrets."""
     step = np.log(1.02)
     return np.maximum(distances, np.round(np.exp(step * np.ceil(np.log(distances) / step - 1e-9)), 12))
 
 
-def _pairs(
+def pair_up(
     values: IntArray, space: Space, target: float, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Disjoint pairs of documents of different values, greedily at a distance near `target`, and their distances."""
+    """Disjoint pairs of documents of different values, greedily at a distance near `target`, and their distances.
+
+    Nothing but `values` decides who is paired with whom, so what else a document holds stays as it was given its value.
+    """
     free = rng.permutation(len(values)).tolist()
     pairs: list[tuple[int, int, float]] = []
     while len(free) > 1:
