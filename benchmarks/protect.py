@@ -49,13 +49,11 @@ def sampling() -> list[Line]:
     _, warm = cpu(lambda: [draws(block) for block in blocks])
     few = secrets[:200]
     _, alone = cpu(lambda: [mechanism.invert(few[i : i + 1], os_uniforms(1)) for i in range(len(few))])
-    slow, limit = len(few) / alone, "200,000/s"
-    rows = {f"{DRAWS:,} secrets, {POINTS:,} outputs, rows built on the way": DRAWS / cold, "rows kept": DRAWS / warm}
+    slow = len(few) / alone
+    rates = {f"{DRAWS:,} secrets, {POINTS:,} outputs, rows built on the way": DRAWS / cold, "rows kept": DRAWS / warm}
     return [
-        Line(
-            what, f"{rate:,.0f}/s", f"one row a token: {slow:,.0f}/s", f"{rate / slow:,.0f}x", "200,000/s", rate >= 2e5
-        )
-        for what, rate in rows.items()
+        Line(what, f"{r:,.0f}/s", f"one row a token: {slow:,.0f}/s", f"{r / slow:,.0f}x", "200,000/s", r >= 200_000)
+        for what, r in rates.items()
     ]
 
 

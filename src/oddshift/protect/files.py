@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from oddshift.arrays import IntArray
 from oddshift.detectors import Detector
 from oddshift.errors import InvalidInput
 from oddshift.policy import CONFIDENTIAL, LocationRules, Policy, TextRules
@@ -76,10 +77,11 @@ class _Tally:
     counts: Counter[str] = field(default_factory=Counter)
     tiers: Counter[int] = field(default_factory=Counter)
 
-    def add(self, rows: int, found: Found, labels: Sequence[int]) -> None:
+    def add(self, rows: int, found: Found, labels: IntArray) -> None:
+        """One more block; `labels` are the tiers of the policy's points."""
         dropped = 0 if found.keep is None else int((~found.keep).sum())
         self.counts.update(records=rows, dropped=dropped, masked=found.masked, unseen=found.unseen)
-        self.tiers.update(dict(enumerate(np.bincount(np.asarray(labels)[found.points]).tolist())))
+        self.tiers.update(dict(enumerate(np.bincount(labels[found.points]).tolist())))
 
 
 def protect(
@@ -102,7 +104,7 @@ def protect(
     work = _Work(policy, asked, [(name, _source(path, policy)) for name, path in files])
     refuse_existing(target)
     is_first = asked.dry_run and not ledger.path.is_file()  # a dry run writes nothing, not even a new ledger
-    fingerprint = "" if is_first else ledger.fingerprint(files)
+    fingerprint = "" if is_first else ledger.fingerprint([path for _, path in files])
     moments = [path.stat().st_mtime_ns for _, path in files]
     if asked.dry_run:
         before = ledger.count(fingerprint, policy.sha256)
@@ -171,8 +173,8 @@ class _Work:
         for name, source in self.sources:
             missing = [column for column in self.needed(source) if column not in source.names]
             if missing:
-                known = ", ".join(source.names) or "none"
-                raise InvalidInput(f"{name} has no column {missing[0]!r}; it has {known}")
+                known = len(source.names)  # not their names: without a header row they would be somebody's data
+                raise InvalidInput(f"{name} has no column {missing[0]!r} among its {known}; is there a header row?")
             if len(set(source.names)) < len(source.names):
                 raise InvalidInput(f"{name} has columns of the same name, expected distinct ones")
 
@@ -239,7 +241,7 @@ def _released(work: _Work, source: Source, sanitizer: Sanitizer, count: Count, *
     for block in source.blocks(count):
         cells: Mapping[str, Sequence[Any]] = {name: block.cells(name) for name in work.needed(source)}
         found = sanitizer.finder.find(cells, first)
-        work.tally.add(len(block), found, labels.tolist())
+        work.tally.add(len(block), found, labels)
         first += len(block)
         if not is_dry:
             shown = found.read(sanitizer.points(found.points))

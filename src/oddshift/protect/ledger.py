@@ -6,7 +6,6 @@ keyed hash (HMAC-SHA256); the key stays here, because a plain hash of a short in
 
 from __future__ import annotations
 
-import fcntl
 import hmac
 import json
 import os
@@ -38,16 +37,11 @@ class Ledger:
         place = Path(policy)
         return cls((place if place.is_dir() else place.parent) / LEDGER)
 
-    def fingerprint(self, files: Sequence[tuple[str, Path]]) -> str:
-        """The keyed hash of an input: names and contents of its files."""
-        total = hmac.new(self._key(), digestmod="sha256")
-        for name, path in files:
-            inner = hmac.new(self._key(), name.encode(), "sha256")
-            with path.open("rb") as stream:
-                while data := stream.read(_READ):
-                    inner.update(data)
-            total.update(inner.digest())
-        return total.hexdigest()
+    def fingerprint(self, files: Sequence[Path]) -> str:
+        """The keyed hash of an input: the contents of its files, whatever their names and order."""
+        key = self._key()
+        marks = sorted(_mark(key, path) for path in files)
+        return hmac.new(key, b"".join(marks), "sha256").hexdigest()
 
     def count(self, fingerprint: str, policy: str) -> int:
         """How often that input was released with that policy."""
@@ -97,9 +91,19 @@ class Ledger:
             os.fsync(stream.fileno())
 
 
+def _mark(key: bytes, path: Path) -> bytes:
+    total = hmac.new(key, digestmod="sha256")
+    with path.open("rb") as stream:
+        while data := stream.read(_READ):
+            total.update(data)
+    return total.digest()
+
+
 @contextmanager
 def _locked(path: Path) -> Iterator[IO[bytes]]:
     """The file, for one writer at a time; it is readable by its owner alone."""
+    import fcntl  # not on every system, and needed for files only
+
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:

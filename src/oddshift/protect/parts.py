@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -60,6 +59,8 @@ def parts_of(out: Path, withdraw: Callable[[list[str]], None]) -> Iterator[Parts
 
     Whatever happens inside, nothing is left behind but what was published.
     """
+    import fcntl  # not on every system, and needed for files only
+
     home = out.with_name(f".{out.name}.parts")
     home.mkdir(mode=0o700, exist_ok=True)
     with (home / _LOCK).open("wb") as lock:
