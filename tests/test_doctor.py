@@ -16,7 +16,7 @@ from oddshift.commands.reproduce import _studies
 LOOK = """
 import sys
 from oddshift.cli import main
-sys.argv = ["oddshift", "doctor"]
+sys.argv = ["oddshift", *sys.argv[1:]]
 try:
     main()
 finally:
@@ -59,8 +59,9 @@ def test_without_a_folder_to_write_to_it_still_works(tmp_path):
     assert "real data: not found" in done.stdout
 
 
-def test_nothing_heavy_is_imported_to_look():
-    done = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize("word", ["doctor", "--help", "--version"])
+def test_nothing_heavy_is_imported_to_look(word):
+    done = subprocess.run([sys.executable, "-c", LOOK, word], capture_output=True, text=True, check=True)
     assert {"torch", "spacy", "pandas", "pyarrow", "matplotlib", "scipy.stats"}.isdisjoint(done.stderr.split())
 
 

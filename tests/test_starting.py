@@ -74,6 +74,12 @@ def test_a_first_row_that_is_data_is_refused_and_not_quoted(tmp_path):
         assert "ann" not in str(refused.value)
 
 
+def test_other_separators_are_named(tmp_path):
+    (tmp_path / "data.csv").write_text("name;age\nann;3\nbob;4\n")
+    with pytest.raises(InvalidInput, match="separated by ';', expected commas"):
+        roles_of(tmp_path / "data.csv")
+
+
 def test_other_files_and_kinds(tmp_path):
     (tmp_path / "letters").mkdir()
     assert roles_of(tmp_path / "letters").kind == "text"

@@ -62,8 +62,8 @@ def _lines(found: Started, file: Path) -> list[str]:
     ]
     if roles.kind == "text":
         lines.append(f"found by {found.detector}; what they miss is released in the clear")
-    if roles.left_out:
-        lines.append(f"not protected, so released as they are: {', '.join(name for name, _ in roles.left_out)}")
+    if untouched := [*(name for name, _ in roles.left_out), *filter(None, (roles.user, roles.timestamp, roles.trip))]:
+        lines.append(f"not protected, so released as they are: {', '.join(untouched)}")
     if found.certify_units < found.needed_units:
         lines.append(
             f"too few to certify delta = 0.05: that needs at least {found.needed_units} {found.unit}s to certify on, "

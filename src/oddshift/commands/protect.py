@@ -33,7 +33,10 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     allow_uncertified: Annotated[bool, typer.Option("--allow-uncertified", help="Apply a policy that is not.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Release data the way a policy says: secrets through its mechanism, all else as it was, each record once."""
+    """Release data the way a policy says: secrets through its mechanism, all else as it was, each record once.
+
+    Example: oddshift protect mail.csv mail-protected.csv --policy mail-run/policy.json
+    """
     from oddshift.policy import load_policy
     from oddshift.protect import Ledger, ProtectSettings
     from oddshift.protect import protect as release

@@ -170,6 +170,9 @@ def _number(value: str) -> float | None:
 
 def _refuse_data_as_names(path: Path, names: Sequence[str]) -> None:
     """A first row that cannot be names is data: refuse it, and quote nothing."""
+    mark = next((mark for mark in (";", "\t", "|") if len(names) == 1 and mark in names[0]), None)
+    if mark is not None:
+        raise InvalidInput(f"the cells of {path.name} seem to be separated by {mark!r}, expected commas")
     odd = [n for n in names if not n.strip() or _number(n) is not None or len(n) > _LONGEST_NAME or "@" in n]
     if odd or len(set(names)) < len(names) or not names:
         raise InvalidInput(f"the first row of {path.name} is no list of distinct column names, expected a header row")
