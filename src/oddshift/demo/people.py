@@ -29,6 +29,7 @@ epsilon = 1.5
 [audit]
 delta = 0.05
 attackers = ["plugin", "exact"]
+upper = "chain"
 """
 """The run of the demo: the exponential mechanism on the embedded corpus, whose true attacker is known."""
 
@@ -56,6 +57,9 @@ def tell_audit(audit: Audit, console: Console) -> None:
             console.print(f"  {certificate.claim.tier}: {certificate.mean:.4f} in {bounds}", markup=False)
     if audit.witness is not None:
         console.print(audit.witness.sentence, markup=False)
+        console.print(f"  {audit.witness_needs}" if audit.witness_needs else "", markup=False)
+    if audit.upper_bound is not None:
+        console.print(f"Proved from above: mPL <= {audit.upper_bound:.4f} ({audit.upper_basis}).", markup=False)
 
 
 def tell_belief(belief: Belief, console: Console) -> None:
