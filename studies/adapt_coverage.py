@@ -42,6 +42,7 @@ RUNS = {False: 100, True: 20}
 SETTINGS = AdaptSettings(
     epsilon=EPSILON, delta=DELTA, alpha=ALPHA, grid=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0), rounds=0, remap=False
 )
+HOME = Path(tempfile.gettempdir()) / "oddshift-adapt-coverage"
 WHOLE_GRID = tuple(round(0.1 * k, 1) for k in range(1, 11))
 
 
@@ -53,6 +54,14 @@ class Outcome:
     rates: tuple[float, ...]
     errors: tuple[float, ...]
     excess: float
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The exact attacker's rates, tier by tier, with standard errors."""
+
+    rates: tuple[float, ...]
+    errors: tuple[float, ...]
 
 
 @cache
@@ -68,8 +77,7 @@ def family(tiers: Tiers) -> Mechanism:
 
 def kept(task: tuple[int, bool]) -> Outcome:
     """One run, kept outside the repository, so that an interrupted study continues."""
-    file = Path(tempfile.gettempdir()) / "oddshift-adapt-coverage" / f"{task[0]}-{task[1]}.json"
-    file.parent.mkdir(exist_ok=True)
+    file = HOME / f"{task[0]}-{task[1]}.json"
     if not file.is_file():
         save(file, once(task))
     outcome: Outcome = load(file, Outcome)
@@ -95,9 +103,10 @@ def once(task: tuple[int, bool]) -> Outcome:
         return Outcome(None, (), (), float("nan"))
     experiment = Experiment(known, family, split.fit, np.empty(0), asked.settings)
     released = experiment.released(found.chosen)
-    rates, errors = truth(released, law.tiers.with_scales(found.chosen)) if remap else plain_truth(found.chosen)
+    tiers = law.tiers.with_scales(found.chosen)
+    real = truth(released, tiers) if remap else plain_truth(found.chosen)
     chosen = min(tested.loss for tested in found.sequence if tested.state == "certified")
-    return Outcome(found.chosen, rates, errors, chosen / _best(asked, chosen) - 1.0)
+    return Outcome(found.chosen, real.rates, real.errors, chosen / _best(asked, chosen) - 1.0)
 
 
 def _best(task: Task, chosen: float) -> float:
@@ -118,14 +127,17 @@ def _best(task: Task, chosen: float) -> float:
     return best
 
 
-@cache
-def plain_truth(scales: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The exact rates without remapping depend on the scales alone."""
-    tiers = corpus().tiers.with_scales(scales)
-    return truth(family(tiers), tiers)
+def plain_truth(scales: tuple[float, ...]) -> Truth:
+    """The exact rates without remapping depend on the scales alone: measured once."""
+    file = HOME / f"truth-{'-'.join(map(str, scales))}.json"
+    if not file.is_file():
+        tiers = corpus().tiers.with_scales(scales)
+        save(file, truth(family(tiers), tiers))
+    found: Truth = load(file, Truth)
+    return found
 
 
-def truth(mechanism: Mechanism, tiers: Tiers) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def truth(mechanism: Mechanism, tiers: Tiers) -> Truth:
     """Rates of the exact attacker in every tier, with standard errors, on FRESH documents of the law itself."""
     law, rng = corpus(), np.random.default_rng(77)
     known = knowledge(mechanism, tiers, draw(law, 100, rng))
@@ -141,12 +153,13 @@ def truth(mechanism: Mechanism, tiers: Tiers) -> tuple[tuple[float, ...], tuple[
         for tier in range(2):
             values[tier].append(per_unit(exceeds, units, labels == tier))
     whole = [np.concatenate(part) for part in values]
-    return tuple(float(v.mean()) for v in whole), tuple(standard_error(v) for v in whole)
+    return Truth(tuple(float(v.mean()) for v in whole), tuple(standard_error(v) for v in whole))
 
 
 def main() -> None:
     """Repeat, count, write."""
     start = time.time()
+    HOME.mkdir(exist_ok=True)
     workers = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     rows = []
     for remap, runs in RUNS.items():
