@@ -16,19 +16,22 @@ SIGNS = {"certified": "✓", "violated": "✗", "undecided": "?"}
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits.
+    """A number with so many significant digits; zeros at its end are dropped only where it is that number exactly.
 
-    >>> number(0.95703), number(1.5), number(float("inf"))
-    ('0.957', '1.5', '∞')
+    >>> number(0.95703), number(1.5), number(0.25003), number(134.3), number(float("inf"))
+    ('0.957', '1.5', '0.250', '134', '∞')
     """
-    return "∞" if math.isinf(value) else f"{value:.{digits}g}"
+    if math.isinf(value):
+        return "∞"
+    short = f"{value:.{digits}g}"
+    return short if float(short) == value else f"{value:#.{digits}g}".removesuffix(".")
 
 
 def percent(share: float) -> str:
-    """A share in percent, with enough digits to tell it from nothing.
+    """A share in percent, with enough digits to tell it from nothing; 5% is exactly that, 5.0% is rounded.
 
-    >>> percent(0.0763), percent(0.0005), percent(0.66), percent(0.05), percent(0.0), percent(0.9994)
-    ('7.6%', '0.05%', '66%', '5%', '0%', '99.9%')
+    >>> percent(0.0763), percent(0.0005), percent(0.66), percent(0.05), percent(0.05003), percent(0.9994)
+    ('7.6%', '0.05%', '66%', '5%', '5.0%', '99.9%')
     """
     value = 100.0 * share
     if 0.0 < value < 0.01:
@@ -36,8 +39,8 @@ def percent(share: float) -> str:
     if 99.95 <= value < 100.0:
         return ">99.9%"
     digits = 2 if value < 1 else 1 if value < 9.95 or value > 99.0 else 0
-    said = f"{value:.{digits}f}"
-    return (said.rstrip("0").rstrip(".") if digits else said) + "%"
+    rounded = round(value, digits)
+    return f"{rounded:g}%" if math.isclose(value, rounded, rel_tol=1e-12) else f"{value:.{digits}f}%"
 
 
 def interval(low: float, high: float) -> str:
