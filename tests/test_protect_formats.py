@@ -16,6 +16,7 @@ from oddshift.policy import POLICY, save_policy
 from oddshift.protect import (
     Ledger,
     ProtectSettings,
+    archive,
     location_blueprint,
     pieces,
     protect,
@@ -266,3 +267,43 @@ def test_vectors_of_a_parquet_file(tmp_path):
     parquet.write_table(pa.table({"vectors": [[0.9, 0.1, 0.0], [0.0, 0.0, 2.0]], "group": ["a", "b"]}), stream)
     back = parquet.read_table(io.BytesIO(released(tmp_path, "a.parquet", stream.getvalue(), policy)))
     assert back.to_pydict() == {"vectors": [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], "group": ["a", "b"]}
+
+
+def vector_policy(mechanism=Exponential, *arguments):
+    space = Space(np.eye(3))
+    return vector_blueprint().policy(mechanism(space, *arguments), one_tier(space))
+
+
+@pytest.mark.parametrize("block", [12, 1 << 20])
+def test_vectors_of_an_archive_and_what_lies_beside_them(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(archive, "BLOCK", block)
+    stream = io.BytesIO()
+    vectors = np.array([[0.9, 0.1, 0.0], [0.0, 0.0, 2.0], [0.0, 0.4, 0.3]], dtype=np.float32)
+    np.savez(stream, group=np.array(["a", "b", "b"]), vectors=vectors)
+    with np.load(io.BytesIO(released(tmp_path, "a.npz", stream.getvalue(), vector_policy(Exponential, LOUD)))) as back:
+        assert back["vectors"].tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
+        assert back["vectors"].dtype == np.float32
+        assert back["group"].tolist() == ["a", "b", "b"]
+    with np.load(io.BytesIO(released(tmp_path, "b.npz", stream.getvalue(), vector_policy(Mask)))) as back:
+        assert np.isnan(back["vectors"]).all()
+
+
+def test_archives_of_another_form_are_refused(tmp_path):
+    def saved(**arrays):
+        stream = io.BytesIO()
+        np.savez(stream, **arrays)
+        return stream.getvalue()
+
+    for data, words in (
+        (b"PK", r"a\.npz is not an \.npz file"),
+        (saved(other=np.eye(3)), "has no column 'vectors'"),
+        (saved(vectors=np.eye(3).T.copy(order="F")), "expected rows of floats"),
+        (saved(vectors=np.eye(3, dtype=int)), "expected rows of floats"),
+        (saved(vectors=np.array([[1.0, 2.0]])), "at row 1: expected 3 finite numbers"),
+        (saved(vectors=np.array([[1.0, 2.0, np.nan]])), "at row 1: expected 3 finite numbers"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            released(tmp_path, "a.npz", data, vector_policy(Exponential, 1.0))
+    with pytest.raises(InvalidInput, match=r"a\.npz is for policies of kind vectors, this one is of kind text"):
+        released(tmp_path, "a.npz", b"PK", text_policy())
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith((".", "out"))] == []

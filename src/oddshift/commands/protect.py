@@ -23,7 +23,9 @@ AGAIN = "Release this input once more; together the releases leak more than was 
 
 
 def protect(  # noqa: PLR0913, PLR0917 (one for each option)
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A .csv, .jsonl, .parquet or .txt file, or a folder.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="A .csv, .jsonl, .parquet, .txt or .npz file, or a folder.")
+    ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A new file (or folder) of the same kind.")],
     policy: Annotated[Path, typer.Option(help="A policy.json, its vocabulary beside it.")],
     text: Annotated[list[str] | None, typer.Option(help="A column that holds texts (default: the policy's).")] = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -90,7 +90,7 @@ class CsvSource:
             yield block
             before = ""
 
-    def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], None]]:
+    def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], object]]:
         """Bytes."""
         return byte_sink(path)
 
@@ -144,8 +144,3 @@ def _replaced(field: str, cell: str) -> str:
 
 def _silent(size: int) -> None:
     """Count nothing."""
-
-
-def csv_source(path: Path, header: Sequence[str] | None) -> CsvSource:
-    """The source of a .csv file."""
-    return CsvSource(path, None if header is None else tuple(header))

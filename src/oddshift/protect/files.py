@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from oddshift.arrays import IntArray
 from oddshift.detectors import Detector
 from oddshift.errors import InvalidInput
 from oddshift.policy import CONFIDENTIAL, LocationRules, Policy, TextRules
+from oddshift.protect.archive import ArchiveSource
 from oddshift.protect.delimited import CsvSource
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.lines import JsonSource, TextSource
@@ -27,7 +28,7 @@ from oddshift.protect.parts import Parts, parts_of, refuse_existing
 from oddshift.protect.pieces import Count, Source
 from oddshift.protect.sanitizer import Found, Sanitizer
 
-ENDINGS = (".csv", ".jsonl", ".parquet", ".txt")
+ENDINGS = (".csv", ".jsonl", ".parquet", ".txt", ".npz")
 """File name endings that can be read and written."""
 
 
@@ -142,19 +143,19 @@ def input_files(source: Path, out: Path) -> list[tuple[str, Path]]:
 
 
 def _source(path: Path, policy: Policy) -> Source:
+    kind = {".txt": "text", ".npz": "vectors"}.get(path.suffix, policy.kind)
+    if kind != policy.kind:
+        raise InvalidInput(f"{path.name} is for policies of kind {kind}, this one is of kind {policy.kind}")
     rules = policy.terms.rules
-    if path.suffix == ".txt" and policy.kind != "text":
-        raise InvalidInput(
-            f"{path.name} is plain text, expected a file with columns for a policy of kind {policy.kind}"
-        )
-    makers: dict[str, Any] = {
-        ".csv": lambda: CsvSource(path, rules.header if isinstance(rules, TextRules) else None),
-        ".jsonl": lambda: JsonSource(path),
-        ".parquet": lambda: ParquetSource(path),
-        ".txt": lambda: TextSource(path),
+    if path.suffix == ".csv":
+        return CsvSource(path, rules.header if isinstance(rules, TextRules) else None)
+    sources: dict[str, Callable[[Path], Source]] = {
+        ".jsonl": JsonSource,
+        ".parquet": ParquetSource,
+        ".txt": TextSource,
+        ".npz": ArchiveSource,
     }
-    made: Source = makers[path.suffix]()
-    return made
+    return sources[path.suffix](path)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

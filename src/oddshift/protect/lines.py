@@ -58,7 +58,7 @@ class TextSource:
         """All lines, a block at a time."""
         return (TextBlock(lines) for lines in _lines(self.path, count))
 
-    def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], None]]:
+    def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], object]]:
         """Bytes."""
         return byte_sink(path)
 
@@ -129,7 +129,7 @@ class JsonSource:
             yield JsonBlock(lines, self.path.name, first)
             first += len(lines)
 
-    def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], None]]:
+    def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], object]]:
         """Bytes."""
         return byte_sink(path)
 

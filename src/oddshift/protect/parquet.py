@@ -86,7 +86,7 @@ class ParquetSource:
             count(round(batch.num_rows * share))
 
     @contextmanager
-    def sink(self, path: Path) -> Iterator[Callable[[Any], None]]:
+    def sink(self, path: Path) -> Iterator[Callable[[Any], object]]:
         """Row groups of a new file that only its owner can read."""
         from pyarrow import parquet
 

@@ -52,7 +52,7 @@ class Source(Protocol):
     def blocks(self, count: Count) -> Iterator[Block]:
         """All records in order."""
 
-    def sink(self, path: Path) -> AbstractContextManager[Callable[[Any], None]]:
+    def sink(self, path: Path) -> AbstractContextManager[Callable[[Any], object]]:
         """A function that writes rendered blocks to `path`, a file of the same kind."""
 
 
@@ -75,10 +75,10 @@ def texts_of(path: Path, count: Count) -> Iterator[tuple[str, bool]]:
 
 
 @contextmanager
-def byte_sink(path: Path) -> Iterator[Callable[[bytes], None]]:
+def byte_sink(path: Path) -> Iterator[Callable[[bytes], object]]:
     """A new file that only its owner can read; what was written is on the disk when it closes."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-        yield lambda data: (stream.write(data), None)[1]
+        yield stream.write
         stream.flush()
         os.fsync(stream.fileno())
 
