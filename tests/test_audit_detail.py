@@ -12,13 +12,14 @@ from oddshift.attackers.controls import Own
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.attackers.train import Curve
 from oddshift.audit import Settings, audit
-from oddshift.audit.scan import Ruler, scan
+from oddshift.audit.scan import Ruler, scan, worst_exceeds
 from oddshift.audit.summary import tier_rates
 from oddshift.display import show_audit
 from oddshift.files import load, save
 from oddshift.leakage import mpl
 from oddshift.mechanisms import Tiered
 from oddshift.release import perturb
+from oddshift.space import Space
 from oddshift.tiers import Tiers
 from worlds import ring
 
@@ -138,3 +139,16 @@ def test_how_a_network_learned_is_kept_also_inside_a_combination(public, tmp_pat
     assert again.row("mine").curve == again.row("combination").curve == CURVE
     assert again.row("plugin").curve == Curve()
     assert again.calibration == result.calibration
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_worst_pair_is_found_however_few_are_compared(seed):
+    rng = np.random.default_rng(seed)
+    space = Space(rng.normal(size=(40, 3)))
+    index = np.flatnonzero(rng.random(40) < 0.7)
+    shift = rng.normal(size=(60, len(index))) * rng.uniform(0.05, 0.6, size=(60, 1))
+    shift[::7, 3] = -1e30  # an impossible value
+    gaps = np.abs(shift[:, :, None] - shift[:, None, :])
+    expected = (gaps > 0.9 * space.distances[np.ix_(index, index)]).any(axis=(1, 2))
+    assert 5 < expected.sum() < 55
+    np.testing.assert_array_equal(worst_exceeds(shift, space, index, 0.9), expected)

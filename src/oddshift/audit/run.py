@@ -214,12 +214,13 @@ def _worst(attacker: Attacker, setup: _Setup) -> dict[int, FloatArray]:
         _, first = np.unique(secrets.document_of_position[order], return_index=True)
         chosen = np.zeros(len(mine), dtype=bool)
         chosen[order[first]] = True
-        exceeds = [
-            worst_exceeds(block.shift[chosen[block.positions]], truth.space, block.index, ruler.epsilon)
+        shifts = [
+            (block.index, block.shift[chosen[block.positions]])
             for block in believed(attacker, some, secrets, ruler.tiers)
-            if block.tier == tier and chosen[block.positions].any()
+            if block.tier == tier
         ]
-        found[int(tier)] = np.concatenate(exceeds).astype(np.float64)
+        together = np.concatenate([shift for _, shift in shifts])
+        found[int(tier)] = worst_exceeds(together, truth.space, shifts[0][0], ruler.epsilon).astype(np.float64)
     return found
 
 
