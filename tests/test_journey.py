@@ -127,6 +127,8 @@ def test_few_rows_are_measured_undecided_and_told_how_many_it_takes(tmp_path):
     assert "needs at least 115 documents to certify on, this file gives 40" in started.stdout
     audited = oddshift(tmp_path, following(started, "audit"))
     assert audited.returncode == 2
+    check = next(line for line in audited.stdout.splitlines() if line.startswith("check: "))
+    assert oddshift(tmp_path, check.removeprefix("check: ")).returncode == 0
     assert re.search(r"then: delta = 0.05 needs 115 to certify on, here are 40; about 2.9 times", audited.stdout)
     assert "oddshift adapt" not in audited.stdout, "it could only refuse"
     assert oddshift(tmp_path, following(audited, "report")).returncode == 0

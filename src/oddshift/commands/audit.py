@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oddshift.commands.terminal import NOT_SHOWN, Json, console_for, next_step
+from oddshift.commands.terminal import NOT_SHOWN, Json, console_for, next_step, waiting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +38,7 @@ def audit(
     if as_json:
         print(json.dumps(found))
     else:
-        console.print(f"run: {out} (oddshift verify {out}/evidence/*.npz)", soft_wrap=True)
+        console.print(f"run: {out}", markup=False, soft_wrap=True)
         for line in _following(found, config, out):
             console.print(line, markup=False, soft_wrap=True)
     if found["state"] != "certified":
@@ -46,10 +46,13 @@ def audit(
 
 
 def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[str]:
-    """What comes next: the report, and adapting where there are documents enough to certify anything."""
+    """What can follow: a certificate computed again, the report, and adapting where enough documents certify."""
     from oddshift.bounds import zero_failures
+    from oddshift.runs import EVIDENCE, file_name
 
-    asked, lines = found["settings"], [f"next: {next_step('report', out)}"]
+    asked, first = found["settings"], found["certificates"][0]["claim"]
+    evidence = out / EVIDENCE / f"{first['pair_law']}-{file_name(first['tier'])}.npz"
+    lines = [f"check: {next_step('verify', evidence)}", f"next: {next_step('report', out)}"]
     if config is None or asked["delta"] is None:
         return lines
     has = min(c["documents"] for c in found["certificates"] if c["claim"]["pair_law"] == asked["law"])
@@ -66,6 +69,7 @@ def audited(text: str, out: Path, console: Console, **options: Any) -> dict[str,
     from oddshift.runs import summary
     from oddshift.workflow import run_audit
 
-    found = run_audit(text, out, **options)
+    with waiting("attackers learn and try; interrupted, the same command continues"):
+        found = run_audit(text, out, **options)
     show_audit(found, console)
     return summary(found)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oddshift.commands.terminal import Json, next_step
+from oddshift.commands.terminal import Json, next_step, waiting
 
 if TYPE_CHECKING:
     from oddshift.starting import Started
@@ -36,7 +36,8 @@ def init(
 
     if out.exists():
         raise InvalidInput(f"{out} exists and is kept, expected a new file: name one with --out")
-    found = start(file, out, Beside(vectors=vectors, pipeline=pipeline, words=words))
+    with waiting(f"looking at {file.name}"):
+        found = start(file, out, Beside(vectors=vectors, pipeline=pipeline, words=words))
     write_atomic(out, found.config.encode())
     following = next_step("audit", out, "--out", out.with_suffix("").name + "-run")
     if as_json:

@@ -34,6 +34,18 @@ def console_for(as_json: bool) -> Console:
 
 
 @contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A moving sign on a terminal's standard error while something is done, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+@contextmanager
 def progress_bar(console: Console) -> Iterator[Callable[[str, int, int], None]]:
     """A bar on a terminal, nothing elsewhere: told what is being done, how much of it, and of how much."""
     from rich.progress import Progress
