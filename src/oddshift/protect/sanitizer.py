@@ -132,16 +132,11 @@ class Sanitizer:
     @cached_property
     def finder(self) -> Finder:
         """What finds the secrets in this kind of data."""
-        if self.policy.kind == "text":
-            return WordFinder(self.policy, self.detector)
-        if self.detector is not None:
+        if self.detector is None:
+            return FINDERS[self.policy.kind](self.policy)
+        if self.policy.kind != "text":
             raise InvalidInput(f"a detector was given for a policy of kind {self.policy.kind}, expected text")
-        kinds: dict[str, Callable[[Policy], Finder]] = {
-            "table": TableFinder,
-            "location": PlaceFinder,
-            "vectors": VectorFinder,
-        }
-        return kinds[self.policy.kind](self.policy)
+        return WordFinder(self.policy, self.detector)
 
     @cached_property
     def _draws(self) -> Draws:
