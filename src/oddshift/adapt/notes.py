@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from oddshift.adapt.certification import Trial
 from oddshift.adapt.result import AdaptSettings
 from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.audit.notes import assumptions as supposed
 from oddshift.records import Split
 
 FEW_OUTPUTS = 5.0
@@ -14,19 +15,9 @@ FEW_OUTPUTS = 5.0
 
 
 def assumptions(known: Knowledge, settings: AdaptSettings, split: Split, attacker: Attacker) -> tuple[str, ...]:
-    """What the certificate of the chosen scales supposes."""
-    reads = "reads the public context W" if attacker.with_context else "reads the sensitive positions only"
-    said = [
-        f"documents (by {split.by}) are independent draws of one population",
-        "the noise of every position is drawn afresh and independently, once: repeated releases compose",
-        "vocabulary, tiers, prior and remapping come from the fit records and are treated as public",
-        f"tiers are {'public' if known.tiers.is_public else 'secret'}",
-        f"attacker {attacker.name} {reads}",
-        f"detector: {settings.detector}; names it misses are released in the clear",
-    ]
-    if settings.independent:
-        said.append("secrets are independent of each other (declared, not tested)")
-    return tuple(said)
+    """What the certificate of the chosen scales supposes: what an audit's does, and what belongs to a release."""
+    said = (*supposed(known, settings, split, attacker), "a record is released once: repeated releases compose")
+    return (*said, "the remapping comes from the fit records and is treated as public") if settings.remap else said
 
 
 def warnings(

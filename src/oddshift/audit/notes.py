@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.audit.result import AttackerResult, Settings
@@ -16,7 +17,19 @@ CONTROLS = frozenset({"null", "own"})
 _ROUNDING = 1.0 + 1e-9
 
 
-def assumptions(known: Knowledge, settings: Settings, split: Split, strongest: Attacker) -> tuple[str, ...]:
+class Asked(Protocol):
+    """The part of what is asked that certificates suppose."""
+
+    @property
+    def independent(self) -> bool:
+        """Whether secrets are declared independent of each other."""
+
+    @property
+    def detector(self) -> str:
+        """Who found the secrets."""
+
+
+def assumptions(known: Knowledge, settings: Asked, split: Split, strongest: Attacker) -> tuple[str, ...]:
     """What the certificates suppose."""
     reads = "reads the public context W" if strongest.with_context else "reads the sensitive positions only"
     said = [
