@@ -1,0 +1,51 @@
+"""Shortest ways under scaled distances, against Floyd-Warshall, and the guarantee that rests on them."""
+
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import floyd_warshall
+
+from oddshift import PathExponential, Space, Tiers, true_epsilon
+from oddshift.mechanisms import path_closure
+
+
+def all_ways(distances, scales):
+    return floyd_warshall(0.5 * (scales[:, None] + scales[None, :]) * distances)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_closure_is_floyd_warshall(seed):
+    rng = np.random.default_rng(seed)
+    n, unit = int(rng.integers(2, 90)), float(rng.choice([1e-4, 1.0, 1e5]))
+    space = Space(unit * rng.standard_normal((n, int(rng.integers(1, 6)))))
+    scales = rng.choice(rng.uniform(0.01, 1.0, int(rng.integers(1, 5))), n)
+    closed = path_closure(space.distances, scales)
+    assert closed == pytest.approx(all_ways(space.distances, scales), rel=1e-12, abs=0.0)
+    assert (closed == closed.T).all()
+
+
+@pytest.mark.parametrize("scales", [(0.4, 0.9), (0.1, 1.0), (0.7, 1.0), (0.9, 0.4)])
+def test_many_dimensions_and_outliers(scales):
+    """Far points leave much room for stops, near ones little: both ways of comparing stops are taken."""
+    rng = np.random.default_rng(5)
+    points = rng.standard_normal((500, 50)) * rng.lognormal(0.0, 0.4, (500, 1))
+    labels = (rng.random(500) < 0.4).astype(int)
+    far, each = Space(points).distances, np.array(scales)[labels]
+    closed = path_closure(far, each)
+    assert closed == pytest.approx(all_ways(far, each), rel=1e-12, abs=0.0)
+    direct = 0.5 * (each[:, None] + each[None, :]) * far
+    assert (closed <= direct).all()
+    assert (closed < direct * (1 - 1e-9)).any()
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.5, 4.0])
+def test_every_pair_keeps_its_request(epsilon):
+    """Exact ε by the closed form and by a scan over outputs; each pair within ε times its mean scale."""
+    rng = np.random.default_rng(6)
+    space = Space(rng.standard_normal((150, 8)))
+    labels = rng.integers(-1, 2, 150)
+    tiers = Tiers(labels, names=("PII", "PoII"), scales=(0.4, 0.9), is_public=False)
+    safe = PathExponential(space, tiers, epsilon)
+    scale, rows = tiers.scale_of_points, safe.log_matrix
+    assert safe.exact_epsilon == pytest.approx(true_epsilon(rows, space.distances), rel=1e-9)
+    asked = epsilon * 0.5 * (scale[:, None] + scale[None, :]) * space.distances
+    assert (np.abs(rows[:, None, :] - rows[None, :, :]).max(axis=2) <= asked * (1 + 1e-9)).all()
