@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
-from scipy.sparse.csgraph import floyd_warshall
 
 from oddshift import PathExponential, Space, Tiers, true_epsilon
 from oddshift.mechanisms import path_closure
 
 
 def all_ways(distances, scales):
-    return floyd_warshall(0.5 * (scales[:, None] + scales[None, :]) * distances)
+    """Floyd-Warshall, every stop for every pair; scipy's takes distances below 1e-8 for missing edges."""
+    ways = 0.5 * (scales[:, None] + scales[None, :]) * distances
+    for stop in range(len(ways)):
+        ways = np.minimum(ways, ways[:, stop, None] + ways[None, stop, :])
+    return ways
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -33,7 +36,7 @@ def test_many_dimensions_and_outliers(scales):
     closed = path_closure(far, each)
     assert closed == pytest.approx(all_ways(far, each), rel=1e-12, abs=0.0)
     direct = 0.5 * (each[:, None] + each[None, :]) * far
-    assert (closed <= direct).all()
+    assert (closed <= direct * (1 + 1e-12)).all()
     assert (closed < direct * (1 - 1e-9)).any()
 
 
