@@ -77,7 +77,7 @@ def test_a_csv_with_a_text_column(tmp_path):
 
 
 def contents(path):
-    """Everything a file holds as text: its bytes, or those of what is packed in it, with wide characters made narrow."""
+    """Everything a file holds as text: its bytes and those of what is packed in it, wide characters made narrow."""
     data = [path.read_bytes()]
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as packed:
