@@ -1,7 +1,9 @@
 """A release becomes visible whole or not at all, and once: kills, full disks, second runs and bad input."""
 
+import contextlib
 import json
 import os
+import pty
 import resource
 import signal
 import stat
@@ -114,6 +116,34 @@ def test_what_a_terminal_is_told(home, here):
     assert "Certified: this procedure certifies" in done.stdout.replace("\n", " ")
     assert "released: out.csv" in done.stdout
     assert done.stderr == ""
+
+
+def test_a_terminal_is_shown_progress(home):
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen(command(home), cwd=home, stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # the other end closed
+        while part := os.read(ours, 4096):
+            shown += part
+    os.close(ours)
+    assert running.wait() == 0
+    assert b"protecting" in shown
+
+
+def peak_memory(home, times):
+    """Kilobytes at the peak of one run over the corpus so many times."""
+    write_input(home / "in.csv", CORPUS.texts * times)
+    running = subprocess.Popen([*command(home), "--again"], cwd=home, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(running.pid, 0)
+    running.returncode = status
+    assert status == 0
+    (home / "out.csv").unlink()
+    return used.ru_maxrss
+
+
+def test_memory_does_not_grow_with_the_file(home):
+    assert peak_memory(home, 100) < 1.1 * peak_memory(home, 20)
 
 
 def test_a_dry_run_counts_and_writes_nothing(home, here):

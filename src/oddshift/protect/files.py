@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from oddshift.protect.ledger import Ledger
 from oddshift.protect.lines import JsonSource, TextSource
 from oddshift.protect.parquet import ParquetSource
 from oddshift.protect.parts import Parts, parts_of, refuse_existing
-from oddshift.protect.pieces import Count, Source
+from oddshift.protect.pieces import Block, Count, Source
 from oddshift.protect.sanitizer import Found, Sanitizer
 
 ENDINGS = (".csv", ".jsonl", ".parquet", ".txt", ".npz")
@@ -191,21 +192,36 @@ class _Work:
         return (*self.replaced(source), *(rules.beside if isinstance(rules, LocationRules) else ()))
 
     def run(self, place: Path | None, count: Count, *, is_folder: bool = False) -> None:
-        """Read everything, and write it to `place` unless that is None."""
-        sanitizer = Sanitizer(self.policy, detector=self.settings.detector)
+        """Read everything, and write it to `place`; a dry run has none, draws nothing and writes nothing."""
         for name, source in self.sources:
-            released = _released(self, source, sanitizer, count, is_dry=place is None)
             if place is None:
-                for _ in released:
-                    pass
+                self._each(source, count, None)
                 continue
             path = place / name if is_folder else place
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with source.sink(path) as write:
-                for piece in released:
-                    write(piece)
+                self._each(source, count, write)
         if not self.tally.counts["records"]:
             raise InvalidInput(f"{self.sources[0][0]} has 0 records, expected at least 1")
+
+    def _each(self, source: Source, count: Count, write: Callable[[Any], object] | None) -> None:
+        first = 1
+        for block in source.blocks(count):
+            self._release(source, block, first, write)
+            first += len(block)
+
+    def _release(self, source: Source, block: Block, first: int, write: Callable[[Any], object] | None) -> None:
+        """One block; `first` is the number of its first record."""
+        cells: Mapping[str, Sequence[Any]] = {name: block.cells(name) for name in self.needed(source)}
+        found = self._sanitizer.finder.find(cells, first)
+        self.tally.add(len(block), found, self.policy.vocabulary.labels)
+        if write is not None:
+            shown = found.read(self._sanitizer.points(found.points))
+            write(block.render({name: shown[name] for name in self.replaced(source)}, found.keep))
+
+    @cached_property
+    def _sanitizer(self) -> Sanitizer:
+        return Sanitizer(self.policy, detector=self.settings.detector)
 
     def report(self, out: Path, fingerprint: str, release: int) -> Protected:
         """What was done."""
@@ -234,19 +250,6 @@ class _Work:
             yield f"{self.settings.detector.name} masked words by what stands around them, which no certificate covers"
         if self.policy.kind == "location":
             yield "times and trips are released as they are; the certificate knows the hour of each fix only"
-
-
-def _released(work: _Work, source: Source, sanitizer: Sanitizer, count: Count, *, is_dry: bool) -> Iterator[Any]:
-    """Every block of a source, rendered with released cells; a dry run draws nothing and renders nothing."""
-    first, labels = 1, work.policy.vocabulary.labels
-    for block in source.blocks(count):
-        cells: Mapping[str, Sequence[Any]] = {name: block.cells(name) for name in work.needed(source)}
-        found = sanitizer.finder.find(cells, first)
-        work.tally.add(len(block), found, labels)
-        first += len(block)
-        if not is_dry:
-            shown = found.read(sanitizer.points(found.points))
-            yield block.render({name: shown[name] for name in work.replaced(source)}, found.keep)
 
 
 def _refuse_uncertified(policy: Policy, settings: ProtectSettings) -> None:
