@@ -171,6 +171,14 @@ def test_vectors_and_a_pipeline_of_the_data_folder_are_taken(data, tmp_path, emp
     assert found.tiers == ("PII", "PoII")
 
 
+def test_nothing_found_with_vectors_of_a_file_says_the_same(nowhere):
+    rng = np.random.default_rng(0)
+    np.savez(nowhere / "v.npz", words=np.array(["nothing", "here"]), vectors=rng.normal(size=(2, 3)))
+    (nowhere / "t.csv").write_text("text\n" + "\n".join(f"nothing to find here in row {k}" for k in range(20)))
+    with pytest.raises(InvalidInput, match="--words FILE"):
+        start(nowhere / "t.csv", nowhere / "t.toml", Beside(vectors=nowhere / "v.npz"))
+
+
 def test_vectors_of_a_file(nowhere):
     rng = np.random.default_rng(0)
     np.savez(nowhere / "v.npz", vectors=rng.normal(size=(60, 3)), group=np.repeat(np.arange(20), 3))

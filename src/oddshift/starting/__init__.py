@@ -19,10 +19,8 @@ from oddshift.loading import Loaded, load_data
 from oddshift.modalities import FROM_TEXT, data_folder
 from oddshift.records import Split
 from oddshift.starting.roles import Roles, roles_of
-from oddshift.starting.sections import DELTA, Choice, data_section, rest, written_path
+from oddshift.starting.sections import ALPHA, DELTA, Choice, data_section, quoted, rest, written_path
 from oddshift.starting.suggestion import suggest_epsilon
-
-ALPHA = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +54,9 @@ def start(path: Path, out: Path, beside: Beside | None = None) -> Started:
     """A configuration for a file, as text for `out`; the data are loaded with it before it is given."""
     roles = roles_of(path)
     choice = _choice(out, beside or Beside()) if roles.kind == "text" else Choice()
-    header = f"# Written by oddshift init for {path.name}. Each line can be changed; docs/audit.md has every key.\n"
+    header = (
+        f"# Written by oddshift init for {quoted(path.name)}. Each line can be changed; docs/audit.md has every key.\n"
+    )
     data = header + data_section(written_path(path, out), roles, choice)
     loaded = _loaded(f"{data}\n[mechanism]\nepsilon = 1.0\n", out, roles)
     split, tiers = loaded.split, loaded.tiers
@@ -87,7 +87,7 @@ def _loaded(text: str, out: Path, roles: Roles) -> Loaded:
     try:
         return load_data(config)
     except InvalidInput as error:
-        if roles.kind != "text" or "sensitive word types" not in str(error):
+        if roles.kind != "text" or "has a vector" not in str(error):
             raise
         raise InvalidInput(
             "no sensitive word was found that could be perturbed: name some with --words FILE (one a line), or give a "

@@ -10,6 +10,9 @@ from pathlib import Path
 from oddshift.starting.roles import Roles
 from oddshift.starting.suggestion import Suggestion
 
+ALPHA = 0.05
+"""The error level of a first configuration."""
+
 DELTA = 0.05
 """How often the budget may be exceeded, in a first configuration."""
 
@@ -53,7 +56,7 @@ epsilon = {epsilon}
 
 [audit]
 delta = {DELTA:g}   # leakage may exceed epsilon in at most this share of cases
-alpha = 0.05   # each certificate is wrong with at most this probability
+alpha = {ALPHA:g}   # each certificate is wrong with at most this probability
 attackers = ["plugin", "counts"]   # trained networks need the extra `attackers`: see docs/audit.md
 seed = 0   # the same file, configuration and seed give the same result{declared if alone else ""}
 
