@@ -93,7 +93,7 @@ def main() -> None:
         _spots(task),
         "Gains over own in nats on the select documents, with standard errors by document.",
         f"Hypervolumes (rate against loss): {', '.join(f'{n} {v:.4f}' for n, v in found.hypervolumes)}.",
-        f"Frontier of 100 points: {seconds}. The rest {rest:.0f} s. Peak memory of a process {peak:.1f} GB.",
+        f"Frontier: {seconds}. The rest {rest:.0f} s. Peak memory of a process {peak:.1f} GB.",
     ]
     write("ag_news_adapt", "Adaptation on AG News", "\n\n".join(lines))
 
@@ -103,13 +103,12 @@ def _frontier_seconds(task: Task, home: Path) -> str:
     experiment = select_experiment(task)
     scout = next(attacker for attacker in task.attackers if attacker.name == task.settings.scout)
     measuring = Measuring(experiment, lambda known: read_under(scout, known), WORKERS, home)
-    known_before = len(list(home.glob("point-*")))
+    kept = len(list(home.glob("point-*")))
     start, before = time.time(), _cpu_of_workers()
-    measuring.points(grid_of(task.settings.grid, 2), "frontier")
-    if known_before:
-        return f"{known_before} points were read from an interrupted run"
-    elapsed = time.time() - start
-    return f"{_cpu_of_workers() - before:.0f} CPU s over 2 processes, {elapsed:.0f} s elapsed beside other work"
+    grid = measuring.points(grid_of(task.settings.grid, 2), "frontier")
+    used = f"{_cpu_of_workers() - before:.0f} CPU s over 2 processes, {time.time() - start:.0f} s elapsed"
+    read = f" ({kept} points of all that were measured were read from an interrupted run)" if kept else ""
+    return f"{len(grid)} points, {used} beside other work{read}"
 
 
 def _cpu_of_workers() -> float:
