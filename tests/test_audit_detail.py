@@ -1,12 +1,12 @@
 """What an audit shows beside its rates: pairs across secret tiers, calibration, how a network learned."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.plugin import fit_plugin
@@ -21,7 +21,7 @@ from oddshift.mechanisms import Tiered
 from oddshift.release import perturb
 from oddshift.space import Space
 from oddshift.tiers import Tiers
-from worlds import ring
+from worlds import hinted, ring
 
 K = 6
 LABELS = np.array([0, 0, 1, 1, 1, 1])
@@ -152,3 +152,34 @@ def test_the_worst_pair_is_found_however_few_are_compared(seed):
     expected = (gaps > 0.9 * space.distances[np.ix_(index, index)]).any(axis=(1, 2))
     assert 5 < expected.sum() < 55
     np.testing.assert_array_equal(worst_exceeds(shift, space, index, 0.9), expected)
+
+
+@dataclass(frozen=True)
+class Told:
+    """Reads the public words, which hint at every secret; reads positions together only if `joint` does."""
+
+    known: object
+    joint: object = None
+    name: str = "told"
+    with_context: bool = True
+
+    def beliefs(self, release):
+        hint = release.context.tokens[1::2]  # one behind each slot
+        for block in (self.joint or Own(self.known)).beliefs(release):
+            agrees = np.arange(K) % 2 == hint[block.positions][:, None]
+            yield Beliefs(block.positions, block.shift, block.log_prior + np.log(np.where(agrees, 0.75, 0.25)))
+
+
+def test_what_the_context_alone_tells_is_no_joint_gain_and_certifies_nothing(public):
+    split, known, plugin = public
+    split = replace(split, select=hinted(split.select, 1), certify=hinted(split.certify, 2))
+    told, both = Told(known), Told(known, plugin, "told and joint")
+    alone = audit(split, known, [told], Settings(epsilon=1.5, delta=0.5))
+    assert alone.row("told").gain > 0.05
+    assert alone.row("told").joint_gain == 0.0
+    assert not alone.row("told").learned
+    assert alone.state == "undecided"
+    result = audit(split, known, [told, plugin, both], Settings(epsilon=1.5, delta=0.5))
+    assert result.strongest == "told and joint"
+    assert result.row("told and joint").gain > result.row("told and joint").joint_gain + 0.05 > 0.1
+    assert result.row("plugin").gain == result.row("plugin").joint_gain

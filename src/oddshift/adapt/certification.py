@@ -16,7 +16,8 @@ from oddshift.adapt.frontier import front
 from oddshift.adapt.result import AdaptSettings, Point, Tested
 from oddshift.arrays import FloatArray
 from oddshift.attackers.attacker import Attacker, Knowledge, read_under
-from oddshift.audit.run import NOTHING_LEARNED, documents_hash, fingerprint, mechanism_hash
+from oddshift.audit.look import fingerprint
+from oddshift.audit.run import NOTHING_LEARNED, documents_hash, mechanism_hash
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
 from oddshift.bounds import METHODS, zero_failures
 from oddshift.certificate import Claim, Evidence, JointCertificate, certify_joint, evidence_of

@@ -72,9 +72,10 @@ class AttackerResult:
     """One attacker on the certify split, its controls being rows like it.
 
     `log_score` is the mean over documents of −log posterior of the truth (nats, lower is better); `gain` how much lower
-    it is than that of `own`, with the standard error by document. `learned` says that it beat `own` on the select
-    split; `largest` is the largest mPL it estimates between a truth and another candidate. `histogram` is (laws, tiers,
-    bins) counts of mPL, the laws being anchored and uniform. `curve` is how a network learned, empty for the others.
+    it is than that of `own`, with the standard error by document. `joint_gain` is over the single release under the
+    attacker's own prior: without W the same, with W without what W alone tells. `learned` says that it beat both on the
+    select split; `largest` is the largest mPL it estimates between a truth and another candidate. `histogram` is (laws,
+    tiers, bins) counts of mPL, the laws being anchored and uniform. `curve` is how a network learned, else empty.
     """
 
     name: str
@@ -82,6 +83,8 @@ class AttackerResult:
     log_score: float
     gain: float
     gain_error: float
+    joint_gain: float
+    joint_gain_error: float
     select_gain: float
     learned: bool
     largest: float

@@ -16,10 +16,11 @@ from oddshift.arrays import FloatArray, one_of, positive
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.calibration import Calibration, calibration
 from oddshift.attackers.controls import Null, Own
+from oddshift.audit.look import Look, Setup, fingerprint
 from oddshift.audit.notes import assumptions, warnings
 from oddshift.audit.proven import Proven
 from oddshift.audit.result import AttackerResult, Audit, Settings, SubgroupRate
-from oddshift.audit.scan import Ruler, Scan, believed, log_scores, scan, worst_exceeds
+from oddshift.audit.scan import Ruler, Scan, believed, worst_exceeds
 from oddshift.audit.summary import attacker_result, per_unit, standard_error, units_of_positions
 from oddshift.audit.witnesses import search_witness
 from oddshift.bounds import METHODS
@@ -34,11 +35,11 @@ from oddshift.certificate import (
 )
 from oddshift.errors import InvalidInput
 from oddshift.execution import SERIAL, Execution, run
-from oddshift.files import load, save, sha256
+from oddshift.files import sha256
 from oddshift.leakage import PAIR_LAWS
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.records import Records, Split
-from oddshift.release import Release, perturb
+from oddshift.release import perturb
 from oddshift.tiers import Tiers
 
 CALIBRATED = 40_000_000
@@ -83,18 +84,18 @@ def audit(
     chosen_by = perturb(split.select, known.mechanism, known.tiers, np.random.default_rng(seeds[0]))
     release = perturb(split.certify, known.mechanism, known.tiers, np.random.default_rng(seeds[1]))
     ruler = Ruler(known.mechanism.space, known.tiers, settings.epsilon)
-    setup = _Setup(chosen_by, split.select, release, split.certify, ruler, settings, parts)
+    setup = Setup(chosen_by, split.select, release, split.certify, ruler, known, settings, parts)
     looks = run(setup.look, list(enumerate(everyone)), execution)
     return _concluded(_trials(everyone, looks, setup), split, known, setup, proven)
 
 
-def _concluded(trials: Sequence[_Trial], split: Split, known: Knowledge, setup: _Setup, proven: Proven | None) -> Audit:
+def _concluded(trials: Sequence[_Trial], split: Split, known: Knowledge, setup: Setup, proven: Proven | None) -> Audit:
     """What the strongest attacker proves, beside what every attacker found."""
     settings, upper_bound = setup.settings, None if proven is None else proven.value
-    strongest = max(trials, key=lambda trial: trial.result.select_gain)
+    strongest = _strongest(trials)
     withheld = _withheld(trials, settings, proven)
     evidence = _evidence(strongest, split, known, settings, withheld)
-    player = max((t for t in trials if not t.attacker.with_context), key=lambda trial: trial.result.select_gain)
+    player = _strongest([trial for trial in trials if not trial.attacker.with_context])
     witness, lacking = search_witness(player.attacker, split, known, settings)
     results = tuple(trial.result for trial in trials)
     return Audit(
@@ -120,6 +121,10 @@ def _concluded(trials: Sequence[_Trial], split: Split, known: Knowledge, setup: 
     )
 
 
+def _strongest(trials: Sequence[_Trial]) -> _Trial:
+    return trials[_best([(trial.result.select_gain, trial.result.learned) for trial in trials])]
+
+
 def _check(split: Split, known: Knowledge, attackers: Sequence[Attacker], settings: Settings) -> None:
     positive(settings.epsilon, "epsilon")
     one_of(settings.law, "law", PAIR_LAWS)
@@ -134,72 +139,37 @@ def _check(split: Split, known: Knowledge, attackers: Sequence[Attacker], settin
             raise InvalidInput(f"the {name} records hold no secret, expected at least one")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Look:
-    """One attacker: its log scores on the select split, and its scan of the certify split."""
-
-    select: FloatArray
-    scan: Scan
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Setup:
-    """What every attacker is run on: one release to choose by, one to certify on. A task for any worker."""
-
-    chosen_by: Release
-    select: Records
-    release: Release
-    certify: Records
-    ruler: Ruler
-    settings: Settings
-    parts: Path | None
-
-    def look(self, task: tuple[int, Attacker]) -> _Look:
-        """Run one attacker, or read what an interrupted audit kept of it."""
-        number, attacker = task
-        kept = None if self.parts is None else self.parts / f"{number:02d}-{self._key(attacker)[:16]}.npz"
-        if kept is not None and kept.exists():
-            found: _Look = load(kept, _Look)
-            return found
-        look = _Look(
-            log_scores(attacker, self.chosen_by, self.select, self.ruler.tiers),
-            scan(attacker, self.release, self.certify, self.ruler, self.stream(number)),
-        )
-        if kept is not None:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            save(kept, look)
-        return look
-
-    def stream(self, *key: int) -> np.random.Generator:
-        """Random numbers of one task, the same whoever runs it."""
-        return np.random.default_rng([self.settings.seed, 11, *key])
-
-    def _key(self, attacker: Attacker) -> str:
-        about = [fingerprint(attacker), repr(self.settings), sha256(self.release.outputs.tobytes())]
-        return sha256("|".join(about).encode())
-
-
-def _trials(attackers: Sequence[Attacker], looks: Sequence[_Look], setup: _Setup) -> list[_Trial]:
+def _trials(attackers: Sequence[Attacker], looks: Sequence[Look], setup: Setup) -> list[_Trial]:
     """Each attacker's row; the strongest on the select split is also asked about the worst pair."""
-    own = [a.name for a in attackers].index("own")
-    gains = [_gain(looks[own].select - look.select, setup.select) for look in looks]
-    best = int(np.argmax([gain for gain, _ in gains]))
+    own = looks[[a.name for a in attackers].index("own")]
+    alone = (own.select, own.scan.log_score)
+    choices = [_chosen_by(look, alone[0], setup.select) for look in looks]
+    best = _best(choices)
     trials = []
     for k, (attacker, look) in enumerate(zip(attackers, looks, strict=True)):
         worst = _worst(attacker, setup) if k == best else {}
-        scans = (look.scan, looks[own].scan)
-        result = attacker_result(attacker, scans, setup.certify, setup.ruler.tiers, worst=worst, select_gain=gains[k])
+        controls = (alone[1], (look.given or alone)[1])
+        result = attacker_result(
+            attacker, look.scan, setup.certify, setup.ruler.tiers, controls=controls, worst=worst, chosen_by=choices[k]
+        )
         trials.append(_Trial(attacker, look.scan, worst, result))
     return trials
 
 
-def _gain(difference: FloatArray, truth: Records) -> tuple[float, float]:
-    """Mean over units of a difference of log scores, and its standard error."""
-    values = per_unit(difference, units_of_positions(truth), np.ones(len(difference), dtype=bool))
-    return float(values.mean()), standard_error(values)
+def _chosen_by(look: Look, own: FloatArray, truth: Records) -> tuple[float, bool]:
+    """Mean gain over own on the select split, and whether both gains, over own alone and given W, are beyond chance."""
+    gains = []
+    for control in (own, own if look.given is None else look.given[0]):
+        gains.append(per_unit(control - look.select, units_of_positions(truth), np.ones(len(own), dtype=bool)))
+    return float(gains[0].mean()), all(gain.mean() > 2.0 * standard_error(gain) for gain in gains)
 
 
-def _worst(attacker: Attacker, setup: _Setup) -> dict[int, FloatArray]:
+def _best(choices: Sequence[tuple[float, bool]]) -> int:
+    """The strongest on the select split: among those that learned something, if any did."""
+    return max(range(len(choices)), key=lambda k: (choices[k][1], choices[k][0]))
+
+
+def _worst(attacker: Attacker, setup: Setup) -> dict[int, FloatArray]:
     """For each tier, whether any pair exceeds ε at one uniform position of at most `worst_positions` documents."""
     release, truth, ruler, rng = setup.release, setup.certify, setup.ruler, setup.stream(99)
     labels = truth.tier_of_position(ruler.tiers)
@@ -224,7 +194,7 @@ def _worst(attacker: Attacker, setup: _Setup) -> dict[int, FloatArray]:
     return found
 
 
-def _calibration(attacker: Attacker, known: Knowledge, setup: _Setup) -> Calibration:
+def _calibration(attacker: Attacker, known: Knowledge, setup: Setup) -> Calibration:
     """What the beliefs of an attacker are worth, on certify documents; on some of them, drawn at random, when many."""
     truth = setup.certify
     order = setup.stream(98).permutation(np.flatnonzero(truth.lengths))
@@ -327,8 +297,3 @@ def mechanism_hash(mechanism: Mechanism) -> str:
 def documents_hash(records: Records) -> str:
     """Names the audited documents, without a word of them."""
     return sha256(records.sources.tobytes() + records.offsets.tobytes())
-
-
-def fingerprint(attacker: Attacker) -> str:
-    """A hash that names the attacker: its own, when it has one, otherwise that of its name."""
-    return str(getattr(attacker, "fingerprint", sha256(attacker.name.encode())))

@@ -80,25 +80,31 @@ def _apart(scan: Scan, units: IntArray, keep: BoolArray, tiers: Tiers, tier: int
 
 def attacker_result(
     attacker: Attacker,
-    scans: tuple[Scan, Scan],
+    scan: Scan,
     truth: Records,
     tiers: Tiers,
     *,
+    controls: tuple[FloatArray, FloatArray],
     worst: dict[int, FloatArray],
-    select_gain: tuple[float, float],
+    chosen_by: tuple[float, bool],
 ) -> AttackerResult:
-    """One row of the audit's table, from the attacker's scan and that of `own`."""
-    scan, own = scans
+    """One row of the audit's table, from the attacker's scan.
+
+    `controls` are the log scores of `own` and of the single release under the attacker's prior; `chosen_by` the gain on
+    the select split, and whether it learned anything there.
+    """
     units, everyone = units_of_positions(truth), np.ones(len(truth.points), dtype=bool)
-    gains = per_unit(own.log_score - scan.log_score, units, everyone)
+    gains, joint = (per_unit(control - scan.log_score, units, everyone) for control in controls)
     return AttackerResult(
         name=attacker.name,
         with_context=attacker.with_context,
         log_score=float(per_unit(scan.log_score, units, everyone).mean()),
         gain=float(gains.mean()),
         gain_error=standard_error(gains),
-        select_gain=select_gain[0],
-        learned=select_gain[0] > 2.0 * select_gain[1],
+        joint_gain=float(joint.mean()),
+        joint_gain_error=standard_error(joint),
+        select_gain=chosen_by[0],
+        learned=chosen_by[1],
         largest=float(scan.largest.max()),
         tiers=tier_rates(scan, truth, tiers, worst),
         histogram=scan.histogram,
