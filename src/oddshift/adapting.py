@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from oddshift.adapt import Adaptation, AdaptSettings, Experiment, Family, Task, adapt
+from oddshift.adapt.comparison import verify_epsilon
 from oddshift.adapt.measuring import Progress, silent
 from oddshift.arrays import FloatArray
 from oddshift.attackers import Effort
@@ -122,6 +123,7 @@ def _write_policy(folder: Path, found: Adaptation, task: Task, loaded: Loaded, c
     tiers = task.known.tiers.with_scales(found.chosen)
     nothing: FloatArray = task.known.log_prior[:0]
     mechanism = Experiment(task.known, task.family, task.split.fit, nothing, task.settings).released(found.chosen)
-    certificate = certificate_terms(found.verdict, found.evidence)
     calibrated = config.mechanism.calibrated
+    verify_epsilon(mechanism, config.mechanism.epsilon * (1.0 if calibrated else max(found.chosen)))
+    certificate = certificate_terms(found.verdict, found.evidence)
     save_policy(folder, loaded.blueprint.policy(mechanism, tiers, calibrated=calibrated, certificate=certificate))

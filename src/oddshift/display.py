@@ -110,7 +110,8 @@ def show_adaptation(found: Adaptation, console: Console) -> None:
     console.print(comparison_table(found))
     console.print(
         f"rate: share of {asked.law} pairs beyond {asked.epsilon:g} on the certify documents; loss: expected "
-        f"{asked.cost} cost, {found.constant_loss:.4f} for one constant output; outputs: their effective number."
+        f"{asked.cost} cost, {found.constant_loss:.4f} for one constant output; outputs: their effective number; exact ε: of one "
+        f"release, over {'pairs of one tier' if found.tiers_are_public else 'all pairs'}."
     )
     if found.exact_epsilon is not None:
         console.print(f"One release alone: exact epsilon {found.exact_epsilon:.4f}.")
@@ -136,7 +137,7 @@ def comparison_table(found: Adaptation) -> Table:
     from rich.table import Table
 
     table = Table()
-    for name in ("release", "scales", "loss", "outputs"):
+    for name in ("release", "scales", "exact ε", "loss", "outputs"):
         table.add_column(name, justify="left" if name == "release" else "right")
     for tier in found.tier_names:
         for name in ("rate", "top-1"):
@@ -150,7 +151,8 @@ def comparison_table(found: Adaptation) -> Table:
 def _compared_cells(row: Compared, found: Adaptation) -> list[str]:
     point = row.point
     scales = ", ".join(f"{scale:.4g}" for scale in point.scales)
-    cells = [row.name, scales, f"{point.loss:.4f}", f"{point.effective_outputs:.1f}"]
+    exact = "-" if row.exact_epsilon is None else f"{row.exact_epsilon:.4f}"
+    cells = [row.name, scales, exact, f"{point.loss:.4f}", f"{point.effective_outputs:.1f}"]
     tiers = {tier.tier: tier for tier in point.tiers}
     for name in found.tier_names:
         tier = tiers.get(name)

@@ -116,10 +116,14 @@ class Tested:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """A named choice of scales measured on the certify documents, beside the others."""
+    """A named choice of scales measured on the certify documents, beside the others.
+
+    `exact_epsilon` is that of one release over the pairs that count; None where it would take a long scan.
+    """
 
     name: str
     point: Point
+    exact_epsilon: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.adapt.certification import Trial, check_documents, evidence, sequence, trials
+from oddshift.adapt.comparison import compared
 from oddshift.adapt.experiment import Experiment, Family
-from oddshift.adapt.frontier import equal_utility, grid_of, hypervolume, rays, uniform_points
+from oddshift.adapt.frontier import grid_of, hypervolume, rays, uniform_points
 from oddshift.adapt.measuring import Measuring, Progress, silent
 from oddshift.adapt.notes import assumptions, warnings
-from oddshift.adapt.result import Adaptation, AdaptSettings, Compared, Point, Round, Scales
+from oddshift.adapt.result import Adaptation, AdaptSettings, Point, Round
 from oddshift.adapt.rounds import rounds, weighted
 from oddshift.arrays import one_of, positive, unit_open
 from oddshift.attackers.attacker import Attacker, Knowledge, read_under
@@ -107,7 +108,6 @@ def _concluded(search: _Search, task: Task, certifying: Experiment) -> Adaptatio
     experiment = search.measuring.experiment
     released = None if chosen is None else certifying.released(chosen.tested.scales)
     constant = constant_output(known.mechanism.space, experiment.weights, settings.cost, known.mechanism.outputs)[1]
-    compared = _compared(search, task, certifying)
     attacker = search.scout if chosen is None else chosen.attacker
     return Adaptation(
         settings=settings,
@@ -123,7 +123,7 @@ def _concluded(search: _Search, task: Task, certifying: Experiment) -> Adaptatio
         sequence=tuple(trial.tested for trial in search.trials),
         chosen=None if chosen is None else chosen.tested.scales,
         exact_epsilon=None if released is None else released.exact_epsilon,
-        compared=compared,
+        compared=tuple(compared(search.measuring, certifying, chosen, attacker)),
         constant_loss=constant,
         hypervolumes=_hypervolumes(search),
         evidence=() if chosen is None or released is None else evidence(chosen, certifying, released),
@@ -131,22 +131,6 @@ def _concluded(search: _Search, task: Task, certifying: Experiment) -> Adaptatio
         assumptions=assumptions(task.known, settings, task.split, attacker),
         warnings=warnings(search.trials, chosen, settings, constant),
     )
-
-
-def _compared(search: _Search, task: Task, certifying: Experiment) -> tuple[Compared, ...]:
-    """Plain EM, the chosen scales and one scale of equal utility, on the certify documents, as released and plain."""
-    n, chosen = len(task.known.tiers), search.chosen
-    names: list[tuple[str, Scales]] = [("EM", (1.0,) * n)]
-    if chosen is not None:
-        names += [("AmPL", chosen.tested.scales), ("uniform", equal_utility(search.measuring, chosen.point.loss))]
-    attacker = search.scout if chosen is None else chosen.attacker
-    rows = []
-    for name, scales in names:
-        for remap in (False, True) if task.settings.remap else (False,):
-            point = certifying.point(scales, lambda known: read_under(attacker, known), remap=remap)
-            rows.append(Compared(name=f"{name}, remapped" if remap else name, point=point))
-            search.measuring.progress("comparison", len(rows), len(names) * (1 + task.settings.remap))
-    return tuple(rows)
 
 
 def _hypervolumes(search: _Search) -> tuple[tuple[str, float], ...]:

@@ -1,0 +1,107 @@
+"""What chosen scales are shown beside: plain EM, one scale of equal utility and, when tiers are secret, what is unsafe.
+
+Every choice is measured on the certify documents by the attacker that certified, with the exact ε of one release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+from oddshift.adapt.certification import Trial
+from oddshift.adapt.experiment import Experiment, Family
+from oddshift.adapt.frontier import equal_utility
+from oddshift.adapt.measuring import Measuring
+from oddshift.adapt.result import Compared, Scales
+from oddshift.attackers.attacker import Attacker, Knowledge, read_under
+from oddshift.errors import NoGuarantee
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.path import PathExponential
+from oddshift.mechanisms.tiered import Tiered
+from oddshift.remap import Remap
+from oddshift.tiers import Tiers
+
+SCAN_LIMIT = 2_000
+"""Points up to which an exact ε without a closed form is computed for a comparison: the scan takes n²·|Y| work."""
+
+_ROUNDING = 1e-9  # relative
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Choice:
+    """Some scales under a name, and the family of mechanisms they belong to."""
+
+    name: str
+    scales: Scales
+    family: Family
+
+
+def choices(measuring: Measuring, chosen: Trial | None) -> list[Choice]:
+    """EM and, where scales were chosen, those and one scale of equal utility.
+
+    For secret tiers also the chosen scales on naive tiers, which promise nothing across tiers, and the smallest chosen
+    scale for everyone, which is safe without a path metric.
+    """
+    known, family = measuring.experiment.known, measuring.experiment.family
+    n = len(known.tiers)
+    found = [Choice("EM", (1.0,) * n, family)]
+    if chosen is None:
+        return found
+    scales = chosen.tested.scales
+    found.append(Choice("AmPL", scales, family))
+    found.append(Choice("uniform", equal_utility(measuring, chosen.point.loss), family))
+    plain = family(known.tiers)
+    if not known.tiers.is_public and isinstance(plain, PathExponential):
+        found.append(Choice("naive tiers", scales, _naive(plain)))
+        found.append(Choice("smallest scale", (min(scales),) * n, family))
+    return found
+
+
+def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None, attacker: Attacker) -> list[Compared]:
+    """The choices on the certify documents, before remapping and, where it is asked, after it."""
+
+    def read(known: Knowledge) -> Attacker:
+        return read_under(attacker, known)
+
+    listed = choices(measuring, chosen)
+    remaps = (False, True) if certifying.settings.remap else (False,)
+    rows: list[Compared] = []
+    for choice, remap in product(listed, remaps):
+        experiment = replace(certifying, family=choice.family)
+        name = f"{choice.name}, remapped" if remap else choice.name
+        point = experiment.point(choice.scales, read, remap=remap)
+        exact = known_epsilon(_released(experiment, choice.scales, remap))
+        rows.append(Compared(name=name, point=point, exact_epsilon=exact))
+        measuring.progress("comparison", len(rows), len(listed) * len(remaps))
+    return rows
+
+
+def known_epsilon(mechanism: Mechanism) -> float | None:
+    """The exact ε over the pairs that count; None where it needs a scan and there are more than SCAN_LIMIT points."""
+    has_closed_form = isinstance(mechanism, PathExponential) or (
+        isinstance(mechanism, Tiered) and mechanism.tiers.is_public
+    )
+    return mechanism.exact_epsilon if has_closed_form or len(mechanism.space) <= SCAN_LIMIT else None
+
+
+def verify_epsilon(mechanism: Mechanism, limit: float) -> float:
+    """The exact ε of a mechanism over the pairs that count, refused above `limit`; before remapping, which adds none.
+
+    **Guarantee**: computed from the mechanism that is released, not taken from its label.
+    """
+    plain = mechanism.inner if isinstance(mechanism, Remap) else mechanism
+    exact = plain.exact_epsilon
+    if exact > limit * (1.0 + _ROUNDING):
+        raise NoGuarantee(f"the exact epsilon of the chosen scales is {exact:.6g}, expected at most {limit:.6g}")
+    return exact
+
+
+def _naive(safe: PathExponential) -> Family:
+    def family(tiers: Tiers) -> Mechanism:
+        return Tiered(safe.space, tiers, safe.epsilon)
+
+    return family
+
+
+def _released(experiment: Experiment, scales: Scales, remap: bool) -> Mechanism:
+    return replace(experiment, settings=replace(experiment.settings, remap=remap)).released(scales)
