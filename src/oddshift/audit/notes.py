@@ -66,6 +66,7 @@ def warnings(
 def _idle(results: Sequence[AttackerResult]) -> list[str]:
     return [
         f"attacker {row.name} learned nothing: its held-out log score does not beat own"
+        + (" given W" if row.with_context else "")
         for row in results
         if not row.learned and row.name not in CONTROLS
     ]
