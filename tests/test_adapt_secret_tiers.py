@@ -1,0 +1,129 @@
+"""Scales of secret tiers: what the chosen mechanism is shown beside, and its exact ε over all pairs."""
+
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from oddshift.adapt import AdaptSettings, Experiment, Measuring
+from oddshift.adapt.certification import trials
+from oddshift.adapt.comparison import SCAN_LIMIT, compared, known_epsilon, verify_epsilon
+from oddshift.adapting import run_adapt
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.plugin import fit_plugin
+from oddshift.display import show_adaptation
+from oddshift.embedded import people
+from oddshift.epsilon import true_epsilon
+from oddshift.errors import NoGuarantee
+from oddshift.mechanisms import PathExponential, Tiered
+from oddshift.remap import Remap
+from oddshift.runs import read_adaptation
+from oddshift.space import Space
+from oddshift.tiers import Tiers
+
+EPSILON, SCALES = 8.0, (0.2, 1.0)
+
+CONFIG = """\
+[data]
+kind = "people"
+documents = 400
+is_public = false
+
+[mechanism]
+epsilon = 2.0
+
+[audit]
+delta = 0.4
+attackers = ["plugin"]
+
+[adapt]
+grid = [0.4, 0.9]
+documents = 60
+rounds = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return people(400, is_public=False)
+
+
+@pytest.fixture(scope="module")
+def rows(corpus):
+    """The comparison after scales (.2, 1) were tried on the embedded corpus, by name."""
+    split = corpus.records.split(rng=np.random.default_rng(0))
+    tiers = corpus.tiers.with_scales((1.0, 1.0))
+
+    def family(scaled):
+        return PathExponential(split.fit.space, scaled, EPSILON)
+
+    known = knowledge(family(tiers), tiers, split.fit)
+    attacker = fit_plugin(known, rng=np.random.default_rng(0))
+    settings = AdaptSettings(epsilon=EPSILON, delta=0.9, grid=SCALES)
+    rng = np.random.default_rng(1)
+    select, certifying = (
+        Experiment(known, family, part, rng.random(len(part.points)), settings)
+        for part in (split.select, split.certify)
+    )
+    measuring = Measuring(select, attacker.under)
+    (trial,) = trials((measuring.point(SCALES),), (attacker,), select, certifying)
+    return {row.name: row for row in compared(measuring, certifying, trial, attacker)}
+
+
+def test_both_variants_and_one_common_scale_stand_beside_the_chosen_one(rows):
+    choices = ("EM", "AmPL", "uniform", "naive tiers", "smallest scale")
+    assert list(rows) == [name for choice in choices for name in (choice, f"{choice}, remapped")]
+    assert rows["naive tiers"].point.scales == rows["AmPL"].point.scales == SCALES
+    assert rows["smallest scale"].point.scales == (0.2, 0.2)
+
+
+def test_naive_tiers_exceed_the_mean_scale_that_the_path_metric_keeps_across(rows, corpus):
+    mean, space = 0.5 * sum(SCALES) * EPSILON, corpus.records.space
+    assert rows["AmPL"].exact_epsilon <= mean < rows["naive tiers"].exact_epsilon
+    for name, mechanism in (("AmPL", PathExponential), ("naive tiers", Tiered)):
+        rows_of = mechanism(space, corpus.tiers.with_scales(SCALES), EPSILON).log_matrix
+        assert rows[name].exact_epsilon == pytest.approx(true_epsilon(rows_of, space.distances), rel=1e-9)
+
+
+def test_tiers_that_are_safe_lose_less_than_one_common_scale(rows):
+    safe, common = rows["AmPL"].point, rows["smallest scale"].point
+    assert safe.loss < common.loss
+    assert [tier.loss for tier in safe.tiers] < [tier.loss for tier in common.tiers]
+
+
+def test_remapping_adds_no_epsilon(rows):
+    for name in ("EM", "AmPL", "uniform", "naive tiers", "smallest scale"):
+        assert rows[f"{name}, remapped"].exact_epsilon <= rows[name].exact_epsilon * (1 + 1e-9)
+
+
+def test_a_mechanism_beyond_its_request_is_refused():
+    line = Space(np.arange(8.0)[:, None])
+    tiers = Tiers([0] * 4 + [1] * 4, names=("PII", "PoII"), scales=SCALES, is_public=False)
+    safe, naive, weights = PathExponential(line, tiers, 4.0), Tiered(line, tiers, 4.0), np.full(8, 1 / 8)
+    assert verify_epsilon(Remap(safe, weights, "euclidean"), 4.0) == safe.exact_epsilon
+    for unsafe in (naive, Remap(naive, weights, "euclidean")):
+        with pytest.raises(NoGuarantee, match=r"exact epsilon of the chosen scales is 5\.6.*, expected at most 4"):
+            verify_epsilon(unsafe, 4.0)
+
+
+def test_no_scan_above_the_limit():
+    space = Space(np.arange(SCAN_LIMIT + 1.0)[:, None])
+    tiers = Tiers(np.arange(len(space)) % 2, names=("PII", "PoII"), scales=SCALES, is_public=False)
+    assert known_epsilon(Tiered(space, tiers, EPSILON)) is None
+    assert known_epsilon(Tiered(space, Tiers(tiers.labels, names=tiers.names, scales=SCALES, is_public=True), EPSILON))
+
+
+def test_a_run_keeps_and_shows_the_comparison(tmp_path):
+    found = run_adapt(CONFIG, tmp_path)
+    assert found.state == "certified"
+    assert found.exact_epsilon <= max(found.chosen) * 2.0
+    kept = {row.name: row.exact_epsilon for row in read_adaptation(tmp_path).compared}
+    assert kept["AmPL, remapped"] == found.exact_epsilon
+    assert all(exact is not None for exact in kept.values())
+    assert json.loads((tmp_path / "policy.json").read_text())
+    console = Console(record=True, width=200)
+    show_adaptation(found, console)
+    shown = console.export_text()
+    assert "exact ε: of one release, over all pairs" in shown
+    assert f"{kept['naive tiers']:.4f}" in next(line for line in shown.splitlines() if "naive tiers " in line)
