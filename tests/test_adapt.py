@@ -8,6 +8,7 @@ import pytest
 from oddshift.adapt import PRESETS, AdaptSettings, Experiment, Measuring, Task, adapt, rounds, weighted
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.retrained import Retrained
 from oddshift.audit.scan import Ruler, scan
 from oddshift.errors import InvalidInput
 from oddshift.execution import Execution
@@ -255,3 +256,17 @@ def test_an_attacker_that_serves_one_mechanism_only_is_refused():
     made = task()
     with pytest.raises(InvalidInput, match="stubborn has no method under"):
         adapt(replace(made, attackers=(Stubborn(),)))
+
+
+def test_a_retrained_attacker_is_fitted_at_every_scale_it_is_read_under():
+    made = task()
+    seen = []
+
+    def fit(known):
+        seen.append(known.tiers.scales)
+        return fit_plugin(known, rng=np.random.default_rng(0))
+
+    retrained = Retrained(fit, fit(made.known))
+    tried = measuring(replace(made, attackers=(retrained,)))
+    assert tried.point((0.4, 0.8)) == measuring(made).point((0.4, 0.8))  # a plug-in does not depend on the mechanism
+    assert seen == [(1.0, 1.0), (0.4, 0.8)]

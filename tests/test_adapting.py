@@ -77,6 +77,13 @@ def test_nothing_certified_leaves_an_adaptation_and_no_policy(tmp_path):
     assert read_adaptation(tmp_path).warnings == found.warnings
 
 
+def test_attackers_can_be_retrained_at_every_scale_as_in_the_paper(tmp_path):
+    text = config(adapt="retrain = true").replace("[0.6, 0.8, 1.0]", "[0.8, 1.0]").replace('"exact"', '"plugin"')
+    found = run_adapt(text, tmp_path)
+    assert found.attacker == "plugin"
+    assert found.settings.grid == (0.8, 1.0)
+
+
 def test_a_calibrated_mechanism_spends_what_is_left(tmp_path):
     found = run_adapt(config(mechanism="calibrated = true"), tmp_path)
     assert found.choice("EM").loss < run_adapt(config(), tmp_path / "plain").choice("EM").loss

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from oddshift.adapt.comparison import verify_epsilon
 from oddshift.adapt.measuring import Progress, silent
 from oddshift.arrays import FloatArray
 from oddshift.attackers import Effort
-from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
+from oddshift.attackers.retrained import Retrained
 from oddshift.config import Config, parse_config
 from oddshift.errors import InvalidInput
 from oddshift.execution import Execution
@@ -62,15 +64,32 @@ def adapt_task(config: Config, loaded: Loaded, folder: Path | None = None) -> Ta
     family = scale_family(config, loaded)
     tiers = loaded.tiers.with_scales((1.0,) * len(loaded.tiers))
     known = knowledge(family(tiers), tiers, loaded.split.fit)
-    grid = config.adapt.grid
-    effort = Effort(
-        epochs=config.audit.epochs,
-        checkpoints=folder,
-        family=family,
-        scale_range=(min(grid), max(grid)),
+    attackers = (
+        _retrained(config, known, loaded) if config.adapt.retrain else _amortised(config, known, loaded, family, folder)
     )
-    attackers = tuple(fit_attackers(config, known, loaded, effort))
     return Task(split=loaded.split, known=known, family=family, attackers=attackers, settings=_settings(config, loaded))
+
+
+def _amortised(
+    config: Config, known: Knowledge, loaded: Loaded, family: Family, folder: Path | None
+) -> tuple[Attacker, ...]:
+    """Attackers fitted once; networks for all scales of the grid."""
+    grid = config.adapt.grid
+    span = (min(grid), max(grid))
+    effort = Effort(epochs=config.audit.epochs, checkpoints=folder, family=family, scale_range=span)
+    return tuple(fit_attackers(config, known, loaded, effort))
+
+
+def _retrained(config: Config, known: Knowledge, loaded: Loaded) -> tuple[Attacker, ...]:
+    """Attackers that are fitted anew wherever scales are measured, as in the paper."""
+    effort = Effort(epochs=config.audit.epochs)
+
+    def alone(name: str) -> Callable[[Knowledge], Attacker]:
+        single = config.model_copy(update={"audit": config.audit.model_copy(update={"attackers": (name,)})})
+        return lambda there: fit_attackers(single, there, loaded, effort)[0]
+
+    fits = [alone(name) for name in config.audit.attackers]
+    return tuple(Retrained(fit, fit(known)) for fit in fits)
 
 
 def scale_family(config: Config, loaded: Loaded) -> Family:
@@ -113,7 +132,7 @@ def _settings(config: Config, loaded: Loaded) -> AdaptSettings:
         detector=loaded.detector,
         unit=loaded.split.by,
         seed=asked.seed,
-        **how.model_dump(exclude={"cost"}),
+        **how.model_dump(exclude={"cost", "retrain"}),
     )
 
 

@@ -92,16 +92,17 @@ def _tried(candidate: Point, attackers: Sequence[Attacker], select: Experiment, 
 
 def _strongest(attackers: Sequence[Attacker], select: Experiment, known: Knowledge) -> tuple[Attacker, bool]:
     """The attacker with the best select log score under these scales, and whether it beats `own` beyond chance."""
-    best, gain, error = None, -np.inf, 0.0
     units = units_of_positions(select.records)
+    everyone = np.ones(len(units), dtype=bool)
+    tried = []
     for attacker in attackers:
         read = read_under(attacker, known)
         look = select.look(known, read)
-        gains = per_unit(look.own_score - look.log_score, units, np.ones(len(units), dtype=bool))
-        if gains.mean() > gain:
-            best, gain, error = read, float(gains.mean()), standard_error(gains)
-    assert best is not None
-    return best, gain > 2.0 * error
+        gains = per_unit(look.own_score - look.log_score, units, everyone)
+        learned = gains.mean() > 2.0 * standard_error(gains)
+        tried.append((bool(learned), -float(per_unit(look.log_score, units, everyone).mean()), read))
+    learned, _, best = max(tried, key=lambda row: row[:2])  # one that learned, if any did
+    return best, learned
 
 
 def _claim(tier: int, attacker: Attacker, certifying: Experiment, withheld: str) -> Claim:

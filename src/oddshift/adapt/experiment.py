@@ -16,7 +16,7 @@ import numpy as np
 from oddshift.adapt.result import AdaptSettings, Point, Scales, TierPoint
 from oddshift.arrays import FloatArray
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.attackers.controls import Own
+from oddshift.attackers.controls import Own, OwnGiven
 from oddshift.audit.scan import TierBeliefs, believed, leakage_from, log_scores
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
 from oddshift.errors import InvalidInput
@@ -38,7 +38,10 @@ Reader = Callable[[Knowledge], Attacker]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Look:
-    """What an attacker finds at every position of a release: share of pairs beyond ε, a hit, and two log scores."""
+    """What an attacker finds at every position of a release: share of pairs beyond ε, a hit, and two log scores.
+
+    `own_score` is that of the single release under the same prior: what W tells alone is no gain.
+    """
 
     exceeds: FloatArray
     hit: FloatArray
@@ -97,7 +100,8 @@ class Experiment:
             found.exceeds[block.positions] = self._exceeds(block, rng)
             found.hit[block.positions] = block.score.max(axis=1) <= block.at(block.score, block.truth)
             found.log_score[block.positions] = block.log_score
-        found.own_score[:] = log_scores(Own(known), release, self.records, known.tiers)
+        control: Attacker = OwnGiven(known, attacker) if attacker.with_context else Own(known)
+        found.own_score[:] = log_scores(control, release, self.records, known.tiers)
         if np.isnan(found.log_score).any():
             raise InvalidInput(f"attacker {attacker.name} left out positions, expected beliefs about every one")
         return found

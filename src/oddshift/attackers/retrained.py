@@ -1,0 +1,38 @@
+"""An attacker that is fitted anew for every mechanism, as the paper does in every round of its loop.
+
+Dear, and rarely needed: our own attackers estimate only the context, and serve any mechanism as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
+from oddshift.release import Release
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Retrained:
+    """A fitted attacker with the way it was fitted; under another mechanism it is fitted again."""
+
+    fit: Callable[[Knowledge], Attacker]
+    fitted: Attacker
+
+    @property
+    def name(self) -> str:
+        """The name in tables."""
+        return self.fitted.name
+
+    @property
+    def with_context(self) -> bool:
+        """Whether it reads W."""
+        return self.fitted.with_context
+
+    def beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """Those of the fitted attacker."""
+        return self.fitted.beliefs(release)
+
+    def under(self, known: Knowledge) -> Retrained:
+        """Fitted against another mechanism."""
+        return Retrained(self.fit, self.fit(known))
