@@ -170,7 +170,7 @@ class Told:
             yield Beliefs(block.positions, block.shift, block.log_prior + np.log(np.where(agrees, 0.75, 0.25)))
 
 
-def test_what_the_context_alone_tells_is_no_joint_gain_and_certifies_nothing(public):
+def test_what_the_context_alone_tells_is_no_joint_gain_and_certifies_nothing(public, capsys):
     split, known, plugin = public
     split = replace(split, select=hinted(split.select, 1), certify=hinted(split.certify, 2))
     told, both = Told(known), Told(known, plugin, "told and joint")
@@ -183,3 +183,5 @@ def test_what_the_context_alone_tells_is_no_joint_gain_and_certifies_nothing(pub
     assert result.strongest == "told and joint"
     assert result.row("told and joint").gain > result.row("told and joint").joint_gain + 0.05 > 0.1
     assert result.row("plugin").gain == result.row("plugin").joint_gain
+    show_audit(result, Console(width=250))
+    assert f"{result.row('told and joint').joint_gain:+.3f}" in capsys.readouterr().out

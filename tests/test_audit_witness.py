@@ -1,6 +1,6 @@
 """The guess game of an audit: shows what leaks, hardly ever what does not, and says how many documents it lacks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -113,3 +113,12 @@ def test_strata_are_lengths_and_public_tiers(is_public):
     # 4 lengths; with public tiers 2 + 4 + 8 + 16 of them, some too rare for a place
     places = int(found.event.split("at ")[1].split()[0])
     assert places == 4 if not is_public else 4 < places <= 30
+
+
+def test_one_document_of_each_user_plays():
+    split, known, exact, _ = world(4000, 0.98)
+    users = replace(split, certify=replace(split.certify, users=np.arange(len(split.certify)) // 8))
+    alone, _ = search_witness(exact, split, known, Settings(epsilon=0.6))
+    found, lacking = search_witness(exact, users, known, Settings(epsilon=0.6))
+    assert sum(found.counts[1::2]) < sum(alone.counts[1::2]) / 4
+    assert lacking.endswith("has 100")

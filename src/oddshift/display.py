@@ -25,6 +25,8 @@ def show_audit(audit: Audit, console: Console) -> None:
     console.print(f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.")
     console.print(attackers_table(audit))
     console.print(f"anchored: share of pairs with the truth whose mPL exceeds {asked.epsilon:g}; log score in nats.")
+    if _reads_context(audit):
+        console.print("given W: gain over the single release under the same prior, of attackers that read W.")
     if not audit.tiers_are_public:
         console.print(
             "across: the same for anchored pairs whose other value is of another tier, since tiers are secret."
@@ -41,10 +43,10 @@ def show_audit(audit: Audit, console: Console) -> None:
         console.print(
             f"Proved from above: joint leakage <= {audit.upper_bound:.4f} ({audit.upper_basis}).", markup=False
         )
-    undecided = "Witness: undecided, no pair of values occurs often enough."
-    console.print(audit.witness.sentence if audit.witness else undecided, markup=False)
+    if audit.witness is not None:
+        console.print(audit.witness.sentence, markup=False)
     if audit.witness_needs:
-        console.print(f"  {audit.witness_needs}", markup=False)
+        console.print(f"Witness {audit.witness_needs}.", markup=False)
     for note in audit.warnings:
         console.print(f"note: {note}", style="yellow", markup=False)
     console.print("Assumed: " + "; ".join(audit.assumptions) + ".", markup=False)
@@ -75,7 +77,8 @@ def attackers_table(audit: Audit) -> Table:
     from rich.table import Table
 
     table = Table()
-    for name in ("attacker", "log score", "gain over own"):
+    first = ("attacker", "log score", "gain over own", *(("given W",) if _reads_context(audit) else ()))
+    for name in first:
         table.add_column(name, justify="left" if name == "attacker" else "right")
     names = ("top-1", "anchored") if audit.tiers_are_public else ("top-1", "anchored", "across")
     for tier in audit.tier_names:
@@ -86,8 +89,14 @@ def attackers_table(audit: Audit) -> Table:
     return table
 
 
+def _reads_context(audit: Audit) -> bool:
+    return any(row.with_context for row in audit.attackers)
+
+
 def _cells(row: AttackerResult, audit: Audit) -> list[str]:
     cells = [row.name, f"{row.log_score:.3f}", f"{row.gain:+.3f} ± {row.gain_error:.3f}"]
+    if _reads_context(audit):
+        cells.append(f"{row.joint_gain:+.3f} ± {row.joint_gain_error:.3f}" if row.with_context else "")
     rates = {tier.tier: tier for tier in row.tiers}
     for tier in audit.tier_names:
         found = rates.get(tier)
@@ -110,8 +119,8 @@ def show_adaptation(found: Adaptation, console: Console) -> None:
     console.print(comparison_table(found))
     console.print(
         f"rate: share of {asked.law} pairs beyond {asked.epsilon:g} on the certify documents; loss: expected "
-        f"{asked.cost} cost, {found.constant_loss:.4f} for one constant output; outputs: their effective number; exact ε: of one "
-        f"release, over {'pairs of one tier' if found.tiers_are_public else 'all pairs'}."
+        f"{asked.cost} cost, {found.constant_loss:.4f} for one constant output; outputs: their effective number; "
+        f"exact ε: of one release, over {'pairs of one tier' if found.tiers_are_public else 'all pairs'}."
     )
     if found.exact_epsilon is not None:
         console.print(f"One release alone: exact epsilon {found.exact_epsilon:.4f}.")

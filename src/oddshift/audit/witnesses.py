@@ -4,13 +4,14 @@ Documents are compared only within a stratum (same length, same public tiers) an
 beforehand is the same. Two documents whose secrets there differ are paired by those secrets alone, near ones first; a
 fair coin drops one, and the attacker says from the outputs of the other which of the two secrets it had, or abstains.
 Places, distances and how sure a guess must be are frozen on the select split; only rounds of the certify split count.
-Every document is used once. An attacker that reads W cannot play: documents of different W are no fair pair.
+Every document is used once, and one of each user. An attacker that reads W cannot play: documents of different W are no
+fair pair.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,16 +96,17 @@ def search_witness(
     """Freeze the rule on the select split, play on the certify split; a witness, and what it lacks if it is undecided.
 
     None when no two documents can be compared. What is lacking is how many certify documents like these would decide,
-    if guesses went on as they did; empty when a violation is shown.
+    if the attacker believes what it should; empty when a violation is shown.
 
     **Guarantee**: the lower bound is too high with probability at most `settings.alpha`, whatever the attacker.
     """
     epsilon = settings.epsilon
     seeds = [np.random.default_rng(s) for s in np.random.SeedSequence([settings.seed, 7]).spawn(2)]
-    tried = [_freeze(_play(attacker, split.select, known, s / epsilon, seeds[0]), epsilon) for s in SOUGHT]
+    select, certify = (_independent(part, rng) for part, rng in zip((split.select, split.certify), seeds, strict=True))
+    tried = [_freeze(_play(attacker, select, known, sought / epsilon, seeds[0]), epsilon) for sought in SOUGHT]
     best = int(np.argmax([rule.promised for rule in tried]))
     places = tried[best].places
-    rounds = _play(attacker, split.certify, known, SOUGHT[best] / epsilon, seeds[1], places)
+    rounds = _play(attacker, certify, known, SOUGHT[best] / epsilon, seeds[1], places)
     made = rounds.guessed(tried[best].sure, epsilon)
     groups = rounds.groups(made)
     if not groups:
@@ -118,7 +120,7 @@ def search_witness(
         event=f"guess of attacker {attacker.name} between the secrets of two documents, at {len(places)} frozen places",
     )
     growth = float(rounds.promise(epsilon)[made].sum(axis=0).max())
-    return found, "" if found.shown else _lacking(growth, len(split.certify), settings)
+    return found, "" if found.shown else _lacking(growth, len(certify), settings)
 
 
 def _lacking(growth: float, documents: int, settings: Settings) -> str:
@@ -127,6 +129,13 @@ def _lacking(growth: float, documents: int, settings: Settings) -> str:
         return f"undecided: no number of documents like these would be enough, has {documents} to certify on"
     needs = int(np.ceil((np.log(len(BETS)) - np.log(settings.alpha)) / growth * documents))
     return f"undecided: needs about {needs} documents to certify on if the attacker is calibrated, has {documents}"
+
+
+def _independent(secrets: Records, rng: np.random.Generator) -> Records:
+    """One document of each independent unit: those of one user know of each other."""
+    order = rng.permutation(len(secrets))
+    _, first = np.unique(secrets.clusters[order], return_index=True)
+    return secrets.take(np.sort(order[first]))
 
 
 def _strata(secrets: Records, known: Knowledge) -> list[Stratum]:
@@ -153,9 +162,7 @@ def _play(
         members[stratum].append(document)
     drawn: list[FloatArray] = [np.zeros((0, 6))]
     for number, (stratum, documents) in enumerate(members.items()):
-        if len(documents) < (FEWEST if places is None else 2):
-            continue
-        for place in range(stratum[0]) if places is None else [places[stratum]] if stratum in places else []:
+        for place in _tried(stratum, len(documents), places):
             at = secrets.offsets[np.array(documents)] + place
             values = secrets.points[at]
             left, right, distance = pair_up(values, secrets.space, sought, rng)
@@ -167,6 +174,13 @@ def _play(
     stratum_of, place_of, position, truth, other = table[:, :5].T.astype(np.int64)
     lean = _leans(attacker, secrets, known, (position, truth, other), rng)
     return _Rounds(tuple(members), stratum_of, place_of, position, truth, other, table[:, 5], lean)
+
+
+def _tried(stratum: Stratum, documents: int, places: Places | None) -> Sequence[int]:
+    """Where a stratum of so many documents is played: at its frozen place, or at every one while none is frozen."""
+    if places is not None:
+        return [places[stratum]] if stratum in places else []
+    return range(stratum[0]) if documents >= FEWEST else []
 
 
 def _leans(
@@ -183,12 +197,11 @@ def _leans(
     documents, row = np.unique(secrets.document_of_position[position], return_inverse=True)
     some = secrets.take(documents)
     position = position - secrets.offsets[documents][row] + some.offsets[row]
-    order = np.argsort(position, kind="stable")
     leans = np.empty(len(position))
     for block in attacker.beliefs(perturb(some, known.mechanism, known.tiers, rng)):
         line = np.full(len(some.points), -1)
         line[block.positions] = np.arange(len(block.positions))
-        mine = order[line[position[order]] >= 0]
+        mine = np.flatnonzero(line[position] >= 0)
         rows = line[position[mine]]
         leans[mine] = block.shift[rows, truth[mine]] - block.shift[rows, other[mine]]
     return np.nan_to_num(leans, nan=0.0)
