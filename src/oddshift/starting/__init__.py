@@ -55,7 +55,7 @@ def start(path: Path, out: Path, beside: Beside | None = None) -> Started:
     roles = roles_of(path)
     choice = _choice(out, beside or Beside()) if roles.kind == "text" else Choice()
     header = (
-        f"# Written by oddshift init for {quoted(path.name)}. Each line can be changed; docs/audit.md has every key.\n"
+        f"# Written by oddshift init for {quoted(path.name)}. Every line can be changed; docs/audit.md has all keys.\n"
     )
     data = header + data_section(written_path(path, out), roles, choice)
     loaded = _loaded(f"{data}\n[mechanism]\nepsilon = 1.0\n", out, roles)
