@@ -102,7 +102,7 @@ def _frontier_seconds(task: Task, home: Path) -> str:
     """Measure the grid, unless an earlier run has."""
     experiment = select_experiment(task)
     scout = next(attacker for attacker in task.attackers if attacker.name == task.settings.scout)
-    measuring = Measuring(experiment, lambda known: read_under(scout, known), WORKERS, home)
+    measuring = Measuring(experiment, lambda known: read_under(scout, known), scout.name, WORKERS, home)
     kept = len(list(home.glob("point-*")))
     start, before = time.time(), _cpu_of_workers()
     grid = measuring.points(grid_of(task.settings.grid, 2), "frontier")

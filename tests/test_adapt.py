@@ -206,6 +206,13 @@ def test_interrupted_work_continues_and_gives_the_same_result(tmp_path, found):
     assert (again.chosen, again.grid, again.sequence) == (found.chosen, found.grid, found.sequence)
 
 
+def test_points_kept_by_another_experiment_are_not_read(tmp_path):
+    first, second = (measuring(task(epsilon=epsilon)) for epsilon in (EPSILON, 2.0))
+    kept = [replace(tried, folder=tmp_path).point((0.4, 0.8)) for tried in (first, second)]
+    assert kept[0].tiers[0].rate != kept[1].tiers[0].rate
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_processes_give_the_same_bits(found):
     spread = adapt(task(), execution=Execution("processes", 2))
     assert (spread.grid, spread.chosen, spread.compared) == (found.grid, found.chosen, found.compared)

@@ -102,9 +102,8 @@ def test_a_calibrated_mechanism_spends_what_is_left(tmp_path):
 )
 def test_bad_input_is_one_line_and_leaves_no_policy(text, message, tmp_path):
     with pytest.raises(InvalidInput, match=message):
-        run_adapt(text, tmp_path)
-    assert not (tmp_path / "policy.json").exists()
-    assert not (tmp_path / "adaptation.npz").exists()
+        run_adapt(text, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_tiered_noise_is_refused_for_secret_tiers(tmp_path):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,12 +44,11 @@ def run_adapt(
         return read_adaptation(folder)
     if config.audit.delta is None:
         raise InvalidInput(f"{source}: missing key audit.delta, expected how often epsilon may be exceeded")
-    loaded = load_data(config)
-    parts = folder / PARTS
-    parts.mkdir(parents=True, exist_ok=True)
-    task = adapt_task(config, loaded, parts)
-    spread = Execution(config.execution.kind, config.execution.workers, config.execution.address)
-    found = adapt(task, execution=spread, folder=parts, progress=progress)
+    loaded, parts = load_data(config), folder / PARTS
+    with _kept(parts):
+        task = adapt_task(config, loaded, parts)
+        spread = Execution(config.execution.kind, config.execution.workers, config.execution.address)
+        found = adapt(task, execution=spread, folder=parts, progress=progress)
     found = replace(found, warnings=(*found.warnings, *loaded.notes))
     if found.chosen is not None:
         _write_policy(folder, found, task, loaded, config)
@@ -57,6 +57,19 @@ def run_adapt(
     write_adaptation(folder, found, text)
     shutil.rmtree(parts, ignore_errors=True)
     return found
+
+
+@contextmanager
+def _kept(parts: Path) -> Iterator[None]:
+    """A folder for unfinished work; a refusal before there was any leaves nothing behind."""
+    parts.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except InvalidInput:
+        for empty in (parts, parts.parent):
+            if not any(empty.iterdir()):
+                empty.rmdir()
+        raise
 
 
 def adapt_task(config: Config, loaded: Loaded, folder: Path | None = None) -> Task:

@@ -195,8 +195,8 @@ class AdaptConfig(_Section):
     `objective` is certified (least loss whose rate is certified in every tier) or weighted (the paper's loop alone).
     `remap` releases the output of least expected cost; `cost` is by default cosine for words and vectors, haversine
     for locations, euclidean for tables. `grid` holds the scales tried in each tier, on `documents` select documents,
-    with the attacker named `scout` (a quick one, perhaps; by default the strongest at scale 1). `retrain` fits attackers
-    anew for every scale, as the paper does; ours serve all scales as they are.
+    with the attacker named `scout` (a quick one, perhaps; by default the strongest at scale 1). `retrain` fits
+    attackers anew for every scale, as the paper does; ours serve all scales as they are.
     `rounds` bounds the loop, whose objective is `rate_weight`·rate + `loss_weight`·loss, the rate `pooled` over tiers
     or their largest; its steps are `first_step`/(t+1)^`decay`, until scales move by less than `tolerance`.
     """

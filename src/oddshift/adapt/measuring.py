@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from oddshift.adapt.experiment import Experiment, Reader
 from oddshift.adapt.result import Point, Scales
+from oddshift.audit.run import documents_hash, mechanism_hash
 from oddshift.execution import SERIAL, Execution, run
-from oddshift.files import load, save
+from oddshift.files import load, save, sha256
 
 DIGITS = 2
 """Scales are rounded to so many decimals, so that the same place is not measured twice."""
@@ -24,10 +26,14 @@ def silent(what: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Measuring:
-    """Points by scales, measured when they are first asked for; `folder` keeps them between runs."""
+    """Points by scales, measured when they are first asked for; `folder` keeps them between runs.
+
+    A kept point is read again only in the same experiment with the same attacker, `name`.
+    """
 
     experiment: Experiment
     read: Reader
+    name: str = ""
     execution: Execution = SERIAL
     folder: Path | None = None
     progress: Progress = silent
@@ -53,8 +59,14 @@ class Measuring:
         return self.experiment.point(scales, self.read)
 
     def _file(self, scales: Scales) -> Path | None:
-        name = "point-" + "-".join(f"{scale:.{DIGITS}f}" for scale in scales) + ".json"
-        return None if self.folder is None else self.folder / name
+        name = "-".join(f"{scale:.{DIGITS}f}" for scale in scales)
+        return None if self.folder is None else self.folder / f"point-{self._key}-{name}.json"
+
+    @cached_property
+    def _key(self) -> str:
+        made = self.experiment
+        about = f"{self.name} {made.settings} {mechanism_hash(made.known.mechanism)} {documents_hash(made.records)}"
+        return sha256(about.encode())[:16]
 
     def _read(self, scales: Scales) -> bool:
         file = self._file(scales)

@@ -67,7 +67,7 @@ def adapt(
     certifying = _experiment(task, split.certify, 22)
     check_documents(split.certify, certifying)
     scout = _scout(task, select)
-    measuring = Measuring(select, lambda known: read_under(scout, known), execution, folder, progress)
+    measuring = Measuring(select, lambda known: read_under(scout, known), scout.name, execution, folder, progress)
     grid = measuring.points(grid_of(settings.grid, len(task.known.tiers)), "frontier")
     loop = tuple(rounds(measuring, weighted(settings)))
     found = _tested(measuring, loop, task.attackers, certifying)
