@@ -57,7 +57,7 @@ def prepared(texts=TEXTS, **settings):
 
 def text_policy(made, mechanism=None, **settings):
     encoded = made.encoded
-    chosen = mechanism or Exponential(encoded.records.space, 2.0)
+    chosen = mechanism or Exponential(encoded.records.space, 0.1)
     return text_blueprint(encoded, joined_by=made.joined_by, **settings).policy(chosen, encoded.tiers)
 
 
