@@ -111,8 +111,8 @@ def page(found: Audit, clock: Clock) -> str:
         clock.page,
         *curves,
         *(f"- {certificate.sentence}" for certificate in found.certificates),
-        f"- {found.witness.sentence}" if found.witness else "- Witness: undecided, no pair occurs often enough.",
-        f"- {found.witness_needs}" if found.witness_needs else "",
+        f"- {found.witness.sentence}" if found.witness else "",
+        f"- Witness {found.witness_needs}." if found.witness_needs else "",
         *(f"- note: {note}" for note in found.warnings),
     ]
     return "\n\n".join(line for line in lines if line)
