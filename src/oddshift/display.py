@@ -161,9 +161,10 @@ def _compared_cells(row: Compared, found: Adaptation) -> list[str]:
     point = row.point
     scales = ", ".join(f"{scale:.4g}" for scale in point.scales)
     exact = "-" if row.exact_epsilon is None else f"{row.exact_epsilon:.4f}"
-    cells = [row.name, scales, exact, f"{point.loss:.4f}", f"{point.effective_outputs:.1f}"]
+    cells = [row.name, scales, exact, f"{point.loss:.4f}", f"{point.effective_outputs:.0f}"]
     tiers = {tier.tier: tier for tier in point.tiers}
     for name in found.tier_names:
         tier = tiers.get(name)
-        cells += [f"{tier.rate:.2%} ± {tier.rate_error:.2%}", f"{tier.top1:.1%}"] if tier else ["-", "-"]
+        rate = f"{100 * tier.rate:.2f}±{100 * tier.rate_error:.2f}%" if tier else "-"
+        cells += [rate, f"{tier.top1:.1%}" if tier else "-"]
     return cells
