@@ -1,5 +1,4 @@
-"""AmPL on AG News at ε = 2.5: the frontier of 100 scales, the certified choice beside plain EM and one scale of equal
-utility, and what redistribution between tiers buys.
+"""AmPL on AG News at ε = 2.5: the certified choice beside plain EM and one scale of equal utility.
 
 Tiers come from the shared NER (PII) and from similarity (PoII). Measured points are kept outside the repository, so an
 interrupted study continues; a frontier that was read is not timed.
@@ -13,14 +12,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from joblib.externals.loky import get_reusable_executor
 
-from oddshift.adapt import Adaptation, Experiment, Measuring, Point, Task, adapt, grid_of
-from oddshift.adapt.run import select_experiment
+from oddshift.adapt import Adaptation, Experiment, adapt
 from oddshift.adapting import adapt_task
-from oddshift.attackers import ATTACKERS
-from oddshift.attackers.attacker import read_under
-from oddshift.audit.summary import per_unit, standard_error, units_of_positions
 from oddshift.config import Config, parse_config
 from oddshift.detectors import Pipeline
 from oddshift.execution import Execution
@@ -52,9 +46,6 @@ scout = "cooccurrence"
 rounds = 4
 """
 
-SPOTS = ((0.3, 0.6), (0.5, 0.9), (0.6, 0.6), (0.8, 1.0), (1.0, 1.0))
-"""Scales at which the amortised attackers are compared with ones fitted for them."""
-
 WORKERS = Execution("processes", 2)
 
 
@@ -64,10 +55,9 @@ def main() -> None:
     home.mkdir(exist_ok=True)
     config = parse_config(CONFIG.format(data=data_folder().resolve()), "study")
     task = adapt_task(config, load_data(config), home)
-    seconds = _frontier_seconds(task, home)
     start = time.time()
     found = adapt(task, execution=WORKERS, folder=home, progress=lambda *said: print(*said, flush=True))
-    rest = time.time() - start
+    taken = time.time() - start
     peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1e6
     asked = found.settings
     lines = [
@@ -85,37 +75,10 @@ def main() -> None:
             ["scales", "loss", "upper bounds by tier", "state"],
             [[t.scales, f"{t.loss:.4f}", ", ".join(f"{u:.5f}" for u in t.upper), t.state] for t in found.sequence],
         ),
-        "## Redistribution: one scale, and tiered scales of no more loss",
-        _redistribution(found),
-        f"On {found.documents[1]} select documents; of the grid's admissible points with no more loss, the "
-        "one with the least PII top-1.",
-        "## The attacker at scales it was not fitted for",
-        _spots(task),
-        "Gains over own in nats on the select documents, with standard errors by document.",
         f"Hypervolumes (rate against loss): {', '.join(f'{n} {v:.4f}' for n, v in found.hypervolumes)}.",
-        f"Frontier: {seconds}. The rest {rest:.0f} s. Peak memory of a process {peak:.1f} GB.",
+        f"{taken:.0f} s elapsed with what the frontier had kept. Peak memory of a process {peak:.1f} GB.",
     ]
     write("ag_news_adapt", "Adaptation on AG News", "\n\n".join(lines))
-
-
-def _frontier_seconds(task: Task, home: Path) -> str:
-    """Measure the grid, unless an earlier run has."""
-    experiment = select_experiment(task)
-    scout = next(attacker for attacker in task.attackers if attacker.name == task.settings.scout)
-    measuring = Measuring(experiment, lambda known: read_under(scout, known), scout.name, WORKERS, home)
-    kept = len(list(home.glob("point-*")))
-    start, before = time.time(), _cpu_of_workers()
-    grid = measuring.points(grid_of(task.settings.grid, 2), "frontier")
-    used = f"{_cpu_of_workers() - before:.0f} CPU s over 2 processes, {time.time() - start:.0f} s elapsed"
-    read = f" ({kept} points of all that were measured were read from an interrupted run)" if kept else ""
-    return f"{len(grid)} points, {used} beside other work{read}"
-
-
-def _cpu_of_workers() -> float:
-    """CPU seconds of all workers so far; they are stopped, which is when they are counted."""
-    get_reusable_executor().shutdown(wait=True)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _comparison(found: Adaptation, config: Config) -> str:
@@ -153,60 +116,6 @@ def _downstream(found: Adaptation, config: Config) -> dict[str, str]:
         spread = 1.96 * np.sqrt(done.after * (1 - done.after) / (0.2 * len(labels)))
         accuracies[row.name] = f"{done.after:.1%} ± {spread:.1%} (before {done.before:.1%})"
     return accuracies
-
-
-def _redistribution(found: Adaptation) -> str:
-    rows = []
-    for one in found.uniform:
-        tiered = min(
-            (p for p in found.grid if p.admissible and p.loss <= one.loss), key=lambda p: p.tiers[0].top1, default=one
-        )
-        ratio = tiered.tiers[0].top1 / max(one.tiers[0].top1, 1e-9)
-        rows.append(
-            [
-                one.scales[0],
-                f"{one.loss:.4f}",
-                *_tops(one),
-                tiered.scales,
-                f"{tiered.loss:.4f}",
-                *_tops(tiered),
-                f"{ratio:.2f}",
-            ]
-        )
-    header = [
-        "one scale",
-        "loss",
-        "PII top-1",
-        "PoII top-1",
-        "tiered scales",
-        "loss",
-        "PII top-1",
-        "PoII top-1",
-        "ratio",
-    ]
-    return table(header, rows)
-
-
-def _tops(point: Point) -> list[str]:
-    return [f"{tier.top1:.1%}" for tier in point.tiers]
-
-
-def _spots(task: Task) -> str:
-    """Log-score gain of the amortised attackers beside ones fitted at the very scales."""
-    experiment = select_experiment(task)
-    units = units_of_positions(experiment.records)
-    rows = []
-    for scales in SPOTS:
-        known = experiment.under(scales).known
-        for attacker in task.attackers:
-            gains = []
-            fresh = ATTACKERS[attacker.name](known, np.random.default_rng(0))
-            for tried in (read_under(attacker, known), fresh):
-                look = experiment.look(known, tried)
-                gains.append(per_unit(look.own_score - look.log_score, units, np.ones(len(units), dtype=bool)))
-            cells = [f"{g.mean():+.3f} ± {standard_error(g):.3f}" for g in gains]
-            rows.append([scales, attacker.name, *cells, f"{gains[1].mean() - gains[0].mean():+.3f}"])
-    return table(["scales", "attacker", "amortised", "fitted there", "lost by amortising"], rows)
 
 
 if __name__ == "__main__":

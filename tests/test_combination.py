@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.combination import (
     Terms,
     best_weights,
@@ -16,7 +17,9 @@ from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.errors import InvalidInput
 from oddshift.logs import log_sum
-from worlds import gather, log_score, ring, two_tiers
+from oddshift.mechanisms import Exponential
+from oddshift.release import perturb
+from worlds import World, gather, log_score, ring, two_tiers
 
 
 def parts_of(known):
@@ -117,3 +120,17 @@ def test_what_cannot_be_used_is_refused():
         fit_combination(world.known, [], world.secrets, rng=np.random.default_rng(0))
     with pytest.raises(InvalidInput, match="share"):
         fit_and_combine(world.known, [fit_cooccurrence], share=1.0, rng=np.random.default_rng(0))
+
+
+def test_weights_follow_the_noise():
+    world = ring(documents=600, length=6, strength=0.95, epsilon=3.0)
+    known = world.known
+    fits = [fit_cooccurrence]
+    combined = fit_and_combine(known, fits, rng=np.random.default_rng(1))
+    noisier = knowledge(Exponential(known.mechanism.space, 0.5), known.tiers, known.fit)
+    there = combined.under(noisier)
+    fresh = fit_and_combine(noisier, fits, rng=np.random.default_rng(1))
+    assert there.weights != combined.weights
+    release = perturb(world.secrets, noisier.mechanism, noisier.tiers, np.random.default_rng(2))
+    moved = World(noisier, world.secrets, release)
+    assert log_score(there, moved) == pytest.approx(log_score(fresh, moved), abs=0.02)

@@ -26,18 +26,29 @@ BLOCK_ENTRIES = 4_000_000
 FIT_ENTRIES = 12_000_000
 """Entries (positions x points) of each part that the weights are fitted on."""
 
+AGAIN_ENTRIES = 3_000_000
+"""The same where weights are fitted again under another mechanism: two to four numbers need no more."""
+
 SIGNIFICANT = 2.0
 """Standard errors (by document) by which a gain over `own` must exceed 0 before anything is believed."""
 
 
+Weigh = Callable[[Knowledge], tuple[float, ...]]
+"""The weights of some parts under a mechanism."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Combination:
-    """Several attackers read as one; the prior is that of the first part that reads W, if any does."""
+    """Several attackers read as one; the prior is that of the first part that reads W, if any does.
+
+    `weigh` gives the weights under another mechanism: how much a part is worth depends on the noise.
+    """
 
     known: Knowledge
     parts: tuple[Attacker, ...]
     weights: tuple[float, ...]
     name: str = "combination"
+    weigh: Weigh | None = None
 
     def __repr__(self) -> str:
         """Names and weights."""
@@ -50,8 +61,9 @@ class Combination:
         return any(part.with_context for part in self.parts)
 
     def under(self, known: Knowledge) -> Combination:
-        """The same parts and weights against another mechanism: nothing is weighed again."""
-        return replace(self, known=known, parts=tuple(read_under(part, known) for part in self.parts))
+        """The same parts against another mechanism: nothing is fitted again, only the weights."""
+        weights = self.weights if self.weigh is None else self.weigh(known)
+        return replace(self, known=known, parts=tuple(read_under(part, known) for part in self.parts), weights=weights)
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus the weighted terms, a block of documents at a time."""
@@ -121,13 +133,19 @@ def context_terms(
     return terms, given
 
 
-def held_out_terms(parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator) -> Terms:
-    """Perturb held-out documents (as many as FIT_ENTRIES allows) and run every part on them."""
+def held_out_terms(
+    parts: Sequence[Attacker],
+    known: Knowledge,
+    held_out: Records,
+    rng: np.random.Generator,
+    entries: int = FIT_ENTRIES,
+) -> Terms:
+    """Perturb held-out documents (as many as `entries` allow) and run every part on them."""
     useful = np.flatnonzero(held_out.lengths > 0)
     if not len(useful):
         raise InvalidInput("held-out documents hold no secret, expected at least one")
     order = rng.permutation(useful)
-    size = FIT_ENTRIES // len(known.log_prior)
+    size = entries // len(known.log_prior)
     documents = order[: max(1, int(np.searchsorted(np.cumsum(held_out.lengths[order]), size, side="right")))]
     chosen = held_out.take(np.sort(documents))
     release = perturb(chosen, known.mechanism, known.tiers, rng)
@@ -203,7 +221,21 @@ def fit_and_combine(
     learn, held = split(known.fit.clusters, share, int(rng.integers(1 << 31)))
     part = knowledge(known.mechanism, known.tiers, known.fit.take(learn))
     fitted = [fit(part) for fit in fits]
-    combined = fit_combination(part, fitted, known.fit.take(held), rng=rng)
+    kept = known.fit.take(held)
+    combined = fit_combination(part, fitted, kept, rng=rng)
     again = [True] * len(fits) if refit is None else refit
     final = [fit(known) if anew else old for fit, old, anew in zip(fits, fitted, again, strict=True)]
-    return Combination(known, tuple(final), combined.weights)
+    weigh = _weighing(part, fitted, kept, int(rng.integers(1 << 31)))
+    return Combination(known, tuple(final), combined.weights, weigh=weigh)
+
+
+def _weighing(part: Knowledge, fitted: Sequence[Attacker], held: Records, seed: int) -> Weigh:
+    """Weights of the parts, as fitted without the held-out documents, on those documents under any mechanism."""
+
+    def weigh(known: Knowledge) -> tuple[float, ...]:
+        there = replace(part, mechanism=known.mechanism, tiers=known.tiers)
+        read = [read_under(attacker, there) for attacker in fitted]
+        terms = held_out_terms(read, there, held, np.random.default_rng(seed), AGAIN_ENTRIES)
+        return tuple(float(w) for w in best_weights(terms))
+
+    return weigh
