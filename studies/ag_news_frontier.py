@@ -1,5 +1,5 @@
-"""The frontier of 100 scales on AG News at ε = 2.5: what it takes to measure, what redistribution between tiers buys, and
-how good an attacker is at scales it was not fitted for.
+"""The frontier of 100 scales on AG News at ε = 2.5: its price, what redistribution between tiers buys, and how good an
+attacker is at scales it was not fitted for.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def main() -> None:
         "Of the grid's admissible points with no more loss, the one with the least PII top-1.",
         "## The attacker at scales it was not fitted for",
         _spots(task),
-        "Gains over own in nats on the select documents, with standard errors by document. Amortised attackers are fitted "
-        "at scale 1; under other scales only the weights of their parts are fitted again.",
+        "Gains over own in nats on the select documents, with standard errors by document. Amortised attackers are "
+        "fitted at scale 1; under other scales only the weights of their parts are fitted again.",
     ]
     write("ag_news_frontier", "The frontier on AG News", "\n\n".join(lines))
 

@@ -16,7 +16,7 @@ from oddshift.adapt import (
     uniform_points,
     weighted,
 )
-from oddshift.adapt.certification import LONGEST, sequence
+from oddshift.adapt.certification import LONGEST, SAFER, sequence
 from oddshift.adapt.experiment import is_admissible
 
 
@@ -103,7 +103,7 @@ def test_a_sequence_runs_from_safe_to_daring_and_leaves_out_what_cannot_be_certi
     rates = np.linspace(0.0, 0.2, 61)
     points = [made((0.1, 0.2 + 0.01 * k), rate, 1.0 - 0.01 * k) for k, rate in enumerate(rates)]
     found = sequence(points, settings)
-    assert len(found) == LONGEST
+    assert len(found) == SAFER + LONGEST
     assert all(a.loss > b.loss for a, b in itertools.pairwise(found))
     assert found[0].rate <= 0.01  # far below delta
     assert found[-1].rate <= 0.1 < rates[-1]
@@ -113,3 +113,10 @@ def test_scales_where_the_attacker_learned_nothing_are_not_tested_unless_indepen
     idle = [made((0.5, 0.5), 0.0, 0.5, gain=0.1)]
     assert sequence(idle, AdaptSettings(epsilon=1.0, delta=0.1)) == ()
     assert sequence(idle, AdaptSettings(epsilon=1.0, delta=0.1, independent=True)) == tuple(idle)
+
+
+def test_a_sequence_begins_with_more_noise_than_the_front_where_nothing_exceeds():
+    points = [made((0.1 * k, 0.1 * k), 0.0, 1.0 - 0.1 * k) for k in range(1, 10)]
+    found = sequence(points, AdaptSettings(epsilon=1.0, delta=0.1))
+    assert [p.scales[0] for p in found] == pytest.approx([0.1, 0.4, 0.8, 0.9], abs=0.11)
+    assert found[-1] == points[-1]

@@ -126,6 +126,7 @@ def show_adaptation(found: Adaptation, console: Console) -> None:
         console.print(f"One release alone: exact epsilon {found.exact_epsilon:.4f}.")
     for evidence in found.evidence:
         console.print(f"  {evidence.certificate.sentence}", markup=False)
+    console.print("The worst pair of a document was not tested; an audit of the chosen mechanism looks at it.")
     for note in found.warnings:
         console.print(f"note: {note}", style="yellow", markup=False)
     console.print("Assumed: " + "; ".join(found.assumptions) + ".", markup=False)

@@ -126,7 +126,10 @@ def refuse_other_run(folder: Path, config: str) -> None:
     """Never write over the run of another configuration."""
     has_run = (folder / AUDIT).is_file() or (folder / ADAPTATION).is_file()
     if has_run and (folder / CONFIG).read_text(encoding="utf-8") != config:
-        raise InvalidInput(f"{folder} holds the run of another configuration, expected a new folder or the same one")
+        raise InvalidInput(
+            f"{folder} holds the run of another configuration (see {folder / CONFIG}), "
+            f"expected that configuration or a new folder, such as --out {folder}-2"
+        )
 
 
 def read_belief(folder: str | Path, *, with_secrets: bool) -> Belief | None:

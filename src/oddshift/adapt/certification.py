@@ -28,6 +28,9 @@ from oddshift.records import Records
 LONGEST = 12
 """Candidates in a sequence: enough rungs to come close to δ."""
 
+SAFER = 3
+"""Points with still more noise that are tested before them."""
+
 SAFE = 0.1
 """A sequence begins where the select rate is at most this share of δ: so far below that the first test should pass."""
 
@@ -44,15 +47,33 @@ class Trial:
 
 
 def sequence(points: Sequence[Point], settings: AdaptSettings) -> tuple[Point, ...]:
-    """The frozen order: the front where the attacker learned something, from safe to daring, at most LONGEST points."""
+    """The frozen order: a few safer points, then the front where the attacker learned something, to the most daring."""
     usable = front(p for p in points if p.learned or settings.independent)
     near = [p for p in usable if p.rate <= settings.delta]
     safe = [k for k, p in enumerate(near) if p.rate <= SAFE * settings.delta]
     near = near[max(safe, default=0) :]
-    if len(near) <= LONGEST:
-        return tuple(near)
-    chosen = np.unique(np.round(np.linspace(0, len(near) - 1, LONGEST)).astype(int))
-    return tuple(near[k] for k in chosen)
+    return (*_spaced(_safer(points, near[:1], settings), SAFER), *_spaced(near, LONGEST))
+
+
+def _safer(points: Sequence[Point], first: Sequence[Point], settings: AdaptSettings) -> list[Point]:
+    """Points with no larger scale in any tier than the first of a sequence, in decreasing loss.
+
+    Where select rates are 0 the front ends at the most daring of them, and chance alone may fail it.
+    """
+    found = [
+        p
+        for start in first
+        for p in points
+        if p.admissible and (p.learned or settings.independent) and p.loss > start.loss and p.rate <= start.rate
+        if all(a <= b for a, b in zip(p.scales, start.scales, strict=True))
+    ]
+    return sorted(found, key=lambda p: -p.loss)
+
+
+def _spaced(points: Sequence[Point], most: int) -> list[Point]:
+    """At most so many of them, evenly chosen, in their order."""
+    chosen = np.unique(np.round(np.linspace(0, len(points) - 1, min(most, len(points)))).astype(int))
+    return [points[k] for k in chosen]
 
 
 def trials(

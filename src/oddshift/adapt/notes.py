@@ -56,5 +56,5 @@ def _unreached(trials: Sequence[Trial], settings: AdaptSettings) -> str:
     return (
         f"no scales were certified: the smallest upper bound reached is {max(best.tested.upper):.4f} > "
         f"delta={settings.delta:g}, with {units} documents at scales {best.tested.scales}; "
-        f"more certify documents, smaller scales in the grid or a larger delta help"
+        f"more certify documents help, or a larger delta: on new documents, since these have been looked at"
     )

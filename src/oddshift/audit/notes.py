@@ -12,6 +12,9 @@ from oddshift.certificate import Evidence
 from oddshift.records import Split
 from oddshift.witness import Witness
 
+MORE_OFTEN = 0.005
+"""How much more often another attacker exceeds ε before a reader is told."""
+
 CONTROLS = frozenset({"null", "own"})
 
 _ROUNDING = 1.0 + 1e-9
@@ -56,6 +59,7 @@ def warnings(
     """What went wrong or is too little, one line each."""
     return (
         *_idle(results),
+        *_exceeded_more(results, evidence),
         *_too_few(evidence, settings),
         *_alone(known, settings),
         *_across(results, evidence),
@@ -65,10 +69,23 @@ def warnings(
 
 def _idle(results: Sequence[AttackerResult]) -> list[str]:
     return [
-        f"attacker {row.name} learned nothing: its held-out log score does not beat own"
+        f"attacker {row.name} learned nothing: its log score on the select documents does not beat own beyond chance"
         + (" given W" if row.with_context else "")
         for row in results
         if not row.learned and row.name not in CONTROLS
+    ]
+
+
+def _exceeded_more(results: Sequence[AttackerResult], evidence: Sequence[Evidence]) -> list[str]:
+    """Attackers that learned something and exceed ε more often than the one that certifies: its log score chose it."""
+    strongest = next(row for row in results if row.name == evidence[0].certificate.claim.attacker)
+    mine = {tier.tier: tier.anchored for tier in strongest.tiers}
+    return [
+        f"{tier.tier}: attacker {row.name} exceeds epsilon in {tier.anchored:.2%} of the anchored pairs, "
+        f"{strongest.name} in {mine[tier.tier]:.2%}; the better log score certifies, this is an estimate beside it"
+        for row in results
+        for tier in row.tiers
+        if row.learned and row is not strongest and tier.anchored > mine[tier.tier] + MORE_OFTEN
     ]
 
 

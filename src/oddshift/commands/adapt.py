@@ -35,6 +35,8 @@ def adapt(
     else:
         show_adaptation(found, console)
         console.print(f"run: {out}")
+        if found.chosen is not None:
+            console.print("confidential: policy.json and vocabulary.npz name what is sensitive; evidence/ does not.")
         console.print(f"next: {next_step('report', out)}", markup=False, soft_wrap=True)
         data = getattr(parse_config(text, str(config), config.parent).data, "path", None)
         if found.chosen is not None and data is not None:

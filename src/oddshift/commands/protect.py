@@ -35,7 +35,7 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     allow_uncertified: Annotated[bool, typer.Option("--allow-uncertified", help="Apply a policy that is not.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Release data the way a policy says: secrets through its mechanism, all else as it was, each record once.
+    """Release data the way a policy says: secrets through its mechanism, all else as it was, an input once.
 
     Example: oddshift protect mail.csv mail-protected.csv --policy mail-run/policy.json
     """
@@ -70,13 +70,17 @@ def _show(done: Protected, console: Console) -> None:
         console.print(f"[bold red]{note}[/]")
     verb = "would be" if done.is_dry_run else "were"
     tiers = ", ".join(f"{n:,} {name}" for name, n in done.positions.items())
-    console.print(f"{done.records:,} records, {done.dropped:,} left out; secrets that {verb} replaced: {tiers}")
+    console.print(
+        f"{done.records:,} records, {done.dropped:,} left out; secrets that {verb} put through the mechanism: {tiers} "
+        "(some keep their value: that is how the noise hides the others)"
+    )
     console.print(f"words that {verb} masked: {done.masked:,} ({done.unseen:,} that the policy has never seen)")
     if done.as_they_are:
         console.print(f"columns released as they are: {', '.join(done.as_they_are)}", markup=False)
     console.print(done.sentence, markup=False)
     if not done.is_dry_run:
         console.print(f"released: {done.out}", markup=False)
+        console.print("This whole input is refused a second time; the same records in another file are not recognised.")
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def verdict_sentence(audit: Audit) -> str:
         return f"Read together, the releases give too much away: more than {most} of {pairs} {where} ({seen})."
     return (
         f"Whether at most {most} of {pairs} is not settled, which is not a pass: "
-        f"{seen} {where}, between {interval(worst.lower, worst.upper)}."
+        f"{seen} {where}, bounds {interval(worst.lower, worst.upper)}."
     )
 
 
