@@ -145,7 +145,7 @@ def test_few_rows_are_measured_undecided_and_told_how_many_it_takes(tmp_path):
     assert audited.returncode == 2
     check = next(line for line in audited.stdout.splitlines() if line.startswith("check: "))
     assert oddshift(tmp_path, check.removeprefix("check: ")).returncode == 0
-    assert re.search(r"then: delta = 0.05 needs 115 to certify on, here are 40; about 2.9 times", audited.stdout)
+    assert re.search(r"then: delta = 0.05 needs 115 to certify on, tier \w+ has 40; about 2.9 times", audited.stdout)
     assert "oddshift adapt" not in audited.stdout, "it could only refuse"
     assert oddshift(tmp_path, following(audited, "report")).returncode == 0
 

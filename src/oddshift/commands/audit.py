@@ -47,7 +47,9 @@ def audit(
 
 def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[str]:
     """What can follow: a certificate computed again, the report, and adapting where enough documents certify."""
-    from oddshift.bounds import zero_failures
+    import numpy as np
+
+    from oddshift.bounds import METHODS, zero_failures
     from oddshift.runs import EVIDENCE, file_name
 
     asked, first = found["settings"], found["certificates"][0]["claim"]
@@ -55,11 +57,14 @@ def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[st
     lines = [f"check: {next_step('verify', evidence)}", f"next: {next_step('report', out)}"]
     if config is None or asked["delta"] is None:
         return lines
-    has = min(c["documents"] for c in found["certificates"] if c["claim"]["pair_law"] == asked["law"])
-    needs = zero_failures(asked["delta"], asked["alpha"], asked["method"])
+    mine = [c for c in found["certificates"] if c["claim"]["pair_law"] == asked["law"]]
+    least = min(mine, key=lambda c: c["documents"])
+    has, needs = least["documents"], zero_failures(asked["delta"], asked["alpha"], asked["method"])
     if has < needs:
-        said = f"delta = {asked['delta']:g} needs {needs} to certify on, here are {has}"
-        return [*lines, f"then: {said}; about {needs / has:.1f} times as much data, or a larger delta"]
+        reach = METHODS[asked["method"]].upper(np.zeros(has), asked["alpha"])
+        said = f"delta = {asked['delta']:g} needs {needs} to certify on, tier {least['claim']['tier']} has {has}"
+        more = f"about {needs / has:.1f} times as much data, or a delta of at least {reach:.3f}"
+        return [*lines, f"then: {said}; {more} (in a new --out)"]
     return [*lines, f"next: {next_step('adapt', config, '--out', out)}"]
 
 

@@ -27,7 +27,10 @@ def compare(
     from rich.table import Table
 
     from oddshift.comparing import compare as compared
+    from oddshift.errors import InvalidInput
 
+    if first.resolve() == second.resolve():
+        raise InvalidInput(f"{first} and {second} are the same run, expected two")
     found = compared(first, second)
     if as_json:
         print(json.dumps(asdict(found)))

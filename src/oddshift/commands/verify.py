@@ -25,7 +25,10 @@ def verify(
     Example: oddshift verify mail-run/evidence/anchored-PII.npz
     """
     from oddshift.certificate import verify_file
+    from oddshift.errors import InvalidInput
 
+    if file.is_dir():
+        raise InvalidInput(f"{file} is a folder, expected one file of its evidence/, such as evidence/anchored-PII.npz")
     found = verify_file(file, expect=expect, require=require)
     if as_json:
         print(json.dumps(asdict(found)))

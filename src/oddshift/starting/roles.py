@@ -170,6 +170,8 @@ def _number(value: str) -> float | None:
 
 def _refuse_data_as_names(path: Path, names: Sequence[str]) -> None:
     """A first row that cannot be names is data: refuse it, and quote nothing."""
+    if not any(name.strip() for name in names):
+        raise InvalidInput(f"{path.name} has no header row: it is empty, or its first line is")
     mark = next((mark for mark in (";", "\t", "|") if len(names) == 1 and mark in names[0]), None)
     if mark is not None:
         raise InvalidInput(f"the cells of {path.name} seem to be separated by {mark!r}, expected commas")
