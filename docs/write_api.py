@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +54,8 @@ def _called(name: str, value: Any) -> str:
     except (TypeError, ValueError):
         return ""
     plain = [p.replace(annotation=inspect.Parameter.empty) for p in parameters if not p.name.startswith("_")]
-    return f"`{name}{inspect.Signature(plain)}`\n\n" if all(len(str(p)) < 60 for p in plain) else ""
+    called = re.sub(r"<function (\S+) at 0x[0-9a-f]+>", r"\1", f"{name}{inspect.Signature(plain)}")
+    return f"`{called}`\n\n" if all(len(str(p)) < 60 for p in plain) else ""
 
 
 def _about(value: Any) -> str:
