@@ -26,9 +26,6 @@ BLOCK_ENTRIES = 4_000_000
 FIT_ENTRIES = 12_000_000
 """Entries (positions x points) of each part that the weights are fitted on."""
 
-AGAIN_ENTRIES = 3_000_000
-"""The same where weights are fitted again under another mechanism: two to four numbers need no more."""
-
 SIGNIFICANT = 2.0
 """Standard errors (by document) by which a gain over `own` must exceed 0 before anything is believed."""
 
@@ -133,19 +130,13 @@ def context_terms(
     return terms, given
 
 
-def held_out_terms(
-    parts: Sequence[Attacker],
-    known: Knowledge,
-    held_out: Records,
-    rng: np.random.Generator,
-    entries: int = FIT_ENTRIES,
-) -> Terms:
-    """Perturb held-out documents (as many as `entries` allow) and run every part on them."""
+def held_out_terms(parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator) -> Terms:
+    """Perturb held-out documents (as many as FIT_ENTRIES allows) and run every part on them."""
     useful = np.flatnonzero(held_out.lengths > 0)
     if not len(useful):
         raise InvalidInput("held-out documents hold no secret, expected at least one")
     order = rng.permutation(useful)
-    size = entries // len(known.log_prior)
+    size = FIT_ENTRIES // len(known.log_prior)
     documents = order[: max(1, int(np.searchsorted(np.cumsum(held_out.lengths[order]), size, side="right")))]
     chosen = held_out.take(np.sort(documents))
     release = perturb(chosen, known.mechanism, known.tiers, rng)
@@ -235,7 +226,7 @@ def _weighing(part: Knowledge, fitted: Sequence[Attacker], held: Records, seed: 
     def weigh(known: Knowledge) -> tuple[float, ...]:
         there = replace(part, mechanism=known.mechanism, tiers=known.tiers)
         read = [read_under(attacker, there) for attacker in fitted]
-        terms = held_out_terms(read, there, held, np.random.default_rng(seed), AGAIN_ENTRIES)
+        terms = held_out_terms(read, there, held, np.random.default_rng(seed))
         return tuple(float(w) for w in best_weights(terms))
 
     return weigh
