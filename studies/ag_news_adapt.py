@@ -23,20 +23,10 @@ from oddshift.modalities import TextSettings, data_folder, prepare, read_publish
 from oddshift.modalities.features import text_features
 from oddshift.records import FRACTIONS, assign_parts
 from oddshift.utility import classification
+from studies.ag_news import ag_news
 from studies.tables import table, write
 
-CONFIG = """\
-[data]
-kind = "text"
-path = "{data}/ag_news.csv"
-text = ["title", "text"]
-vectors = "{data}/glove.6B.100d.npz"
-is_public = true
-detectors = [{{kind = "pipeline", path = "{data}/ner/en_core_web_sm_ner"}}]
-
-[mechanism]
-epsilon = 2.5
-
+ASKED = """\
 [audit]
 delta = 0.005
 attackers = ["cooccurrence", "counts"]
@@ -53,7 +43,7 @@ def main() -> None:
     """Measure, adapt, compare, write."""
     home = Path(tempfile.gettempdir()) / "oddshift-ag-news-adapt"
     home.mkdir(exist_ok=True)
-    config = parse_config(CONFIG.format(data=data_folder().resolve()), "study")
+    config = parse_config(ag_news(ASKED), "study")
     task = adapt_task(config, load_data(config), home)
     start = time.time()
     found = adapt(task, execution=WORKERS, folder=home, progress=lambda *said: print(*said, flush=True))

@@ -16,24 +16,13 @@ from oddshift.attackers.attacker import knowledge
 from oddshift.audit import AttackerResult, Audit, Settings, audit
 from oddshift.config import parse_config
 from oddshift.loading import build_mechanism, fit_attackers, load_data
-from oddshift.modalities import data_folder
+from studies.ag_news import ag_news
 from studies.tables import table, write
 
 ATTACKERS = ("plugin", "lstm", "lstm+W")
 EPOCHS = 6
 
-CONFIG = """\
-[data]
-kind = "text"
-path = "{data}/ag_news.csv"
-text = ["title", "text"]
-vectors = "{data}/glove.6B.100d.npz"
-is_public = true
-detectors = [{{kind = "pipeline", path = "{data}/ner/en_core_web_sm_ner"}}]
-
-[mechanism]
-epsilon = 2.5
-
+ASKED = """\
 [audit]
 delta = 0.05
 epochs = {epochs}
@@ -65,9 +54,7 @@ class Clock:
 
 def audited(names: Sequence[str], clock: Clock) -> Audit:
     """Load, fit each attacker, audit them all beside their controls."""
-    config = parse_config(
-        CONFIG.format(data=data_folder().resolve(), attackers=list(names), epochs=EPOCHS), "this study"
-    )
+    config = parse_config(ag_news(ASKED.format(attackers=list(names), epochs=EPOCHS)), "this study")
     loaded = load_data(config)
     mechanism, tiers = build_mechanism(config.mechanism, loaded)
     known = knowledge(mechanism, tiers, loaded.split.fit)

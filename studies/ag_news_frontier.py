@@ -20,8 +20,8 @@ from oddshift.attackers.attacker import read_under
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
 from oddshift.config import parse_config
 from oddshift.loading import load_data
-from oddshift.modalities import data_folder
-from studies.ag_news_adapt import CONFIG, WORKERS
+from studies.ag_news import ag_news
+from studies.ag_news_adapt import ASKED, WORKERS
 from studies.tables import table, write
 
 SPOTS = ((0.3, 0.6), (0.5, 0.9), (0.6, 0.6), (0.8, 1.0), (1.0, 1.0))
@@ -32,7 +32,7 @@ def main() -> None:
     """Measure the grid, compare at the spots, write."""
     home = Path(tempfile.gettempdir()) / "oddshift-ag-news-adapt"
     home.mkdir(exist_ok=True)
-    config = parse_config(CONFIG.format(data=data_folder().resolve()), "study")
+    config = parse_config(ag_news(ASKED), "study")
     task = adapt_task(config, load_data(config), home)
     grid, taken = _frontier(task, home)
     documents = min(task.settings.documents, len(task.split.select))

@@ -21,28 +21,15 @@ from oddshift.epsilon import exponential_epsilon, true_epsilon
 from oddshift.loading import load_data
 from oddshift.mechanisms import Channel, Mechanism, PathExponential, Tiered, path_closure
 from oddshift.mechanisms.scores import log_normalisers, normalised
-from oddshift.modalities import data_folder
 from oddshift.space import Space
 from oddshift.tiers import Tiers
 from oddshift.utility import measure
+from studies.ag_news import ag_news
 from studies.tables import table, write
 
 EPSILONS, SCALES, POINTS = (1.0, 2.5, 4.0), (0.4, 0.9), 2_000
 HALVINGS = 8
 NO_PAIR = 1e300  # a distance so large that the pair can never be the worst
-
-CONFIG = """\
-[data]
-kind = "text"
-path = "{data}/ag_news.csv"
-text = ["title", "text"]
-vectors = "{data}/glove.6B.100d.npz"
-is_public = false
-detectors = [{{kind = "pipeline", path = "{data}/ner/en_core_web_sm_ner"}}]
-
-[mechanism]
-epsilon = 2.5
-"""
 
 Value = TypeVar("Value")
 Parts = tuple[float, float, float]
@@ -71,7 +58,7 @@ class Words:
 
 def words() -> Words:
     """The vocabulary of AG News, from the fit documents."""
-    loaded = load_data(parse_config(CONFIG.format(data=data_folder().resolve()), "study"))
+    loaded = load_data(parse_config(ag_news(is_public=False), "study"))
     fit = loaded.split.fit
     return Words(fit.space, loaded.tiers.with_scales(SCALES), np.bincount(fit.points, minlength=len(fit.space)))
 

@@ -98,6 +98,7 @@ def test_json_is_one_object(run):
 def test_interrupted_and_started_again_it_gives_the_same_run(run, tmp_path):
     folder, _ = run
     command = [sys.executable, "-m", "oddshift", "audit", str(folder / "audit.toml"), "--out", str(tmp_path / "run")]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job hands on that it is ignored
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     parts = tmp_path / "run" / ".parts"
     while process.poll() is None and not (parts.exists() and any(parts.glob("*.npz"))):

@@ -21,7 +21,7 @@ import platform
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from oddshift.certificate import WitnessEvidence, save_evidence
 from oddshift.errors import InvalidInput
 from oddshift.files import load, save, write_atomic
 from oddshift.modalities.passages import Passage, Passages
+
+Stored = TypeVar("Stored")
 
 AUDIT = "audit.npz"
 ADAPTATION = "adaptation.npz"
@@ -94,19 +96,19 @@ def write_examples(
 
 def read_run(folder: str | Path) -> Audit:
     """The audit of a run folder."""
-    path = Path(folder) / AUDIT
-    if not path.is_file():
-        raise InvalidInput(f"{folder} is not a run folder: it has no {AUDIT}")
-    found: Audit = load(path, Audit)
-    return found
+    return _stored(folder, AUDIT, Audit, "is not a run folder")
 
 
 def read_adaptation(folder: str | Path) -> Adaptation:
     """The adaptation of a run folder."""
-    path = Path(folder) / ADAPTATION
+    return _stored(folder, ADAPTATION, Adaptation, "holds no adaptation")
+
+
+def _stored(folder: str | Path, name: str, kind: type[Stored], otherwise: str) -> Stored:
+    path = Path(folder) / name
     if not path.is_file():
-        raise InvalidInput(f"{folder} holds no adaptation: it has no {ADAPTATION}")
-    found: Adaptation = load(path, Adaptation)
+        raise InvalidInput(f"{folder} {otherwise}: it has no {name}")
+    found: Stored = load(path, kind)
     return found
 
 

@@ -17,10 +17,19 @@ from oddshift.adapt.result import AdaptSettings, Point, Scales, TierPoint
 from oddshift.arrays import FloatArray
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Own, OwnGiven
-from oddshift.audit.scan import TierBeliefs, believed, leakage_from, log_scores
+from oddshift.audit.scan import (
+    Ruler,
+    TierBeliefs,
+    another_anchor,
+    believed,
+    beyond_apart,
+    complete,
+    leakage_from,
+    log_scores,
+    truth_leakage,
+    uniform_share,
+)
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
-from oddshift.errors import InvalidInput
-from oddshift.leakage import ROUNDING
 from oddshift.mechanisms.channel import Channel
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.records import Records
@@ -37,7 +46,7 @@ Reader = Callable[[Knowledge], Attacker]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Look:
+class Findings:
     """What an attacker finds at every position of a release: share of pairs beyond ε, a hit, and two log scores.
 
     `own_score` is that of the single release under the same prior: what W tells alone is no gain.
@@ -90,11 +99,11 @@ class Experiment:
         prior = np.exp(self.known.log_prior)
         return prior / prior.sum()
 
-    def look(self, known: Knowledge, attacker: Attacker) -> Look:
+    def look(self, known: Knowledge, attacker: Attacker) -> Findings:
         """Release the documents under `known` and run the attacker on them."""
         release = perturb_with(self.records, known.mechanism, known.tiers, self.uniforms)
         n = len(self.records.points)
-        found = Look(np.zeros(n), np.zeros(n), np.full(n, np.nan), np.zeros(n))
+        found = Findings(np.zeros(n), np.zeros(n), np.full(n, np.nan), np.zeros(n))
         rng = np.random.default_rng([self.settings.seed, 21])
         for block in believed(attacker, release, self.records, known.tiers):
             found.exceeds[block.positions] = self._exceeds(block, rng)
@@ -102,28 +111,24 @@ class Experiment:
             found.log_score[block.positions] = block.log_score
         control: Attacker = OwnGiven(known, attacker) if attacker.with_context else Own(known)
         found.own_score[:] = log_scores(control, release, self.records, known.tiers)
-        if np.isnan(found.log_score).any():
-            raise InvalidInput(f"attacker {attacker.name} left out positions, expected beliefs about every one")
+        complete(attacker, found.log_score)
         return found
 
     def _exceeds(self, block: TierBeliefs, rng: np.random.Generator) -> FloatArray:
         """The share of a position's pairs beyond ε: with the truth, or also with one other candidate (uniform law)."""
-        n, space = len(block.index), self.known.mechanism.space
-        limit = self.settings.epsilon * (1.0 + ROUNDING)
-        anchored = (leakage_from(block, block.truth, space) > limit).sum(axis=1) / (n - 1)
+        ruler = Ruler(self.known.mechanism.space, self.known.tiers, self.settings.epsilon)
+        anchored = (truth_leakage(block, ruler) > ruler.limit).sum(axis=1) / (len(block.index) - 1)
         if self.settings.law == "anchored":
             return anchored
-        other = (block.truth + rng.integers(1, n, len(block.positions))) % n
-        leak = leakage_from(block, other, space)
-        rest = ((leak > limit).sum(axis=1) - (block.at(leak, block.truth) > limit)) / max(1, n - 2)
-        return 2.0 / n * anchored + (1.0 - 2.0 / n) * rest
+        leak = leakage_from(block, another_anchor(block, rng), ruler.space)
+        return uniform_share(anchored, beyond_apart(block, leak, ruler.limit))
 
     def point(self, scales: Scales, read: Reader, *, remap: bool | None = None) -> Point:
         """What these scales do, as released."""
         situation = self.under(scales, remap=remap)
         return self.measured(situation, self.look(situation.known, read(situation.known)))
 
-    def measured(self, situation: Situation, look: Look) -> Point:
+    def measured(self, situation: Situation, look: Findings) -> Point:
         """Averages over documents of a look, beside the exact utility of the mechanism."""
         units, mechanism = units_of_positions(self.records), situation.known.mechanism
         gains = per_unit(look.own_score - look.log_score, units, np.ones(len(units), dtype=bool))
@@ -147,7 +152,7 @@ class Experiment:
     def _loss(self, mechanism: Mechanism) -> float:
         return float(self.weights @ losses(mechanism, self.settings.cost))
 
-    def values(self, look: Look, tiers: Tiers) -> list[tuple[int, FloatArray, int]]:
+    def values(self, look: Findings, tiers: Tiers) -> list[tuple[int, FloatArray, int]]:
         """(tier, one rate for each unit that has the tier, units without it): what a certificate rests on."""
         units, labels = units_of_positions(self.records), self.records.tier_of_position(tiers)
         total = len(np.unique(self.records.clusters))
@@ -156,7 +161,7 @@ class Experiment:
             for tier in np.unique(labels)
         ]
 
-    def _tiers(self, look: Look, tiers: Tiers, by_point: FloatArray) -> tuple[TierPoint, ...]:
+    def _tiers(self, look: Findings, tiers: Tiers, by_point: FloatArray) -> tuple[TierPoint, ...]:
         units, labels = units_of_positions(self.records), self.records.tier_of_position(tiers)
         rows = []
         for tier in np.unique(labels):

@@ -62,6 +62,11 @@ class Ruler:
     tiers: Tiers
     epsilon: float
 
+    @property
+    def limit(self) -> float:
+        """ε with room for rounding: only what lies beyond it counts."""
+        return self.epsilon * (1.0 + ROUNDING)
+
 
 def scan(attacker: Attacker, release: Release, truth: Records, ruler: Ruler, rng: np.random.Generator) -> Scan:
     """Run an attacker over a release and compare it with the truth, block by block."""
@@ -82,7 +87,7 @@ def scan(attacker: Attacker, release: Release, truth: Records, ruler: Ruler, rng
         out.log_score[block.positions] = block.log_score
         out.rank[block.positions] = (block.score > block.at(block.score, block.truth)[:, None]).sum(axis=1)
         _fill(out, block, ruler, rng)
-    return replace(out, log_score=_complete(attacker, out.log_score))
+    return replace(out, log_score=complete(attacker, out.log_score))
 
 
 def log_scores(attacker: Attacker, release: Release, truth: Records, tiers: Tiers) -> FloatArray:
@@ -90,7 +95,7 @@ def log_scores(attacker: Attacker, release: Release, truth: Records, tiers: Tier
     scores = np.full(len(truth.points), np.nan)
     for block in believed(attacker, release, truth, tiers):
         scores[block.positions] = block.log_score
-    return _complete(attacker, scores)
+    return complete(attacker, scores)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,25 +178,46 @@ def _limits(space: Space, index: IntArray, anchors: IntArray, epsilon: float) ->
 def _fill(out: Scan, block: TierBeliefs, ruler: Ruler, rng: np.random.Generator) -> None:
     """Compare each position's truth, and one other candidate, with every candidate."""
     n, positions, tier = len(block.index), block.positions, block.tier
-    if n < 2:
-        raise InvalidInput(f"tier {ruler.tiers.names[tier]} has {n} points, expected at least 2 to compare")
-    limit = ruler.epsilon * (1.0 + ROUNDING)
-    leak = leakage_from(block, block.truth, ruler.space)
+    limit, leak = ruler.limit, truth_leakage(block, ruler)
     labels = ruler.tiers.labels[block.index]
     out.largest[positions] = leak.max(axis=1)
     out.anchored[positions] = (leak > limit).sum(axis=1) / (n - 1)
     out.across[positions, 0] = _across(leak > limit, labels, block.truth) / (n - 1)
     out.diagnostic[positions] = (leak > ruler.tiers.scales[tier] * limit).sum(axis=1) / (n - 1)
     _record(out, block, leak, block.truth, rng, law=0, epsilon=ruler.epsilon)
-    # a uniform pair holds the truth with probability 2/n, and those pairs are known exactly: only the rest is drawn
-    anchor = (block.truth + rng.integers(1, n, len(positions))) % n
+    anchor = another_anchor(block, rng)
     leak = leakage_from(block, anchor, ruler.space)
-    beyond = leak > limit
-    beyond[np.arange(len(positions)), block.truth] = False
-    rest = beyond.sum(axis=1) / max(1, n - 2)
-    out.uniform[positions] = 2.0 / n * out.anchored[positions] + (1.0 - 2.0 / n) * rest
+    beyond = beyond_apart(block, leak, limit)
+    out.uniform[positions] = uniform_share(out.anchored[positions], beyond)
     out.across[positions, 1] = 2.0 / n * out.across[positions, 0] + _across(beyond, labels, anchor) / n
     _record(out, block, leak, anchor, rng, law=1, epsilon=ruler.epsilon)
+
+
+def truth_leakage(block: TierBeliefs, ruler: Ruler) -> FloatArray:
+    """mPL between each row's truth and every candidate; a tier of one point has nothing to compare."""
+    if len(block.index) < 2:
+        name = ruler.tiers.names[block.tier]
+        raise InvalidInput(f"tier {name} has {len(block.index)} points, expected at least 2 to compare")
+    return leakage_from(block, block.truth, ruler.space)
+
+
+def another_anchor(block: TierBeliefs, rng: np.random.Generator) -> IntArray:
+    """One uniform candidate other than the truth, for each row."""
+    n = len(block.index)
+    return (block.truth + rng.integers(1, n, len(block.positions))) % n
+
+
+def beyond_apart(block: TierBeliefs, leak: FloatArray, limit: float) -> BoolArray:
+    """Which candidates other than the truth lie beyond ε of another anchor."""
+    beyond = leak > limit
+    beyond[np.arange(len(beyond)), block.truth] = False
+    return beyond
+
+
+def uniform_share(anchored: FloatArray, beyond: BoolArray) -> FloatArray:
+    """A uniform pair holds the truth with probability 2/n, and those are known exactly: only the rest is drawn."""
+    n = beyond.shape[1]
+    return 2.0 / n * anchored + (1.0 - 2.0 / n) * beyond.sum(axis=1) / max(1, n - 2)
 
 
 def _across(beyond: BoolArray, labels: IntArray, anchor: IntArray) -> IntArray:
@@ -231,7 +257,8 @@ def leakage_from(block: TierBeliefs, anchor: IntArray, space: Space) -> FloatArr
     return gap
 
 
-def _complete(attacker: Attacker, scores: FloatArray) -> FloatArray:
+def complete(attacker: Attacker, scores: FloatArray) -> FloatArray:
+    """The scores, when the attacker spoke about every position; otherwise a refusal."""
     if np.isnan(scores).any():
         raise InvalidInput(f"attacker {attacker.name} left out positions, expected beliefs about every one")
     return scores

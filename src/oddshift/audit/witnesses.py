@@ -103,10 +103,12 @@ def search_witness(
     epsilon = settings.epsilon
     seeds = [np.random.default_rng(s) for s in np.random.SeedSequence([settings.seed, 7]).spawn(2)]
     select, certify = (_independent(part, rng) for part, rng in zip((split.select, split.certify), seeds, strict=True))
-    tried = [_freeze(_play(attacker, select, known, sought / epsilon, seeds[0]), epsilon) for sought in SOUGHT]
+    tried = [
+        _freeze(_play(attacker, select, known, sought=sought / epsilon, rng=seeds[0]), epsilon) for sought in SOUGHT
+    ]
     best = int(np.argmax([rule.promised for rule in tried]))
     places = tried[best].places
-    rounds = _play(attacker, certify, known, SOUGHT[best] / epsilon, seeds[1], places)
+    rounds = _play(attacker, certify, known, sought=SOUGHT[best] / epsilon, places=places, rng=seeds[1])
     made = rounds.guessed(tried[best].sure, epsilon)
     groups = rounds.groups(made)
     if not groups:
@@ -149,9 +151,10 @@ def _play(
     attacker: Attacker,
     secrets: Records,
     known: Knowledge,
+    *,
     sought: float,
-    rng: np.random.Generator,
     places: Places | None = None,
+    rng: np.random.Generator,
 ) -> _Rounds:
     """Rounds at the frozen places, or at every place of every stratum; documents are paired before any release.
 
