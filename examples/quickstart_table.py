@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.adapting import run_adapt
+from oddshift.auditing import run_audit
 from oddshift.display import headline
 from oddshift.policy import load_policy
 from oddshift.protect import Ledger, protect
 from oddshift.starting import start
-from oddshift.workflow import run_audit
 
 
 def write_data(path: Path) -> None:

@@ -6,12 +6,12 @@ import tempfile
 from pathlib import Path
 
 from oddshift.adapting import run_adapt
+from oddshift.auditing import run_audit
 from oddshift.display import headline
 from oddshift.embedded import people
 from oddshift.policy import load_policy
 from oddshift.protect import Ledger, protect
 from oddshift.starting import start
-from oddshift.workflow import run_audit
 
 
 def write_data(path: Path) -> None:

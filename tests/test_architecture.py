@@ -46,7 +46,7 @@ ORDER = [
     "report",
     "config",
     "loading",
-    "workflow",
+    "auditing",
     "adapting",
     "starting",
     "comparing",

@@ -9,11 +9,11 @@ from rich.console import Console
 import oddshift as od
 from oddshift.attackers.attacker import knowledge
 from oddshift.audit.proven import POINT_LIMIT, bound_under_chain, bound_without_law
+from oddshift.auditing import run_audit
 from oddshift.display import show_audit
 from oddshift.errors import TooLarge
 from oddshift.records import Records, Split
 from oddshift.tiers import Tiers
-from oddshift.workflow import run_audit
 
 K, LENGTH = 5, 3
 LABELS = np.array([0, 0, 1, 1, 1])

@@ -70,9 +70,9 @@ def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[st
 
 def audited(text: str, out: Path, console: Console, **options: Any) -> dict[str, Any]:
     """Run the audit of a configuration, keep it in its folder, show it, and return its summary."""
+    from oddshift.auditing import run_audit
     from oddshift.display import show_audit
     from oddshift.runs import summary
-    from oddshift.workflow import run_audit
 
     with waiting("attackers learn and try; interrupted, the same command continues"):
         found = run_audit(text, out, **options)

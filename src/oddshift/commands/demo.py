@@ -21,9 +21,9 @@ def demo(
     """
     from oddshift import demo as told
     from oddshift.adapting import run_adapt
+    from oddshift.auditing import run_audit
     from oddshift.policy import load_policy
     from oddshift.runs import POLICY, adaptation_summary, read_belief, summary
-    from oddshift.workflow import run_audit
 
     run, console = out / "run", console_for(as_json)
     numbers = told.story()

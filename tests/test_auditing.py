@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from oddshift.auditing import run_audit
 from oddshift.errors import InvalidInput
 from oddshift.report import page, read_sources
-from oddshift.workflow import run_audit
 
 NAMES = [f"zorb{a}{b}x" for a in "aeiou" for b in "klmnp"]
 
