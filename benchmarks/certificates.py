@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.table import Line, cpu
 from oddshift.bounds import BettingStream, RobbinsStream
-from oddshift.certificate import DEFAULT_METHOD, Claim, certify, evidence_of, save_evidence, verify_file
+from oddshift.evidence.certificates import DEFAULT_METHOD, Claim, certify, evidence_of, save_evidence, verify_file
 
 DOCUMENTS = 1_000_000
 CLAIM = Claim(

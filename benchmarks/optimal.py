@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.table import Line, cpu
 from oddshift.mechanisms.laplace import ProjectedLaplace
 from oddshift.mechanisms.optimal import Optimal
-from oddshift.space import Space
+from oddshift.model.space import Space
 
 
 def grid(side: int) -> Space:

@@ -14,16 +14,16 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.table import Line, cpu, markdown
-from oddshift.arrays import IntArray
-from oddshift.detectors import Pipeline
-from oddshift.errors import InvalidInput
+from oddshift.base.arrays import IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import TextSettings, data_folder, prepare, read_published, read_vectors
+from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms import Tiered
-from oddshift.modalities import TextSettings, data_folder, prepare, read_published, read_vectors
-from oddshift.policy import Policy, save_policy
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
 from oddshift.protect import Sanitizer, os_uniforms, text_blueprint
 from oddshift.protect.noise import Draws
-from oddshift.space import Space
-from oddshift.tiers import Tiers
+from oddshift.protect.policies import Policy, save_policy
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "protect.md"
 START, END = "<!-- measured -->", "<!-- /measured -->"

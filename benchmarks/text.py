@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.table import Line, cpu
-from oddshift.detectors import Patterns, closest, similarity_to
-from oddshift.embedded import people
-from oddshift.errors import InvalidInput
-from oddshift.modalities import data_folder, read_published, read_vectors, tokenise
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import data_folder, read_published, read_vectors, tokenise
+from oddshift.data.detectors import Patterns, closest, similarity_to
+from oddshift.data.embedded import people
 
 
 def write_glove(path: Path) -> None:

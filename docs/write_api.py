@@ -15,8 +15,21 @@ SOURCE = HERE.parent / "src"
 PAGE = HERE / "api.md"
 
 MODULES = (
-    *("oddshift", "oddshift.bounds", "oddshift.witness", "oddshift.certificate", "oddshift.audit", "oddshift.adapt"),
-    *("oddshift.detectors", "oddshift.modalities", "oddshift.embedded", "oddshift.policy", "oddshift.protect"),
+    *(
+        "oddshift",
+        "oddshift.bounds",
+        "oddshift.evidence.witness",
+        "oddshift.evidence.certificates",
+        "oddshift.audit",
+        "oddshift.adapt",
+    ),
+    *(
+        "oddshift.data.detectors",
+        "oddshift.data.codecs",
+        "oddshift.data.embedded",
+        "oddshift.protect.policies",
+        "oddshift.protect",
+    ),
 )
 """Packages whose `__all__` is described; the first one holds the names that stay stable."""
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.adapting import run_adapt
-from oddshift.auditing import run_audit
-from oddshift.display import headline
-from oddshift.policy import load_policy
+from oddshift.app.adapt_run import run_adapt
+from oddshift.app.audit_run import run_audit
+from oddshift.app.display import headline
+from oddshift.app.init import start
 from oddshift.protect import Ledger, protect
-from oddshift.starting import start
+from oddshift.protect.policies import load_policy
 
 
 def write_data(path: Path) -> None:

@@ -5,13 +5,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from oddshift.adapting import run_adapt
-from oddshift.auditing import run_audit
-from oddshift.display import headline
-from oddshift.embedded import people
-from oddshift.policy import load_policy
+from oddshift.app.adapt_run import run_adapt
+from oddshift.app.audit_run import run_audit
+from oddshift.app.display import headline
+from oddshift.app.init import start
+from oddshift.data.embedded import people
 from oddshift.protect import Ledger, protect
-from oddshift.starting import start
+from oddshift.protect.policies import load_policy
 
 
 def write_data(path: Path) -> None:

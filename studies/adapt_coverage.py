@@ -15,21 +15,21 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.adapt import AdaptSettings, Experiment, Task, adapt, grid_of
+from oddshift.adapt import AdaptSettings, AdaptTask, Experiment, adapt, grid_of
 from oddshift.adapt.certification import trials
 from oddshift.adapt.experiment import is_admissible
-from oddshift.arrays import FloatArray
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.exact import Exact
+from oddshift.attackers.known_chain import Exact
 from oddshift.audit.scan import believed, leakage_from
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
-from oddshift.embedded.people import People, people
-from oddshift.execution import Execution, run
-from oddshift.files import load, save
+from oddshift.base.arrays import FloatArray
+from oddshift.base.execution import Execution, run
+from oddshift.base.storage import load, save
+from oddshift.data.embedded.people import People, people
 from oddshift.mechanisms import Mechanism, Tiered
-from oddshift.release import perturb
-from oddshift.tiers import Tiers
+from oddshift.model.release import perturb
+from oddshift.model.tiers import Tiers
 from studies.audit_coverage import draw
 from studies.tables import table, write
 
@@ -90,7 +90,7 @@ def once(task: tuple[int, bool]) -> Outcome:
     split = draw(law, DOCUMENTS, rng).split(rng=rng)
     known = knowledge(family(law.tiers), law.tiers, split.fit)
     attackers = (Exact(known, law.prior_of), ATTACKERS["plugin"](known, rng))
-    asked = Task(
+    asked = AdaptTask(
         split=split,
         known=known,
         family=family,
@@ -108,7 +108,7 @@ def once(task: tuple[int, bool]) -> Outcome:
     return Outcome(found.chosen, real.rates, real.errors, chosen / _best(asked, chosen) - 1.0)
 
 
-def _best(task: Task, chosen: float) -> float:
+def _best(task: AdaptTask, chosen: float) -> float:
     """The least loss of a point of the whole grid that would have been certified, if that is below the chosen one."""
     settings, split = task.settings, task.split
     streams = [np.random.default_rng([settings.seed, stream]) for stream in (21, 22)]

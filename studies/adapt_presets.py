@@ -13,10 +13,10 @@ import numpy as np
 
 from oddshift.adapt import PRESETS, AdaptSettings, Experiment, Measuring, Point
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.exact import Exact
-from oddshift.embedded import people
+from oddshift.attackers.known_chain import Exact
+from oddshift.data.embedded import people
 from oddshift.mechanisms import Mechanism, Tiered
-from oddshift.tiers import Tiers
+from oddshift.model.tiers import Tiers
 from studies.tables import table, write
 
 EPSILON = 1.5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oddshift.modalities import data_folder
+from oddshift.data.codecs import data_folder
 
 
 def ag_news(rest: str = "", *, is_public: bool = True) -> str:

@@ -14,15 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.adapt import Adaptation, Experiment, adapt
-from oddshift.adapting import adapt_task
-from oddshift.config import Config, parse_config
-from oddshift.detectors import Pipeline
-from oddshift.execution import Execution
-from oddshift.loading import load_data
-from oddshift.modalities import TextSettings, data_folder, prepare, read_published, read_vectors
-from oddshift.modalities.features import text_features
-from oddshift.records import FRACTIONS, assign_parts
-from oddshift.utility import classification
+from oddshift.app.adapt_run import adapt_task
+from oddshift.app.configuration import Config, parse_config
+from oddshift.app.loading import load_data
+from oddshift.base.execution import Execution
+from oddshift.data.codecs import TextSettings, data_folder, prepare, read_published, read_vectors
+from oddshift.data.codecs.features import text_features
+from oddshift.data.detectors import Pipeline
+from oddshift.mechanisms.utility import classification
+from oddshift.model.records import FRACTIONS, assign_parts
 from studies.ag_news import ag_news
 from studies.tables import table, write
 

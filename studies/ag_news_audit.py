@@ -11,11 +11,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from oddshift.app.configuration import parse_config
+from oddshift.app.loading import build_mechanism, fit_attackers, load_data
 from oddshift.attackers import Effort
 from oddshift.attackers.attacker import knowledge
 from oddshift.audit import AttackerResult, Audit, Settings, audit
-from oddshift.config import parse_config
-from oddshift.loading import build_mechanism, fit_attackers, load_data
 from studies.ag_news import ag_news
 from studies.tables import table, write
 

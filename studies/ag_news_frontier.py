@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 from joblib.externals.loky import get_reusable_executor
 
-from oddshift.adapt import Measuring, Point, Task, grid_of, uniform_points
-from oddshift.adapt.run import select_experiment
-from oddshift.adapting import adapt_task
+from oddshift.adapt import AdaptTask, Measuring, Point, grid_of, uniform_points
+from oddshift.adapt.adapting import select_experiment
+from oddshift.app.adapt_run import adapt_task
+from oddshift.app.configuration import parse_config
+from oddshift.app.loading import load_data
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import read_under
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
-from oddshift.config import parse_config
-from oddshift.loading import load_data
 from studies.ag_news import ag_news
 from studies.ag_news_adapt import ASKED, WORKERS
 from studies.tables import table, write
@@ -50,7 +50,7 @@ def main() -> None:
     write("ag_news_frontier", "The frontier on AG News", "\n\n".join(lines))
 
 
-def _frontier(task: Task, home: Path) -> tuple[list[Point], str]:
+def _frontier(task: AdaptTask, home: Path) -> tuple[list[Point], str]:
     """Measure the grid, with the time it takes; points that an interrupted run kept are read."""
     experiment = select_experiment(task)
     scout = next(attacker for attacker in task.attackers if attacker.name == task.settings.scout)
@@ -106,7 +106,7 @@ def _tops(point: Point) -> list[str]:
     return [f"{tier.top1:.1%}" for tier in point.tiers]
 
 
-def _spots(task: Task) -> str:
+def _spots(task: AdaptTask) -> str:
     """Log-score gain of the amortised attackers beside ones fitted at the very scales."""
     experiment = select_experiment(task)
     units = units_of_positions(experiment.records)

@@ -11,15 +11,15 @@ import time
 import numpy as np
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.exact import Exact
+from oddshift.attackers.known_chain import Exact
 from oddshift.audit import Settings, audit
 from oddshift.audit.scan import Ruler, scan
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
-from oddshift.embedded.chains import draw_sequences
-from oddshift.embedded.people import LENGTHS, People, people
+from oddshift.data.embedded.chains import draw_sequences
+from oddshift.data.embedded.people import LENGTHS, People, people
 from oddshift.mechanisms import Exponential
-from oddshift.records import Records
-from oddshift.release import perturb
+from oddshift.model.records import Records
+from oddshift.model.release import perturb
 from studies.tables import table, write
 
 EPSILON, ALPHA, RUNS, DOCUMENTS, FRESH = 1.5, 0.05, 200, 1_500, 200_000

@@ -13,21 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.combination import fit_combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.informed import Network, fit_informed
 from oddshift.attackers.paper import fit_paper
 from oddshift.attackers.plugin import fit_plugin
-from oddshift.attackers.train import Schedule
-from oddshift.embedded.chains import draw_sequences
-from oddshift.logs import log_sum
+from oddshift.attackers.training import Schedule
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.base.logarithms import log_sum
+from oddshift.data.embedded.chains import draw_sequences
 from oddshift.mechanisms import Exponential
-from oddshift.prior import Markov
-from oddshift.records import Records
-from oddshift.release import Release, one_tier, perturb
-from oddshift.space import Space
+from oddshift.model.prior import Markov
+from oddshift.model.records import Records
+from oddshift.model.release import Release, one_tier, perturb
+from oddshift.model.space import Space
 from studies.tables import table, write
 
 WORDS, LENGTH, STRENGTH, EPSILON = 200, 8, 0.95, 1.2

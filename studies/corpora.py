@@ -16,10 +16,7 @@ from pathlib import Path
 import numpy as np
 from joblib.externals.loky import get_reusable_executor
 
-from oddshift.detectors import Pipeline, planted_recall, stop_words
-from oddshift.embedded.vocabulary import CITIES, EMPLOYERS, NAMES
-from oddshift.mechanisms import Exponential
-from oddshift.modalities import (
+from oddshift.data.codecs import (
     PUBLISHED,
     Corpus,
     PreparedText,
@@ -32,9 +29,12 @@ from oddshift.modalities import (
     read_vectors,
     tokenise,
 )
-from oddshift.modalities.features import text_features
-from oddshift.modalities.lexicon import add_similar
-from oddshift.utility import Task, Utility, classification, measure, retrieval
+from oddshift.data.codecs.features import text_features
+from oddshift.data.codecs.lexicon import add_similar
+from oddshift.data.detectors import Pipeline, planted_recall, stop_words
+from oddshift.data.embedded.embedded_words import CITIES, EMPLOYERS, NAMES
+from oddshift.mechanisms import Exponential
+from oddshift.mechanisms.utility import DownstreamTask, Utility, classification, measure, retrieval
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "studies" / "corpora.md"
 EPSILON = 2.5
@@ -58,7 +58,7 @@ class Study:
     recall: dict[str, float]
     unseen: float
     utility: Utility
-    tasks: tuple[Task, Task]
+    tasks: tuple[DownstreamTask, DownstreamTask]
 
 
 def main() -> None:
@@ -113,7 +113,7 @@ def _mechanism(prepared: PreparedText) -> Exponential:
     return Exponential(prepared.encoded.records.space, epsilon=EPSILON)
 
 
-def _tasks(prepared: PreparedText, corpus: Corpus, vectors: WordVectors) -> tuple[Task, Task]:
+def _tasks(prepared: PreparedText, corpus: Corpus, vectors: WordVectors) -> tuple[DownstreamTask, DownstreamTask]:
     """Classification and retrieval on averaged vectors, before and after one release."""
     encoded, labels = prepared.encoded, corpus.labels or ()
     outputs = _mechanism(prepared).sample(encoded.records.points, np.random.default_rng(1))

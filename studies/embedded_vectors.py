@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.embedded.vocabulary import KINDS, public_words
-from oddshift.errors import InvalidInput
-from oddshift.modalities.corpora import data_folder
-from oddshift.modalities.word_vectors import read_vectors
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.corpora import data_folder
+from oddshift.data.codecs.word_vectors import read_vectors
+from oddshift.data.embedded.embedded_words import KINDS, public_words
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "oddshift" / "embedded" / "people.npz"
 

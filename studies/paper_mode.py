@@ -12,17 +12,17 @@ import time
 
 import numpy as np
 
-from oddshift.arrays import FloatArray
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.paper import PAPER_SCHEDULE, PaperSettings, fit_paper, squared_distances
-from oddshift.attackers.train import Schedule
+from oddshift.attackers.training import Schedule
 from oddshift.audit.triples import sampled_rate
-from oddshift.detectors import Pipeline
+from oddshift.base.arrays import FloatArray
+from oddshift.data.codecs import TextSettings, breast_cancer, data_folder, prepare, read_published, read_vectors
+from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms import Exponential
-from oddshift.modalities import TextSettings, breast_cancer, data_folder, prepare, read_published, read_vectors
-from oddshift.records import FRACTIONS, Records, assign_parts
-from oddshift.release import one_tier, perturb
+from oddshift.model.records import FRACTIONS, Records, assign_parts
+from oddshift.model.release import one_tier, perturb
 from studies.tables import table, write
 
 TRIPLES = 2_000_000

@@ -15,15 +15,15 @@ from typing import TypeVar
 import numpy as np
 from scipy.sparse.csgraph import floyd_warshall
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray
-from oddshift.config import parse_config
-from oddshift.epsilon import exponential_epsilon, true_epsilon
-from oddshift.loading import load_data
+from oddshift.app.configuration import parse_config
+from oddshift.app.loading import load_data
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.mechanisms import Channel, Mechanism, PathExponential, Tiered, path_closure
+from oddshift.mechanisms.epsilon import exponential_epsilon, true_epsilon
 from oddshift.mechanisms.scores import log_normalisers, normalised
-from oddshift.space import Space
-from oddshift.tiers import Tiers
-from oddshift.utility import measure
+from oddshift.mechanisms.utility import measure
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
 from studies.ag_news import ag_news
 from studies.tables import table, write
 

@@ -10,11 +10,11 @@ import torch
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.informed import Network, fit_informed
 from oddshift.attackers.plugin import fit_plugin
-from oddshift.attackers.train import Schedule
+from oddshift.attackers.training import Schedule
 from oddshift.mechanisms import Channel
-from oddshift.records import Records
-from oddshift.release import Release, one_tier
-from oddshift.space import Space
+from oddshift.model.records import Records
+from oddshift.model.release import Release, one_tier
+from oddshift.model.space import Space
 from studies.tables import table, write
 
 JOINT, SEEDS, EXACT = np.array([0.01, 0.49, 0.49, 0.01]), range(10), 1.845681

@@ -12,8 +12,8 @@ import time
 import numpy as np
 
 from oddshift.bounds import BETS
-from oddshift.space import Space
-from oddshift.witness import guess_game, guess_power, pooled_then_test, select_then_test, two_arm, witness_mdp
+from oddshift.evidence.witness import guess_game, guess_power, pooled_then_test, select_then_test, two_arm, witness_mdp
+from oddshift.model.space import Space
 from studies.tables import table, write
 
 RUNS, ALPHA, EPSILON, VALUES = 2_000, 0.05, 1.0, 4

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.witness import select_then_test
+from oddshift.evidence.witness import select_then_test
 from studies.tables import table, write
 
 MODELS, DOCUMENTS, ALPHA = 1_000, 3_000, 0.001

@@ -2,14 +2,14 @@
 
 from functools import lru_cache
 
-from oddshift.detectors import Pipeline
-from oddshift.embedded import people
+from oddshift.data.codecs import Corpus, TextSettings, prepare
+from oddshift.data.codecs.corpora import read_published
+from oddshift.data.codecs.tabular import breast_cancer
+from oddshift.data.detectors import Pipeline
+from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential, Mask
-from oddshift.modalities import Corpus, TextSettings, prepare
-from oddshift.modalities.corpora import read_published
-from oddshift.modalities.tabular import breast_cancer
+from oddshift.model.release import one_tier
 from oddshift.protect import table_blueprint, text_blueprint
-from oddshift.release import one_tier
 
 FAR = 1e6
 """An ε so large that nothing changes: what is released shows what was found."""

@@ -6,19 +6,19 @@ from itertools import product
 
 import numpy as np
 
-from oddshift.adapt.result import Adaptation, AdaptSettings, Compared, Point, Round, Tested, TierPoint
+from oddshift.adapt.adaptation import Adaptation, AdaptSettings, Compared, Point, Round, Tested, TierPoint
+from oddshift.app.report import Sources
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.plugin import fit_plugin
-from oddshift.attackers.train import Curve
+from oddshift.attackers.training import Curve
 from oddshift.audit import Settings, audit
+from oddshift.audit.audit_result import SubgroupRate
 from oddshift.audit.belief import belief
-from oddshift.audit.result import SubgroupRate
-from oddshift.embedded import people
+from oddshift.data.codecs.passages import Passage, Piece
+from oddshift.data.embedded import people
+from oddshift.evidence.witness import witness_of
 from oddshift.mechanisms import Exponential
-from oddshift.modalities.passages import Passage, Piece
-from oddshift.release import perturb
-from oddshift.report import Sources
-from oddshift.witness import witness_of
+from oddshift.model.release import perturb
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;"
 TIERS = ("PII", "PoII")

@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oddshift.adapt import PRESETS, AdaptSettings, Experiment, Measuring, Task, adapt, rounds, weighted
+from oddshift.adapt import PRESETS, AdaptSettings, AdaptTask, Experiment, Measuring, adapt, rounds, weighted
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.attackers.retrained import Retrained
 from oddshift.audit.scan import Ruler, scan
-from oddshift.errors import InvalidInput
-from oddshift.execution import Execution
-from oddshift.leakage import mpl
+from oddshift.base.errors import InvalidInput
+from oddshift.base.execution import Execution
+from oddshift.leakage.mpl import mpl
 from oddshift.mechanisms import Tiered
-from oddshift.records import Split
-from oddshift.release import perturb_with
-from oddshift.remap import Remap
-from oddshift.utility import expected_loss
+from oddshift.mechanisms.remap import Remap
+from oddshift.mechanisms.utility import expected_loss
+from oddshift.model.records import Split
+from oddshift.model.release import perturb_with
 from worlds import ring, two_tiers
 
 EPSILON = 3.0
@@ -48,7 +48,7 @@ def task(documents=400, strength=0.9, **asked):
         }
     )
     attacker = fit_plugin(known, rng=np.random.default_rng(0))
-    return Task(split=split, known=known, family=family, attackers=(attacker,), settings=settings)
+    return AdaptTask(split=split, known=known, family=family, attackers=(attacker,), settings=settings)
 
 
 def measuring(made):

@@ -9,18 +9,18 @@ from rich.console import Console
 from oddshift.adapt import AdaptSettings, Experiment, Measuring
 from oddshift.adapt.certification import trials
 from oddshift.adapt.comparison import SCAN_LIMIT, compared, known_epsilon, verify_epsilon
-from oddshift.adapting import run_adapt
+from oddshift.app.adapt_run import run_adapt
+from oddshift.app.display import show_adaptation
+from oddshift.app.runs import read_adaptation
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.plugin import fit_plugin
-from oddshift.display import show_adaptation
-from oddshift.embedded import people
-from oddshift.epsilon import true_epsilon
-from oddshift.errors import NoGuarantee
+from oddshift.base.errors import NoGuarantee
+from oddshift.data.embedded import people
 from oddshift.mechanisms import PathExponential, Tiered
-from oddshift.remap import Remap
-from oddshift.runs import read_adaptation
-from oddshift.space import Space
-from oddshift.tiers import Tiers
+from oddshift.mechanisms.epsilon import true_epsilon
+from oddshift.mechanisms.remap import Remap
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
 
 EPSILON, SCALES = 8.0, (0.2, 1.0)
 

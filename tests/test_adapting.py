@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from oddshift.adapting import run_adapt
-from oddshift.certificate import verify_file
-from oddshift.errors import InvalidInput
-from oddshift.policy import load_policy
-from oddshift.runs import read_adaptation
+from oddshift.app.adapt_run import run_adapt
+from oddshift.app.runs import read_adaptation
+from oddshift.base.errors import InvalidInput
+from oddshift.evidence.certificates import verify_file
+from oddshift.protect.policies import load_policy
 
 SMALL = """\
 [data]

@@ -9,53 +9,21 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "oddshift"
 
-ORDER = [
-    "errors",
-    "arrays",
-    "logs",
-    "files",
-    "bounds",
-    "execution",
-    "metric",
-    "space",
-    "tiers",
-    "cost",
-    "records",
-    "prior",
-    "epsilon",
+ROOMS = [
+    "base",
+    "model",
     "mechanisms",
-    "remap",
     "leakage",
-    "exact",
-    "transport",
-    "upper",
-    "release",
+    "bounds",
+    "evidence",
     "attackers",
-    "witness",
-    "certificate",
     "audit",
-    "utility",
     "adapt",
-    "policy",
-    "detectors",
-    "modalities",
+    "data",
     "protect",
-    "integrations",
-    "embedded",
-    "runs",
-    "report",
-    "config",
-    "loading",
-    "auditing",
-    "adapting",
-    "starting",
-    "comparing",
-    "checkup",
-    "display",
-    "demo",
-    "commands",
-    "cli",
+    "app",
 ]
+"""The rooms, each importing only from those above it and from itself."""
 
 HEAVY = (
     "torch",
@@ -80,7 +48,7 @@ NAMES = {path: ".".join(path.relative_to(SOURCE).with_suffix("").parts) for path
 
 
 def part(name):
-    """The notion that a module belongs to: the first word below oddshift."""
+    """The room that a module belongs to: the first word below oddshift."""
     return name.removeprefix("oddshift").lstrip(".").split(".")[0]
 
 
@@ -95,8 +63,9 @@ def imported(tree):
             assert node.level == 0, "imports are absolute, so that their direction can be read"
 
 
-def test_every_file_has_its_place():
-    known = {*ORDER, "__init__", "__main__"}
+def test_every_file_is_in_a_room():
+    assert len(ROOMS) <= 12
+    known = {*ROOMS, "__init__", "__main__"}
     assert {part(name) for name in NAMES.values()} - known == set()
 
 
@@ -108,7 +77,7 @@ def test_imports_point_one_way(path):
     for name in imported(TREES[path]):
         other = part(name)
         assert other, f"{NAMES[path]} imports the package itself, which imports everything"
-        assert ORDER.index(other) <= ORDER.index(own), f"{NAMES[path]} imports {name}, which comes later"
+        assert ROOMS.index(other) <= ROOMS.index(own), f"{NAMES[path]} imports {name}, which comes later"
 
 
 def module_of(name):
@@ -161,7 +130,7 @@ def test_classes_are_one_deep():
         node.name: {b.id for b in node.bases if isinstance(b, ast.Name)}
         for path, tree in TREES.items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef) and part(NAMES[path]) != "errors"
+        if isinstance(node, ast.ClassDef) and NAMES[path] != "base.errors"
     }
     deep = [name for name, above in bases.items() for b in above if bases.get(b, set()) & set(bases)]
     assert deep == []
@@ -177,6 +146,28 @@ def test_nothing_is_pickled_and_no_global_seed_is_set():
                 assert isinstance(node.value, ast.Constant), NAMES[path]
                 assert node.value.value is False, NAMES[path]
         assert "np.random.seed" not in path.read_text()
+
+
+def twice(names):
+    """Names that more than one file uses."""
+    homes = {}
+    for name, home in names:
+        homes.setdefault(name, set()).add(home)
+    return {name: sorted(found) for name, found in homes.items() if len(found) > 1}
+
+
+def test_no_two_modules_share_a_name():
+    assert twice((name.split(".")[-1], name) for name in NAMES.values() if not name.endswith("__init__")) == {}
+
+
+def test_no_two_public_classes_share_a_name():
+    classes = (
+        (node.name, NAMES[path])
+        for path, tree in TREES.items()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert twice(classes) == {}
 
 
 def test_no_file_is_called_by_what_it_is_not():

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from oddshift import InvalidInput, arrays
-from oddshift.errors import TooLarge
+from oddshift import InvalidInput
+from oddshift.base import arrays
+from oddshift.base.errors import TooLarge
 
 
 def one_line(caught):

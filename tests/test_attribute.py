@@ -5,11 +5,11 @@ import pytest
 
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.attribute import attribute_report, document_vectors, fit_attribute
-from oddshift.errors import InvalidInput
+from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Deletion, Exponential
-from oddshift.records import Records
-from oddshift.release import one_tier, perturb
-from oddshift.space import Space
+from oddshift.model.records import Records
+from oddshift.model.release import one_tier, perturb
+from oddshift.model.space import Space
 
 SPACE = Space(np.random.default_rng(0).normal(size=(12, 3)))
 

@@ -11,20 +11,20 @@ import pytest
 import oddshift as od
 from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.controls import Own
-from oddshift.attackers.exact import Exact
+from oddshift.attackers.known_chain import Exact
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.audit import Settings, audit
 from oddshift.audit.proven import Proven
 from oddshift.audit.scan import Ruler, scan, worst_exceeds
 from oddshift.audit.triples import exhaustive_rate, sampled_rate, scanned_rate
-from oddshift.certificate import certify
-from oddshift.errors import InvalidInput, TooLarge
-from oddshift.execution import Execution
-from oddshift.files import digest
-from oddshift.leakage import mpl
-from oddshift.records import Records
-from oddshift.release import one_tier, perturb
-from oddshift.tiers import Tiers
+from oddshift.base.errors import InvalidInput, TooLarge
+from oddshift.base.execution import Execution
+from oddshift.base.storage import digest
+from oddshift.evidence.certificates import certify
+from oddshift.leakage.mpl import mpl
+from oddshift.model.records import Records
+from oddshift.model.release import one_tier, perturb
+from oddshift.model.tiers import Tiers
 
 K, LENGTH = 6, 4
 

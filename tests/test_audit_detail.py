@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from oddshift.app.display import show_audit
 from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.plugin import fit_plugin
-from oddshift.attackers.train import Curve
+from oddshift.attackers.training import Curve
 from oddshift.audit import Settings, audit
 from oddshift.audit.scan import Ruler, scan, worst_exceeds
 from oddshift.audit.summary import tier_rates
-from oddshift.display import show_audit
-from oddshift.files import load, save
-from oddshift.leakage import mpl
+from oddshift.base.storage import load, save
+from oddshift.leakage.mpl import mpl
 from oddshift.mechanisms import Tiered
-from oddshift.release import perturb
-from oddshift.space import Space
-from oddshift.tiers import Tiers
+from oddshift.model.release import perturb
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
 from worlds import hinted, ring
 
 K = 6
@@ -113,7 +113,7 @@ def test_the_strongest_attacker_is_calibrated_on_documents_it_never_saw(public):
 
 def test_many_documents_are_calibrated_on_some(public, monkeypatch):
     split, known, plugin = public
-    monkeypatch.setattr("oddshift.audit.run.CALIBRATED", 40 * K)
+    monkeypatch.setattr("oddshift.audit.auditing.CALIBRATED", 40 * K)
     assert audit(split, known, [plugin], Settings(epsilon=1.5)).calibration.positions == 40
 
 

@@ -8,10 +8,10 @@ import pytest
 import oddshift as od
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
-from oddshift.attackers.exact import Exact
+from oddshift.attackers.known_chain import Exact
 from oddshift.audit import Settings, audit
-from oddshift.audit.witnesses import search_witness
-from oddshift.release import one_tier
+from oddshift.audit.witness_search import search_witness
+from oddshift.model.release import one_tier
 from worlds import ring
 
 K, LENGTH = 6, 4

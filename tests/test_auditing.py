@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from oddshift.auditing import run_audit
-from oddshift.errors import InvalidInput
-from oddshift.report import page, read_sources
+from oddshift.app.audit_run import run_audit
+from oddshift.app.report import page, read_sources
+from oddshift.base.errors import InvalidInput
 
 NAMES = [f"zorb{a}{b}x" for a in "aeiou" for b in "klmnp"]
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift import bounds
-from oddshift.errors import InvalidInput
+from oddshift.base.errors import InvalidInput
 
 VECTORS = Path(__file__).parent / "vectors_certificates.json"
 CASES = {case["id"]: case for case in json.loads(VECTORS.read_text())}

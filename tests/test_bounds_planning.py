@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift import bounds
+from oddshift.base.errors import InvalidInput, NoGuarantee
+from oddshift.base.storage import load, save
 from oddshift.bounds.betting import BETS
-from oddshift.errors import InvalidInput, NoGuarantee
-from oddshift.files import load, save
 
 
 @pytest.mark.parametrize(

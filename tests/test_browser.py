@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from oddshift.report import page
+from oddshift.app.report import page
 from reports import hostile, small_audit, sources
 
 pytestmark = pytest.mark.browser

@@ -10,11 +10,11 @@ from oddshift.attackers.calibration import Bin, calibration
 from oddshift.attackers.clipped import Clipped
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.plugin import fit_plugin
-from oddshift.errors import InvalidInput
+from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
-from oddshift.records import Records
-from oddshift.release import one_tier, perturb
-from oddshift.space import Space
+from oddshift.model.records import Records
+from oddshift.model.release import one_tier, perturb
+from oddshift.model.space import Space
 from worlds import gather, log_score, ring, two_tiers
 
 

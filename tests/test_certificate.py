@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, betting_lower, betting_upper
-from oddshift.certificate import (
+from oddshift.evidence.certificates import (
     DEFAULT_METHOD,
     Claim,
     certify,
@@ -15,7 +16,6 @@ from oddshift.certificate import (
     paper_certificate,
     passing,
 )
-from oddshift.errors import InvalidInput
 
 
 def claim(**changes):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from oddshift.demo import PEOPLE, story
+from oddshift.app.demo import PEOPLE, story
 
 SMALL = PEOPLE.replace('kind = "people"', 'kind = "people"\ndocuments = 600').replace(
     "delta = 0.05", "delta = 0.05\nworst_positions = 20"

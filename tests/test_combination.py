@@ -7,7 +7,7 @@ import pytest
 
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.combination import (
-    Terms,
+    ContextTerms,
     best_weights,
     fit_and_combine,
     fit_combination,
@@ -17,10 +17,10 @@ from oddshift.attackers.combination import (
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.plugin import fit_plugin
-from oddshift.errors import InvalidInput
-from oddshift.logs import log_sum
+from oddshift.base.errors import InvalidInput
+from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms import Exponential
-from oddshift.release import perturb
+from oddshift.model.release import perturb
 from worlds import World, gather, log_score, ring, two_tiers
 
 
@@ -43,13 +43,13 @@ def test_with_enough_documents_the_optimum_is_found():
     logits = [rng.normal(size=(4_000, 4)), rng.normal(size=(4_000, 4))]
     law = np.exp(0.5 * logits[0] + 1.5 * logits[1])
     truth = (np.cumsum(law / law.sum(axis=1, keepdims=True), axis=1) < rng.random((4_000, 1))).sum(axis=1)
-    weights = best_weights(Terms(np.zeros((4_000, 4)), tuple(logits), truth, np.arange(4_000)))
+    weights = best_weights(ContextTerms(np.zeros((4_000, 4)), tuple(logits), truth, np.arange(4_000)))
     np.testing.assert_allclose(weights, [0.5, 1.5], atol=0.15)
 
 
 def test_the_gradient_is_that_of_the_loss():
     rng = np.random.default_rng(0)
-    held = Terms(
+    held = ContextTerms(
         rng.normal(size=(30, 5)),
         (rng.normal(size=(30, 5)), rng.normal(size=(30, 5))),
         rng.integers(5, size=30),

@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from oddshift.auditing import run_audit
-from oddshift.comparing import compare
-from oddshift.errors import InvalidInput
-from oddshift.runs import read_run
+from oddshift.app.audit_run import run_audit
+from oddshift.app.compare import compare
+from oddshift.app.runs import read_run
+from oddshift.base.errors import InvalidInput
 
 CONFIG = """
 [data]

@@ -1,8 +1,8 @@
 import pytest
 
-from oddshift.config import parse_config
-from oddshift.demo import PEOPLE
-from oddshift.errors import InvalidInput
+from oddshift.app.configuration import parse_config
+from oddshift.app.demo import PEOPLE
+from oddshift.base.errors import InvalidInput
 
 TEXT = """
 [data]

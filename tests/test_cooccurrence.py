@@ -7,9 +7,9 @@ from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.cooccurrence import document_blocks, fit_cooccurrence
 from oddshift.mechanisms import Deletion, Exponential
-from oddshift.records import Records
-from oddshift.release import one_tier, perturb
-from oddshift.space import Space
+from oddshift.model.records import Records
+from oddshift.model.release import one_tier, perturb
+from oddshift.model.space import Space
 from worlds import gather, log_score, ring, two_tiers
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from oddshift import InvalidInput, Space
-from oddshift.cost import COSTS, Matrix, cost_of
-from oddshift.metric import EARTH_RADIUS_KM
+from oddshift.model.cost import COSTS, Matrix, cost_of
+from oddshift.model.metric import EARTH_RADIUS_KM
 
 SPACE = Space([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]])
 EVERYONE = np.arange(3)

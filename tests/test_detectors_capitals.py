@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from oddshift.detectors import Capitals, TierRule, tag_types
-from oddshift.detectors.capitals import CAPITALISED
-from oddshift.modalities import tokenise
+from oddshift.data.codecs import tokenise
+from oddshift.data.detectors import Capitals, TierRule, tag_types
+from oddshift.data.detectors.capitals import CAPITALISED
 
 
 def found(text):

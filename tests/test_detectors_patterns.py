@@ -3,8 +3,8 @@ import sys
 
 import pytest
 
-from oddshift.detectors import Patterns
-from oddshift.errors import InvalidInput
+from oddshift.base.errors import InvalidInput
+from oddshift.data.detectors import Patterns
 
 CASES = [
     ("EMAIL_ADDRESS", "Write to jo.doe@example.com today.", "jo.doe@example.com"),
@@ -54,8 +54,8 @@ class Blocked(socket.socket):
 
 socket.socket = Blocked
 socket.create_connection = socket.getaddrinfo = socket.gethostbyname = refuse
-from oddshift.detectors import Patterns, Pipeline
-from oddshift.modalities.tokens import tokenise
+from oddshift.data.detectors import Patterns, Pipeline
+from oddshift.data.codecs.tokens import tokenise
 texts = ["Ann Smith of Microsoft in Paris, ann@example.co.uk, (425) 882-9090, 192.168.0.1, 4012-8888-8888-1881"]
 print(len(tokenise(texts).form), len(Patterns().detect(texts)))
 print(len(Pipeline(sys.argv[1], is_cached=False).detect(texts)))

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from oddshift.detectors import DETECTORS, Pipeline, cache, pipeline, planted_recall
-from oddshift.errors import InvalidInput
-from oddshift.modalities.corpora import read_published
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.corpora import read_published
+from oddshift.data.detectors import DETECTORS, Pipeline, planted_recall, spacy_pipeline, span_cache
 
 NAMES = ["John Smith", "Maria Garcia", "David Johnson", "Susan Miller", "Peter Brown", "Anna Schmidt", "James Wilson"]
 
@@ -29,7 +29,7 @@ def test_the_same_spans_come_from_the_cache(model, some_texts, empty_cache, monk
     first = Pipeline(model).detect(some_texts)
     files = list((empty_cache / "oddshift" / "spans").iterdir())
     assert [file.suffix for file in files] == [".npz"]
-    monkeypatch.setattr(pipeline, "_run", lambda *args: pytest.fail("the cache was not used"))
+    monkeypatch.setattr(spacy_pipeline, "_run", lambda *args: pytest.fail("the cache was not used"))
     second = Pipeline(model).detect(some_texts)
     for name in ("document", "start", "end", "label"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
@@ -44,11 +44,11 @@ def test_the_cache_holds_no_text(model, some_texts, empty_cache):
 
 def test_the_key_depends_on_texts_and_pipeline(model, tmp_path):
     texts = ["ab", "c"]
-    assert cache.key_of(model, texts) != cache.key_of(model, ["a", "bc"])
+    assert span_cache.key_of(model, texts) != span_cache.key_of(model, ["a", "bc"])
     other = tmp_path / "model"
     other.mkdir()
     (other / "config.cfg").write_text("x")
-    assert cache.key_of(other, texts) != cache.key_of(model, texts)
+    assert span_cache.key_of(other, texts) != span_cache.key_of(model, texts)
 
 
 def test_a_broken_cache_file_is_ignored(model, empty_cache):
@@ -67,8 +67,8 @@ def test_a_cache_that_cannot_be_written_changes_nothing(model, tmp_path, monkeyp
 @pytest.mark.slow
 def test_workers_change_nothing(model, some_texts, monkeypatch):
     alone = Pipeline(model, workers=1, is_cached=False).detect(some_texts[:60])
-    monkeypatch.setattr(pipeline, "_WORTH_WORKERS", 0)
-    monkeypatch.setattr(pipeline, "_CHUNK", 4_000)
+    monkeypatch.setattr(spacy_pipeline, "_WORTH_WORKERS", 0)
+    monkeypatch.setattr(spacy_pipeline, "_CHUNK", 4_000)
     together = Pipeline(model, workers=2, is_cached=False).detect(some_texts[:60])
     for name in ("document", "start", "end", "label"):
         np.testing.assert_array_equal(getattr(alone, name), getattr(together, name))
@@ -76,7 +76,7 @@ def test_workers_change_nothing(model, some_texts, monkeypatch):
 
 def test_chunks_keep_every_text_in_order():
     texts = ["x" * n for n in (150_000, 90_000, 10, 300_000, 5)]
-    chunks = pipeline._chunks(texts)
+    chunks = spacy_pipeline._chunks(texts)
     assert [text for _, part in chunks for text in part] == texts
     assert chunks[0][0] == 0
     assert len(chunks) > 1

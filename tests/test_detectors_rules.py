@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from oddshift.detectors import (
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.tokens import tokenise
+from oddshift.data.detectors import (
     Gazetteer,
     Occurrences,
     Spans,
@@ -11,8 +13,6 @@ from oddshift.detectors import (
     similarity_to,
     tag_types,
 )
-from oddshift.errors import InvalidInput
-from oddshift.modalities.tokens import tokenise
 
 STOP = frozenset(["the", "of", "will"])
 

@@ -10,13 +10,13 @@ from importlib.metadata import version
 import pytest
 from typer.testing import CliRunner
 
-from oddshift.checkup import Package, checkup
-from oddshift.cli import app
-from oddshift.commands.reproduce import _studies
+from oddshift.app.cli import app
+from oddshift.app.commands.reproduce_command import _studies
+from oddshift.app.doctor import Package, diagnose
 
 LOOK = """
 import sys
-from oddshift.cli import main
+from oddshift.app.cli import main
 sys.argv = ["oddshift", *sys.argv[1:]]
 try:
     main()
@@ -42,7 +42,7 @@ def test_the_core_works_here_and_that_is_exit_code_0():
 
 
 def test_what_is_missing_comes_with_its_command():
-    found = checkup()
+    found = diagnose()
     gone = Package("torch", "==2.13.0", "", "attackers")
     other = Package("torch", "==2.13.0", "2.12.0", "attackers")
     right = Package("torch", "==2.13.0", "2.13.0+cpu", "attackers")
@@ -74,7 +74,7 @@ def test_completion_offers_what_there_is():
     environment = {**os.environ, "_ODDSHIFT_COMPLETE": "complete_bash"}
     environment |= {"COMP_WORDS": "oddshift do", "COMP_CWORD": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", "import sys; sys.argv = ['oddshift']; from oddshift.cli import main; main()"],
+        [sys.executable, "-c", "import sys; sys.argv = ['oddshift']; from oddshift.app.cli import main; main()"],
         capture_output=True, text=True, check=False, env=environment,
     )  # fmt: skip
     assert "doctor" in done.stdout.split()

@@ -4,14 +4,14 @@ import time
 import numpy as np
 import pytest
 
-from oddshift.embedded import chain, people, topics
-from oddshift.embedded.chains import draw_sequences, invert
-from oddshift.embedded.people import LENGTHS, law
-from oddshift.embedded.vocabulary import KINDS, PHRASES, public_words
-from oddshift.errors import InvalidInput
-from oddshift.exact import log_posterior
+from oddshift.base.errors import InvalidInput
+from oddshift.data.embedded import chain, people, topics
+from oddshift.data.embedded.chains import draw_sequences, invert
+from oddshift.data.embedded.embedded_words import KINDS, PHRASES, public_words
+from oddshift.data.embedded.people import LENGTHS, law
+from oddshift.leakage.exact import log_posterior
 from oddshift.mechanisms.exponential import Exponential
-from oddshift.prior import Joint
+from oddshift.model.prior import Joint
 
 PEOPLE = people(400)
 

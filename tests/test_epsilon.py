@@ -3,8 +3,8 @@ import pytest
 
 import oracles
 from oddshift import Exponential, InvalidInput, Space, WorstCase, true_epsilon, worst_case
-from oddshift.epsilon import log_ratios, per_distance
-from oddshift.logs import log
+from oddshift.base.logarithms import log
+from oddshift.mechanisms.epsilon import log_ratios, per_distance
 
 UNIT = [[0.0, 1.0], [1.0, 0.0]]
 

@@ -3,8 +3,8 @@ import pytest
 
 import oracles
 from oddshift import Independent, InvalidInput, Joint, Markov, exact_leakage, log_posterior, most_likely
-from oddshift.errors import ImpossibleObservation, TooLarge
-from oddshift.logs import log
+from oddshift.base.errors import ImpossibleObservation, TooLarge
+from oddshift.base.logarithms import log
 
 UNIT = [[0.0, 1.0], [1.0, 0.0]]
 EM = np.log([[0.72, 0.28], [0.28, 0.72]])

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from oddshift.errors import InvalidInput
-from oddshift.execution import Execution, run
+from oddshift.base.errors import InvalidInput
+from oddshift.base.execution import Execution, run
 
 
 def square(x):

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oddshift import files
-from oddshift.arrays import FloatArray, IntArray
-from oddshift.errors import InvalidInput, TamperedEvidence
+from oddshift.base import storage as files
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.errors import InvalidInput, TamperedEvidence
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from oddshift.attackers import train as loop  # noqa: E402
+from oddshift.attackers import training as loop  # noqa: E402
 from oddshift.attackers.attacker import knowledge  # noqa: E402
 from oddshift.attackers.controls import Own  # noqa: E402
 from oddshift.attackers.informed import Network, fit_informed  # noqa: E402
 from oddshift.attackers.networks import ARCHITECTURES  # noqa: E402
 from oddshift.attackers.plugin import fit_plugin  # noqa: E402
-from oddshift.attackers.train import Schedule  # noqa: E402
-from oddshift.errors import InvalidInput, TamperedEvidence  # noqa: E402
+from oddshift.attackers.training import Schedule  # noqa: E402
+from oddshift.base.errors import InvalidInput, TamperedEvidence  # noqa: E402
 from oddshift.mechanisms import Tiered  # noqa: E402
-from oddshift.release import perturb  # noqa: E402
+from oddshift.model.release import perturb  # noqa: E402
 from worlds import gather, log_score, ring, toy, toy_leakage, two_tiers, with_words  # noqa: E402
 
 QUICK = Schedule(epochs=8, batch=32, learning_rate=2e-2)

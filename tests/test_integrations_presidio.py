@@ -8,10 +8,10 @@ from presidio_analyzer.nlp_engine import SpacyNlpEngine
 from presidio_analyzer.predefined_recognizers import PhoneRecognizer, SpacyRecognizer
 from presidio_anonymizer import AnonymizerEngine, BatchAnonymizerEngine, OperatorConfig
 
-from oddshift.errors import InvalidInput
-from oddshift.integrations import OddshiftOperator
-from oddshift.modalities.text import MASK
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.text import MASK
 from oddshift.protect import Sanitizer, seeded_uniforms
+from oddshift.protect.integrations import OddshiftOperator
 from policies import FAR, corpus, news_policy, news_texts, people_policy, prepared_news, sensitive_types, table_policy
 
 

@@ -14,14 +14,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from oddshift.errors import InvalidInput
-from oddshift.integrations import MetricPrivacyTransformer
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import TableSettings, encode_table
 from oddshift.mechanisms import Exponential, Mask
-from oddshift.modalities import TableSettings, encode_table
-from oddshift.policy import save_policy
+from oddshift.model.release import one_tier
+from oddshift.model.space import Space
 from oddshift.protect import seeded_uniforms, table_blueprint, vector_blueprint
-from oddshift.release import one_tier
-from oddshift.space import Space
+from oddshift.protect.integrations import MetricPrivacyTransformer
+from oddshift.protect.policies import save_policy
 from policies import people_policy, table_policy
 
 ROWS = np.random.default_rng(2).normal(size=(30, 3))
@@ -170,10 +170,10 @@ def test_a_display_shows_no_value():
 WITHOUT = """
 import sys
 sys.modules.update(dict.fromkeys(["sklearn", "spacy", "presidio_anonymizer"]))
-import oddshift.integrations
-for name in oddshift.integrations.__all__:
+import oddshift.protect.integrations
+for name in oddshift.protect.integrations.__all__:
     try:
-        getattr(oddshift.integrations, name)
+        getattr(oddshift.protect.integrations, name)
     except oddshift.InvalidInput as error:
         print(error)
 """

@@ -7,10 +7,10 @@ import pytest
 import spacy
 from spacy.language import Language
 
-from oddshift.errors import InvalidInput
-from oddshift.integrations import Protector
-from oddshift.policy import save_policy
+from oddshift.base.errors import InvalidInput
 from oddshift.protect import Sanitizer
+from oddshift.protect.integrations import Protector
+from oddshift.protect.policies import save_policy
 from policies import FAR, corpus, news_policy, news_texts, people_policy, sensitive_types, table_policy
 
 SEEN = []

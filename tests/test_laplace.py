@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift.epsilon import true_epsilon
-from oddshift.errors import InvalidInput, NoGuarantee, TooLarge
+from oddshift.base.errors import InvalidInput, NoGuarantee, TooLarge
 from oddshift.mechanisms.channel import estimate_channel
+from oddshift.mechanisms.epsilon import true_epsilon
 from oddshift.mechanisms.laplace import Laplace, ProjectedLaplace
 from oddshift.mechanisms.voronoi import voronoi_edges
-from oddshift.space import Space
+from oddshift.model.space import Space
 
 
 def _rays(x, outputs, epsilon, y, n_rays=200_000):

@@ -3,9 +3,9 @@ import pytest
 
 import oracles
 from oddshift import InvalidInput, mpl
-from oddshift.errors import ImpossibleObservation
-from oddshift.leakage import violation_rate
-from oddshift.logs import log
+from oddshift.base.errors import ImpossibleObservation
+from oddshift.base.logarithms import log
+from oddshift.leakage.mpl import violation_rate
 
 UNIT = [[0.0, 1.0], [1.0, 0.0]]
 LINE = [[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]]

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 
-from oddshift.config import parse_config
-from oddshift.errors import InvalidInput
-from oddshift.loading import load_data
-from oddshift.metric import Haversine
-from oddshift.modalities import (
+from oddshift.app.configuration import parse_config
+from oddshift.app.loading import load_data
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import (
     FixColumns,
     LocationSettings,
     StayPoints,
@@ -13,8 +12,9 @@ from oddshift.modalities import (
     encode_locations,
     read_trajectories,
 )
-from oddshift.modalities.location import stay_points
-from oddshift.records import SLOT
+from oddshift.data.codecs.location import stay_points
+from oddshift.model.metric import Haversine
+from oddshift.model.records import SLOT
 
 HEAD = "user,timestamp,lat,lon,trip\n"
 LINES = (

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from oddshift.logs import log, log_matmul, log_normalise, log_sum
+from oddshift.base.logarithms import log, log_matmul, log_normalise, log_sum
 
 
 def test_log_of_zero_is_silent():

@@ -16,7 +16,7 @@ from oddshift import (
     Substitution,
     Truncated,
 )
-from oddshift.errors import NoGuarantee, TooLarge
+from oddshift.base.errors import NoGuarantee, TooLarge
 from oddshift.mechanisms import estimate_channel, truncation_radius
 
 LINE = Space([[0.0], [1.0], [3.0]])

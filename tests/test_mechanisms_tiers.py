@@ -5,7 +5,7 @@ import pytest
 
 import oracles
 from oddshift import Exponential, InvalidInput, PathExponential, RandomizedResponse, Space, Tiered, Tiers, calibrate
-from oddshift.errors import NoGuarantee
+from oddshift.base.errors import NoGuarantee
 from oddshift.mechanisms import path_closure
 
 LINE = Space(np.arange(4.0)[:, None])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from oddshift import InvalidInput, Space, scaled, summed
-from oddshift.metric import EARTH_RADIUS_KM, METRICS, Pairwise, metric_of
+from oddshift.model.metric import EARTH_RADIUS_KM, METRICS, Pairwise, metric_of
 
 
 def between(name, a, b):

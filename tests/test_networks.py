@@ -81,5 +81,5 @@ def test_order_matters_to_every_architecture(network):
 
 
 def test_the_package_does_not_import_torch():
-    code = "import sys, oddshift, oddshift.attackers, oddshift.attackers.train; assert 'torch' not in sys.modules"
+    code = "import sys, oddshift, oddshift.attackers, oddshift.attackers.training; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

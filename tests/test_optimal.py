@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift.epsilon import true_epsilon
-from oddshift.errors import InvalidInput, NoGuarantee, TooLarge
+from oddshift.base.errors import InvalidInput, NoGuarantee, TooLarge
 from oddshift.mechanisms import optimal
+from oddshift.mechanisms.epsilon import true_epsilon
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.line import Geometric
 from oddshift.mechanisms.optimal import Optimal
-from oddshift.space import Space
+from oddshift.model.space import Space
 
 
 def _grid(side):

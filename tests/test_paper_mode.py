@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from oddshift.attackers import train as loop  # noqa: E402
+from oddshift.attackers import training as loop  # noqa: E402
 from oddshift.attackers.networks import ARCHITECTURES  # noqa: E402
 from oddshift.attackers.paper import (  # noqa: E402
     PAPER_SCHEDULE,
@@ -16,7 +16,7 @@ from oddshift.attackers.paper import (  # noqa: E402
     squared_distances,
     uniform_outputs,
 )
-from oddshift.errors import InvalidInput  # noqa: E402
+from oddshift.base.errors import InvalidInput  # noqa: E402
 from oddshift.mechanisms import Mask  # noqa: E402
 from worlds import gather, ring, toy  # noqa: E402
 

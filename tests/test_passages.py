@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from oddshift.embedded import people
+from oddshift.data.codecs.passages import LONGEST, passages
+from oddshift.data.codecs.text import MASK
+from oddshift.data.embedded import people
 from oddshift.mechanisms import Deletion, Exponential, Mask
-from oddshift.modalities.passages import LONGEST, passages
-from oddshift.modalities.text import MASK
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_masks_are_shown_and_other_outputs_are_not(corpus):
 
 
 def test_a_long_text_is_cut(corpus, monkeypatch):
-    monkeypatch.setattr("oddshift.modalities.passages.LONGEST", 4)
+    monkeypatch.setattr("oddshift.data.codecs.passages.LONGEST", 4)
     assert LONGEST > 4
     found = shown(corpus, Exponential(corpus.space, 3.0))
     assert read(found[0].before).endswith("…")

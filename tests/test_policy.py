@@ -7,13 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oddshift.audit.run import mechanism_hash
-from oddshift.certificate import Claim, certify, certify_joint, evidence_of
-from oddshift.errors import InvalidInput
-from oddshift.files import SCHEMA, digest
+from oddshift.audit.auditing import mechanism_hash
+from oddshift.base.errors import InvalidInput
+from oddshift.base.storage import SCHEMA, digest
+from oddshift.evidence.certificates import Claim, certify, certify_joint, evidence_of
 from oddshift.mechanisms import Exponential, Laplace, Mask, PathExponential, Tiered, Truncated
-from oddshift.metric import scaled, summed
-from oddshift.policy import (
+from oddshift.mechanisms.remap import Remap
+from oddshift.model.metric import scaled, summed
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
+from oddshift.protect.policies import (
     POLICY,
     UNCERTIFIED,
     VOCABULARY,
@@ -25,9 +28,6 @@ from oddshift.policy import (
     make_policy,
     save_policy,
 )
-from oddshift.remap import Remap
-from oddshift.space import Space
-from oddshift.tiers import Tiers
 
 SPACE = Space(np.random.default_rng(3).normal(size=(12, 4)))
 TIERS = Tiers([0] * 5 + [1] * 7, names=("PII", "PoII"), scales=(0.4, 0.9), is_public=False)
@@ -80,7 +80,7 @@ def test_the_mechanism_comes_back_exactly(name, tmp_path):
 def test_the_remapping_is_read_and_equals_what_would_be_computed(name, tmp_path, monkeypatch):
     mechanism = REMAPPED[name]
     save_policy(tmp_path, policy_of(mechanism))
-    monkeypatch.setattr("oddshift.remap._destinations", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr("oddshift.mechanisms.remap._destinations", lambda *_: pytest.fail("computed again"))
     again = load_policy(tmp_path).mechanism()
     assert np.array_equal(again.destination, mechanism.destination)
     assert np.array_equal(again.prior, mechanism.prior)

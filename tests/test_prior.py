@@ -3,7 +3,7 @@ import pytest
 
 import oracles
 from oddshift import Independent, InvalidInput, Joint, Markov, estimate_independent, estimate_joint, estimate_markov
-from oddshift.errors import TooLarge
+from oddshift.base.errors import TooLarge
 
 STEP = [[0.9, 0.1], [0.4, 0.6]]
 

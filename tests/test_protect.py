@@ -14,17 +14,17 @@ import time
 import numpy as np
 import pytest
 
-from oddshift.audit.run import mechanism_hash
-from oddshift.certificate import Claim, certify, evidence_of
-from oddshift.cli import main
-from oddshift.embedded import people
-from oddshift.errors import InvalidInput
+from oddshift.app.cli import main
+from oddshift.audit.auditing import mechanism_hash
+from oddshift.base.errors import InvalidInput
+from oddshift.data.embedded import people
+from oddshift.evidence.certificates import Claim, certify, evidence_of
 from oddshift.mechanisms import Exponential
-from oddshift.policy import POLICY, VOCABULARY, certificate_terms, save_policy
+from oddshift.model.space import Space
 from oddshift.protect import Ledger, ProtectSettings, protect, text_blueprint
 from oddshift.protect.ledger import LEDGER
-from oddshift.protect.parts import SIDECAR
-from oddshift.space import Space
+from oddshift.protect.policies import POLICY, VOCABULARY, certificate_terms, save_policy
+from oddshift.protect.staging import SIDECAR
 
 CORPUS = people(400)
 

@@ -7,25 +7,25 @@ import json
 import numpy as np
 import pytest
 
-from oddshift.detectors import WordList
-from oddshift.errors import InvalidInput
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import Corpus, TableSettings, TextSettings, WordVectors, encode_table, prepare
+from oddshift.data.codecs.location import FixColumns, LocationSettings, encode_locations, read_trajectories
+from oddshift.data.detectors import WordList
 from oddshift.mechanisms import Exponential, Mask
-from oddshift.modalities import Corpus, TableSettings, TextSettings, WordVectors, encode_table, prepare
-from oddshift.modalities.location import FixColumns, LocationSettings, encode_locations, read_trajectories
-from oddshift.policy import POLICY, save_policy
+from oddshift.model.release import one_tier
+from oddshift.model.space import Space
 from oddshift.protect import (
     Ledger,
     ProtectSettings,
     archive,
+    bounded_reading,
     location_blueprint,
-    pieces,
     protect,
     table_blueprint,
     text_blueprint,
     vector_blueprint,
 )
-from oddshift.release import one_tier
-from oddshift.space import Space
+from oddshift.protect.policies import POLICY, save_policy
 
 LOUD = 1e6  # an epsilon that changes nothing
 WORDS = ("ann", "bob", "carl", "dora")
@@ -75,7 +75,7 @@ def test_csv_keeps_every_other_byte(tmp_path):
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 64, 1 << 20])
 def test_blocks_of_any_size_give_the_same(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(pieces, "BLOCK", block)
+    monkeypatch.setattr(bounded_reading, "BLOCK", block)
     expected = CSV.replace("ANN", "ann").replace("Bob", "bob").replace("Ann", "ann").replace("Zed", "[MASKED]")
     assert released(tmp_path, "a.csv", CSV.encode(), text_policy()) == expected.encode()
     lines = '{"text": "Ann", "n": 1}\n\n{"text": "– ANN"}\r\n{"text":"x"}'
@@ -148,8 +148,8 @@ def test_bad_tables_are_named_and_not_quoted(tmp_path):
 
 
 def test_a_record_that_never_ends_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(pieces, "BLOCK", 100)
-    monkeypatch.setattr(pieces, "LONGEST_RECORD", 500)
+    monkeypatch.setattr(bounded_reading, "BLOCK", 100)
+    monkeypatch.setattr(bounded_reading, "LONGEST_RECORD", 500)
     with pytest.raises(InvalidInput, match="row 2 has over 500 characters"):
         released(tmp_path, "a.csv", b'text\n"' + b"met " * 500, text_policy())
 
@@ -231,7 +231,7 @@ def fixes(n=60):
 
 @pytest.mark.parametrize("block", [50, 1 << 20])
 def test_trajectories_are_thinned_and_moved_as_they_were_audited(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(pieces, "BLOCK", block)
+    monkeypatch.setattr(bounded_reading, "BLOCK", block)
     (tmp_path / "g.csv").write_text(fixes())
     names = FixColumns("phi", "lambda", "who", "when", "trip")
     encoded = encode_locations(read_trajectories(tmp_path / "g.csv", names), LocationSettings(every=300.0))
@@ -248,7 +248,7 @@ def test_trajectories_are_thinned_and_moved_as_they_were_audited(tmp_path, monke
 
 
 def test_stay_points_cannot_be_streamed(tmp_path):
-    from oddshift.modalities import StayPoints
+    from oddshift.data.codecs import StayPoints
 
     space = Space([[39.9, 116.3], [40.0, 116.3]], "haversine")
     settings = LocationSettings(stays=StayPoints())

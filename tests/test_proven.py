@@ -7,13 +7,14 @@ import pytest
 from rich.console import Console
 
 import oddshift as od
+from oddshift.app.audit_run import run_audit
+from oddshift.app.display import show_audit
 from oddshift.attackers.attacker import knowledge
 from oddshift.audit.proven import POINT_LIMIT, bound_under_chain, bound_without_law
-from oddshift.auditing import run_audit
-from oddshift.display import show_audit
-from oddshift.errors import TooLarge
-from oddshift.records import Records, Split
-from oddshift.tiers import Tiers
+from oddshift.base.errors import TooLarge
+from oddshift.model.records import Records, Split
+from oddshift.model.release import one_tier
+from oddshift.model.tiers import Tiers
 
 K, LENGTH = 5, 3
 LABELS = np.array([0, 0, 1, 1, 1])
@@ -92,7 +93,7 @@ def test_impossible_steps_leave_what_noise_allows(is_public):
 def test_what_is_too_large_is_refused_with_another_way():
     space = od.Space(np.arange(POINT_LIMIT + 1.0)[:, None])
     fit = Records.from_documents(space, [[0, 1], [2, 3]])
-    known = knowledge(od.Exponential(space, 1.0), od.release.one_tier(space), fit)
+    known = knowledge(od.Exponential(space, 1.0), one_tier(space), fit)
     with pytest.raises(TooLarge, match="try 'diameter'"):
         bound_under_chain(known, Split(fit=fit, select=fit, certify=fit, by="document"))
     known, _, _ = world(0, is_public=True)

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-import oddshift.records as rec
-from oddshift.errors import InvalidInput
-from oddshift.records import MASKED, SLOT, Context, Records, numbered, offsets_of
-from oddshift.space import Space
-from oddshift.tiers import Tiers
+import oddshift.model.records as rec
+from oddshift.base.errors import InvalidInput
+from oddshift.model.records import MASKED, SLOT, Context, Records, numbered, offsets_of
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
 
 SPACE = Space(np.arange(4.0)[:, None])
 

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from oddshift.errors import InvalidInput
+from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
-from oddshift.records import Records
-from oddshift.release import candidates, one_tier, perturb
-from oddshift.space import Space
-from oddshift.tiers import Tiers
+from oddshift.model.records import Records
+from oddshift.model.release import candidates, one_tier, perturb
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
 
 SPACE = Space(np.arange(4.0)[:, None])
 SECRETS = Records.from_documents(SPACE, [[0, 1, 2], [3], [2, 2]])

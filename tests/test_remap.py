@@ -3,7 +3,7 @@ import pytest
 
 import oracles
 from oddshift import Channel, Exponential, InvalidInput, Mask, Remap, Space, Tiered, Tiers
-from oddshift.errors import NoGuarantee
+from oddshift.base.errors import NoGuarantee
 from oddshift.mechanisms import estimate_channel
 
 LINE = Space([[1.0], [2.0], [4.0]])

@@ -12,20 +12,20 @@ from itertools import pairwise
 
 import pytest
 
+from oddshift.app.report import Sources, page, read_sources
+from oddshift.app.report.figures.attacker_rates import attacker_rates
+from oddshift.app.report.figures.belief_update import belief_update
+from oddshift.app.report.figures.frontier_plot import frontier
+from oddshift.app.report.figures.histogram import histogram
+from oddshift.app.report.figures.learning_curve import learning_curve
+from oddshift.app.report.figures.sandwich import sandwich
+from oddshift.app.report.figures.utility_bars import utility
+from oddshift.app.report.wording import adaptation_sentence, percent, verdict_sentence
+from oddshift.app.runs import write_belief, write_examples, write_run
 from oddshift.audit import Settings, audit
-from oddshift.errors import InvalidInput
-from oddshift.files import save
-from oddshift.records import Split
-from oddshift.report import Sources, page, read_sources
-from oddshift.report.figures.attackers import attacker_rates
-from oddshift.report.figures.belief import belief_update
-from oddshift.report.figures.frontier import frontier
-from oddshift.report.figures.histogram import histogram
-from oddshift.report.figures.learning import learning_curve
-from oddshift.report.figures.sandwich import sandwich
-from oddshift.report.figures.utility import utility
-from oddshift.report.words import adaptation_sentence, percent, verdict_sentence
-from oddshift.runs import write_belief, write_examples, write_run
+from oddshift.base.errors import InvalidInput
+from oddshift.base.storage import save
+from oddshift.model.records import Split
 from reports import HOSTILE, PASSAGES, complete, hostile, made_up_adaptation, small_audit, sources
 from worlds import ring, two_tiers
 

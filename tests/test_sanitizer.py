@@ -5,13 +5,10 @@ import os
 import numpy as np
 import pytest
 
-from oddshift.config import parse_config
-from oddshift.detectors import Gazetteer, Patterns, Pipeline, TierRule, WordList
-from oddshift.embedded import people
-from oddshift.errors import InvalidInput
-from oddshift.loading import build_mechanism, load_data
-from oddshift.mechanisms import Exponential, Mask, Tiered
-from oddshift.modalities import (
+from oddshift.app.configuration import parse_config
+from oddshift.app.loading import build_mechanism, load_data
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import (
     Corpus,
     LocationSettings,
     TableSettings,
@@ -23,7 +20,12 @@ from oddshift.modalities import (
     encode_vectors,
     prepare,
 )
-from oddshift.policy import load_policy, save_policy
+from oddshift.data.detectors import Gazetteer, Patterns, Pipeline, TierRule, WordList
+from oddshift.data.embedded import people
+from oddshift.mechanisms import Exponential, Mask, Tiered
+from oddshift.mechanisms.remap import Remap
+from oddshift.model.release import one_tier
+from oddshift.model.space import Space
 from oddshift.protect import (
     Sanitizer,
     location_blueprint,
@@ -34,9 +36,7 @@ from oddshift.protect import (
     vector_blueprint,
 )
 from oddshift.protect.noise import Draws
-from oddshift.release import one_tier
-from oddshift.remap import Remap
-from oddshift.space import Space
+from oddshift.protect.policies import load_policy, save_policy
 
 TEXTS = (
     "Ann met Bob Lee in New York.",

@@ -3,8 +3,8 @@ import pytest
 
 import oddshift as od
 from oddshift import InvalidInput, Space
-from oddshift.errors import TooLarge
-from oddshift.metric import METRICS
+from oddshift.base.errors import TooLarge
+from oddshift.model.metric import METRICS
 
 
 def test_distances_by_hand():

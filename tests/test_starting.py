@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import oddshift as od
-from oddshift.config import parse_config
-from oddshift.errors import InvalidInput
-from oddshift.release import one_tier
-from oddshift.starting import Beside, start
-from oddshift.starting.roles import Column, guess, roles_of
-from oddshift.starting.suggestion import suggest_epsilon
+from oddshift.app.configuration import parse_config
+from oddshift.app.init import Beside, start
+from oddshift.app.init.roles import Column, guess, roles_of
+from oddshift.app.init.suggestion import suggest_epsilon
+from oddshift.base.errors import InvalidInput
+from oddshift.model.release import one_tier
 
 
 def column(name, *, rows=100, distinct=40, missing=0, number=False, running=False, words=1.0):

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from oddshift.errors import InvalidInput
-from oddshift.modalities import TableSettings, breast_cancer, encode_table, read_table
-from oddshift.records import SLOT
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import TableSettings, breast_cancer, encode_table, read_table
+from oddshift.model.records import SLOT
 
 TABLE = {
     "age": [20, 30, 40, 30],

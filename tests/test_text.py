@@ -3,16 +3,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oddshift.detectors import Gazetteer, Patterns, Pipeline, TierRule, WordList
-from oddshift.errors import InvalidInput
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.corpora import Corpus, read_published
+from oddshift.data.codecs.lexicon import PUBLIC, UNKNOWN, WITHOUT_POINT, Similar
+from oddshift.data.codecs.text import MASK, TextSettings, encode, prepare
+from oddshift.data.codecs.tokens import tokenise
+from oddshift.data.codecs.word_vectors import WordVectors, read_vectors
+from oddshift.data.detectors import Gazetteer, Patterns, Pipeline, TierRule, WordList
 from oddshift.mechanisms.exponential import Exponential
-from oddshift.mechanisms.words import Deletion, Mask, NoiseCharacter, Substitution
-from oddshift.modalities.corpora import Corpus, read_published
-from oddshift.modalities.lexicon import PUBLIC, UNKNOWN, WITHOUT_POINT, Similar
-from oddshift.modalities.text import MASK, TextSettings, encode, prepare
-from oddshift.modalities.tokens import tokenise
-from oddshift.modalities.word_vectors import WordVectors, read_vectors
-from oddshift.records import MASKED, SLOT
+from oddshift.mechanisms.word_channels import Deletion, Mask, NoiseCharacter, Substitution
+from oddshift.model.records import MASKED, SLOT
 
 WORDS = ("ann", "bob", "carol", "nurse", "doctor", "met", "paris", "oslo", "new", "york")
 VECTORS = WordVectors(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32))

@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from oddshift.errors import InvalidInput
-from oddshift.modalities.columns import column_names, numbers, read_columns, strings
-from oddshift.modalities.corpora import Corpus, Layout, read_corpus, read_folder, read_headerless, read_published
-from oddshift.modalities.corpora import write_texts as write
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.columns import column_names, numbers, read_columns, strings
+from oddshift.data.codecs.corpora import Corpus, Layout, read_corpus, read_folder, read_headerless, read_published
+from oddshift.data.codecs.corpora import write_texts as write
 
 
 def _file(folder, name, content):

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 
-from oddshift.detectors import Gazetteer, TierRule, TypeTags, WordList, tag_types
-from oddshift.errors import InvalidInput
-from oddshift.modalities.casing import CASINGS, cased
-from oddshift.modalities.features import text_features
-from oddshift.modalities.lexicon import (
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.casing import CASINGS, cased
+from oddshift.data.codecs.features import text_features
+from oddshift.data.codecs.lexicon import (
     PUBLIC,
     UNKNOWN,
     WITHOUT_POINT,
@@ -15,11 +14,12 @@ from oddshift.modalities.lexicon import (
     build_lexicon,
     has_point,
 )
-from oddshift.modalities.text import encode
-from oddshift.modalities.tokens import tokenise
-from oddshift.modalities.word_vectors import WordVectors
-from oddshift.space import Space
-from oddshift.tiers import Tiers
+from oddshift.data.codecs.text import encode
+from oddshift.data.codecs.tokens import tokenise
+from oddshift.data.codecs.word_vectors import WordVectors
+from oddshift.data.detectors import Gazetteer, TierRule, TypeTags, WordList, tag_types
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
 
 TEXTS = ("Ann saw Zed and the cat.", "Bob saw Ann.")
 VECTORS = WordVectors(

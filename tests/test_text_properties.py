@@ -7,12 +7,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift.detectors import WordList
-from oddshift.modalities.corpora import Corpus
-from oddshift.modalities.text import TextSettings, encode, prepare
-from oddshift.modalities.tokens import tokenise
-from oddshift.modalities.word_vectors import WordVectors
-from oddshift.records import MASKED, SLOT
+from oddshift.data.codecs.corpora import Corpus
+from oddshift.data.codecs.text import TextSettings, encode, prepare
+from oddshift.data.codecs.tokens import tokenise
+from oddshift.data.codecs.word_vectors import WordVectors
+from oddshift.data.detectors import WordList
+from oddshift.model.records import MASKED, SLOT
 
 SECRET = ("ann", "bob", "carol")
 VECTORS = WordVectors(SECRET, np.eye(3, dtype=np.float32))

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift.detectors import Gazetteer, Spans
-from oddshift.errors import InvalidInput
-from oddshift.modalities import tokens
-from oddshift.modalities.tokens import TOKENISERS, tokenise
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import tokens
+from oddshift.data.codecs.tokens import TOKENISERS, tokenise
+from oddshift.data.detectors import Gazetteer, Spans
 
 ODD = ["", " ", "a  b\t c\n\nd ", "don't  U.S.-led 'quoted' (x)... end", "Zürich — café\u00a0☕", "\r\n", "x "]
 

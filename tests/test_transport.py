@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import oracles
-from oddshift.transport import bottleneck, log_lipschitz_ratio, soft_coupling
+from oddshift.leakage.transport import bottleneck, log_lipschitz_ratio, soft_coupling
 
 P, Q = np.array([0.8, 0.2]), np.array([0.3, 0.7])
 UNIT = np.array([[0.0, 1.0], [1.0, 0.0]])

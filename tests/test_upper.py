@@ -3,9 +3,9 @@ import pytest
 
 import oracles
 from oddshift import Independent, InvalidInput, Joint, Markov, exact_leakage, upper_bound
-from oddshift.errors import TooLarge
-from oddshift.logs import log
-from oddshift.upper import METHODS
+from oddshift.base.errors import TooLarge
+from oddshift.base.logarithms import log
+from oddshift.leakage.upper import METHODS
 
 UNIT = [[0.0, 1.0], [1.0, 0.0]]
 EM = np.log([[0.72, 0.28], [0.28, 0.72]])

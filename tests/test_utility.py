@@ -1,15 +1,12 @@
 import numpy as np
 import pytest
 
-from oddshift.embedded import people
-from oddshift.errors import InvalidInput
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.features import text_features
+from oddshift.data.embedded import people
 from oddshift.mechanisms.channel import Channel
 from oddshift.mechanisms.exponential import Exponential
-from oddshift.mechanisms.words import Deletion, Mask
-from oddshift.modalities.features import text_features
-from oddshift.space import Space
-from oddshift.tiers import Tiers
-from oddshift.utility import (
+from oddshift.mechanisms.utility import (
     averaged,
     classification,
     constant_output,
@@ -20,6 +17,9 @@ from oddshift.utility import (
     nearest_documents,
     retrieval,
 )
+from oddshift.mechanisms.word_channels import Deletion, Mask
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
 
 LINE = Space([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
 MATRIX = np.log([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5]])

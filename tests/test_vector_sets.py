@@ -3,8 +3,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from oddshift.errors import InvalidInput
-from oddshift.modalities import encode_vectors, read_vector_set
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import encode_vectors, read_vector_set
 
 ROWS = np.array([[0.0, 1.0], [2.0, 3.0], [0.0, 1.0], [5.0, 5.0]])
 

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from oddshift.certificate import (
+from oddshift.app.cli import app
+from oddshift.base.errors import InvalidInput, TamperedEvidence
+from oddshift.base.storage import save
+from oddshift.evidence.certificates import (
     Claim,
     Evidence,
     JointEvidence,
@@ -22,10 +25,7 @@ from oddshift.certificate import (
     verify,
     verify_file,
 )
-from oddshift.cli import app
-from oddshift.errors import InvalidInput, TamperedEvidence
-from oddshift.files import save
-from oddshift.witness import witness_of
+from oddshift.evidence.witness import witness_of
 
 
 def claim(tier="PII"):
@@ -187,7 +187,7 @@ def test_verification_needs_no_torch_and_about_a_second(tmp_path):
     save_evidence(tmp_path / "e.npz", evidence(values))
     code = (
         "import sys, time; sys.modules['torch'] = None; start = time.process_time()\n"
-        "from oddshift.certificate import verify_file\n"
+        "from oddshift.evidence.certificates import verify_file\n"
         f"assert verify_file({str(tmp_path / 'e.npz')!r}).holds\n"
         "assert time.process_time() - start < 3\n"
         "assert 'scipy.stats' not in sys.modules and 'pandas' not in sys.modules"

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from studies import witness_false_positives as study
 from studies import witness_models
 
-from oddshift import witness as w
+from oddshift.base.errors import InvalidInput, NoGuarantee, TamperedEvidence
+from oddshift.base.storage import load, save
 from oddshift.bounds import clopper_pearson_lower, clopper_pearson_upper
-from oddshift.errors import InvalidInput, NoGuarantee, TamperedEvidence
-from oddshift.files import load, save
-from oddshift.space import Space
+from oddshift.evidence import witness as w
+from oddshift.model.space import Space
 
 
 def test_reference_values():

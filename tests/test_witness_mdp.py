@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from oddshift.errors import InvalidInput
-from oddshift.space import Space
-from oddshift.witness import recheck, witness_mdp
+from oddshift.base.errors import InvalidInput
+from oddshift.evidence.witness import recheck, witness_mdp
+from oddshift.model.space import Space
 
 CLAIM = 4.0
 POINTS = np.random.default_rng(0).normal(size=(200, 12)) * 0.3

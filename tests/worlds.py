@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
-from oddshift.logs import log_sum
+from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms import Channel, Exponential
-from oddshift.records import Context, Records, offsets_of
-from oddshift.release import Release, one_tier, perturb
-from oddshift.space import Space
-from oddshift.tiers import Tiers
+from oddshift.model.records import Context, Records, offsets_of
+from oddshift.model.release import Release, one_tier, perturb
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """oddshift: how far do several perturbed records, seen together, shift an attacker's odds about each secret?"""
 
-from oddshift import bounds, witness
-from oddshift.certificate import Certificate, Claim, certify, certify_joint, verify_file
-from oddshift.epsilon import WorstCase, true_epsilon, worst_case
-from oddshift.errors import InvalidInput, OddshiftError
-from oddshift.exact import Leakage, exact_leakage, log_posterior, most_likely
-from oddshift.leakage import mpl
+from oddshift import bounds
+from oddshift.base.errors import InvalidInput, OddshiftError
+from oddshift.evidence import witness
+from oddshift.evidence.certificates import Certificate, Claim, certify, certify_joint, verify_file
+from oddshift.evidence.witness import Witness, witness_mdp
+from oddshift.leakage.exact import Leakage, exact_leakage, log_posterior, most_likely
+from oddshift.leakage.mpl import mpl
+from oddshift.leakage.upper import upper_bound
 from oddshift.mechanisms import (
     Channel,
     Deletion,
@@ -24,14 +26,13 @@ from oddshift.mechanisms import (
     Truncated,
     calibrate,
 )
-from oddshift.metric import scaled, summed
-from oddshift.prior import Independent, Joint, Markov, estimate_independent, estimate_joint, estimate_markov
-from oddshift.records import Records
-from oddshift.remap import Remap
-from oddshift.space import Space
-from oddshift.tiers import Tiers
-from oddshift.upper import upper_bound
-from oddshift.witness import Witness, witness_mdp
+from oddshift.mechanisms.epsilon import WorstCase, true_epsilon, worst_case
+from oddshift.mechanisms.remap import Remap
+from oddshift.model.metric import scaled, summed
+from oddshift.model.prior import Independent, Joint, Markov, estimate_independent, estimate_joint, estimate_markov
+from oddshift.model.records import Records
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
 
 __version__ = "0.1.0"
 

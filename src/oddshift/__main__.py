@@ -1,5 +1,5 @@
 """`python -m oddshift` is the same as the `oddshift` command."""
 
-from oddshift.cli import main
+from oddshift.app.cli import main
 
 main()

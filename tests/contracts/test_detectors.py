@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oddshift.detectors import DETECTORS, Capitals, Detector, Gazetteer, Patterns, Pipeline, Spans, WordList
+from oddshift.data.detectors import DETECTORS, Capitals, Detector, Gazetteer, Patterns, Pipeline, Spans, WordList
 
 TEXTS = ["John Smith of Microsoft wrote to jo@example.com from Paris.", "", "John Smith again, 192.168.0.1."]
 

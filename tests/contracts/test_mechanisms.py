@@ -5,8 +5,8 @@ import pytest
 
 import oracles
 from oddshift import Space, Tiers
-from oddshift.errors import InvalidInput
-from oddshift.logs import log
+from oddshift.base.errors import InvalidInput
+from oddshift.base.logarithms import log
 from oddshift.mechanisms import MECHANISMS
 
 RNG = np.random.default_rng(2024)
@@ -173,7 +173,7 @@ def test_edges_of_the_uniform_never_reach_impossible_outputs(mechanism):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_block_sizes_never_change_a_result(name, monkeypatch):
-    from oddshift import arrays
+    from oddshift.base import arrays
 
     whole = MADE[name]
     index, seed = np.random.default_rng(0).integers(0, 9, 100), 5

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oddshift import Space, scaled, summed
-from oddshift.metric import METRICS, Metric, Precomputed, metric_of
+from oddshift.model.metric import METRICS, Metric, Precomputed, metric_of
 
 RNG = np.random.default_rng(3)
 FEW = RNG.normal(size=(40, 3))

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from oddshift.detectors import Occurrences, TypeTags
-from oddshift.errors import InvalidInput
-from oddshift.modalities import (
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import (
     MODALITIES,
     Encoded,
     LocationSettings,
@@ -18,7 +17,8 @@ from oddshift.modalities import (
     encode_vectors,
     tokenise,
 )
-from oddshift.modalities.lexicon import build_lexicon
+from oddshift.data.codecs.lexicon import build_lexicon
+from oddshift.data.detectors import Occurrences, TypeTags
 
 TEXTS = ("Secretann met Secretbob.", "Nobody came.", "secretbob left.")
 

@@ -1,16 +1,17 @@
 """AmPL: adapt the noise of each tier until the leakage of the joint release is certified."""
 
+from oddshift.adapt.adaptation import Adaptation, AdaptSettings, Compared, Point, Round, Scales, Tested, TierPoint
+from oddshift.adapt.adapting import AdaptTask, adapt
 from oddshift.adapt.experiment import Experiment, Family, Reader
 from oddshift.adapt.frontier import equal_utility, front, grid_of, hypervolume, rays, uniform_points
 from oddshift.adapt.measuring import Measuring
 from oddshift.adapt.presets import PRESETS, Preset
-from oddshift.adapt.result import Adaptation, AdaptSettings, Compared, Point, Round, Scales, Tested, TierPoint
 from oddshift.adapt.rounds import project, rounds, weighted
-from oddshift.adapt.run import Task, adapt
 
 __all__ = [
     "PRESETS",
     "AdaptSettings",
+    "AdaptTask",
     "Adaptation",
     "Compared",
     "Experiment",
@@ -21,7 +22,6 @@ __all__ = [
     "Reader",
     "Round",
     "Scales",
-    "Task",
     "Tested",
     "TierPoint",
     "adapt",

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oddshift.adapt.adaptation import AdaptSettings, Point, Tested
 from oddshift.adapt.experiment import Experiment
 from oddshift.adapt.frontier import front
-from oddshift.adapt.result import AdaptSettings, Point, Tested
-from oddshift.arrays import FloatArray
 from oddshift.attackers.attacker import Attacker, Knowledge, read_under
-from oddshift.audit.look import fingerprint
-from oddshift.audit.run import NOTHING_LEARNED, documents_hash, mechanism_hash
+from oddshift.audit.auditing import NOTHING_LEARNED, documents_hash, mechanism_hash
+from oddshift.audit.measurement import fingerprint
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
+from oddshift.base.arrays import FloatArray
+from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, zero_failures
-from oddshift.certificate import Claim, Evidence, JointCertificate, certify_joint, evidence_of
-from oddshift.errors import InvalidInput
+from oddshift.evidence.certificates import Claim, Evidence, JointCertificate, certify_joint, evidence_of
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.records import Records
+from oddshift.model.records import Records
 
 LONGEST = 12
 """Candidates in a sequence: enough rungs to come close to δ."""

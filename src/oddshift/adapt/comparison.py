@@ -8,18 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import product
 
+from oddshift.adapt.adaptation import Compared, Scales
 from oddshift.adapt.certification import Trial
 from oddshift.adapt.experiment import Experiment, Family
 from oddshift.adapt.frontier import equal_utility
 from oddshift.adapt.measuring import Measuring
-from oddshift.adapt.result import Compared, Scales
 from oddshift.attackers.attacker import Attacker, Knowledge, read_under
-from oddshift.errors import NoGuarantee
+from oddshift.base.errors import NoGuarantee
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.path import PathExponential
+from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.tiered import Tiered
-from oddshift.remap import Remap
-from oddshift.tiers import Tiers
+from oddshift.model.tiers import Tiers
 
 SCAN_LIMIT = 2_000
 """Points up to which an exact ε without a closed form is computed for a comparison: the scan takes n²·|Y| work."""
@@ -28,7 +28,7 @@ _ROUNDING = 1e-9  # relative
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Choice:
+class NamedScales:
     """Some scales under a name, and the family of mechanisms they belong to."""
 
     name: str
@@ -36,7 +36,7 @@ class Choice:
     family: Family
 
 
-def choices(measuring: Measuring, chosen: Trial | None) -> list[Choice]:
+def choices(measuring: Measuring, chosen: Trial | None) -> list[NamedScales]:
     """EM and, where scales were chosen, those and one scale of equal utility.
 
     For secret tiers also the chosen scales on naive tiers, which promise nothing across tiers, and the smallest chosen
@@ -44,16 +44,16 @@ def choices(measuring: Measuring, chosen: Trial | None) -> list[Choice]:
     """
     known, family = measuring.experiment.known, measuring.experiment.family
     n = len(known.tiers)
-    found = [Choice("EM", (1.0,) * n, family)]
+    found = [NamedScales("EM", (1.0,) * n, family)]
     if chosen is None:
         return found
     scales = chosen.tested.scales
-    found.append(Choice("AmPL", scales, family))
-    found.append(Choice("uniform", equal_utility(measuring, chosen.point.loss), family))
+    found.append(NamedScales("AmPL", scales, family))
+    found.append(NamedScales("uniform", equal_utility(measuring, chosen.point.loss), family))
     plain = family(known.tiers)
     if not known.tiers.is_public and isinstance(plain, PathExponential):
-        found.append(Choice("naive tiers", scales, _naive(plain)))
-        found.append(Choice("smallest scale", (min(scales),) * n, family))
+        found.append(NamedScales("naive tiers", scales, _naive(plain)))
+        found.append(NamedScales("smallest scale", (min(scales),) * n, family))
     return found
 
 

@@ -13,8 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from oddshift.adapt.result import AdaptSettings, Point, Scales, TierPoint
-from oddshift.arrays import FloatArray
+from oddshift.adapt.adaptation import AdaptSettings, Point, Scales, TierPoint
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Own, OwnGiven
 from oddshift.audit.scan import (
@@ -30,13 +29,14 @@ from oddshift.audit.scan import (
     uniform_share,
 )
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
+from oddshift.base.arrays import FloatArray
 from oddshift.mechanisms.channel import Channel
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.records import Records
-from oddshift.release import perturb_with
-from oddshift.remap import Remap
-from oddshift.tiers import Tiers
-from oddshift.utility import effective_outputs, losses
+from oddshift.mechanisms.remap import Remap
+from oddshift.mechanisms.utility import effective_outputs, losses
+from oddshift.model.records import Records
+from oddshift.model.release import perturb_with
+from oddshift.model.tiers import Tiers
 
 Family = Callable[[Tiers], Mechanism]
 """The mechanism under tiers with some scales."""

@@ -11,9 +11,9 @@ from itertools import product
 
 import numpy as np
 
+from oddshift.adapt.adaptation import Point, Scales
 from oddshift.adapt.experiment import is_admissible
 from oddshift.adapt.measuring import Measuring
-from oddshift.adapt.result import Point, Scales
 
 BISECTIONS = 6
 """Halvings along a ray: scales are found to a 64th of it."""

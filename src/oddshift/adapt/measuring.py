@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from oddshift.adapt.adaptation import Point, Scales
 from oddshift.adapt.experiment import Experiment, Reader
-from oddshift.adapt.result import Point, Scales
-from oddshift.audit.run import documents_hash, mechanism_hash
-from oddshift.execution import SERIAL, Execution, run
-from oddshift.files import load, save, sha256
+from oddshift.audit.auditing import documents_hash, mechanism_hash
+from oddshift.base.execution import SERIAL, Execution, run
+from oddshift.base.storage import load, save, sha256
 
 DIGITS = 2
 """Scales are rounded to so many decimals, so that the same place is not measured twice."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from oddshift.adapt.adaptation import AdaptSettings, Round, Scales
 from oddshift.adapt.measuring import Measuring
-from oddshift.adapt.result import AdaptSettings, Round, Scales
 from oddshift.adapt.rounds import rounds, weighted
 
 CLEAR = 1e4

@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from oddshift.adapt.adaptation import AdaptSettings, Point, Round, Scales
 from oddshift.adapt.measuring import Measuring, rounded_scales
-from oddshift.adapt.result import AdaptSettings, Point, Round, Scales
-from oddshift.arrays import BoolArray, FloatArray
+from oddshift.base.arrays import BoolArray, FloatArray
 
 DIFFERENCE = 0.05
 """Half the width of a central difference: wide enough that rates of rare events change."""

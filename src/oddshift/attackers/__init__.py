@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from oddshift.attackers.attacker import Attacker, Knowledge
     from oddshift.mechanisms.mechanism import Mechanism
-    from oddshift.tiers import Tiers
+    from oddshift.model.tiers import Tiers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ def _cooccurrence(known: Knowledge, rng: np.random.Generator, effort: Effort | N
 def _informed(architecture: str, reads_context: bool = False) -> Fit:
     def fit(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
         from oddshift.attackers.informed import Network, fit_informed
-        from oddshift.attackers.train import Schedule
+        from oddshift.attackers.training import Schedule
 
         effort = effort or Effort()
         schedule = _limited(Schedule(seed=int(rng.integers(1 << 31))), effort)

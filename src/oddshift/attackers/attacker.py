@@ -12,13 +12,13 @@ from typing import Protocol
 
 import numpy as np
 
-from oddshift.arrays import FloatArray, IntArray, positive
-from oddshift.errors import InvalidInput
-from oddshift.logs import log
+from oddshift.base.arrays import FloatArray, IntArray, positive
+from oddshift.base.errors import InvalidInput
+from oddshift.base.logarithms import log
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.records import Records
-from oddshift.release import Release
-from oddshift.tiers import Tiers
+from oddshift.model.records import Records
+from oddshift.model.release import Release
+from oddshift.model.tiers import Tiers
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.arrays import FloatArray, IntArray, blocks, indices
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.combination import gain_by_document
-from oddshift.attackers.train import split
-from oddshift.errors import InvalidInput
-from oddshift.release import Release, perturb
+from oddshift.attackers.training import split
+from oddshift.base.arrays import FloatArray, IntArray, blocks, indices
+from oddshift.base.errors import InvalidInput
+from oddshift.model.release import Release, perturb
 
 _STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # inverse penalties, chosen on a held-out fifth
 _HELD = 0.2

@@ -13,12 +13,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray
 from oddshift.attackers.attacker import Knowledge
-from oddshift.errors import InvalidInput
-from oddshift.logs import log_normalise
-from oddshift.records import MASKED, SLOT, Context, Records, gather
-from oddshift.release import Release, candidates
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.base.logarithms import log_normalise
+from oddshift.model.records import MASKED, SLOT, Context, Records, gather
+from oddshift.model.release import Release, candidates
 
 BATCH_ENTRIES = 2_000_000
 """Entries (positions x points) of one batch at most; a performance setting."""
@@ -27,7 +27,7 @@ _SLOT_ROW, _MASKED_ROW, _UNKNOWN_ROW = 0, 1, 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Words:
+class ContextWords:
     """Public words that a network tells apart: those seen often enough in the fit records."""
 
     number: dict[str, int]
@@ -45,14 +45,14 @@ class Words:
         return rows
 
 
-def words_of(fit: Records, at_least: int) -> Words:
+def words_of(fit: Records, at_least: int) -> ContextWords:
     """The words that stand `at_least` so often in the context of the fit records."""
     if fit.context is None:
         raise InvalidInput("records carry no context W, expected one for an attacker that reads it")
     tokens, symbols = fit.context.tokens, fit.context.symbols
     counts = np.bincount(tokens[tokens >= 0], minlength=len(symbols))
     kept = np.flatnonzero(counts >= at_least)
-    return Words({symbols[k]: row for row, k in enumerate(kept, start=3)})
+    return ContextWords({symbols[k]: row for row, k in enumerate(kept, start=3)})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +88,7 @@ class Reader:
     """Turns releases into batches, for one state of knowledge; `words` is None when W is left out."""
 
     known: Knowledge
-    words: Words | None = None
+    words: ContextWords | None = None
 
     @property
     def n_features(self) -> int:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
 from oddshift.attackers.clipped import allowed_points, log_posterior
-from oddshift.attackers.combination import FIT_ENTRIES, SIGNIFICANT, Terms, gain_by_document
-from oddshift.errors import InvalidInput
-from oddshift.records import Records
-from oddshift.release import Release
+from oddshift.attackers.combination import FIT_ENTRIES, SIGNIFICANT, ContextTerms, gain_by_document
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.model.records import Records
+from oddshift.model.release import Release
 
 BINS = 10
 """Equal steps of confidence in the reliability curve."""
@@ -168,6 +168,6 @@ def _best_temperature(posterior: FloatArray, truth: IntArray) -> tuple[float, fl
     from scipy.optimize import minimize
 
     base = np.where(np.isfinite(posterior), 0.0, -np.inf)
-    held = Terms(base, (np.where(np.isfinite(posterior), posterior, 0.0),), truth, np.arange(len(truth)))
+    held = ContextTerms(base, (np.where(np.isfinite(posterior), posterior, 0.0),), truth, np.arange(len(truth)))
     found = minimize(held.loss, np.ones(1), jac=True, method="L-BFGS-B", bounds=[(1e-3, 1e3)])
     return 1.0 / float(found.x[0]), float(found.fun)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray, float_of
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, read_under
-from oddshift.errors import InvalidInput
-from oddshift.logs import log_normalise
-from oddshift.release import Release, candidates
-from oddshift.tiers import Tiers
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, float_of
+from oddshift.base.errors import InvalidInput
+from oddshift.base.logarithms import log_normalise
+from oddshift.model.release import Release, candidates
+from oddshift.model.tiers import Tiers
 
 
 @dataclass(frozen=True, eq=False, repr=False)

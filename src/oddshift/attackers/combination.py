@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from oddshift.arrays import FloatArray, IntArray
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, knowledge, read_under
 from oddshift.attackers.cooccurrence import document_blocks
-from oddshift.attackers.train import split
-from oddshift.errors import InvalidInput
-from oddshift.logs import log_sum
-from oddshift.records import Records
-from oddshift.release import Release, candidates, perturb
+from oddshift.attackers.training import split
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.base.logarithms import log_sum
+from oddshift.model.records import Records
+from oddshift.model.release import Release, candidates, perturb
 
 BLOCK_ENTRIES = 4_000_000
 """Entries (positions x points) of one part in one block; a performance setting."""
@@ -78,7 +78,7 @@ class Combination:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Terms:
+class ContextTerms:
     """Held-out positions with their truth: log prior plus own release, and the context term of every part."""
 
     base: FloatArray  # (positions, points), −inf outside the candidates
@@ -130,7 +130,9 @@ def context_terms(
     return terms, given
 
 
-def held_out_terms(parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator) -> Terms:
+def held_out_terms(
+    parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator
+) -> ContextTerms:
     """Perturb held-out documents (as many as FIT_ENTRIES allows) and run every part on them."""
     useful = np.flatnonzero(held_out.lengths > 0)
     if not len(useful):
@@ -146,10 +148,10 @@ def held_out_terms(parts: Sequence[Attacker], known: Knowledge, held_out: Record
     base = own + (known.log_prior if prior is None else prior)
     for tier in np.unique(tiers):
         base[np.ix_(tiers == tier, ~candidates(known.tiers, int(tier)))] = -np.inf
-    return Terms(base, tuple(terms), chosen.points, chosen.document_of_position)
+    return ContextTerms(base, tuple(terms), chosen.points, chosen.document_of_position)
 
 
-def best_weights(held: Terms) -> FloatArray:
+def best_weights(held: ContextTerms) -> FloatArray:
     """Weights ≥ 0 of the best log score, as plain as the evidence allows.
 
     The best part alone stays unless the optimum beats it by a standard error, and all weights are 0 when the gain over
@@ -165,7 +167,7 @@ def best_weights(held: Terms) -> FloatArray:
     return best if _is_better(held, best, np.zeros(size), SIGNIFICANT) else np.zeros(size)
 
 
-def _is_better(held: Terms, weights: FloatArray, than: FloatArray, errors: float) -> bool:
+def _is_better(held: ContextTerms, weights: FloatArray, than: FloatArray, errors: float) -> bool:
     """Whether the log score gains more than so many standard errors."""
     gain, error = gain_by_document(held.scores(than) - held.scores(weights), held.document)
     return gain > errors * error

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from oddshift.arrays import FloatArray
 from oddshift.attackers.batches import Batch, Group
 from oddshift.attackers.networks import encoder
+from oddshift.base.arrays import FloatArray
 
 _SATURATED = 15.0  # of the gates' logits, so that no ratio can vanish
 

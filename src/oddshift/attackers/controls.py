@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, position_blocks
-from oddshift.release import Release
+from oddshift.model.release import Release
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray
 from oddshift.attackers.attacker import Beliefs, Knowledge
-from oddshift.records import Records
-from oddshift.release import Release, candidates
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.model.records import Records
+from oddshift.model.release import Release, candidates
 
 _BLOCK_ENTRIES = 8_000_000  # entries (positions x points) of one block of documents
 

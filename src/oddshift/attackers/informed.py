@@ -15,19 +15,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from oddshift.arrays import FloatArray, IntArray, one_of, whole
 from oddshift.attackers.attacker import Beliefs, Knowledge
-from oddshift.attackers.batches import Batch, Reader, Words, words_of
+from oddshift.attackers.batches import Batch, ContextWords, Reader, words_of
 from oddshift.attackers.combination import best_weights, held_out_terms
 from oddshift.attackers.context_network import ContextNetwork
 from oddshift.attackers.networks import ARCHITECTURES, arrays_of, put_back
-from oddshift.attackers.train import Curve, Schedule, State, noise, split, train
-from oddshift.errors import InvalidInput
-from oddshift.files import sha256
+from oddshift.attackers.training import Curve, Schedule, State, noise, split, train
+from oddshift.base.arrays import FloatArray, IntArray, one_of, whole
+from oddshift.base.errors import InvalidInput
+from oddshift.base.storage import sha256
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.records import Records
-from oddshift.release import Release
-from oddshift.tiers import Tiers
+from oddshift.model.records import Records
+from oddshift.model.release import Release
+from oddshift.model.tiers import Tiers
 
 Family = Callable[[Tiers], Mechanism]
 """The mechanism under tiers with other scales, for a network that shall serve a range of them."""
@@ -68,7 +68,7 @@ class Informed:
 
     known: Knowledge
     model: ContextNetwork
-    words: Words | None
+    words: ContextWords | None
     scale: float
     curve: Curve
     name: str = "informed"

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from oddshift.attackers.train import State
+from oddshift.attackers.training import State
 
 VIEWS = 2
 """Vectors that an encoder gives for each element; an attacker multiplies what they say, as left times right."""

@@ -15,14 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from oddshift.arrays import FloatArray, IntArray, one_of, positive, whole
 from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.attackers.networks import ARCHITECTURES, arrays_of, put_back
-from oddshift.attackers.train import Curve, Schedule, State, noise, split, train
-from oddshift.files import sha256
+from oddshift.attackers.training import Curve, Schedule, State, noise, split, train
+from oddshift.base.arrays import FloatArray, IntArray, one_of, positive, whole
+from oddshift.base.storage import sha256
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.records import gather
-from oddshift.release import Release
+from oddshift.model.records import gather
+from oddshift.model.release import Release
 
 PAPER_SCHEDULE = Schedule(epochs=50, patience=50, learning_rate=1e-3, weight_decay=0.0, validation=0.25)
 """60/20 of the paper's 60/20/20 is 75/25 of the fit records; the number of epochs is not stated there."""

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray, whole
 from oddshift.attackers.attacker import Beliefs, Knowledge
-from oddshift.logs import log
-from oddshift.records import Records
-from oddshift.release import Release, candidates
-from oddshift.tiers import Tiers
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, whole
+from oddshift.base.logarithms import log
+from oddshift.model.records import Records
+from oddshift.model.release import Release, candidates
+from oddshift.model.tiers import Tiers
 
 _BATCH_ENTRIES = 12_000_000  # entries of the forward messages of one batch of documents
 HELD_OUT = 10
@@ -40,7 +40,7 @@ class _Step:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Chain:
+class EstimatedChain:
     """An estimated law of documents: topic shares, and one step for each candidate set (tier)."""
 
     shares: FloatArray
@@ -57,7 +57,7 @@ class Plugin:
     """Exact forward-backward under an estimated chain; the context term is 0 for a document with one position."""
 
     known: Knowledge
-    chain: Chain
+    chain: EstimatedChain
     name: str = "plugin"
     with_context: bool = False
 
@@ -177,7 +177,7 @@ def fit_plugin(
     sets = range(len(known.tiers)) if known.tiers.is_public else [0]
     steps = tuple(_trusted_step(known, g, laws, bigram, rng) for g in sets)
     name = "plugin" if topics == 1 else f"plugin-{topics}"
-    return Plugin(known, Chain(shares, steps), name if bigram else "unigram")
+    return Plugin(known, EstimatedChain(shares, steps), name if bigram else "unigram")
 
 
 def _trusted_step(known: Knowledge, tier: int, laws: FloatArray, bigram: bool, rng: np.random.Generator) -> _Step:

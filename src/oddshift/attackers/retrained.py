@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
-from oddshift.release import Release
+from oddshift.model.release import Release
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,6 +1,6 @@
 """The audit: what a joint attacker learns from releases, certified from below and bounded from above."""
 
-from oddshift.audit.result import AttackerResult, Audit, Settings, TierRates
-from oddshift.audit.run import audit
+from oddshift.audit.audit_result import AttackerResult, Audit, Settings, TierRates
+from oddshift.audit.auditing import audit
 
 __all__ = ["AttackerResult", "Audit", "Settings", "TierRates", "audit"]

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.arrays import FloatArray
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.audit.scan import TierBeliefs, believed
-from oddshift.logs import log_normalise
-from oddshift.records import Records
-from oddshift.release import Release
+from oddshift.base.arrays import FloatArray
+from oddshift.base.logarithms import log_normalise
+from oddshift.model.records import Records
+from oddshift.model.release import Release
 
 SHOWN = 8
 """Candidates that are listed; the others are counted."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.audit.scan import believed
-from oddshift.logs import log_normalise
-from oddshift.records import Records
-from oddshift.release import Release
+from oddshift.base.logarithms import log_normalise
+from oddshift.model.records import Records
+from oddshift.model.release import Release
 
 BELIEVED = 3
 """Candidates shown of each posterior, the most believed first."""

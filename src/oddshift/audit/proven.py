@@ -13,13 +13,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray, blocks
 from oddshift.attackers.attacker import Knowledge
-from oddshift.epsilon import log_ratios
-from oddshift.errors import InvalidInput, TooLarge
-from oddshift.logs import log
-from oddshift.prior import Markov, estimate_markov
-from oddshift.records import Split
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, blocks
+from oddshift.base.errors import InvalidInput, TooLarge
+from oddshift.base.logarithms import log
+from oddshift.mechanisms.epsilon import log_ratios
+from oddshift.model.prior import Markov, estimate_markov
+from oddshift.model.records import Split
 
 POINT_LIMIT = 2_000
 """Points up to which a bound under a chain is computed."""

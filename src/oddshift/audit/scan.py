@@ -13,15 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray, blocks
 from oddshift.attackers.attacker import Attacker, Beliefs
-from oddshift.errors import InvalidInput
-from oddshift.leakage import ROUNDING
-from oddshift.logs import log_sum
-from oddshift.records import Records
-from oddshift.release import Release, candidates
-from oddshift.space import Space
-from oddshift.tiers import Tiers
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, blocks
+from oddshift.base.errors import InvalidInput
+from oddshift.base.logarithms import log_sum
+from oddshift.leakage.mpl import ROUNDING
+from oddshift.model.records import Records
+from oddshift.model.release import Release, candidates
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
 
 BINS = 120
 """Bins of the histogram of mPL between 0 and HISTOGRAM_SPAN·ε; one more holds what lies beyond."""

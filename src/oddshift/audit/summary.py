@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray
 from oddshift.attackers.attacker import Attacker
-from oddshift.attackers.train import Curve
-from oddshift.audit.result import AttackerResult, PairsApart, TierRates
+from oddshift.attackers.training import Curve
+from oddshift.audit.audit_result import AttackerResult, PairsApart, TierRates
 from oddshift.audit.scan import Scan
-from oddshift.records import Records
-from oddshift.tiers import Tiers
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.model.records import Records
+from oddshift.model.tiers import Tiers
 
 
 def per_unit(values: FloatArray, units: IntArray, keep: BoolArray) -> FloatArray:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from oddshift.arrays import FloatArray, IntArray, blocks, whole
-from oddshift.errors import InvalidInput, TooLarge
-from oddshift.leakage import ROUNDING
-from oddshift.space import Space
+from oddshift.base.arrays import FloatArray, IntArray, blocks, whole
+from oddshift.base.errors import InvalidInput, TooLarge
+from oddshift.leakage.mpl import ROUNDING
+from oddshift.model.space import Space
 
 POOL = 32_768
 """Pairs of one pool; a new pool is drawn for every BLOCK of positions."""

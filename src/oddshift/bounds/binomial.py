@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from oddshift.arrays import unit_open
+from oddshift.base.arrays import unit_open
 from oddshift.bounds.checks import count, unit_closed
 from oddshift.bounds.search import first_reach
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, float_of, floats, whole
-from oddshift.errors import InvalidInput
+from oddshift.base.arrays import FloatArray, float_of, floats, whole
+from oddshift.base.errors import InvalidInput
 
 
 def unit_values(values: npt.ArrayLike, name: str = "values") -> FloatArray:
@@ -35,7 +35,7 @@ def count(k: int, n: int, names: tuple[str, str] = ("k", "n")) -> tuple[int, int
 
     >>> count(5, 3)
     Traceback (most recent call last):
-    oddshift.errors.InvalidInput: k=5, expected a whole number in [0, 3]
+    oddshift.base.errors.InvalidInput: k=5, expected a whole number in [0, 3]
     """
     trials = whole(n, names[1], 1)
     return whole(k, names[0], 0, trials), trials

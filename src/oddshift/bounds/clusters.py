@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, finite
-from oddshift.errors import InvalidInput
+from oddshift.base.arrays import FloatArray, finite
+from oddshift.base.errors import InvalidInput
 
 
 @dataclass(frozen=True)

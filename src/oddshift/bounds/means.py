@@ -11,11 +11,11 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import unit_open, whole
+from oddshift.base.arrays import unit_open, whole
+from oddshift.base.errors import InvalidInput
 from oddshift.bounds.binomial import binomial_below
 from oddshift.bounds.checks import unit_closed, unit_values
 from oddshift.bounds.search import first_reach
-from oddshift.errors import InvalidInput
 
 
 def hoeffding_upper(mean: float, n: int, alpha: float, sides: int = 1) -> float:

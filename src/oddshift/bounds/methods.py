@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import unit_open
+from oddshift.base.arrays import unit_open
+from oddshift.base.errors import InvalidInput
 from oddshift.bounds import betting, binomial, means
 from oddshift.bounds.checks import unit_values
-from oddshift.errors import InvalidInput
 
 Values = npt.NDArray[np.float64]
 

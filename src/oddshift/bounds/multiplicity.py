@@ -10,7 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import unit_open, whole
+from oddshift.base.arrays import unit_open, whole
 from oddshift.bounds.checks import unit_values
 
 

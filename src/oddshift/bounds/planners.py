@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, float_of, generator, one_of, unit_open, whole
+from oddshift.base.arrays import FloatArray, IntArray, float_of, generator, one_of, unit_open, whole
+from oddshift.base.errors import InvalidInput, NoGuarantee
+from oddshift.base.logarithms import log_sum
 from oddshift.bounds.betting import BETS
 from oddshift.bounds.checks import unit_values
 from oddshift.bounds.methods import METHODS
-from oddshift.errors import InvalidInput, NoGuarantee
-from oddshift.logs import log_sum
 
 PLAN_LIMIT = 5_000_000
 """Largest n that a planner searches."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import unit_open
+from oddshift.base.arrays import unit_open
+from oddshift.base.errors import InvalidInput
+from oddshift.base.logarithms import log_sum
 from oddshift.bounds.betting import BETS, log_wealths, tally
 from oddshift.bounds.binomial import robbins_log_e, robbins_lower, robbins_upper
 from oddshift.bounds.checks import unit_values
-from oddshift.errors import InvalidInput
-from oddshift.logs import log_sum
 
 
 @dataclass(frozen=True)

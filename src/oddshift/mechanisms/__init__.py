@@ -10,7 +10,7 @@ from oddshift.mechanisms.optimal import Optimal
 from oddshift.mechanisms.path import PathExponential, path_closure
 from oddshift.mechanisms.tiered import Tiered
 from oddshift.mechanisms.truncated import Truncated, truncation_radius
-from oddshift.mechanisms.words import Deletion, Mask, NoiseCharacter, Substitution
+from oddshift.mechanisms.word_channels import Deletion, Mask, NoiseCharacter, Substitution
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     "channel": Channel,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from oddshift.arrays import positive
-from oddshift.errors import NoGuarantee
+from oddshift.base.arrays import positive
+from oddshift.base.errors import NoGuarantee
 from oddshift.mechanisms.mechanism import Mechanism
 
 M = TypeVar("M", bound=Mechanism)
@@ -26,7 +26,7 @@ def calibrate(family: Callable[[float], M], target: float) -> M:
     exact ε grows with the nominal one; a family that never exceeds the target gives its largest member tried.
 
     >>> from oddshift.mechanisms import Exponential
-    >>> from oddshift.space import Space
+    >>> from oddshift.model.space import Space
     >>> em = calibrate(lambda e: Exponential(Space([[0.0], [1.0], [3.0]]), e), target=1.0)
     >>> round(em.epsilon, 3), round(em.exact_epsilon, 5)
     (1.756, 1.0)

@@ -11,12 +11,12 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, frozen, whole
-from oddshift.epsilon import check_log_matrix
-from oddshift.errors import InvalidInput
-from oddshift.logs import log
+from oddshift.base.arrays import FloatArray, IntArray, frozen, whole
+from oddshift.base.errors import InvalidInput
+from oddshift.base.logarithms import log
+from oddshift.mechanisms.epsilon import check_log_matrix
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.space import Space, space_of
+from oddshift.model.space import Space, space_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

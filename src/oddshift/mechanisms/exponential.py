@@ -10,11 +10,11 @@ from functools import cached_property
 
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, indices, positive
-from oddshift.epsilon import exponential_epsilon
+from oddshift.base.arrays import FloatArray, IntArray, indices, positive
+from oddshift.mechanisms.epsilon import exponential_epsilon
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.scores import log_normalisers, normalised
-from oddshift.space import Space, space_of
+from oddshift.model.space import Space, space_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -13,11 +13,11 @@ from math import lgamma, log, pi
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, blocks, finite, generator, indices, positive
-from oddshift.errors import InvalidInput, NoGuarantee
+from oddshift.base.arrays import FloatArray, IntArray, blocks, finite, generator, indices, positive
+from oddshift.base.errors import InvalidInput, NoGuarantee
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.voronoi import VORONOI_LIMIT, Edges, log_cell_probabilities, voronoi_edges
-from oddshift.space import Space, space_of
+from oddshift.model.space import Space, space_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.arrays import FloatArray, IntArray, positive
-from oddshift.errors import InvalidInput
-from oddshift.logs import log_sum
+from oddshift.base.arrays import FloatArray, IntArray, positive
+from oddshift.base.errors import InvalidInput
+from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.space import Space, space_of
+from oddshift.model.space import Space, space_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -17,10 +17,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, blocks, dense, floats, frozen, generator, indices
-from oddshift.epsilon import true_epsilon
-from oddshift.errors import InvalidInput, NoGuarantee
-from oddshift.space import Space
+from oddshift.base.arrays import FloatArray, IntArray, blocks, dense, floats, frozen, generator, indices
+from oddshift.base.errors import InvalidInput, NoGuarantee
+from oddshift.mechanisms.epsilon import true_epsilon
+from oddshift.model.space import Space
 
 
 class Mechanism(ABC):

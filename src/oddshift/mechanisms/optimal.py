@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray, finite, float_of, frozen, positive, probabilities
-from oddshift.cost import Cost, cost_of
-from oddshift.epsilon import true_epsilon
-from oddshift.errors import InvalidInput, NoGuarantee, TooLarge
-from oddshift.logs import log_normalise
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, finite, float_of, frozen, positive, probabilities
+from oddshift.base.errors import InvalidInput, NoGuarantee, TooLarge
+from oddshift.base.logarithms import log_normalise
+from oddshift.mechanisms.epsilon import true_epsilon
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.space import Space, space_of
+from oddshift.model.cost import Cost, cost_of
+from oddshift.model.space import Space, space_of
 
 CONSTRAINT_LIMIT = 8_000_000
 """Constraints n·n·m up to which the program is set up: 200 points with as many outputs."""

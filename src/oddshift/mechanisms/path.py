@@ -12,13 +12,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray, frozen, positive
-from oddshift.epsilon import exponential_epsilon
-from oddshift.errors import InvalidInput
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, frozen, positive
+from oddshift.base.errors import InvalidInput
+from oddshift.mechanisms.epsilon import exponential_epsilon
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.scores import log_normalisers, normalised
-from oddshift.space import Space, space_of
-from oddshift.tiers import Tiers, tiers_of
+from oddshift.model.space import Space, space_of
+from oddshift.model.tiers import Tiers, tiers_of
 
 _ROWS = 256  # rows whose bounds are computed together
 _PIECE = 48  # ways through so many stops are compared at once, so that they stay in a core's cache

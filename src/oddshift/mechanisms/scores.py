@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from oddshift.arrays import FloatArray, IntArray, blocks
-from oddshift.logs import log_sum
+from oddshift.base.arrays import FloatArray, IntArray, blocks
+from oddshift.base.logarithms import log_sum
 
 Scores = Callable[[IntArray], FloatArray]
 """From the indices of some points, their rows of unnormalised log probabilities."""

@@ -13,13 +13,13 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import FloatArray, IntArray, indices, positive
-from oddshift.epsilon import exponential_epsilon
-from oddshift.errors import InvalidInput
+from oddshift.base.arrays import FloatArray, IntArray, indices, positive
+from oddshift.base.errors import InvalidInput
+from oddshift.mechanisms.epsilon import exponential_epsilon
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.scores import log_normalisers, normalised
-from oddshift.space import Space, space_of
-from oddshift.tiers import Tiers, tiers_of
+from oddshift.model.space import Space, space_of
+from oddshift.model.tiers import Tiers, tiers_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -12,11 +12,11 @@ from math import log
 
 import numpy as np
 
-from oddshift.arrays import FloatArray, IntArray, positive, unit_open, whole
-from oddshift.epsilon import exponential_epsilon
+from oddshift.base.arrays import FloatArray, IntArray, positive, unit_open, whole
+from oddshift.mechanisms.epsilon import exponential_epsilon
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.scores import log_normalisers, normalised
-from oddshift.space import Space, space_of
+from oddshift.model.space import Space, space_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray
-from oddshift.errors import NoGuarantee, TooLarge
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.base.errors import NoGuarantee, TooLarge
 
 VORONOI_LIMIT = 400
 """Outputs up to which the edges are found (every pair against every third output)."""

@@ -4,9 +4,9 @@
 """
 
 from oddshift.protect.blueprints import location_blueprint, table_blueprint, text_blueprint, vector_blueprint
-from oddshift.protect.files import Protected, ProtectSettings, protect
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.noise import os_uniforms, seeded_uniforms
+from oddshift.protect.release_files import Protected, ProtectSettings, protect
 from oddshift.protect.sanitizer import Sanitizer
 
 __all__ = [

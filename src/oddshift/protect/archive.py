@@ -14,9 +14,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import BoolArray, FloatArray
-from oddshift.errors import InvalidInput
-from oddshift.protect.pieces import BLOCK, Count, Released
+from oddshift.base.arrays import BoolArray, FloatArray
+from oddshift.base.errors import InvalidInput
+from oddshift.protect.bounded_reading import BLOCK, Count, Released
 
 VECTORS = "vectors"
 """The member that holds one secret a row."""

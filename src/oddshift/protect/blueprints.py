@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oddshift.arrays import IntArray
-from oddshift.detectors import Detector, Gazetteer, Patterns, WordList
-from oddshift.errors import InvalidInput
-from oddshift.modalities.location import FixColumns, LocationSettings
-from oddshift.modalities.tabular import EncodedTable
-from oddshift.modalities.text import EncodedText
-from oddshift.policy import (
+from oddshift.base.arrays import IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.location import FixColumns, LocationSettings
+from oddshift.data.codecs.tabular import EncodedTable
+from oddshift.data.codecs.text import EncodedText
+from oddshift.data.detectors import Detector, Gazetteer, Patterns, WordList
+from oddshift.protect.policies import (
     Bare,
     Blueprint,
     Cells,
@@ -22,7 +22,7 @@ from oddshift.policy import (
     TableRules,
     TextRules,
     VectorRules,
-    Words,
+    WordReading,
 )
 
 
@@ -44,7 +44,7 @@ def text_blueprint(
         unknown=unknown,
         casing=encoded.casing,
     )
-    reading = Words(
+    reading = WordReading(
         words=lexicon.words,
         types=tuple(lexicon.point_of),
         type_points=_integers(list(lexicon.point_of.values())),

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from oddshift.arrays import BoolArray
-from oddshift.errors import InvalidInput
-from oddshift.protect.pieces import Count, Released, byte_sink, plain, refuse_long, texts_of
+from oddshift.base.arrays import BoolArray
+from oddshift.base.errors import InvalidInput
+from oddshift.protect.bounded_reading import Count, Released, byte_sink, plain, refuse_long, texts_of
 
 _FIELD = re.compile(r'("[^"]*(?:""[^"]*)*"|[^",\r\n][^,\r\n]*|)(,|\r\n|\n|\r|\Z)')
 _NEEDS_QUOTES = re.compile(r'[",\r\n]')

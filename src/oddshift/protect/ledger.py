@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from oddshift.errors import InvalidInput
+from oddshift.base.errors import InvalidInput
 
 LEDGER = "releases.jsonl"
 """Name of the ledger in the folder of a policy."""

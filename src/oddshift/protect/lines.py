@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from oddshift.arrays import BoolArray
-from oddshift.errors import InvalidInput
-from oddshift.protect.pieces import Count, Released, byte_sink, plain, refuse_long, texts_of
+from oddshift.base.arrays import BoolArray
+from oddshift.base.errors import InvalidInput
+from oddshift.protect.bounded_reading import Count, Released, byte_sink, plain, refuse_long, texts_of
 
 TEXT = "text"
 """The name of the one column of plain text."""

@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from oddshift.arrays import FloatArray, IntArray, blocks
+from oddshift.base.arrays import FloatArray, IntArray, blocks
 from oddshift.mechanisms.mechanism import Mechanism, Sampler
-from oddshift.remap import Remap
+from oddshift.mechanisms.remap import Remap
 
 Uniforms = Callable[[int], FloatArray]
 """A function from how many to that many uniforms in [0, 1)."""

@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from oddshift.arrays import BoolArray
-from oddshift.errors import InvalidInput
-from oddshift.protect.pieces import BLOCK, Count, Released
+from oddshift.base.arrays import BoolArray
+from oddshift.base.errors import InvalidInput
+from oddshift.protect.bounded_reading import BLOCK, Count, Released
 
 _FEWEST, _MOST = 16, 65_536  # rows of one block
 

@@ -20,14 +20,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.arrays import BoolArray, FloatArray, IntArray, finite, indices
-from oddshift.detectors import Detector
-from oddshift.errors import InvalidInput
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, finite, indices
+from oddshift.base.errors import InvalidInput
+from oddshift.data.detectors import Detector
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.policy import Policy
 from oddshift.protect.noise import Draws, Uniforms, os_uniforms, seeded_uniforms
-from oddshift.protect.rows import PlaceFinder, TableFinder, VectorFinder, is_mask
-from oddshift.protect.words import WordFinder
+from oddshift.protect.policies import Policy
+from oddshift.protect.row_finders import PlaceFinder, TableFinder, VectorFinder, is_mask
+from oddshift.protect.word_finder import WordFinder
 
 
 class Found(Protocol):

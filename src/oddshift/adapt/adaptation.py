@@ -1,0 +1,166 @@
+"""What an adaptation returns: plain frozen values, without a single secret, that a run folder stores as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oddshift.evidence.certificates import Evidence, JointCertificate
+
+Scales = tuple[float, ...]
+"""One factor of ε for each tier, from the most sensitive on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptSettings:
+    """What is asked: the budget ε, how often it may be exceeded (δ) in every tier, and how to look for the scales.
+
+    `objective` is `certified` (least loss such that the certified rate is at most δ in every tier) or `weighted` (the
+    paper's, where the loop alone decides). `law` is the pair law of the rate. `remap` says whether outputs are remapped
+    before they are released, `cost` what a changed value costs. `grid` holds the scales tried in each tier, on
+    `documents` select documents with the attacker named `scout` (by default the strongest at scale 1). In the loop,
+    `rate_weight` and `loss_weight` are the paper's λ_1 and λ_2, and `pooled` says whether its rate is the mean over
+    tiers or the largest of them; a step is `first_step`/(t+1)^`decay`, and rounds stop when scales move by less than
+    `tolerance`.
+    """
+
+    epsilon: float
+    delta: float
+    alpha: float = 0.05
+    law: str = "anchored"
+    method: str = "betting"
+    objective: str = "certified"
+    remap: bool = True
+    cost: str = "cosine"
+    grid: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    documents: int = 500
+    scout: str = ""
+    rate_weight: float = 1.0
+    loss_weight: float = 1.0
+    pooled: bool = False
+    first_step: float = 0.5
+    decay: float = 0.6
+    tolerance: float = 0.005
+    rounds: int = 30
+    independent: bool = False
+    detector: str = "none (every position was given)"
+    unit: str = "document"
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TierPoint:
+    """One tier under some scales: share of pairs beyond ε under the law asked, top-1 accuracy, expected loss.
+
+    Errors are standard errors of the mean over documents.
+    """
+
+    tier: str
+    rate: float
+    rate_error: float
+    top1: float
+    top1_error: float
+    loss: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """Some scales, and what they do: rates and accuracies of the attacker, and the expected loss as released.
+
+    `loss` is Σ_x π_x Σ_y Pr[y|x]·c(x, y) over all tiers, after remapping where it is asked; `plain_loss` the same
+    before it. `gain` is the attacker's held-out gain over `own` in nats. Scales that decrease from a more to a less
+    sensitive tier are shown, but not `admissible`.
+    """
+
+    scales: Scales
+    admissible: bool
+    tiers: tuple[TierPoint, ...]
+    loss: float
+    plain_loss: float
+    effective_outputs: float
+    gain: float
+    gain_error: float
+
+    @property
+    def learned(self) -> bool:
+        """Whether the attacker beats `own` beyond chance: two standard errors."""
+        return self.gain > 2.0 * self.gain_error
+
+    @property
+    def rate(self) -> float:
+        """The largest rate of a tier."""
+        return max(tier.rate for tier in self.tiers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """One round of the loop: where it stood, what it saw there, and how it moved on."""
+
+    number: int
+    point: Point
+    objective: float
+    gradient: tuple[float, ...]
+    step: float
+    moved: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tested:
+    """One candidate of the frozen sequence on the certify split: bounds on the rate of every tier, and the state."""
+
+    scales: Scales
+    loss: float
+    state: str
+    upper: tuple[float, ...]
+    lower: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """A named choice of scales measured on the certify documents, beside the others.
+
+    `exact_epsilon` is that of one release over the pairs that count; None where it would take a long scan.
+    """
+
+    name: str
+    point: Point
+    exact_epsilon: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Adaptation:
+    """An adaptation: the frontier, the loop, the sequence that was tested, and the scales that were certified.
+
+    `chosen` is None when nothing was certified. `grid` and `uniform` (all tiers alike) are measured on select
+    documents, `compared` on certify documents. `hypervolumes` are by name: the share of the box below the worst corner
+    that a set of points dominates, larger being better.
+    """
+
+    settings: AdaptSettings
+    mechanism: str
+    tier_names: tuple[str, ...]
+    tiers_are_public: bool
+    attacker: str
+    with_context: bool
+    documents: tuple[int, int, int]
+    grid: tuple[Point, ...]
+    uniform: tuple[Point, ...]
+    rounds: tuple[Round, ...]
+    sequence: tuple[Tested, ...]
+    chosen: Scales | None
+    exact_epsilon: float | None
+    compared: tuple[Compared, ...]
+    constant_loss: float
+    hypervolumes: tuple[tuple[str, float], ...]
+    evidence: tuple[Evidence, ...]
+    verdict: JointCertificate | None = None
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def state(self) -> str:
+        """`certified` when some scales were, else `undecided`: a failed search does not show that none exist."""
+        return "certified" if self.chosen is not None else "undecided"
+
+    def choice(self, name: str) -> Point | None:
+        """What was measured under that name, if anything."""
+        return next((row.point for row in self.compared if row.name == name), None)

@@ -1,0 +1,187 @@
+"""AmPL from beginning to end: measure the frontier, loop, freeze a sequence, certify it, compare what was chosen.
+
+Fit documents teach the attackers, select documents choose the scales, certify documents test them: no document plays
+two parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from oddshift.adapt.adapt_notes import assumptions, warnings
+from oddshift.adapt.adaptation import Adaptation, AdaptSettings, Point, Round
+from oddshift.adapt.certification import Trial, check_documents, evidence, sequence, trials
+from oddshift.adapt.comparison import compared
+from oddshift.adapt.experiment import Experiment, Family
+from oddshift.adapt.frontier import grid_of, hypervolume, rays, uniform_points
+from oddshift.adapt.measuring import Measuring, Progress, silent
+from oddshift.adapt.rounds import rounds, weighted
+from oddshift.attackers.attacker import Attacker, Knowledge, read_under
+from oddshift.base.arrays import one_of, positive, unit_open
+from oddshift.base.errors import InvalidInput
+from oddshift.base.execution import SERIAL, Execution
+from oddshift.mechanisms.utility import constant_output
+from oddshift.model.records import Records, Split
+
+OBJECTIVES = ("certified", "weighted")
+
+LAWS = ("anchored", "uniform")
+"""Pair laws that scales are adapted under; the worst pair is audited, not adapted."""
+
+GRID_LIMIT = 1000
+"""Points of a grid, at most."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AdaptTask:
+    """What is adapted: the split secrets, what attackers know at scales 1, the family, and fitted attackers.
+
+    The attackers must serve any scales (`under`); the strongest on the select documents at scale 1 measures the
+    frontier, and for each candidate the strongest there certifies it.
+    """
+
+    split: Split
+    known: Knowledge
+    family: Family
+    attackers: tuple[Attacker, ...]
+    settings: AdaptSettings
+
+
+def adapt(
+    task: AdaptTask, *, execution: Execution = SERIAL, folder: Path | None = None, progress: Progress = silent
+) -> Adaptation:
+    """Find scales of least utility loss whose leakage is certified, or say what was reached.
+
+    `folder` keeps measured points, so that an interrupted adaptation continues.
+
+    **Guarantee**: the chosen scales exceed δ (as estimated by the strongest attacker) in some tier with probability at
+    most `settings.alpha`: a fixed sequence frozen on other documents, each test an intersection over tiers.
+    """
+    _check(task)
+    settings, split = task.settings, task.split
+    select = select_experiment(task)
+    certifying = _experiment(task, split.certify, 22)
+    check_documents(split.certify, certifying)
+    scout = _scout(task, select)
+    measuring = Measuring(select, lambda known: read_under(scout, known), scout.name, execution, folder, progress)
+    grid = measuring.points(grid_of(settings.grid, len(task.known.tiers)), "frontier")
+    loop = tuple(rounds(measuring, weighted(settings)))
+    found = _tested(measuring, loop, task.attackers, certifying)
+    chosen = next((trial for trial in reversed(found) if trial.tested.state == "certified"), None)
+    return _concluded(_Search(measuring, grid, loop, found, chosen, scout), task, certifying)
+
+
+def _tested(
+    measuring: Measuring, loop: tuple[Round, ...], attackers: Sequence[Attacker], certifying: Experiment
+) -> tuple[Trial, ...]:
+    settings = measuring.experiment.settings
+    if settings.objective == "weighted":
+        candidates: tuple[Point, ...] = tuple(last.point for last in loop[-1:])
+    else:
+        rays(measuring)
+        candidates = sequence(list(measuring.known.values()), settings)
+    done = []
+    for trial in trials(candidates, attackers, measuring.experiment, certifying):
+        done.append(trial)
+        measuring.progress("candidates", len(done), len(candidates))
+    return tuple(done)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Search:
+    """What was looked at on the way."""
+
+    measuring: Measuring
+    grid: Sequence[Point]
+    loop: tuple[Round, ...]
+    trials: tuple[Trial, ...]
+    chosen: Trial | None
+    scout: Attacker
+
+
+def _concluded(search: _Search, task: AdaptTask, certifying: Experiment) -> Adaptation:
+    settings, known, chosen = task.settings, task.known, search.chosen
+    experiment = search.measuring.experiment
+    released = None if chosen is None else certifying.released(chosen.tested.scales)
+    constant = constant_output(known.mechanism.space, experiment.weights, settings.cost, known.mechanism.outputs)[1]
+    attacker = search.scout if chosen is None else chosen.attacker
+    return Adaptation(
+        settings=settings,
+        mechanism=repr(known.mechanism if released is None else released),
+        tier_names=known.tiers.names,
+        tiers_are_public=known.tiers.is_public,
+        attacker=attacker.name,
+        with_context=attacker.with_context,
+        documents=(len(task.split.fit), len(experiment.records), len(certifying.records)),
+        grid=tuple(search.grid),
+        uniform=uniform_points(search.grid),
+        rounds=search.loop,
+        sequence=tuple(trial.tested for trial in search.trials),
+        chosen=None if chosen is None else chosen.tested.scales,
+        exact_epsilon=None if released is None else released.exact_epsilon,
+        compared=tuple(compared(search.measuring, certifying, chosen, attacker)),
+        constant_loss=constant,
+        hypervolumes=_hypervolumes(search),
+        evidence=() if chosen is None or released is None else evidence(chosen, certifying, released),
+        verdict=None if chosen is None else chosen.verdict,
+        assumptions=assumptions(task.known, settings, task.split, attacker),
+        warnings=warnings(search.trials, chosen, settings, constant),
+    )
+
+
+def _hypervolumes(search: _Search) -> tuple[tuple[str, float], ...]:
+    everyone = list(search.measuring.known.values())
+    corner = max(p.loss for p in everyone), max(p.rate for p in everyone)
+    if not corner[1]:
+        return ()
+    sets = {
+        "uniform": uniform_points(search.grid),
+        "loop": [r.point for r in search.loop],
+        "grid": [p for p in search.grid if p.admissible],
+        "all": [p for p in everyone if p.admissible],
+    }
+    return tuple((name, hypervolume(points, corner)) for name, points in sets.items())
+
+
+def _experiment(task: AdaptTask, records: Records, stream: int) -> Experiment:
+    """Documents with uniforms of their own: an experiment, which a seed repeats."""
+    rng = np.random.default_rng([task.settings.seed, stream])
+    return Experiment(task.known, task.family, records, rng.random(len(records.points)), task.settings)
+
+
+def select_experiment(task: AdaptTask) -> Experiment:
+    """The experiment scales are compared in: as many select documents as asked, or all there are."""
+    settings, select = task.settings, task.split.select
+    useful = np.flatnonzero(select.lengths > 0)
+    order = np.random.default_rng([settings.seed, 20]).permutation(useful)
+    return _experiment(task, select.take(np.sort(order[: settings.documents])), 21)
+
+
+def _scout(task: AdaptTask, select: Experiment) -> Attacker:
+    """The attacker that measures the frontier: the one named, else that of the best select log score at scale 1."""
+    named = {attacker.name: attacker for attacker in task.attackers}
+    if task.settings.scout:
+        return named[one_of(task.settings.scout, "scout", tuple(named))]
+    known = select.under((1.0,) * len(task.known.tiers)).known
+    scores = [select.look(known, read_under(attacker, known)).log_score.mean() for attacker in task.attackers]
+    return task.attackers[int(np.argmin(scores))]
+
+
+def _check(task: AdaptTask) -> None:
+    settings, n = task.settings, len(task.known.tiers)
+    positive(settings.epsilon, "epsilon")
+    unit_open(settings.delta, "delta")
+    one_of(settings.objective, "objective", OBJECTIVES)
+    one_of(settings.law, "law", LAWS)
+    if not task.attackers:
+        raise InvalidInput("attackers is empty, expected at least one that serves any scales")
+    if not settings.grid or any(not 0.0 < scale <= 1.0 for scale in settings.grid):
+        raise InvalidInput(f"grid={settings.grid}, expected scales in (0, 1]; calibrate the mechanism to spend more")
+    if len(settings.grid) ** n > GRID_LIMIT:
+        raise InvalidInput(f"a grid of {len(settings.grid)}^{n} points, expected at most {GRID_LIMIT}: fewer scales")
+    if not any(task.split.select.lengths > 0):
+        raise InvalidInput("the select records hold no secret, expected at least one")

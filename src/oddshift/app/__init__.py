@@ -1,0 +1,1 @@
+"""The application: configuration, runs, report, demo and the command line."""

@@ -1,0 +1,47 @@
+"""`oddshift adapt`: find the least noise, tier by tier, that keeps the leakage in budget."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, progress_bar
+
+
+def adapt(
+    config: Annotated[Path, typer.Argument(help="A TOML file with audit.delta; docs/adapt.md explains it.")],
+    out: Annotated[Path, typer.Option(help="The run folder; it may hold the audit.")] = Path("oddshift-run"),
+    as_json: Json = False,
+) -> None:
+    """Find the scales of least utility loss whose leakage is certified, and write the policy; run again, it continues.
+
+    Example: oddshift adapt config.toml --out oddshift-run
+    """
+    from oddshift.app.adapt_run import run_adapt
+    from oddshift.app.configuration import parse_config
+    from oddshift.app.display import show_adaptation
+    from oddshift.app.runs import POLICY, adaptation_summary
+
+    console = console_for(as_json)
+    text = config.read_text(encoding="utf-8")
+    with progress_bar(console) as progress:
+        found = run_adapt(text, out, str(config), beside=config.parent, progress=progress)
+    if as_json:
+        policy = str(out / POLICY) if found.chosen is not None else None
+        print(json.dumps({**adaptation_summary(found), "policy": policy}))
+    else:
+        show_adaptation(found, console)
+        console.print(f"run: {out}")
+        if found.chosen is not None:
+            console.print("confidential: policy.json and vocabulary.npz name what is sensitive; evidence/ does not.")
+        console.print(f"next: {next_step('report', out)}", markup=False, soft_wrap=True)
+        data = getattr(parse_config(text, str(config), config.parent).data, "path", None)
+        if found.chosen is not None and data is not None:
+            there = data.with_name(f"{data.stem}-protected{data.suffix}")
+            following = next_step("protect", data, there, "--policy", out / POLICY)
+            console.print(f"next: {following}", markup=False, soft_wrap=True)
+    if found.chosen is None:
+        raise typer.Exit(NOT_SHOWN)

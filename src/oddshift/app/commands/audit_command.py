@@ -1,0 +1,80 @@
+"""`oddshift audit`: measure what a joint attacker learns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, waiting
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def audit(
+    config: Annotated[Path | None, typer.Argument(help="A TOML file; docs/audit.md explains it.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Audit the embedded corpus instead of a file.")] = False,
+    out: Annotated[Path, typer.Option(help="The run folder.")] = Path("oddshift-run"),
+    max_cpu: Annotated[float | None, typer.Option(help="Bound the work, in CPU seconds.")] = None,
+    keep_examples: Annotated[bool, typer.Option(help="Also keep SECRETS of a few documents, apart.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure what a joint attacker learns from releases, with certificates; run again, it continues.
+
+    Example: oddshift audit mail.toml --out mail-run
+    """
+    from oddshift.app.demo import PEOPLE
+    from oddshift.base.errors import InvalidInput
+
+    if demo == (config is not None):
+        raise InvalidInput("audit takes either a configuration file or --demo")
+    console = console_for(as_json)
+    text = PEOPLE if config is None else config.read_text(encoding="utf-8")
+    origin = {} if config is None else {"source": str(config), "beside": config.parent}
+    found = audited(text, out, console, max_cpu=max_cpu, keep_examples=keep_examples, **origin)
+    if as_json:
+        print(json.dumps(found))
+    else:
+        console.print(f"run: {out}", markup=False, soft_wrap=True)
+        for line in _following(found, config, out):
+            console.print(line, markup=False, soft_wrap=True)
+    if found["state"] != "certified":
+        raise typer.Exit(NOT_SHOWN)
+
+
+def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[str]:
+    """What can follow: a certificate computed again, the report, and adapting where enough documents certify."""
+    import numpy as np
+
+    from oddshift.app.runs import EVIDENCE, file_name
+    from oddshift.bounds import METHODS, zero_failures
+
+    asked, first = found["settings"], found["certificates"][0]["claim"]
+    evidence = out / EVIDENCE / f"{first['pair_law']}-{file_name(first['tier'])}.npz"
+    lines = [f"check: {next_step('verify', evidence)}", f"next: {next_step('report', out)}"]
+    if config is None or asked["delta"] is None:
+        return lines
+    mine = [c for c in found["certificates"] if c["claim"]["pair_law"] == asked["law"]]
+    least = min(mine, key=lambda c: c["documents"])
+    has, needs = least["documents"], zero_failures(asked["delta"], asked["alpha"], asked["method"])
+    if has < needs:
+        reach = METHODS[asked["method"]].upper(np.zeros(has), asked["alpha"])
+        said = f"delta = {asked['delta']:g} needs {needs} to certify on, tier {least['claim']['tier']} has {has}"
+        more = f"about {needs / has:.1f} times as much data, or a delta of at least {reach:.3f}"
+        return [*lines, f"then: {said}; {more} (in a new --out)"]
+    return [*lines, f"next: {next_step('adapt', config, '--out', out)}"]
+
+
+def audited(text: str, out: Path, console: Console, **options: Any) -> dict[str, Any]:
+    """Run the audit of a configuration, keep it in its folder, show it, and return its summary."""
+    from oddshift.app.audit_run import run_audit
+    from oddshift.app.display import show_audit
+    from oddshift.app.runs import summary
+
+    with waiting("attackers learn and try; interrupted, the same command continues"):
+        found = run_audit(text, out, **options)
+    show_audit(found, console)
+    return summary(found)

@@ -1,0 +1,57 @@
+"""`oddshift compare`: two runs side by side."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from oddshift.app.commands.terminal import Json, console_for
+
+if TYPE_CHECKING:
+    from oddshift.app.compare import ComparedRow
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help="A run folder.")],
+    second: Annotated[Path, typer.Argument(help="Another one.")],
+    as_json: Json = False,
+) -> None:
+    """Show two runs side by side, their differences with standard errors, and what was not asked alike.
+
+    Example: oddshift compare before-run after-run
+    """
+    from rich.table import Table
+
+    from oddshift.app.compare import compare as compared
+    from oddshift.base.errors import InvalidInput
+
+    if first.resolve() == second.resolve():
+        raise InvalidInput(f"{first} and {second} are the same run, expected two")
+    found = compared(first, second)
+    if as_json:
+        print(json.dumps(asdict(found)))
+        return
+    console = console_for(as_json)
+    console.print(f"first: {first}, second: {second}; documents: {found.documents}", markup=False, soft_wrap=True)
+    for warning in found.warnings:
+        console.print(f"warning: {warning}", style="yellow", markup=False)
+    table = Table()
+    for name in ("", "first", "second", "second - first"):
+        table.add_column(name, justify="right" if name else "left", overflow="fold")
+    for row in found.rows:
+        table.add_row(row.name, row.first, row.second, _difference(row))
+    console.print(table)
+    console.print(
+        "± is one standard error; * of differences document by document, the others as if runs were independent."
+    )
+
+
+def _difference(row: ComparedRow) -> str:
+    if row.difference is None:
+        return ""
+    error = "" if row.error is None else f" ± {row.error:.4f}{'*' if row.paired else ''}"
+    return f"{row.difference:+.4f}{error}"

@@ -1,0 +1,78 @@
+"""`oddshift init`: a commented configuration for somebody's own file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from oddshift.app.commands.terminal import Json, next_step, waiting
+
+if TYPE_CHECKING:
+    from oddshift.app.init import Started
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="A .csv, .jsonl, .parquet or .npz file, or a folder of .txt files.")],
+    out: Annotated[Path, typer.Option(help="The configuration to write; an existing one is kept.")] = Path(
+        "oddshift.toml"
+    ),
+    vectors: Annotated[
+        Path | None, typer.Option(help="Word vectors for text (GloVe, fastText, word2vec, .npz).")
+    ] = None,
+    pipeline: Annotated[str, typer.Option(help="A spaCy pipeline that finds names, by name or folder.")] = "",
+    words: Annotated[Path | None, typer.Option(help="A text file of sensitive names, one a line.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Look at the columns of a file and write a configuration for it, each line with its reason.
+
+    Example: oddshift init mail.csv --out mail.toml
+    """
+    from oddshift.app.init import Beside, start
+    from oddshift.base.errors import InvalidInput
+    from oddshift.base.storage import write_atomic
+
+    if out.exists():
+        raise InvalidInput(f"{out} exists and is kept, expected a new file: name one with --out")
+    with waiting(f"looking at {file.name}"):
+        found = start(file, out, Beside(vectors=vectors, pipeline=pipeline, words=words))
+    write_atomic(out, found.config.encode())
+    following = next_step("audit", out, "--out", out.with_suffix("").name + "-run")
+    if as_json:
+        print(json.dumps(_plain(found, out, following)))
+        return
+    for line in _lines(found, file):
+        print(line)
+    print(f"wrote {out}: every line says why; change what is wrong\nnext: {following}")
+
+
+def _lines(found: Started, file: Path) -> list[str]:
+    roles = found.roles
+    fit, select, certify = found.documents
+    named = {
+        "text": roles.text, "user": roles.user, "numbers": roles.numeric, "categories": roles.categorical,
+        "places": (roles.lat, roles.lon), "time": roles.timestamp, "trip": roles.trip,
+    }  # fmt: skip
+    columns = "; ".join(f"{role}: {', '.join([n] if isinstance(n, str) else n)}" for role, n in named.items() if any(n))
+    lines = [
+        f"{file.name}: {roles.kind}{f' ({columns})' if columns else ''}",
+        f"{found.secrets} secrets with {found.values} values in tiers {', '.join(found.tiers)}; "
+        f"documents: {fit} to learn from, {select} to choose with, {certify} to certify on",
+    ]
+    if roles.kind == "text":
+        lines.append(f"found by {found.detector}; what they miss is released in the clear")
+    if untouched := [*(name for name, _ in roles.left_out), *filter(None, (roles.user, roles.timestamp, roles.trip))]:
+        lines.append(f"not protected, so released as they are: {', '.join(untouched)}")
+    if found.certify_units < found.needed_units:
+        lines.append(
+            f"too few to certify delta = 0.05: that needs at least {found.needed_units} {found.unit}s to certify on, "
+            f"this file gives {found.certify_units}; the audit will measure, and can only find it violated or undecided"
+        )
+    return lines
+
+
+def _plain(found: Started, out: Path, following: str) -> dict[str, object]:
+    counts = {key: value for key, value in vars(found).items() if key not in ("config", "roles")}
+    return {"config": str(out), "next": following, "roles": vars(found.roles), **counts}

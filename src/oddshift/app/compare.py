@@ -1,0 +1,200 @@
+"""Two runs side by side: what each found, the difference with a standard error where there is one, and what differs.
+
+A difference between runs that ask different questions is a difference of questions: it is shown, with a warning.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from oddshift.adapt.adaptation import Adaptation, Point
+from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, read_adaptation, read_run
+from oddshift.audit import AttackerResult, Audit
+from oddshift.base.arrays import FloatArray
+from oddshift.base.errors import InvalidInput
+from oddshift.evidence.certificates import Evidence
+
+PAIRED = ("uniform", "anchored")
+"""Laws whose values are in the order of the documents, so that runs over the same ones can be compared one by one."""
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """One quantity in both runs as it is printed, and second − first with its standard error, where it is a number.
+
+    `paired` says that the error is that of differences document by document.
+    """
+
+    name: str
+    first: str
+    second: str
+    difference: float | None = None
+    error: float | None = None
+    paired: bool = False
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows of two runs, whether they are about the same documents, and warnings about what is not alike."""
+
+    first: str
+    second: str
+    documents: str
+    warnings: tuple[str, ...]
+    rows: tuple[ComparedRow, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    folder: Path
+    audit: Audit | None
+    adaptation: Adaptation | None
+    data: object
+
+    @property
+    def split(self) -> str:
+        held = (*(self.audit.evidence if self.audit else ()), *(self.adaptation.evidence if self.adaptation else ()))
+        return held[0].split_hash if held else ""
+
+
+def compare(first: str | Path, second: str | Path) -> Comparison:
+    """Compare two run folders.
+
+    The standard error of a difference is that of the mean of differences document by document when both runs are about
+    the same documents, else √(e₁² + e₂²), which supposes that the runs are independent.
+    """
+    one, two = _read(Path(first)), _read(Path(second))
+    rows: list[ComparedRow] = []
+    warned: list[str] = []
+    if one.audit and two.audit:
+        warned += _asked_apart(one.audit, two.audit)
+        rows += _audits(one.audit, two.audit, _same(one, two) == "the same")
+    if one.adaptation and two.adaptation:
+        rows += _adaptations(one.adaptation, two.adaptation)
+    if not rows:
+        raise InvalidInput(f"{first} and {second} hold nothing of the same kind: one an audit, the other an adaptation")
+    documents = _same(one, two)
+    if documents != "the same":
+        warned.append(f"the documents are {documents}: differences mix data and method")
+    return Comparison(str(first), str(second), documents, tuple(warned), tuple(rows))
+
+
+def _read(folder: Path) -> _Run:
+    audit = read_run(folder) if (folder / AUDIT).is_file() else None
+    adaptation = read_adaptation(folder) if (folder / ADAPTATION).is_file() else None
+    if audit is None and adaptation is None:
+        raise InvalidInput(f"{folder} is not a run folder: it has neither {AUDIT} nor {ADAPTATION}")
+    try:
+        data = tomllib.loads((folder / CONFIG).read_text(encoding="utf-8")).get("data")
+    except (OSError, tomllib.TOMLDecodeError):
+        data = None
+    return _Run(folder, audit, adaptation, data)
+
+
+def _same(one: _Run, two: _Run) -> str:
+    """The split hash speaks of which rows certify; the configuration of which data they are rows of."""
+    if one.split != two.split or not one.split:
+        return "different"
+    return "the same" if one.data == two.data and one.data is not None else "split alike, but described differently"
+
+
+def _asked_apart(one: Audit, two: Audit) -> Iterator[str]:
+    for name in ("epsilon", "delta", "alpha", "law", "method", "detector", "independent"):
+        first, second = getattr(one.settings, name), getattr(two.settings, name)
+        if first != second:
+            yield f"{name} differs: {first} and {second}"
+    if one.tiers_are_public != two.tiers_are_public:
+        yield "tiers are public in one run and secret in the other"
+    if one.tier_names != two.tier_names:
+        yield f"tiers differ: {', '.join(one.tier_names)} and {', '.join(two.tier_names)}"
+    if one.strongest != two.strongest:
+        yield f"rates are those of different attackers: {one.strongest} and {two.strongest}"
+
+
+def _audits(one: Audit, two: Audit, same: bool) -> Iterator[ComparedRow]:
+    yield ComparedRow("verdict", one.state, two.state)
+    yield ComparedRow("mechanism", one.mechanism, two.mechanism)
+    yield _plain("budget epsilon", one.settings.epsilon, two.settings.epsilon)
+    yield _plain("exact epsilon of one release", one.exact_epsilon, two.exact_epsilon)
+    yield ComparedRow("documents (fit, select, certify)", str(one.documents), str(two.documents))
+    yield ComparedRow("strongest attacker", one.strongest, two.strongest)
+    others = {_about(item): item for item in two.evidence}
+    for item in one.evidence:
+        if _about(item) in others:
+            yield _rate(item, others[_about(item)], same)
+    rows = {row.name: row for row in two.attackers}
+    for row in one.attackers:
+        if row.name in rows:
+            yield from _attacker(row, rows[row.name])
+    witnessed = [a.witness.lower_bound if a.witness else None for a in (one, two)]
+    if any(bound is not None for bound in witnessed):
+        yield ComparedRow("witnessed leakage", _listed(witnessed[:1]), _listed(witnessed[1:]))
+
+
+def _about(item: Evidence) -> tuple[str, str]:
+    return item.certificate.claim.tier, item.certificate.claim.pair_law
+
+
+def _rate(one: Evidence, two: Evidence, same: bool) -> ComparedRow:
+    tier, law = _about(one)
+    cells = [f"{c.mean:.4f} [{c.lower:.4f}, {c.upper:.4f}] {c.state}" for c in (one.certificate, two.certificate)]
+    paired = same and law in PAIRED and len(one.values) == len(two.values)
+    samples = [two.values - one.values] if paired else [one.values, two.values]
+    gap = two.certificate.mean - one.certificate.mean
+    return ComparedRow(f"rate, {tier}, {law} pairs", cells[0], cells[1], gap, _error(samples), paired)
+
+
+def _error(samples: list[FloatArray]) -> float | None:
+    """The standard error of a difference of independent means; None where values are too alike to tell one."""
+    if any(len(values) < 2 or not np.ptp(values) for values in samples):
+        return None
+    return float(np.sqrt(sum(values.var(ddof=1) / len(values) for values in samples)))
+
+
+def _attacker(one: AttackerResult, two: AttackerResult) -> Iterator[ComparedRow]:
+    if one.name != "own":
+        cells = [f"{row.gain:+.3f} ± {row.gain_error:.3f}" for row in (one, two)]
+        error = float(np.hypot(one.gain_error, two.gain_error))
+        yield ComparedRow(f"{one.name}: gain over own (nats)", cells[0], cells[1], two.gain - one.gain, error)
+    rates = {} if one.name == "null" else {rate.tier: rate for rate in two.tiers}
+    for rate in one.tiers:
+        if rate.tier in rates:
+            other = rates[rate.tier]
+            yield _plain(f"{one.name}: anchored rate, {rate.tier}", rate.anchored, other.anchored)
+            yield _plain(f"{one.name}: top-1, {rate.tier}", rate.top1, other.top1)
+
+
+def _adaptations(one: Adaptation, two: Adaptation) -> Iterator[ComparedRow]:
+    yield ComparedRow("adapted", one.state, two.state)
+    yield ComparedRow("scales", _listed(one.chosen), _listed(two.chosen))
+    if one.exact_epsilon is not None and two.exact_epsilon is not None:
+        yield _plain("exact epsilon, adapted", one.exact_epsilon, two.exact_epsilon)
+    others = {row.name: row.point for row in two.compared}
+    for row in one.compared:
+        if row.name in others:
+            yield from _points(row.name, row.point, others[row.name])
+
+
+def _points(name: str, one: Point, two: Point) -> Iterator[ComparedRow]:
+    yield _plain(f"{name}: expected loss", one.loss, two.loss)
+    rates = {tier.tier: tier for tier in two.tiers}
+    for tier in one.tiers:
+        if tier.tier in rates:
+            other = rates[tier.tier]
+            cells = [f"{t.rate:.4f} ± {t.rate_error:.4f}" for t in (tier, other)]
+            error = float(np.hypot(tier.rate_error, other.rate_error))
+            yield ComparedRow(f"{name}: rate, {tier.tier}", cells[0], cells[1], other.rate - tier.rate, error)
+
+
+def _listed(values: Sequence[float | None] | None) -> str:
+    return ", ".join("-" if value is None else f"{value:.4g}" for value in values or [None])
+
+
+def _plain(name: str, first: float, second: float) -> ComparedRow:
+    gap = second - first if np.isfinite(first) and np.isfinite(second) else None
+    return ComparedRow(name, f"{first:.4f}", f"{second:.4f}", gap)

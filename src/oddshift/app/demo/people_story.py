@@ -1,0 +1,109 @@
+"""Made-up people in short texts: a mechanism that keeps its promise on every word and breaks it on the texts.
+
+Everything here is told from stored results; the texts are our own, so they may be shown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oddshift.adapt import Adaptation
+from oddshift.app.display import attackers_table, choice_line, comparison_table, headline
+from oddshift.audit import Audit
+from oddshift.audit.belief import Belief
+from oddshift.data.embedded import people
+from oddshift.protect import Sanitizer
+from oddshift.protect.policies import Policy
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PEOPLE = """\
+[data]
+kind = "people"
+
+[mechanism]
+name = "exponential"
+epsilon = 1.5
+
+[audit]
+delta = 0.05
+attackers = ["plugin", "exact"]
+upper = "chain"
+"""
+"""The run of the demo: the exponential mechanism on the embedded corpus, whose true attacker is known."""
+
+FRESH = 20262
+"""Seed of the texts that the sample protects: people that no part of the run has seen."""
+
+SAMPLE = 3
+SHOWN = 4
+
+
+def tell_audit(audit: Audit, console: Console) -> None:
+    """The promise of one release, and what reading them together does to it."""
+    asked = audit.settings
+    console.print(
+        f"The exponential mechanism claims epsilon {audit.claimed_epsilon:g} for every word; exactly it is "
+        f"{audit.exact_epsilon:.4f}: kept."
+    )
+    console.print("Then attackers read whole texts. null ignores the release, own reads each word alone:")
+    console.print(attackers_table(audit))
+    console.print(f"anchored: share of pairs with the truth whose mPL exceeds {asked.epsilon:g}; log score in nats.")
+    console.print(headline(audit), style="bold", markup=False)
+    for certificate in audit.certificates:
+        if certificate.claim.pair_law == asked.law:
+            bounds = f"[{certificate.lower:.4f}, {certificate.upper:.4f}]"
+            console.print(f"  {certificate.claim.tier}: {certificate.mean:.4f} in {bounds}", markup=False)
+    if audit.witness is not None:
+        console.print(audit.witness.sentence, markup=False)
+        console.print(f"  {audit.witness_needs}" if audit.witness_needs else "", markup=False)
+    if audit.upper_bound is not None:
+        console.print(f"Proved from above: mPL <= {audit.upper_bound:.4f} ({audit.upper_basis}).", markup=False)
+
+
+def tell_belief(belief: Belief, console: Console) -> None:
+    """What the attacker believes about one secret before, after its own release, and after the whole text."""
+    from rich.table import Table
+
+    table = Table(title=f"one {belief.tier} word of a text, as {belief.attacker} sees it", title_justify="left")
+    table.add_column("candidate")
+    for name in ("before", "its own release", "the whole text"):
+        table.add_column(name, justify="right")
+    for row, candidate in enumerate(belief.candidates[:SHOWN]):
+        name = f"{candidate.name} (the truth)" if row == belief.truth else candidate.name
+        odds = (candidate.prior, candidate.alone, candidate.together)
+        table.add_row(name, *(f"{p:.1%}" for p in odds), style="bold" if row == belief.truth else "")
+    console.print(table)
+    console.print(
+        f"Odds of the truth against another candidate moved by mPL {belief.leakage:.2f} per unit of distance."
+    )
+
+
+def tell_choice(found: Adaptation, console: Console) -> None:
+    """The certified scales beside plain noise and one scale of equal utility."""
+    console.print(
+        f"{len(found.grid)} scales tried, {len(found.rounds)} rounds of the loop, {len(found.sequence)} candidates "
+        "tested in turn on documents nobody had looked at."
+    )
+    console.print(choice_line(found), style="bold", markup=False)
+    console.print(comparison_table(found))
+    for evidence in found.evidence:
+        certificate = evidence.certificate
+        bounds = f"[{certificate.lower:.4f}, {certificate.upper:.4f}]"
+        about = f"{certificate.claim.tier}: {certificate.mean:.4f} in {bounds} over {certificate.documents} documents"
+        console.print(f"  {about}, level {certificate.alpha:g}: {certificate.state}", markup=False)
+
+
+def protected_sample(policy: Policy) -> list[tuple[str, str]]:
+    """A few fresh texts and what the policy makes of them; seeded, so that the demo repeats."""
+    texts = list(people(SAMPLE, seed=FRESH).texts)
+    return list(zip(texts, Sanitizer.seeded_for_experiments(policy, FRESH).texts(texts), strict=True))
+
+
+def tell_sample(sample: list[tuple[str, str]], console: Console) -> None:
+    """Before and after, one below the other."""
+    for before, after in sample:
+        console.print(f"before: {before}", markup=False)
+        console.print(f"after:  {after}", style="bold", markup=False)
+    console.print("(Noise here is seeded, so that the demo repeats; oddshift protect draws it from the system.)")

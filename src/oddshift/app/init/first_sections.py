@@ -1,0 +1,164 @@
+"""The sections of a first configuration, each line with its reason beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from oddshift.app.init.roles import Roles
+from oddshift.app.init.suggestion import Suggestion
+
+ALPHA = 0.05
+"""The error level of a first configuration."""
+
+DELTA = 0.05
+"""How often the budget may be exceeded, in a first configuration."""
+
+MOST_CELL_COLUMNS = 4
+"""Columns up to which each cell of a table is a secret with its column as tier; above, each row is one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SectionChoice:
+    """What a text needs beside its file: word vectors, and who finds the sensitive words."""
+
+    vectors: str = ""
+    vectors_why: str = ""
+    pipeline: str = ""
+    words: str = ""
+
+
+def data_section(path: str, roles: Roles, choice: SectionChoice) -> str:
+    """The [data] table of a kind of data."""
+    written = {"text": _text, "table": _table, "location": _location, "vectors": _vectors}[roles.kind](roles, choice)
+    left = [
+        f"# column {quoted(name)} is not protected ({why}): it would be released as it is"
+        for name, why in roles.left_out
+    ]
+    return "\n".join(["[data]", f'kind = "{roles.kind}"', f"path = {quoted(path)}", *written, *left])
+
+
+def rest(suggestion: Suggestion, roles: Roles, tiers: int, *, alone: bool) -> str:
+    """The sections after [data]: mechanism, audit and adapt; `alone` says that no document holds two secrets."""
+    declared = "\nindependent = true   # no document of this file holds two secrets: there is nothing to read together"
+    units = {"text": "unit of distance between word vectors", "location": "kilometre"}
+    epsilon, nearest = f"{suggestion.epsilon:g}", f"{suggestion.nearest:.3g}"
+    return f"""
+[mechanism]
+name = "exponential"   # also truncated, tiered, path, mask
+epsilon = {epsilon}
+# Per {units.get(roles.kind, "unit of distance")}. At this value a typical secret of this file is released as itself
+# one time in four, beyond chance. The nearest other value is {nearest} away (median), so one release multiplies the
+# odds between the two by at most exp({epsilon} * {nearest}) = {suggestion.factor:.3g}.
+# A place to start from, not a recommendation: smaller is more private.
+
+[audit]
+delta = {DELTA:g}   # leakage may exceed epsilon in at most this share of cases
+alpha = {ALPHA:g}   # each certificate is wrong with at most this probability
+attackers = ["plugin", "counts"]   # trained networks need the extra `attackers`: see docs/audit.md
+seed = 0   # the same file, configuration and seed give the same result{declared if alone else ""}
+
+[adapt]
+grid = {json.dumps(_grid(tiers))}   # shares of epsilon tried in each tier, in all combinations
+remap = true   # after the noise, release the value of least expected loss
+"""
+
+
+def _grid(tiers: int) -> list[float]:
+    """Few enough shares that all combinations can be tried."""
+    fewer = {3: [0.25, 0.5, 0.75, 1.0], 4: [0.3, 0.6, 1.0]}
+    return [round(0.1 * k, 1) for k in range(1, 11)] if tiers <= 2 else fewer.get(tiers, [0.4, 1.0])
+
+
+def quoted(text: str) -> str:
+    """A TOML string."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _list(names: Sequence[str]) -> str:
+    return json.dumps(list(names), ensure_ascii=False)
+
+
+def _text(roles: Roles, choice: SectionChoice) -> list[str]:
+    lines = [] if not roles.text else [f"text = {_list(roles.text)}   # joined by a line break"]
+    if roles.user:
+        lines.append(f"user = {quoted(roles.user)}   # certificates count users, not rows")
+    similar = 0 if choice.vectors == "from-text" else 10
+    lines += [
+        f"vectors = {quoted(choice.vectors)}   # {choice.vectors_why}",
+        "detectors = [",
+        '    {kind = "patterns"},   # e-mail, phone, card, IBAN, IP, ... by Presidio',
+        *_who(choice),
+        "]",
+        "# What no detector finds is released in the clear.",
+        f"similar_percent = {similar}   # share of the other words, the most similar to found ones, as a second tier",
+        "is_public = true   # the attacker is told the tier of each replaced word: the one who knows more. With false",
+        "                   # the tier is a secret too, pairs across tiers count, and the mechanism should be path",
+        'unknown = "mask"   # words never seen when the vocabulary was built; or "refuse"',
+        'joint_by = "document"   # what is read together: document, sentence or user',
+    ]
+    return lines
+
+
+def _who(choice: SectionChoice) -> list[str]:
+    found = []
+    if choice.words:
+        found.append(f'    {{kind = "gazetteer", path = {quoted(choice.words)}}},   # names, one a line')
+    if choice.pipeline:
+        found.append(f'    {{kind = "pipeline", path = {quoted(choice.pipeline)}}},   # people, organisations, places')
+    else:
+        found.append('    {kind = "capitals"},   # a guess: capitalised words inside sentences. No spaCy pipeline is')
+        found.append("    # installed; one finds more: oddshift init --pipeline NAME_OR_FOLDER")
+    return found
+
+
+def _table(roles: Roles, choice: SectionChoice) -> list[str]:
+    columns = (*roles.numeric, *roles.categorical)
+    cells = len(columns) <= MOST_CELL_COLUMNS
+    lines = [
+        f"numeric = {_list(roles.numeric)}   # scaled: 1 is one standard deviation",
+        f"categorical = {_list(roles.categorical)}   # two different values are `weight` = 1 apart",
+    ]
+    if cells:
+        tiers = ", ".join(f"{quoted(name)} = {quoted(name)}" for name in columns)
+        lines += [
+            'unit = "cell"   # each cell is a secret, the cells of a row are read together; or "row"',
+            f"tier_names = {_list(columns)}   # each column is a tier: put the most sensitive first",
+            f"tier_of = {{{tiers}}}",
+            "is_public = true   # which column a cell is from is no secret, so values of one column are compared",
+        ]
+    else:
+        lines.append(
+            f'unit = "row"   # a row is one secret, as there are more than {MOST_CELL_COLUMNS} columns; or "cell"'
+        )
+    if roles.user:
+        lines.append(f"group = {quoted(roles.user)}   # rows with the same value are read together")
+    lines.append("public = []   # columns that are released as they are and that an attacker may use")
+    return lines
+
+
+def _location(roles: Roles, choice: SectionChoice) -> list[str]:
+    return [
+        f"lat = {quoted(roles.lat)}",
+        f"lon = {quoted(roles.lon)}",
+        f"user = {quoted(roles.user)}   # certificates count users; empty: every trip stands for itself",
+        f"timestamp = {quoted(roles.timestamp)}   # ISO 8601 or seconds since 1970; empty: the order of the file",
+        f"trip = {quoted(roles.trip)}   # what is read together; empty: a user's day (without times, all of a user)",
+        "cell_km = 1.0   # places become cells of about this size",
+        f"every = {300 if roles.timestamp else 0}   # seconds between fixes that are kept; 0 keeps all",
+    ]
+
+
+def _vectors(roles: Roles, choice: SectionChoice) -> list[str]:
+    return [
+        'metric = "euclidean"   # also angular, manhattan',
+        "is_public = true   # where the file has tiers: the attacker is told them",
+    ]
+
+
+def written_path(path: Path, config: Path) -> str:
+    """A path as the configuration names it: relative when it lies in the same folder or below."""
+    target, home = path.resolve(), config.resolve().parent
+    return str(target.relative_to(home)) if target.is_relative_to(home) else str(target)

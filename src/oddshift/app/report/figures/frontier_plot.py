@@ -1,0 +1,168 @@
+"""The frontier: how often ε is exceeded against what the release loses, for every choice of scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oddshift.adapt import front
+from oddshift.adapt.adaptation import Adaptation, Point
+from oddshift.app.report.figure import Figure
+from oddshift.app.report.markup import Html, join, tag
+from oddshift.app.report.svg import (
+    AxisScale,
+    Frame,
+    axis_below,
+    axis_left,
+    drawing,
+    line,
+    mark,
+    polyline,
+    text,
+    width_of,
+)
+from oddshift.app.report.wording import number, percent, scales_in_words
+
+SHAPES = {"AmPL": "star", "uniform": "diamond", "EM": "square"}
+"""How the named choices are drawn."""
+
+NAMES = {"AmPL": "chosen", "uniform": "one scale, equal loss", "EM": "no scales (EM)"}
+"""What they are called in the picture."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One reachable mark: where it stands, its shape and class, and what is said about it."""
+
+    point: Point
+    shape: str
+    size: float
+    kind: str
+    tip: str
+
+
+def frontier(found: Adaptation) -> Figure:
+    """The measured points with the scales that were chosen and one scale of equal loss."""
+    return Figure(
+        title="The frontier",
+        says=_says(found),
+        draw=lambda width, label: _draw(found, width, label),
+        key=(
+            "values: point at a mark, or reach the picture by Tab and go on by arrow keys",
+            "filled dots: at most δ in every tier; hollow: more; crosses: more noise for the less sensitive tier, "
+            "never chosen",
+            "solid line: the best of them; dashed: one scale for all tiers",
+            "dots on select documents; star, diamond and square on certify documents",
+        ),
+        head=("scales", "loss", "beyond ε", *(f"{name} {what}" for name in found.tier_names for what in _WHAT)),
+        rows=[_cells(found, name, point) for name, point in _named(found)]
+        + [_cells(found, scales_in_words(found.tier_names, p.scales), p) for p in front(found.grid)],
+    )
+
+
+_WHAT = ("beyond ε", "guessed first")
+
+
+def _says(found: Adaptation) -> str:
+    points = dict(_chosen(found))
+    said = [f"No scales (EM) exceed ε for {_cost(points['EM'])}"] if "EM" in points else []
+    if "AmPL" in points:
+        said.append(
+            f"the chosen ones, {scales_in_words(found.tier_names, points['AmPL'].scales)}, for {_cost(points['AmPL'])}"
+        )
+    if "uniform" in points:
+        said.append(f"one scale of equal loss, {number(points['uniform'].scales[0])}, for {_cost(points['uniform'])}")
+    return "; ".join(said) + f". To stay under: δ = {percent(found.settings.delta)}."
+
+
+def _cost(point: Point) -> str:
+    return f"{percent(point.rate)} of pairs at a loss of {number(point.loss)}"
+
+
+def _named(found: Adaptation) -> list[tuple[str, Point]]:
+    return [(row.name, row.point) for row in found.compared]
+
+
+def _chosen(found: Adaptation) -> list[tuple[str, Point]]:
+    """The named choices as they are released: remapped where that was asked for."""
+    end = ", remapped" if found.settings.remap else ""
+    points = {name: found.choice(f"{name}{end}") for name in NAMES}
+    return [(name, point) for name, point in points.items() if point is not None]
+
+
+def _cells(found: Adaptation, name: str, point: Point) -> list[str]:
+    tiers = {tier.tier: tier for tier in point.tiers}
+    cells = [name, number(point.loss), percent(point.rate)]
+    for tier in found.tier_names:
+        cells += [percent(tiers[tier].rate), percent(tiers[tier].top1)] if tier in tiers else ["-", "-"]
+    return cells
+
+
+def _draw(found: Adaptation, width: float, label: str) -> Html:
+    everyone = [*found.grid, *(point for _, point in _named(found))]
+    frame = Frame(48, 34, width - 14, 330)
+    span = max(p.loss for p in everyone) - min(p.loss for p in everyone) or 1.0
+    x = frame.across(max(0.0, min(p.loss for p in everyone) - 0.05 * span), max(p.loss for p in everyone) + 0.05 * span)
+    y = frame.up(0.0, min(1.0, 1.08 * max(found.settings.delta, *(p.rate for p in everyone))))
+    ends = [(x(p.loss), y(p.rate)) for p in front(found.grid)]
+    alike = [(x(p.loss), y(p.rate)) for p in found.uniform]
+    limit, spots = y(found.settings.delta), _spots(found)
+    return drawing(
+        (width, frame.bottom + 42),
+        label,
+        axis_left(frame, y, "largest share of pairs beyond ε in a tier", percent, 5),
+        axis_below(frame, x, "expected loss of what is released", number),
+        line((frame.left, limit), (frame.right, limit), "limit"),
+        text(frame.right, limit - 6, f"δ = {percent(found.settings.delta)}", "end", "tick halo"),
+        polyline(alike, "dashed"),
+        polyline(ends, "front"),
+        *(_spot(spot, x, y, is_last=spot is spots[-1]) for spot in spots),
+        *(_name(name, point, x, y, frame) for name, point in _chosen(found)),
+        is_interactive=True,
+    )
+
+
+def _spots(found: Adaptation) -> list[Spot]:
+    """The grid from small loss to large, then the named choices, which are drawn over it; the chosen one last."""
+    named = [
+        Spot(
+            p,
+            SHAPES[name],
+            10 if name == "AmPL" else 7,
+            "chosen" if name == "AmPL" else "named",
+            _tip(found, p, NAMES[name]),
+        )
+        for name, p in _chosen(found)
+    ]
+    grid = [_grid_spot(found, p) for p in sorted(found.grid, key=lambda p: p.loss)]
+    return [*grid, *reversed(named)]
+
+
+def _grid_spot(found: Adaptation, point: Point) -> Spot:
+    if not point.admissible:
+        return Spot(point, "cross", 3, "faint", _tip(found, point, "not admissible"))
+    kept = point.rate <= found.settings.delta
+    return Spot(point, "circle", 4.5, "good" if kept else "bad-hollow", _tip(found, point, "measured"))
+
+
+def _tip(found: Adaptation, point: Point, name: str) -> str:
+    tiers = "; ".join(f"{t.tier}: {percent(t.rate)} beyond ε, {percent(t.top1)} guessed first" for t in point.tiers)
+    scales = scales_in_words(found.tier_names, point.scales)
+    return f"{name}: {scales}; loss {number(point.loss)}; {tiers}"
+
+
+def _spot(spot: Spot, x: AxisScale, y: AxisScale, *, is_last: bool) -> Html:
+    """A mark with a larger, invisible circle around it, easier to hit; the last one is reached by Tab."""
+    at = x(spot.point.loss), y(spot.point.rate)
+    reach = tag("circle", {"cx": at[0], "cy": at[1], "r": 8.0, "class": "reach"})
+    about = {"class": "spot", "role": "img", "tabindex": 0 if is_last else -1, "aria-label": spot.tip}
+    return tag("g", about, reach, mark(spot.shape, *at, spot.size, spot.kind))
+
+
+def _name(name: str, point: Point, x: AxisScale, y: AxisScale, frame: Frame) -> Html:
+    """The name of a choice beside its mark, on the side that has room."""
+    at, wide = x(point.loss), width_of(NAMES[name])
+    side = "start" if at + 14 + wide < frame.right else "end"
+    shift = 13 if side == "start" else -13
+    return join(
+        [text(at + shift, y(point.rate) + (14 if name == "uniform" else -7), NAMES[name], side, "heading halo")]
+    )

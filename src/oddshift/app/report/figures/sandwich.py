@@ -1,0 +1,103 @@
+"""Between what is witnessed and what is proven: the largest leakage from below and from above."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from oddshift.app.report.figure import Figure
+from oddshift.app.report.markup import Html, join
+from oddshift.app.report.svg import AxisScale, Frame, axis_below, box, drawing, fitted, line, mark, text, width_of
+from oddshift.app.report.wording import number
+from oddshift.audit import Audit
+
+ROW = 44.0
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One statement about the largest mPL; a value of None is absent, and `why` says so."""
+
+    name: str
+    value: float | None
+    side: str
+    why: str = ""
+
+
+def sandwich(audit: Audit) -> Figure:
+    """Witnessed ≤ true ≤ proven, with the estimate of the strongest attacker and the single release between them."""
+    bars = _bars(audit)
+    return Figure(
+        title="Between witnessed and proven",
+        says=" ".join(f"{bar.name}: {_none(bar) if bar.value is None else _said(bar)}." for bar in bars),
+        draw=lambda width, label: _draw(bars, audit.settings.epsilon, width, label),
+        key=(
+            "about the largest mPL of any pair, not about how often ε is exceeded",
+            "bar from the left: shown to be reached; bar from the right: proven to be out of reach; between: estimates",
+        ),
+        head=("what", "largest mPL", "how it is known"),
+        rows=[[bar.name, "none" if bar.value is None else _said(bar), bar.why or _HOW[bar.side]] for bar in bars],
+    )
+
+
+_HOW = {"below": "counted on fresh releases", "above": "proved", "exact": "computed", "estimate": "estimated"}
+
+
+def _bars(audit: Audit) -> list[Bar]:
+    witness = audit.witness
+    needs = audit.witness_needs or "no pair of values occurs often enough"
+    if witness is None or witness.game == "hockey_stick":
+        shown = Bar("Witnessed", None, "below", needs)
+    else:
+        shown = Bar("Witnessed", witness.lower_bound, "below")
+    proven = Bar("Proven", audit.upper_bound, "above", audit.upper_basis)
+    if audit.upper_bound is None:
+        proven = Bar("Proven", None, "above", "it takes a model of how secrets depend on each other")
+    largest = audit.row(audit.strongest).largest
+    return [
+        Bar("One release alone", audit.exact_epsilon, "exact"),
+        shown,
+        Bar(f"Estimated by {audit.strongest}", largest, "estimate"),
+        proven,
+    ]
+
+
+def _none(bar: Bar) -> str:
+    return f"none, {bar.why.rstrip('.')}"
+
+
+def _said(bar: Bar) -> str:
+    sign = {"below": "at least ", "above": "at most "}.get(bar.side, "")
+    return sign + number(bar.value or 0.0, 4)
+
+
+def _draw(bars: list[Bar], epsilon: float, width: float, label: str) -> Html:
+    finite = [bar.value for bar in bars if bar.value is not None and math.isfinite(bar.value)]
+    frame = Frame(2, 22, width - 12, 22 + ROW * len(bars))
+    scale = frame.across(0.0, 1.12 * max([epsilon, *finite]))
+    marks = [_row(bar, frame, scale, epsilon, k) for k, bar in enumerate(bars)]
+    limit = line((scale(epsilon), frame.top - 6), (scale(epsilon), frame.bottom), "limit")
+    name = text(scale(epsilon), frame.top - 10, f"ε = {number(epsilon)}", "middle", "tick")
+    axis = axis_below(frame, scale, "largest mPL", number)
+    return drawing((width, frame.bottom + 42), label, limit, name, *marks, axis)
+
+
+def _row(bar: Bar, frame: Frame, scale: AxisScale, epsilon: float, place: int) -> Html:
+    top = frame.top + ROW * place
+    middle = top + 29
+    if bar.value is None:
+        empty = line((frame.left, middle), (frame.right, middle), "empty")
+        return join([text(frame.left, top + 16, f"{bar.name}: none", kind="label absent"), empty])
+    at = scale(bar.value)
+    kind = "bad" if bar.value > epsilon else "good"
+    said = f": {_said(bar)}"
+    name = fitted(bar.name, frame.right - frame.left - width_of(said)) + said
+    marks = [text(frame.left, top + 16, name, kind="label halo")]
+    if bar.side == "below":
+        marks.append(box(frame.left, middle - 5, at - frame.left, 10, kind))
+    elif bar.side == "above" and math.isfinite(bar.value):
+        marks.append(box(at, middle - 5, frame.right - at, 10, "quiet"))
+    else:
+        marks.append(line((frame.left, middle), (at, middle), "whisker"))
+        marks.append(mark("circle" if bar.side == "estimate" else "square", at, middle, 5.5, kind))
+    return join(marks)

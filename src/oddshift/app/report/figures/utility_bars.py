@@ -1,0 +1,79 @@
+"""What the release still serves for: expected loss before and after remapping, beside a constant output."""
+
+from __future__ import annotations
+
+from oddshift.adapt.adaptation import Adaptation, Point
+from oddshift.app.report.figure import Figure
+from oddshift.app.report.figures.frontier_plot import NAMES
+from oddshift.app.report.markup import Html, join
+from oddshift.app.report.svg import AxisScale, Frame, axis_below, drawing, line, mark, text
+from oddshift.app.report.wording import number, scales_in_words
+
+ROW = 50.0
+
+
+def utility(found: Adaptation) -> Figure:
+    """Loss of the named choices; nothing that loses as much as a constant serves for anything."""
+    points = _points(found)
+    return Figure(
+        title="What the release still serves for",
+        says=(
+            f"Expected loss ({found.settings.cost}): {'; '.join(_said(found, *point) for point in points)}; "
+            f"one constant output {number(found.constant_loss)}."
+        ),
+        draw=lambda width, label: _draw(found, points, width, label),
+        key=(
+            "hollow: before remapping; filled: as released",
+            "effective outputs: how many words the release uses, exp of its entropy; near 1 it says nothing",
+            "a loss near the constant's serves for nothing, however private",
+        ),
+        head=("choice", "scales", "loss before", "loss as released", "effective outputs"),
+        rows=[
+            [
+                NAMES[name],
+                scales_in_words(found.tier_names, point.scales),
+                number(point.plain_loss),
+                number(point.loss),
+                number(point.effective_outputs),
+            ]
+            for name, point in points
+        ]
+        + [["constant output", "-", "-", number(found.constant_loss), "1"]],
+    )
+
+
+def _points(found: Adaptation) -> list[tuple[str, Point]]:
+    end = ", remapped" if found.settings.remap else ""
+    named = [(name, found.choice(f"{name}{end}")) for name in ("EM", "uniform", "AmPL")]
+    return [(name, point) for name, point in named if point is not None]
+
+
+def _said(found: Adaptation, name: str, point: Point) -> str:
+    before = f", {number(point.plain_loss)} before remapping" if found.settings.remap else ""
+    return f"{NAMES[name]} {number(point.loss)}{before}"
+
+
+def _draw(found: Adaptation, points: list[tuple[str, Point]], width: float, label: str) -> Html:
+    frame = Frame(8, 26, width - 14, 26 + ROW * len(points))
+    most = max([found.constant_loss, *(max(p.loss, p.plain_loss) for _, p in points)])
+    scale = frame.across(0.0, 1.08 * most)
+    at = scale(found.constant_loss)
+    marks = [_row(name, point, frame, scale, k) for k, (name, point) in enumerate(points)]
+    constant = line((at, frame.top - 8), (at, frame.bottom), "limit")
+    named = text(at, frame.top - 13, "constant output", "end" if at > width / 2 else "start", "tick")
+    axis = axis_below(frame, scale, "expected loss", number)
+    return drawing((width, frame.bottom + 42), label, constant, named, *marks, axis)
+
+
+def _row(name: str, point: Point, frame: Frame, scale: AxisScale, place: int) -> Html:
+    top = frame.top + ROW * place
+    y, before, after = top + 32, scale(point.plain_loss), scale(point.loss)
+    said = f"{NAMES[name]}: {number(point.effective_outputs)} effective outputs"
+    return join(
+        [
+            text(frame.left, top + 16, said, kind="heading halo" if name == "AmPL" else "label halo"),
+            line((before, y), (after, y), "whisker"),
+            mark("circle", before, y, 5.5, "hollow"),
+            mark("star" if name == "AmPL" else "circle", after, y, 9 if name == "AmPL" else 5.5, "good"),
+        ]
+    )

@@ -1,0 +1,84 @@
+"""Where the numbers come from: what was asked, versions, hashes, and the lines that check and repeat it."""
+
+from __future__ import annotations
+
+from oddshift.app.report.markup import Html, items, join, pairs, tag
+from oddshift.app.report.sources import Sources
+from oddshift.app.report.wording import number
+from oddshift.app.runs import CONFIG, EVIDENCE, file_name
+from oddshift.base.storage import digest, sha256
+
+
+def origin(sources: Sources) -> Html:
+    """All that another person needs to reach the same numbers."""
+    return join(
+        [
+            _block("What was asked", pairs(_asked(sources))),
+            _block("Versions", tag("p", None, ", ".join(map(" ".join, sources.versions)))) if sources.versions else "",
+            _block("Repeat and verify", items([tag("code", None, step) for step in _steps(sources)])),
+            _folded(CONFIG, tag("pre", {"tabindex": 0}, sources.config)),
+            _folded("Hashes (SHA-256)", pairs([(what, tag("code", None, mark)) for what, mark in _hashes(sources)])),
+        ]
+    )
+
+
+def _asked(sources: Sources) -> list[tuple[str, str]]:
+    rows = []
+    audit, found = sources.audit, sources.adaptation
+    if audit is not None:
+        fit, select, certify = audit.documents
+        rows += [
+            ("mechanism", audit.mechanism),
+            ("claimed ε of one release", number(audit.claimed_epsilon)),
+            ("documents", f"{fit} to learn from, {select} to choose with, {certify} to certify on"),
+            ("tiers", f"{', '.join(audit.tier_names)}; {'public' if audit.tiers_are_public else 'secret'}"),
+            ("detector", audit.settings.detector),
+            ("attackers", ", ".join(_attacker(row.name, row.with_context) for row in audit.attackers)),
+            ("seed", str(audit.settings.seed)),
+        ]
+    if found is not None:
+        rows += [
+            ("adapted mechanism", found.mechanism),
+            ("adapted with", _attacker(found.attacker, found.with_context)),
+            ("cost", f"{found.settings.cost}, {'remapped' if found.settings.remap else 'not remapped'}"),
+        ]
+    return rows
+
+
+def _attacker(name: str, with_context: bool) -> str:
+    return f"{name} ({'with context W' if with_context else 'sensitive positions only'})"
+
+
+def _steps(sources: Sources) -> list[str]:
+    steps = [f"oddshift audit {sources.name}/{CONFIG} --out again"] if sources.audit is not None else []
+    if sources.adaptation is not None:
+        steps.append(f"oddshift adapt {sources.name}/{CONFIG} --out again")
+    return steps + [f"oddshift verify {sources.name}/{file}" for file, _ in _digests(sources)]
+
+
+def _hashes(sources: Sources) -> list[tuple[str, str]]:
+    """What `oddshift verify` prints for each evidence file, and what the evidence is about."""
+    found = [part for part in (sources.audit, sources.adaptation) if part is not None]
+    rows = _digests(sources)
+    for evidence in [e for part in found for e in part.evidence][:1]:
+        rows += [("mechanism", evidence.mechanism_hash), ("documents", evidence.split_hash)]
+        rows.append(("attacker", evidence.certificate.claim.attacker_hash))
+    return [*rows, (CONFIG, sha256(sources.config.encode()))]
+
+
+def _digests(sources: Sources) -> list[tuple[str, str]]:
+    rows = []
+    for part, prefix in ((sources.audit, ""), (sources.adaptation, "adapted-")):
+        for evidence in part.evidence if part is not None else ():
+            claim = evidence.certificate.claim
+            file = f"{EVIDENCE}/{prefix}{claim.pair_law}-{file_name(claim.tier)}.npz"
+            rows.append((file, digest(evidence)))
+    return rows
+
+
+def _block(title: str, *content: str) -> Html:
+    return tag("div", {"class": "tabled"}, tag("h3", None, title), *content)
+
+
+def _folded(title: str, content: Html) -> Html:
+    return tag("details", {"class": "tabled"}, tag("summary", None, title), content)

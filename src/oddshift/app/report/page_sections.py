@@ -1,0 +1,166 @@
+"""Sections of the page: what leaks, how it reads, how sure that is, how it was repaired, and the method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from oddshift.adapt.adaptation import Adaptation, Point
+from oddshift.app.report.figures.attacker_rates import attacker_rates
+from oddshift.app.report.figures.belief_update import belief_update
+from oddshift.app.report.figures.frontier_plot import frontier
+from oddshift.app.report.figures.histogram import histogram
+from oddshift.app.report.figures.learning_curve import learning_curve
+from oddshift.app.report.figures.loop_diagram import threat_model
+from oddshift.app.report.figures.reliability import reliability
+from oddshift.app.report.figures.round_path import loop_rounds
+from oddshift.app.report.figures.sandwich import sandwich
+from oddshift.app.report.figures.subgroup_rates import subgroup_rates
+from oddshift.app.report.figures.utility_bars import utility
+from oddshift.app.report.markup import NOTHING, Html, join, table, tag
+from oddshift.app.report.origin import origin
+from oddshift.app.report.sources import Sources
+from oddshift.app.report.wording import SIGNS, interval, number, percent, scales_in_words
+from oddshift.audit import Audit
+from oddshift.data.codecs.passages import Piece
+
+TIER_MARKS = 4
+"""Different marks of tiers in a text; further tiers share them."""
+
+
+def leaks(sources: Sources) -> Html:
+    """How much, for whom, and what an attacker comes to believe."""
+    audit = sources.audit
+    if audit is None:
+        return NOTHING
+    figures = [histogram(audit)]
+    if sources.belief is not None:
+        figures.append(belief_update(sources.belief, audit.settings.epsilon))
+    figures.append(attacker_rates(audit))
+    if audit.subgroups:
+        figures.append(subgroup_rates(audit))
+    return join([figure.html for figure in figures])
+
+
+def texts(sources: Sources) -> Html:
+    """Documents as they were and as released, sensitive words marked by tier; only where examples were kept."""
+    if not sources.passages:
+        return NOTHING
+    everything = [piece for p in sources.passages for piece in (*p.before, *p.after)]
+    tiers = list(dict.fromkeys(piece.tier for piece in everything if piece.tier))
+    legend = [tag("mark", {"class": f"tier{k % TIER_MARKS}"}, tier) for k, tier in enumerate(tiers)]
+    rows = [
+        tag(
+            "div",
+            {"class": "passage"},
+            *(
+                tag("div", None, tag("h3", None, title), _marked(pieces, tiers))
+                for title, pieces in (("Before", p.before), ("Released", p.after))
+            ),
+        )
+        for p in sources.passages
+    ]
+    return join([tag("p", {"class": "legend"}, "Marked by tier: ", join(legend, " ")), *rows])
+
+
+def _marked(pieces: Sequence[Piece], tiers: list[str]) -> Html:
+    marked = [
+        tag("mark", {"class": f"tier{tiers.index(piece.tier) % TIER_MARKS}", "title": piece.tier}, piece.text)
+        if piece.tier
+        else piece.text
+        for piece in pieces
+    ]
+    return tag("blockquote", None, *marked)
+
+
+def sure(sources: Sources) -> Html:
+    """What is witnessed, certified and proven, and whether the attacker can be believed."""
+    audit = sources.audit
+    if audit is None:
+        return NOTHING
+    curves = [learning_curve(row).html for row in audit.attackers if row.curve.validation]
+    return join([sandwich(audit).html, _certificates(audit), reliability(audit.calibration).html, *curves])
+
+
+def _certificates(audit: Audit) -> Html:
+    rows = [
+        [
+            f"{c.claim.tier}, {c.claim.pair_law} pairs",
+            f"{SIGNS[c.state]} {c.state}",
+            percent(c.mean),
+            interval(c.lower, c.upper),
+            str(c.documents),
+        ]
+        for c in audit.certificates
+    ]
+    head = ("claim", "state", "beyond ε", f"bounds at level {audit.settings.alpha:g}", f"{_units(audit)}s")
+    said = (
+        f"Attacker {audit.strongest}, method {audit.settings.method}. The verdict is about {audit.settings.law} pairs."
+    )
+    bold = [k for k, c in enumerate(audit.certificates) if c.claim.pair_law == audit.settings.law]
+    return _table("Every certificate", said, table(head, rows, "Every certificate", bold))
+
+
+def _units(audit: Audit) -> str:
+    return audit.certificates[0].claim.unit
+
+
+def repair(sources: Sources) -> Html:
+    """The frontier, what was chosen, what it costs, and how the loop got there."""
+    found = sources.adaptation
+    if found is None:
+        return NOTHING
+    loop = [loop_rounds(found).html] if found.rounds else []
+    return join([frontier(found).html, _compared(found), utility(found).html, *loop])
+
+
+def _compared(found: Adaptation) -> Html:
+    """Tiers against one scale of equal loss."""
+    per_tier = [f"{name} {what}" for name in found.tier_names for what in ("beyond ε", "guessed first")]
+    rows = [
+        [
+            row.name,
+            scales_in_words(found.tier_names, row.point.scales),
+            number(row.point.loss),
+            *_cells(found, row.point),
+        ]
+        for row in found.compared
+    ]
+    bold = [k for k, row in enumerate(found.compared) if row.name.startswith("AmPL")]
+    said = (
+        "What tiers buy is who is protected. Compare AmPL with uniform, one scale for all tiers at equal loss. On "
+        "certify documents, ± one standard error."
+    )
+    made = table(("choice", "scales", "loss", *per_tier), rows, "Tiers against one scale", bold)
+    return _table("Tiers against one scale", said, made)
+
+
+def _cells(found: Adaptation, point: Point) -> list[str]:
+    tiers = {tier.tier: tier for tier in point.tiers}
+    cells = []
+    for name in found.tier_names:
+        if (tier := tiers.get(name)) is None:
+            cells += ["-", "-"]
+        else:
+            shares = (tier.rate, tier.rate_error), (tier.top1, tier.top1_error)
+            cells += [f"{percent(value)} ± {percent(error)}" for value, error in shares]
+    return cells
+
+
+def _table(title: str, said: str, made: Html) -> Html:
+    return tag("div", {"class": "tabled"}, tag("h3", None, title), tag("p", None, said), made)
+
+
+def method(sources: Sources) -> Html:
+    """The threat model and the loop, drawn once, and what was asked."""
+    return threat_model().html
+
+
+SECTIONS: tuple[tuple[str, str, Callable[[Sources], Html]], ...] = (
+    ("leaks", "What leaks", leaks),
+    ("texts", "Before and after", texts),
+    ("sure", "How sure is that?", sure),
+    ("repair", "Repair", repair),
+    ("method", "Method", method),
+    ("origin", "Check it yourself", origin),
+)
+"""Key, title and content of every section; one without content is left out."""

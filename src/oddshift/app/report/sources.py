@@ -1,0 +1,63 @@
+"""What a report is made from: all that a run folder holds, read once; secrets only where the run kept some."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from oddshift.adapt.adaptation import Adaptation
+from oddshift.app.runs import (
+    ADAPTATION,
+    AUDIT,
+    CONFIG,
+    EXAMPLES,
+    VERSIONS,
+    read_adaptation,
+    read_belief,
+    read_passages,
+    read_run,
+)
+from oddshift.audit import Audit
+from oddshift.audit.belief import Belief
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.passages import Passage
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sources:
+    """The parts of a run; an audit or an adaptation is there, or both. `passages` and a named belief hold SECRETS."""
+
+    name: str
+    audit: Audit | None = None
+    adaptation: Adaptation | None = None
+    belief: Belief | None = None
+    passages: tuple[Passage, ...] = ()
+    config: str = ""
+    versions: tuple[tuple[str, str], ...] = ()
+    has_secrets: bool = False
+
+
+def read_sources(folder: str | Path, *, with_examples: bool = True) -> Sources:
+    """Read a run folder; examples, where the run kept them, unless `with_examples` is False."""
+    home = Path(folder)
+    if not home.is_dir():
+        raise InvalidInput(f"{folder} is not a folder, expected a run folder")
+    has_audit, is_adapted = (home / AUDIT).is_file(), (home / ADAPTATION).is_file()
+    if not has_audit and not is_adapted:
+        raise InvalidInput(f"{folder} is not a run folder: it has neither {AUDIT} nor {ADAPTATION}")
+    secrets = with_examples and (home / EXAMPLES).is_dir()
+    return Sources(
+        name=home.resolve().name,
+        audit=read_run(home) if has_audit else None,
+        adaptation=read_adaptation(home) if is_adapted else None,
+        belief=read_belief(home, with_secrets=secrets),
+        passages=read_passages(home) if secrets else (),
+        config=_text(home / CONFIG),
+        versions=tuple(json.loads(_text(home / VERSIONS) or "{}").items()),
+        has_secrets=secrets,
+    )
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -1,0 +1,80 @@
+"""The head of the page: the verdict in one sentence, the numbers behind it, and what it rests on."""
+
+from __future__ import annotations
+
+from oddshift.adapt.adaptation import Adaptation
+from oddshift.app.report.markup import Html, items, tag
+from oddshift.app.report.sources import Sources
+from oddshift.app.report.wording import (
+    SIGNS,
+    TITLES,
+    adaptation_sentence,
+    interval,
+    level_sentence,
+    number,
+    percent,
+    verdict_sentence,
+    worst_certificate,
+)
+from oddshift.audit import Audit
+
+SECRETS_SHOWN = "This page shows secrets, because the run kept examples. Treat it like the data."
+
+
+def verdict(sources: Sources) -> Html:
+    """One card for the audit, one for the adaptation, then assumptions and notes."""
+    cards = [tag("p", {"class": "private"}, SECRETS_SHOWN)] if sources.has_secrets else []
+    if sources.audit is not None:
+        cards.append(_audit_card(sources.audit))
+    if sources.adaptation is not None:
+        cards.append(_adaptation_card(sources.adaptation))
+    return tag("section", {"class": "verdict", "aria-label": "Verdict"}, *cards, _about(sources))
+
+
+def _card(state: str, title: str, sentence: str, *rest: str) -> Html:
+    badge = tag("span", {"class": "badge"}, tag("span", {"aria-hidden": "true"}, SIGNS[state]), f" {TITLES[state]}")
+    over = tag("p", {"class": "over"}, badge, title)
+    return tag("div", {"class": f"card {state}"}, over, tag("p", {"class": "sentence"}, sentence), *rest)
+
+
+def _audit_card(audit: Audit) -> Html:
+    witness = [tag("p", {"class": "level"}, f"Witness: {audit.witness.sentence}")] if audit.witness is not None else []
+    level = tag("p", {"class": "level"}, level_sentence(audit))
+    return _card(audit.state, "The mechanism as audited", verdict_sentence(audit), level, *witness, _facts(audit))
+
+
+def _facts(audit: Audit) -> Html:
+    """Four numbers: alone, together, guessed, learned."""
+    budget, worst, strongest = audit.settings.epsilon, worst_certificate(audit), audit.row(audit.strongest)
+    claimed = number(audit.claimed_epsilon)
+    tier = worst.claim.tier
+    guessed, alone = (next(t.top1 for t in row.tiers if t.tier == tier) for row in (strongest, audit.row("own")))
+    single = "within" if audit.exact_epsilon <= budget * (1 + 1e-9) else "beyond"
+    facts = (
+        (number(audit.exact_epsilon), f"exact ε of one release alone (claimed {claimed}), {single} the budget"),
+        (percent(worst.mean), f"beyond ε when read together: {tier}, {interval(worst.lower, worst.upper)}"),
+        (percent(guessed), f"of {tier} secrets guessed first, against {percent(alone)} from one release alone"),
+        (f"{strongest.gain:+.2f}", f"nats of log score that attacker {audit.strongest} gains by reading together"),
+    )
+    rows = (tag("div", None, tag("dt", None, what), tag("dd", None, value)) for value, what in facts)
+    return tag("dl", {"class": "facts"}, *rows)
+
+
+def _adaptation_card(found: Adaptation) -> Html:
+    level = (
+        f"A sequence of scales frozen on select documents, tested on {found.documents[2]} certify documents; this "
+        f"procedure errs with probability at most {found.settings.alpha:g}, for the leakage as estimated by attacker "
+        f"{found.attacker} under the {found.settings.law} pair law."
+    )
+    return _card(found.state, "After adaptation", adaptation_sentence(found), tag("p", {"class": "level"}, level))
+
+
+def _about(sources: Sources) -> Html:
+    """Assumptions and notes of both, each said once."""
+    found = [part for part in (sources.audit, sources.adaptation) if part is not None]
+    assumed = dict.fromkeys(line for part in found for line in part.assumptions)
+    noted = dict.fromkeys(line for part in found for line in part.warnings)
+    blocks = [tag("div", None, tag("h2", None, "This rests on"), items(list(assumed)))]
+    if noted:
+        blocks.append(tag("div", None, tag("h2", None, "Notes"), items(list(noted))))
+    return tag("div", {"class": "about"}, *blocks)

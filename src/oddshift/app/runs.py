@@ -1,0 +1,196 @@
+"""A run folder: what an audit leaves behind for the report, for verify and for compare. It holds no secret.
+
+audit.npz           the whole Audit
+adaptation.npz      the whole Adaptation, when scales were adapted
+policy.json         what `oddshift protect` applies, with vocabulary.npz beside it
+summary.json        the same in plain JSON, without arrays
+config.toml         the configuration it was run with
+evidence/*.npz      one certificate each, with the values it rests on: `oddshift verify` takes these
+evidence/witness.json
+belief.json         how the odds of one secret moved, its candidates called w1, w2, ...
+versions.json       what it was computed with
+report.html         the page that `oddshift report` makes of all this
+examples/           only when asked for: SECRETS of a few documents, readable by their owner alone
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import platform
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from oddshift.adapt.adaptation import Adaptation
+from oddshift.audit import Audit
+from oddshift.audit.belief import Belief
+from oddshift.audit.examples import Example
+from oddshift.base.errors import InvalidInput
+from oddshift.base.storage import load, save, write_atomic
+from oddshift.data.codecs.passages import Passage, Passages
+from oddshift.evidence.certificates import WitnessEvidence, save_evidence
+
+Stored = TypeVar("Stored")
+
+AUDIT = "audit.npz"
+ADAPTATION = "adaptation.npz"
+POLICY = "policy.json"
+SUMMARY = "summary.json"
+CONFIG = "config.toml"
+BELIEF = "belief.json"
+VERSIONS = "versions.json"
+REPORT = "report.html"
+EVIDENCE = "evidence"
+EXAMPLES = "examples"
+PASSAGES = "passages.json"
+PARTS = ".parts"
+
+PRIVATE = 0o600
+"""Mode of a file that holds secrets."""
+
+LIBRARIES = ("oddshift", "numpy", "scipy", "torch", "spacy", "presidio-analyzer")
+"""Whose versions a run keeps, where they are installed."""
+
+
+def write_run(folder: str | Path, audit: Audit, config: str = "") -> Path:
+    """Write the folder; `audit.npz` comes last, so that a folder that has it is complete."""
+    home = Path(folder)
+    (home / EVIDENCE).mkdir(parents=True, exist_ok=True)
+    for evidence in audit.evidence:
+        claim = evidence.certificate.claim
+        save_evidence(home / EVIDENCE / f"{claim.pair_law}-{file_name(claim.tier)}.npz", evidence)
+    if audit.witness is not None:
+        first = audit.evidence[0]
+        shown = WitnessEvidence(witness=audit.witness, mechanism_hash=first.mechanism_hash, split_hash=first.split_hash)
+        save_evidence(home / EVIDENCE / "witness.json", shown)
+    write_atomic(home / SUMMARY, json.dumps(summary(audit), indent=1).encode())
+    write_atomic(home / CONFIG, config.encode())
+    write_atomic(home / VERSIONS, json.dumps(versions(), indent=1).encode())
+    save(home / AUDIT, audit)
+    return home
+
+
+def write_belief(folder: str | Path, belief: Belief) -> None:
+    """Keep how the odds of one secret moved."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    save(Path(folder) / BELIEF, belief)
+
+
+def write_examples(
+    folder: str | Path, examples: Sequence[Example], belief: Belief, passages: Sequence[Passage] = ()
+) -> Path:
+    """Keep examples apart, in a folder and files that only their owner can read."""
+    home = Path(folder) / EXAMPLES
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, value in ((BELIEF, belief), (PASSAGES, Passages(tuple(passages)))):
+        save(home / name, value)
+        (home / name).chmod(PRIVATE)
+    path = home / "beliefs.json"
+    write_atomic(path, json.dumps([_plain(example) for example in examples], indent=1).encode(), mode=PRIVATE)
+    return path
+
+
+def read_run(folder: str | Path) -> Audit:
+    """The audit of a run folder."""
+    return _stored(folder, AUDIT, Audit, "is not a run folder")
+
+
+def read_adaptation(folder: str | Path) -> Adaptation:
+    """The adaptation of a run folder."""
+    return _stored(folder, ADAPTATION, Adaptation, "holds no adaptation")
+
+
+def _stored(folder: str | Path, name: str, kind: type[Stored], otherwise: str) -> Stored:
+    path = Path(folder) / name
+    if not path.is_file():
+        raise InvalidInput(f"{folder} {otherwise}: it has no {name}")
+    found: Stored = load(path, kind)
+    return found
+
+
+def write_adaptation(folder: str | Path, adaptation: Adaptation, config: str = "") -> Path:
+    """Write an adaptation beside the audit of the same configuration; `adaptation.npz` comes last."""
+    home = Path(folder)
+    (home / EVIDENCE).mkdir(parents=True, exist_ok=True)
+    for evidence in adaptation.evidence:
+        claim = evidence.certificate.claim
+        save_evidence(home / EVIDENCE / f"adapted-{claim.pair_law}-{file_name(claim.tier)}.npz", evidence)
+    write_atomic(home / CONFIG, config.encode())
+    save(home / ADAPTATION, adaptation)
+    return home
+
+
+def refuse_other_run(folder: Path, config: str) -> None:
+    """Never write over the run of another configuration."""
+    has_run = (folder / AUDIT).is_file() or (folder / ADAPTATION).is_file()
+    if has_run and (folder / CONFIG).read_text(encoding="utf-8") != config:
+        raise InvalidInput(
+            f"{folder} holds the run of another configuration (see {folder / CONFIG}), "
+            f"expected that configuration or a new folder, such as --out {folder}-2"
+        )
+
+
+def read_belief(folder: str | Path, *, with_secrets: bool) -> Belief | None:
+    """How the odds of one secret moved, if kept; by name only `with_secrets`, where the run kept examples."""
+    home = Path(folder)
+    named = home / EXAMPLES / BELIEF
+    path = named if with_secrets and named.is_file() else home / BELIEF
+    found: Belief | None = load(path, Belief) if path.is_file() else None
+    return found
+
+
+def read_passages(folder: str | Path) -> tuple[Passage, ...]:
+    """Texts before and after, where the run kept examples: SECRETS."""
+    path = Path(folder) / EXAMPLES / PASSAGES
+    found: tuple[Passage, ...] = load(path, Passages).passages if path.is_file() else ()
+    return found
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the libraries that are installed, none of them imported."""
+    found = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def summary(audit: Audit) -> dict[str, Any]:
+    """Plain values of an audit, without arrays, its certificates with their sentences."""
+    plain: dict[str, Any] = _plain(audit)
+    del plain["evidence"]
+    plain["state"] = audit.state
+    plain["certificates"] = [{**_plain(c), "sentence": c.sentence} for c in audit.certificates]
+    return plain
+
+
+def adaptation_summary(adaptation: Adaptation) -> dict[str, Any]:
+    """Plain values of an adaptation, its certificates with their sentences."""
+    plain: dict[str, Any] = _plain(adaptation)
+    for key in ("evidence", "verdict"):
+        del plain[key]
+    plain["state"] = adaptation.state
+    plain["certificates"] = [{**_plain(e.certificate), "sentence": e.certificate.sentence} for e in adaptation.evidence]
+    return plain
+
+
+def file_name(name: str) -> str:
+    """A tier's name as part of a file name."""
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return {name: _plain(item) for name, item in fields.items() if not isinstance(item, np.ndarray)}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,138 @@
+"""What an audit says beside its numbers: what was assumed, and what a reader should know before trusting them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.audit.audit_result import AttackerResult, Settings
+from oddshift.bounds import zero_failures
+from oddshift.evidence.certificates import Evidence
+from oddshift.evidence.witness import Witness
+from oddshift.model.records import Split
+
+MORE_OFTEN = 0.005
+"""How much more often another attacker exceeds ε before a reader is told."""
+
+CONTROLS = frozenset({"null", "own"})
+
+_ROUNDING = 1.0 + 1e-9
+
+
+class Asked(Protocol):
+    """The part of what is asked that certificates suppose."""
+
+    @property
+    def independent(self) -> bool:
+        """Whether secrets are declared independent of each other."""
+
+    @property
+    def detector(self) -> str:
+        """Who found the secrets."""
+
+
+def assumptions(known: Knowledge, settings: Asked, split: Split, strongest: Attacker) -> tuple[str, ...]:
+    """What the certificates suppose."""
+    reads = "reads the public context W" if strongest.with_context else "reads the sensitive positions only"
+    said = [
+        f"documents (by {split.by}) are independent draws of one population",
+        "the noise of every position is drawn afresh and independently",
+        "vocabulary, tiers and prior come from the fit records and are treated as public",
+        f"tiers are {'public' if known.tiers.is_public else 'secret'}",
+        f"attacker {strongest.name} {reads}",
+        f"detector: {settings.detector}; names it misses are released in the clear",
+    ]
+    if settings.independent:
+        said.append("secrets are independent of each other (declared, not tested)")
+    return tuple(said)
+
+
+def warnings(
+    results: Sequence[AttackerResult],
+    evidence: Sequence[Evidence],
+    known: Knowledge,
+    settings: Settings,
+    *,
+    bounds: tuple[Witness | None, float | None],
+) -> tuple[str, ...]:
+    """What went wrong or is too little, one line each."""
+    return (
+        *_idle(results),
+        *_exceeded_more(results, evidence),
+        *_too_few(evidence, settings),
+        *_alone(known, settings),
+        *_across(results, evidence),
+        *_outside(results, *bounds),
+    )
+
+
+def _idle(results: Sequence[AttackerResult]) -> list[str]:
+    return [
+        f"attacker {row.name} learned nothing: its log score on the select documents does not beat own beyond chance"
+        + (" given W" if row.with_context else "")
+        for row in results
+        if not row.learned and row.name not in CONTROLS
+    ]
+
+
+def _exceeded_more(results: Sequence[AttackerResult], evidence: Sequence[Evidence]) -> list[str]:
+    """Attackers that learned something and exceed ε more often than the one that certifies: its log score chose it."""
+    strongest = next(row for row in results if row.name == evidence[0].certificate.claim.attacker)
+    mine = {tier.tier: tier.anchored for tier in strongest.tiers}
+    return [
+        f"{tier.tier}: attacker {row.name} exceeds epsilon in {tier.anchored:.2%} of the anchored pairs, "
+        f"{strongest.name} in {mine[tier.tier]:.2%}; the better log score certifies, this is an estimate beside it"
+        for row in results
+        for tier in row.tiers
+        if row.learned and row is not strongest and tier.anchored > mine[tier.tier] + MORE_OFTEN
+    ]
+
+
+def _too_few(evidence: Sequence[Evidence], settings: Settings) -> list[str]:
+    """Tiers with fewer units than the method needs even if nothing exceeds ε."""
+    if settings.delta is None:
+        return []
+    needs = zero_failures(settings.delta, settings.alpha, settings.method)
+    return [
+        f"{item.certificate.claim.tier}: too few to certify delta = {settings.delta:g} by {settings.method}: "
+        f"needs at least {needs} independent units ({item.certificate.claim.unit}), has {len(item.values)}"
+        for item in evidence
+        if item.certificate.claim.pair_law == settings.law and len(item.values) < needs
+    ]
+
+
+def _alone(known: Knowledge, settings: Settings) -> list[str]:
+    exact = known.mechanism.exact_epsilon
+    if exact <= settings.epsilon * _ROUNDING:
+        return []
+    return [f"one release alone already exceeds the budget: exact epsilon {exact:.4g} > {settings.epsilon:g}"]
+
+
+def _across(results: Sequence[AttackerResult], evidence: Sequence[Evidence]) -> list[str]:
+    """Secret tiers: how often the strongest attacker tells two tiers apart, beside two points of one tier."""
+    strongest = evidence[0].certificate.claim.attacker
+    return [
+        f"{rates.tier}: {rates.apart.anchored_across:.2%} of the anchored pairs across secret tiers exceed epsilon, "
+        f"{rates.apart.anchored_within:.2%} within the tier (attacker {row.name}, an estimate)"
+        for row in results
+        for rates in row.tiers
+        if row.name == strongest and rates.apart is not None
+    ]
+
+
+def _outside(results: Sequence[AttackerResult], witness: Witness | None, upper_bound: float | None) -> list[str]:
+    """Estimates that cannot be true: flagged as miscalibrated, never clipped."""
+    found = []
+    for row in results:
+        if upper_bound is not None and row.largest > upper_bound * _ROUNDING:
+            found.append(
+                f"attacker {row.name} is miscalibrated: it estimates a leakage of {row.largest:.4g}, "
+                f"above the proven bound {upper_bound:.4g}"
+            )
+        if witness is not None and row.name not in CONTROLS and row.largest < witness.lower_bound:
+            found.append(
+                f"attacker {row.name} is miscalibrated: its largest leakage {row.largest:.4g} lies below the "
+                f"witnessed {witness.lower_bound:.4g}"
+            )
+    return found

@@ -1,0 +1,149 @@
+"""What an audit returns: plain frozen values, without a single secret, that a run folder stores as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oddshift.attackers.calibration import Calibration
+from oddshift.attackers.training import Curve
+from oddshift.base.arrays import FloatArray
+from oddshift.evidence.certificates import Certificate, Evidence, JointCertificate
+from oddshift.evidence.witness import Witness
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is asked: the budget ε, how often it may be exceeded (δ), and at which error level that is certified.
+
+    `law` is the pair law of the verdict (all laws are reported). `independent` declares that secrets are independent
+    of each other, which is printed as an assumption. `detector` names who found the secrets.
+    """
+
+    epsilon: float
+    delta: float | None = None
+    alpha: float = 0.05
+    law: str = "anchored"
+    method: str = "betting"
+    worst_positions: int = 1_000
+    independent: bool = False
+    detector: str = "none (every position was given)"
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsApart:
+    """Where tiers are secret: the share beyond ε of pairs inside one tier and of pairs across two; never certified.
+
+    Both laws are split: `anchored` pairs hold the truth (0 within, where its tier has no other point), `uniform` pairs
+    are any two candidates.
+    """
+
+    anchored_within: float
+    anchored_across: float
+    uniform_within: float
+    uniform_across: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TierRates:
+    """One attacker on one tier: the share of pairs beyond ε under each law, averaged over documents.
+
+    `diagnostic` is the anchored share beyond scale·ε. `worst` is the share of looked-at documents in which any pair
+    exceeds ε (`worst_documents` of them; None where it was not asked). `apart` splits the pairs of secret tiers.
+    """
+
+    tier: str
+    documents: int
+    positions: int
+    uniform: float
+    anchored: float
+    diagnostic: float
+    worst: float | None
+    worst_documents: int
+    top1: float
+    top5: float
+    mean: float
+    quantiles: tuple[float, float, float]
+    apart: PairsApart | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AttackerResult:
+    """One attacker on the certify split, its controls being rows like it.
+
+    `log_score` is the mean over documents of −log posterior of the truth (nats, lower is better); `gain` how much lower
+    it is than that of `own`, with the standard error by document. `joint_gain` is over the single release under the
+    attacker's own prior: without W the same, with W without what W alone tells. `learned` says that it beat both on the
+    select split; `largest` is the largest mPL it estimates between a truth and another candidate. `histogram` is (laws,
+    tiers, bins) counts of mPL, the laws being anchored and uniform. `curve` is how a network learned, else empty.
+    """
+
+    name: str
+    with_context: bool
+    log_score: float
+    gain: float
+    gain_error: float
+    joint_gain: float
+    joint_gain_error: float
+    select_gain: float
+    learned: bool
+    largest: float
+    tiers: tuple[TierRates, ...]
+    histogram: FloatArray
+    curve: Curve
+
+
+@dataclass(frozen=True)
+class SubgroupRate:
+    """The strongest attacker on the documents of one subgroup; the bounds of all subgroups hold together."""
+
+    tier: str
+    subgroup: str
+    documents: int
+    mean: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Audit:
+    """An audit: every attacker with its controls, certificates of the strongest, witnesses, and what was assumed.
+
+    `calibration` is that of the strongest attacker, on certify documents. `upper_basis` says what the proven bound
+    rests on, `witness_needs` how many guesses an undecided witness would take; both are empty where there is nothing
+    to say.
+    """
+
+    settings: Settings
+    mechanism: str
+    claimed_epsilon: float
+    exact_epsilon: float
+    upper_bound: float | None
+    upper_basis: str
+    tier_names: tuple[str, ...]
+    tiers_are_public: bool
+    documents: tuple[int, int, int]
+    attackers: tuple[AttackerResult, ...]
+    strongest: str
+    calibration: Calibration
+    evidence: tuple[Evidence, ...]
+    verdict: JointCertificate | None
+    subgroups: tuple[SubgroupRate, ...]
+    witness: Witness | None
+    witness_needs: str
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """One for each law and tier, of the strongest attacker."""
+        return tuple(evidence.certificate for evidence in self.evidence)
+
+    @property
+    def state(self) -> str:
+        """`certified`, `violated` or `undecided`; without a δ there is nothing to certify, so `undecided`."""
+        return self.verdict.state if self.verdict is not None else "undecided"
+
+    def row(self, name: str) -> AttackerResult:
+        """The result of the attacker of that name."""
+        return next(row for row in self.attackers if row.name == name)

@@ -1,0 +1,55 @@
+"""Arithmetic on logarithms of probabilities, safe for values far outside the range of floats.
+
+A sum that underflows would turn a rare output into an impossible one, and an impossible output is
+infinite leakage; so products fall back to an exact slow form wherever the fast one could underflow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.base.arrays import FloatArray, blocks
+
+_SAFE = 1e-290  # sums above this lose nothing to terms that underflowed
+
+
+def log(probability: npt.ArrayLike) -> FloatArray:
+    """Natural logarithm with log 0 = −inf and no warning."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.asarray(probability, dtype=np.float64)))
+
+
+def log_sum(values: FloatArray, axis: int = -1) -> FloatArray:
+    """log Σ exp(values) along an axis; −inf for a sum of nothing but zeros."""
+    top = peak(values, axis)
+    shifted = values - top
+    return np.asarray(log(np.exp(shifted, out=shifted).sum(axis=axis)) + np.squeeze(top, axis=axis))
+
+
+def log_normalise(values: FloatArray, axis: int = -1) -> FloatArray:
+    """Subtract log Σ exp so that the probabilities along `axis` sum to one."""
+    return values - np.expand_dims(log_sum(values, axis), axis)
+
+
+def log_matmul(left: FloatArray, right: FloatArray) -> FloatArray:
+    """log of exp(left) @ exp(right) for (m, k) and (k, n) arrays of logarithms.
+
+    A matrix product of rescaled exponentials, with every entry that could have underflowed computed
+    again term by term.
+    """
+    row = peak(left, axis=1)
+    column = peak(right, axis=0)
+    product = np.exp(left - row) @ np.exp(right - column)
+    result: FloatArray = log(product) + row + column
+    doubtful_rows, doubtful_columns = np.nonzero(product < _SAFE)
+    for part in blocks(len(doubtful_rows), left.shape[1]):
+        i, j = doubtful_rows[part], doubtful_columns[part]
+        result[i, j] = log_sum(left[i] + right[:, j].T)
+    return result
+
+
+def peak(values: FloatArray, axis: int) -> FloatArray:
+    """The largest value along an axis, which is kept; 0 where all are −inf, so that it can be subtracted."""
+    top = values.max(axis=axis, keepdims=True)
+    return np.where(np.isneginf(top), 0.0, top)

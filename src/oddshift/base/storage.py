@@ -1,0 +1,295 @@
+"""Stored values: a frozen dataclass of plain fields and arrays, written to one file and read back the same.
+
+A `.json` file holds fields only; a `.npz` file also holds arrays (one `value.json` and one `.npy` member for each
+array). Nothing is ever pickled. A file carries its schema version and the SHA-256 of its contents.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import secrets
+import types
+import typing
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Union
+
+import numpy as np
+
+from oddshift.base.errors import InvalidInput, TamperedEvidence
+
+SCHEMA = 2
+"""Version of the layout of stored files; a file of another version is refused."""
+
+MEMBER_LIMIT = 2_000_000_000
+"""Largest member (bytes, unpacked) that is read from a stored file."""
+
+_VALUE = "value.json"
+_ARRAY = "array"
+_MOMENT = (1980, 1, 1, 0, 0, 0)  # one fixed time, so that equal values give equal bytes
+_SPECIAL = {"inf": float("inf"), "-inf": float("-inf")}
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+def write_atomic(path: str | Path, data: bytes, *, mode: int = 0o666) -> None:
+    """Write `data` to `path` so that a reader sees the old file or the whole new one, never a part.
+
+    `mode` says who may read it, from its first byte on; the user's mask applies.
+
+    **Guarantee**: the bytes reach the disk under a temporary name in the same folder before one rename.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_atomic(Path(folder) / "a.txt", b"hello")
+    ...     [p.name for p in Path(folder).iterdir()], (Path(folder) / "a.txt").read_bytes()
+    (['a.txt'], b'hello')
+    """
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def sha256(data: bytes) -> str:
+    """SHA-256 of bytes in hexadecimal.
+
+    >>> sha256(b"")[:12]
+    'e3b0c44298fc'
+    """
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of a dataclass: its fields as sorted JSON, then every array's name, type, shape and bytes.
+
+    **Guarantee**: equal contents give equal digests on every machine. It names contents; it is no signature.
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Point:
+    ...     x: float
+    >>> digest(Point(1.0)) == digest(Point(1.0)), digest(Point(1.0)) == digest(Point(2.0))
+    (True, False)
+    """
+    arrays: Arrays = {}
+    return _digest(encode(value, arrays), arrays)
+
+
+def save(path: str | Path, value: Any) -> str:
+    """Write a frozen dataclass to `path` (`.json` without arrays, `.npz` with) and return its digest.
+
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Point:
+    ...     x: float
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     name = Path(folder) / "point.json"
+    ...     save(name, Point(0.1)) == digest(Point(0.1)), load(name, Point)
+    (True, Point(x=0.1))
+    """
+    arrays: Arrays = {}
+    body = encode(value, arrays)
+    mark = _digest(body, arrays)
+    text = json.dumps({"schema": SCHEMA, "sha256": mark, "value": body}, indent=1, allow_nan=False).encode()
+    suffix = Path(path).suffix
+    if suffix == ".npz":
+        text = _pack(text, arrays)
+    elif suffix != ".json" or arrays:
+        wanted = ".npz (it holds arrays)" if arrays else ".json or .npz"
+        raise InvalidInput(f"file name ends in {suffix!r}, expected {wanted}")
+    write_atomic(path, text)
+    return mark
+
+
+def load(path: str | Path, *kinds: type) -> Any:
+    """Read a value of one of the dataclasses `kinds`, refusing whatever `save` did not write.
+
+    **Guarantee**: a truncated, edited or mistyped file raises TamperedEvidence; nothing in it is executed.
+    """
+    raw = Path(path).read_bytes()
+    text, arrays = _unpack(raw) if raw[:2] == b"PK" else (raw, {})
+    try:
+        return _open(json.loads(text, parse_constant=_no_constant), kinds, arrays)
+    except TamperedEvidence:
+        raise
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        raise TamperedEvidence(f"not a complete document ({str(error)[:100]})") from error
+
+
+def _open(envelope: Any, kinds: tuple[type, ...], arrays: Arrays) -> Any:
+    if not isinstance(envelope, dict) or set(envelope) != {"schema", "sha256", "value"}:
+        raise TamperedEvidence("expected exactly the entries schema, sha256, value")
+    if envelope["schema"] != SCHEMA:
+        raise TamperedEvidence(f"schema={envelope['schema']!r}, expected {SCHEMA}")
+    found = _digest(envelope["value"], arrays)
+    if envelope["sha256"] != found:
+        raise TamperedEvidence(f"contents hash to {found[:12]}..., the file says {str(envelope['sha256'])[:12]}...")
+    return decode(envelope["value"], Union[kinds], arrays)  # noqa: UP007 (a union known only at run time)
+
+
+def encode(value: Any, arrays: Arrays, where: str = "value") -> Any:
+    """Plain JSON for a value; its arrays are put into `arrays` under the name of their place."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {
+            f.name: encode(getattr(value, f.name), arrays, f"{where}.{f.name}") for f in dataclasses.fields(value)
+        }
+        return {"kind": type(value).__name__, **fields}
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in "biuf":
+            raise InvalidInput(f"{where} is an array of {value.dtype}, expected numbers")
+        arrays[where] = value
+        return {_ARRAY: where}
+    if isinstance(value, Mapping):
+        return {str(key): encode(item, arrays, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [encode(item, arrays, f"{where}.{i}") for i, item in enumerate(value)]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        if np.isnan(value):
+            raise InvalidInput(f"{where} is NaN, expected a number")
+        return "inf" if value > 0 else "-inf"
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise InvalidInput(f"{where} is a {type(value).__name__}, expected plain fields, dataclasses or arrays")
+
+
+def decode(data: Any, hint: Any, arrays: Mapping[str, np.ndarray[Any, Any]], where: str = "value") -> Any:
+    """The value of type `hint` that `encode` turned into `data`; anything else raises TamperedEvidence."""
+    origin = typing.get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return _decode_union(data, typing.get_args(hint), arrays, where)
+    if dataclasses.is_dataclass(hint):
+        return _decode_fields(data, hint, arrays, where)
+    if origin is np.ndarray:
+        return _decode_array(data, hint, arrays, where)
+    if origin is tuple:
+        return _decode_tuple(data, typing.get_args(hint), arrays, where)
+    if origin in (dict, Mapping):
+        _expect(isinstance(data, dict), where, data, "a mapping")
+        return {key: decode(item, typing.get_args(hint)[1], arrays, f"{where}.{key}") for key, item in data.items()}
+    return _decode_plain(data, hint, where)
+
+
+def _decode_plain(data: Any, hint: Any, where: str) -> Any:
+    if typing.get_origin(hint) is Literal:
+        _expect(data in typing.get_args(hint), where, data, f"one of {typing.get_args(hint)}")
+        return data
+    if hint is type(None):
+        _expect(data is None, where, data, "nothing")
+        return None
+    if hint is float:
+        data = _SPECIAL.get(data, data) if isinstance(data, str) else data
+        _expect(isinstance(data, int | float) and not isinstance(data, bool), where, data, "a number")
+        return float(data)
+    _expect(type(data) is hint, where, data, f"{getattr(hint, '__name__', hint)}")
+    return data
+
+
+def _decode_union(data: Any, options: tuple[Any, ...], arrays: Mapping[str, np.ndarray[Any, Any]], where: str) -> Any:
+    for option in options:
+        try:
+            return decode(data, option, arrays, where)
+        except _NotThis as error:
+            last = error
+    raise last
+
+
+def _decode_fields(data: Any, kind: Any, arrays: Mapping[str, np.ndarray[Any, Any]], where: str) -> Any:
+    if not isinstance(data, dict) or data.get("kind") != kind.__name__:
+        found = data.get("kind") if isinstance(data, dict) else type(data).__name__
+        raise _NotThis(f"{where} is a {found}, expected a {kind.__name__}")
+    hints = typing.get_type_hints(kind)
+    names = [f.name for f in dataclasses.fields(kind)]
+    given = set(data) - {"kind"}
+    if given != set(names):
+        raise TamperedEvidence(f"{where} has entries {sorted(given ^ set(names))} missing or unknown")
+    values = {name: decode(data[name], hints[name], arrays, f"{where}.{name}") for name in names}
+    try:
+        return kind(**values)
+    except InvalidInput as error:
+        raise TamperedEvidence(f"{where}: {error}") from error
+
+
+def _decode_array(data: Any, hint: Any, arrays: Mapping[str, np.ndarray[Any, Any]], where: str) -> Any:
+    known = isinstance(data, dict) and data.get(_ARRAY) in arrays
+    _expect(known, where, data, "an array of the file")
+    array = arrays[data[_ARRAY]]
+    wanted = typing.get_args(typing.get_args(hint)[1])[0]
+    _expect(array.dtype == wanted, where, str(array.dtype), f"an array of {wanted.__name__}")
+    array.setflags(write=False)
+    return array
+
+
+def _decode_tuple(data: Any, items: tuple[Any, ...], arrays: Mapping[str, np.ndarray[Any, Any]], where: str) -> Any:
+    _expect(isinstance(data, list), where, data, "a list")
+    each = items[:1] * len(data) if items[-1] is Ellipsis else items
+    _expect(len(each) == len(data), where, f"{len(data)} entries", f"{len(each)} entries")
+    pairs = zip(data, each, strict=True)
+    return tuple(decode(item, hint, arrays, f"{where}.{i}") for i, (item, hint) in enumerate(pairs))
+
+
+class _NotThis(TamperedEvidence):
+    """One option of a union does not fit; another may."""
+
+
+def _expect(holds: bool, where: str, found: Any, expected: str) -> None:
+    if not holds:
+        raise _NotThis(f"{where} is {str(found)[:40]!r}, expected {expected}")
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _digest(body: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:
+    total = hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        portable = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        total.update(f"\n{name} {portable.dtype.str} {portable.shape}\n".encode())
+        total.update(portable.data)
+    return total.hexdigest()
+
+
+def _pack(text: bytes, arrays: Arrays) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr(zipfile.ZipInfo(_VALUE, _MOMENT), text, zipfile.ZIP_DEFLATED)
+        for name in sorted(arrays):
+            member = io.BytesIO()
+            np.save(member, arrays[name], allow_pickle=False)
+            info = zipfile.ZipInfo(f"{name}.npy", _MOMENT)
+            archive.writestr(info, member.getbuffer(), zipfile.ZIP_DEFLATED, compresslevel=1)
+    return buffer.getvalue()
+
+
+def _unpack(raw: bytes) -> tuple[bytes, Arrays]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            members = {info.filename: _member(archive, info) for info in archive.infolist()}
+        text = members.pop(_VALUE)
+        arrays = {
+            name.removesuffix(".npy"): np.load(io.BytesIO(data), allow_pickle=False) for name, data in members.items()
+        }
+    except Exception as error:  # whatever a hostile archive provokes, the answer is the same: it does not hold
+        raise TamperedEvidence(f"not a complete archive ({type(error).__name__}: {error})") from error
+    return text, arrays
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    if info.file_size > MEMBER_LIMIT:
+        raise ValueError(f"{info.filename} of {info.file_size} bytes, expected at most {MEMBER_LIMIT}")
+    return archive.read(info)

@@ -1,0 +1,1 @@
+"""Data: files, detectors and codecs that turn raw values into secrets and releases back into values."""

@@ -1,0 +1,33 @@
+"""Averaged word vectors of texts, as they were and as they are released: what downstream tasks look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.base.arrays import FloatArray, indices
+from oddshift.data.codecs.text import EncodedText
+from oddshift.data.codecs.word_vectors import WordVectors
+from oddshift.mechanisms.utility import averaged
+
+
+def text_features(
+    encoded: EncodedText,
+    vectors: WordVectors,
+    outputs: npt.ArrayLike | None = None,
+    words: Sequence[str | None] | None = None,
+) -> FloatArray:
+    """(documents, k) mean vectors; with `outputs` the secrets read as released and masked words are left out.
+
+    `words` says what each output reads as, by default the words of the lexicon's points.
+    """
+    occurrences = encoded.tokens.occurrences
+    rows = vectors.rows_of(occurrences.types)[occurrences.type]
+    if outputs is not None:
+        table = encoded.lexicon.words if words is None else tuple(words)
+        chosen = indices(outputs, "outputs", len(table))
+        rows[encoded.masked] = -1
+        rows[encoded.slots] = vectors.rows_of([word or "" for word in table])[chosen]
+    return averaged(vectors.vectors, np.asarray(rows), encoded.tokens.offsets)

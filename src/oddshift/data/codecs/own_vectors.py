@@ -1,0 +1,98 @@
+"""Word vectors made from the texts themselves, for whoever has no file of published ones.
+
+Positive pointwise mutual information of words that stand near each other, reduced to its leading eigenvectors (Levy and
+Goldberg 2014): words in like company lie close to each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.word_vectors import WordVectors
+from oddshift.data.detectors.occurrences import Occurrences
+
+FROM_TEXT = "from-text"
+"""What a configuration says instead of a file of vectors."""
+
+_WINDOW = 5  # words on either side that count as company
+_DENSE = 1500  # words up to which all eigenvectors are computed at once
+
+
+def vectors_from_text(occurrences: Occurrences, dimensions: int = 50) -> WordVectors:
+    """Vectors of unit length for words of letters that at least two documents hold; the others have none.
+
+    PPMI(a, b) = max(0, ln n(a, b)·n / (n(a)·n(b))) over pairs at most 5 words apart; with P ≈ QΛQᵀ the vector of a is
+    the row of Q|Λ|^½, scaled to length 1. The same texts give the same vectors.
+
+    **Guarantee**: none about privacy. The vectors are a function of the texts, as the vocabulary is: build them from
+    fit documents only. A number, an address or a word of one document has no vector, so it is masked, never released
+    in the place of another. Small corpora give rough vectors: they order company, not meaning.
+    """
+    kept = _kept(occurrences)
+    if len(kept) < 3:
+        raise InvalidInput(f"{len(kept)} words occur in two documents or more, expected at least 3 to make vectors")
+    counts = _company(occurrences, kept)
+    has_company = np.asarray(counts.sum(axis=1)).ravel() > 0
+    table = _reduced(_ppmi(counts), min(dimensions, len(kept) - 1))
+    norms = np.linalg.norm(table, axis=1)
+    keep = np.flatnonzero(has_company & (norms > 1e-9))
+    words = tuple(occurrences.types[kept[i]] for i in keep)
+    return WordVectors(words, (table[keep] / norms[keep, None]).astype(np.float32))
+
+
+def _kept(occurrences: Occurrences) -> IntArray:
+    """Types of letters only that stand in at least two documents."""
+    pairs = np.unique(np.stack([occurrences.type, occurrences.document]), axis=1)
+    documents = np.bincount(pairs[0], minlength=len(occurrences.types))
+    return np.flatnonzero((documents >= 2) & _is_plain(occurrences.types)).astype(np.int64)
+
+
+def _is_plain(types: tuple[str, ...]) -> BoolArray:
+    """Letters, with marks inside a word or blanks between the words of a name."""
+    return np.array([all(c.isalpha() or c in " '-’" for c in t) and t[:1].isalpha() for t in types], dtype=np.bool_)
+
+
+def _company(occurrences: Occurrences, kept: IntArray) -> Any:
+    """How often two kept words stand at most _WINDOW kept words apart in a document: a symmetric sparse matrix."""
+    from scipy.sparse import coo_array
+
+    number = np.full(len(occurrences.types), -1, dtype=np.int64)
+    number[kept] = np.arange(len(kept))
+    word = number[occurrences.type]
+    is_kept = word >= 0
+    word, document = word[is_kept], occurrences.document[is_kept]
+    left, right = [], []
+    for apart in range(1, _WINDOW + 1):
+        together = document[apart:] == document[:-apart]
+        left.append(word[:-apart][together])
+        right.append(word[apart:][together])
+    rows, columns = np.concatenate([*left, *right]), np.concatenate([*right, *left])
+    return coo_array((np.ones(len(rows)), (rows, columns)), shape=(len(kept), len(kept))).tocsr()
+
+
+def _ppmi(counts: Any) -> Any:
+    """max(0, ln n(a, b)·n / (n(a)·n(b))), entry by entry."""
+    cells = counts.tocoo()
+    each = np.asarray(counts.sum(axis=1)).ravel()
+    ratio = cells.data * each.sum() / (each[cells.coords[0]] * each[cells.coords[1]])
+    cells.data = np.log(np.maximum(ratio, 1.0))
+    return cells.tocsr()
+
+
+def _reduced(matrix: Any, dimensions: int) -> FloatArray:
+    """Rows of Q|Λ|^½ for the eigenvalues of largest magnitude."""
+    if matrix.shape[0] <= _DENSE:
+        values, vectors = np.linalg.eigh(matrix.toarray())
+        largest = np.argsort(-np.abs(values), kind="stable")[:dimensions]
+        values, vectors = values[largest], vectors[:, largest]
+    else:
+        from scipy.sparse.linalg import eigsh
+
+        start: npt.NDArray[np.float64] = np.ones(matrix.shape[0])
+        values, vectors = eigsh(matrix, k=dimensions, v0=start)
+    return np.asarray(vectors * np.sqrt(np.abs(values)), dtype=np.float64)

@@ -1,0 +1,84 @@
+"""Passages: texts before and after a release, cut into pieces that name their tier. They hold SECRETS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from oddshift.base.arrays import IntArray
+from oddshift.data.codecs.text import EncodedText, encode
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.model.release import perturb
+from oddshift.model.tiers import Tiers
+
+LONGEST = 120
+"""Tokens of a text that are shown."""
+
+MASKED = "masked"
+"""What stands for a tier where a word is masked whatever it is."""
+
+
+@dataclass(frozen=True, repr=False)
+class Piece:
+    """Some words; `tier` is empty where they are public."""
+
+    text: str
+    tier: str
+
+
+@dataclass(frozen=True, repr=False)
+class Passage:
+    """One document as it was and as one release of it reads."""
+
+    before: tuple[Piece, ...]
+    after: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Passages:
+    """Several, as they are stored."""
+
+    passages: tuple[Passage, ...]
+
+
+def passages(
+    encoded: EncodedText, documents: IntArray, mechanism: Mechanism, tiers: Tiers, rng: np.random.Generator
+) -> tuple[Passage, ...]:
+    """Some documents beside a fresh release of each; nothing where outputs are neither words nor a mask."""
+    if mechanism.outputs is not mechanism.space and mechanism.n_outputs > 1:
+        return ()
+    some = encode(encoded.tokens.take(documents), encoded.lexicon, casing=encoded.casing)
+    outputs = perturb(some.records, mechanism, tiers, rng).outputs
+    replaced = some.replaced(outputs, None if mechanism.n_outputs > 1 else [None])
+    names = dict.fromkeys(some.masked.tolist(), MASKED)
+    labels = some.records.tier_of_position(tiers).tolist()
+    names |= {slot: tiers.names[label] for slot, label in zip(some.slots.tolist(), labels, strict=True)}
+    return tuple(_passage(some, d, replaced, names) for d in range(len(some.tokens)))
+
+
+def _passage(encoded: EncodedText, document: int, replaced: dict[int, str | None], names: dict[int, str]) -> Passage:
+    tokens = encoded.tokens
+    start, end = tokens.offsets[document : document + 2].tolist()
+    before: list[Piece] = []
+    after: list[Piece] = []
+    for token in range(start, min(end, start + LONGEST)):
+        word, blank, tier = tokens.forms[tokens.form[token]], " " if tokens.spaced[token] else "", names.get(token, "")
+        released = replaced.get(token, word)
+        for pieces, said in ((before, word), (after, released)):
+            if said is not None:
+                pieces += [Piece(said, tier), Piece(blank, "")]
+    if end - start > LONGEST:
+        before.append(Piece("…", ""))
+        after.append(Piece("…", ""))
+    return Passage(_joined(before), _joined(after))
+
+
+def _joined(pieces: list[Piece]) -> tuple[Piece, ...]:
+    """Public words in one piece; every sensitive word by itself."""
+    made = []
+    for tier, group in groupby((p for p in pieces if p.text), key=lambda piece: piece.tier):
+        words = [piece.text for piece in group]
+        made += [Piece(word, tier) for word in words] if tier else [Piece("".join(words), "")]
+    return tuple(made)

@@ -1,0 +1,164 @@
+"""Tokens: texts cut into words such that joining them gives back every byte.
+
+A token is a surface form and whether one blank follows; anything else between words is a token of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from oddshift.base.arrays import BoolArray, IntArray, one_of
+from oddshift.base.errors import InvalidInput
+from oddshift.data.detectors.occurrences import Occurrences
+from oddshift.data.detectors.spans import Spans
+from oddshift.model.records import gather, numbered, offsets_of
+
+MOST_WORDS = 500_000
+"""Words that spaCy may remember before it starts anew, so that reading on and on takes no more memory."""
+
+_ENDS = frozenset([".", "!", "?", "...", "…", "?!", "!!", "!!!", "??", "...."])
+_CLOSERS = frozenset(["'", '"', "''", ")", "]", "”", "’", "»"])
+_PIECE = re.compile(r"(\w+|[^\w\s]|\s)( ?)")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tokens:
+    """Documents as tokens: `forms` are the distinct surface forms, `form` the row of each token.
+
+    >>> tokens = tokenise(["Ann met  Bob."], "plain")
+    >>> tokens.texts(), len(tokens.form)
+    (('Ann met  Bob.',), 5)
+    """
+
+    forms: tuple[str, ...]
+    form: IntArray
+    spaced: BoolArray
+    offsets: IntArray
+
+    def __len__(self) -> int:
+        """Number of documents."""
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        """Counts only; never a word."""
+        return f"Tokens({len(self)} documents, {len(self.form)} tokens, {len(self.forms)} forms)"
+
+    def texts(self, replaced: dict[int, str | None] | None = None) -> tuple[str, ...]:
+        """The texts, byte for byte; `replaced` gives other words for some token numbers (None deletes one)."""
+        pieces: list[str] = []
+        for token, (form, spaced) in enumerate(zip(self.form.tolist(), self.spaced.tolist(), strict=True)):
+            word: str | None = self.forms[form]
+            if replaced and token in replaced:
+                word = replaced[token]
+            pieces.append("" if word is None else word + " " if spaced else word)
+        cuts = self.offsets.tolist()
+        return tuple("".join(pieces[a:b]) for a, b in pairwise(cuts))
+
+    @cached_property
+    def occurrences(self) -> Occurrences:
+        """The lower-cased type and the characters of every token."""
+        lowered, types = numbered([form.lower() for form in self.forms])
+        lengths = np.array([len(form) for form in self.forms], dtype=np.int64)[self.form]
+        edges = offsets_of(lengths + self.spaced)
+        base = np.repeat(edges[self.offsets[:-1]], np.diff(self.offsets))
+        start = edges[:-1] - base
+        return Occurrences(tuple(str(t) for t in types), lowered[self.form], start, start + lengths, self.offsets)
+
+    @cached_property
+    def breaks(self) -> BoolArray:
+        """Which tokens open a sentence: the first after a full stop, question or exclamation mark, or line break."""
+        blank = np.array([not form.strip() for form in self.forms], dtype=np.bool_)[self.form]
+        newline = np.array(["\n" in form for form in self.forms], dtype=np.bool_)[self.form]
+        ends = np.array([form in _ENDS for form in self.forms], dtype=np.bool_)[self.form] | newline
+        closes = np.array([form in _CLOSERS for form in self.forms], dtype=np.bool_)[self.form]
+        matters = np.flatnonzero(~(closes | (blank & ~newline)))
+        opens = np.zeros(len(self.form), dtype=np.bool_)
+        document = self.occurrences.document[matters]
+        opens[matters[1:]] = ends[matters[:-1]] & ~ends[matters[1:]] & (document[1:] == document[:-1])
+        opens[self.offsets[:-1][np.diff(self.offsets) > 0]] = True
+        return opens
+
+    def take(self, documents: IntArray) -> Tokens:
+        """Some documents, in that order."""
+        index, cuts = gather(self.offsets, documents)
+        return Tokens(self.forms, self.form[index], self.spaced[index], cuts)
+
+    def merged(self, spans: Spans) -> Tokens:
+        """Every span as one token: a name of several words, or a number that was cut into pieces.
+
+        Tokens only partly under a span belong to it whole; of spans that share a token the first one wins.
+        """
+        token, span = self.occurrences.under(spans)
+        if not len(token):
+            return self
+        owner = np.full(len(self.form), -1, dtype=np.int64)
+        owner[token[::-1]] = span[::-1]
+        joins = np.append(False, (owner[1:] == owner[:-1]) & (owner[1:] >= 0))
+        joins[self.offsets[:-1][self.offsets[:-1] < len(joins)]] = False
+        return _joined(self, joins)
+
+
+def tokenise(texts: Sequence[str], tokeniser: str = "spacy") -> Tokens:
+    """Texts cut by spaCy's English rules ("spacy") or by letters, digits and marks alone ("plain")."""
+    one_of(tokeniser, "tokeniser", tuple(TOKENISERS))
+    if not len(texts):
+        raise InvalidInput("texts is empty, expected at least one")
+    return TOKENISERS[tokeniser](texts)
+
+
+def _by_spacy(texts: Sequence[str]) -> Tokens:
+    nlp = _blank()
+    arrays = [nlp.make_doc(text).to_array(["ORTH", "SPACY"]).reshape(-1, 2) for text in texts]
+    table = np.concatenate(arrays)
+    hashes, form = np.unique(table[:, 0], return_inverse=True)
+    forms = tuple(nlp.vocab.strings[int(h)] for h in hashes)
+    if len(nlp.vocab) > MOST_WORDS:
+        _blank.cache_clear()
+    return Tokens(forms, form.astype(np.int64), table[:, 1] == 1, offsets_of([len(a) for a in arrays]))
+
+
+@lru_cache(maxsize=1)
+def _blank() -> Any:
+    try:
+        import spacy
+    except ImportError as error:
+        raise InvalidInput("spaCy is not installed; get it with: pip install 'oddshift[text]'") from error
+    nlp = spacy.blank("en")
+    nlp.max_length = 10**9
+    return nlp
+
+
+def _by_pieces(texts: Sequence[str]) -> Tokens:
+    pieces = [_PIECE.findall(text) for text in texts]
+    form, forms = numbered([word for text in pieces for word, _ in text])
+    spaced = np.array([bool(blank) for text in pieces for _, blank in text], dtype=np.bool_)
+    return Tokens(tuple(str(f) for f in forms), form, spaced, offsets_of([len(text) for text in pieces]))
+
+
+TOKENISERS: dict[str, Callable[[Sequence[str]], Tokens]] = {"spacy": _by_spacy, "plain": _by_pieces}
+"""Every tokeniser by name."""
+
+
+def _joined(tokens: Tokens, joins: BoolArray) -> Tokens:
+    """The tokens with each one marked in `joins` glued to the one before it."""
+    first = np.flatnonzero(~joins)
+    last = np.append(first[1:], len(joins)) - 1
+    forms, number = list(tokens.forms), {form: i for i, form in enumerate(tokens.forms)}
+    form = tokens.form[first].copy()
+    for group in np.flatnonzero(last > first):
+        inside = range(first[group], last[group] + 1)
+        words = [tokens.forms[tokens.form[t]] + " " * bool(tokens.spaced[t]) for t in inside]
+        text = "".join(words)[: -1 if tokens.spaced[last[group]] else None]
+        if text not in number:
+            number[text] = len(forms)
+            forms.append(text)
+        form[group] = number[text]
+    cuts = np.searchsorted(first, tokens.offsets).astype(np.int64)
+    return Tokens(tuple(forms), form, tokens.spaced[last], cuts)

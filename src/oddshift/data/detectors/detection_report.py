@@ -1,0 +1,161 @@
+"""The detection report: who looked, what was found, where the occurrences disagree, and what was missed on purpose.
+
+Counts only. Words are shown by `examples`, which a caller has to ask for by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.base.arrays import BoolArray, IntArray, whole
+from oddshift.base.errors import InvalidInput
+from oddshift.data.detectors.occurrences import Occurrences
+from oddshift.data.detectors.spans import Detector
+from oddshift.data.detectors.tagging import TypeTags
+from oddshift.model.tiers import NOT_SENSITIVE
+
+CARRIERS = (
+    "{} said so on Tuesday.",
+    "The letter was signed by {} last week.",
+    "According to {}, nothing has changed.",
+    "They met {} at the station.",
+)
+"""Neutral sentences into which names are planted."""
+
+
+@dataclass(frozen=True)
+class TierCount:
+    """One tier: its word types, how many have a vector, and their occurrences (all, and without a vector)."""
+
+    name: str
+    types: int
+    with_vector: int
+    occurrences: int
+    masked: int
+
+
+@dataclass(frozen=True)
+class DetectionReport:
+    """What detection found in a corpus, in numbers.
+
+    `vector_coverage` is the share of running words that have a vector; `sensitive_share` the share of running words in
+    some tier. `mixed`, `refused` and `contested` count types whose occurrences disagree: tagged in part; tagged
+    somewhere but left out by the rule; tagged with more than one tier. `planted_recall` is the share of planted
+    names that were found, None when none were planted.
+    """
+
+    detectors: tuple[str, ...]
+    documents: int
+    tokens: int
+    words: int
+    types: int
+    tiers: tuple[TierCount, ...]
+    vector_coverage: float
+    sensitive_share: float
+    mixed: int
+    refused: int
+    contested: int
+    planted_recall: float | None = None
+
+    def lines(self) -> tuple[str, ...]:
+        """The report as text."""
+        tiers = tuple(
+            f"{t.name}: {t.types} types ({t.with_vector} with a vector), {t.occurrences} occurrences "
+            f"({t.masked} masked for lack of a vector)"
+            for t in self.tiers
+        )
+        recall = "not measured" if self.planted_recall is None else f"{self.planted_recall:.1%}"
+        return (
+            f"looked: {', '.join(self.detectors)}; names they miss are released in the clear",
+            f"{self.documents} documents, {self.tokens} tokens, {self.words} words, {self.types} types",
+            *tiers,
+            f"words with a vector: {self.vector_coverage:.1%}; words in some tier: {self.sensitive_share:.1%}",
+            f"occurrences disagree: {self.mixed} types tagged in part, {self.refused} left out by the rule, "
+            f"{self.contested} tagged with several tiers",
+            f"recall on planted names: {recall}",
+        )
+
+
+def report_on(
+    occurrences: Occurrences,
+    tags: TypeTags,
+    has_vector: BoolArray,
+    detectors: Sequence[Detector],
+    planted_recall: float | None = None,
+) -> DetectionReport:
+    """The report of a tagged corpus; `has_vector` says which types have a point."""
+    totals = np.where(occurrences.is_word, occurrences.totals, 0)
+    words = int(totals.sum())
+    sensitive = tags.labels != NOT_SENSITIVE
+    return DetectionReport(
+        detectors=tuple(detector.name for detector in detectors),
+        documents=len(occurrences.offsets) - 1,
+        tokens=len(occurrences.type),
+        words=words,
+        types=int((totals > 0).sum()),
+        tiers=tuple(_tier(name, tags.labels == t, has_vector, totals) for t, name in enumerate(tags.names)),
+        vector_coverage=float(totals[has_vector].sum() / max(1, words)),
+        sensitive_share=float(totals[sensitive].sum() / max(1, words)),
+        mixed=len(tags.mixed),
+        refused=len(tags.refused),
+        contested=len(tags.contested),
+        planted_recall=planted_recall,
+    )
+
+
+def planted_recall(detectors: Sequence[Detector], texts: Sequence[str], names: Sequence[str]) -> float:
+    """Share of names found when each is planted in a neutral sentence at the end of one of the texts, all in turn.
+
+    A name counts as found when the spans of the detectors, taken together, touch every word of it.
+    """
+    if not names or not texts:
+        raise InvalidInput(f"{len(names)} names and {len(texts)} texts, expected at least one of each")
+    planted, places = [], []
+    for number, name in enumerate(names):
+        text = texts[number * len(texts) // len(names)]
+        before, after = CARRIERS[number % len(CARRIERS)].split("{}")
+        planted.append(f"{text} {before}{name}{after}")
+        start = len(text) + 1 + len(before)
+        places.append((start, start + len(name)))
+    touched = [np.zeros(len(text), dtype=np.bool_) for text in planted]
+    for detector in detectors:
+        spans = detector.detect(planted)
+        for document, a, b in zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True):
+            touched[document][a:b] = True
+    found = 0
+    for text, seen, (start, end) in zip(planted, touched, places, strict=True):
+        found += all(seen[a:b].any() for a, b in _words_between(text, start, end))
+    return found / len(names)
+
+
+def examples(occurrences: Occurrences, tags: TypeTags, tier: str, n: int, rng: np.random.Generator) -> tuple[str, ...]:
+    """Some words of a tier, drawn by occurrence: real words of the texts, so only on request."""
+    if tier not in tags.names:
+        raise InvalidInput(f"tier={tier!r}, expected one of {', '.join(tags.names)}")
+    inside = np.flatnonzero(tags.labels == tags.names.index(tier))
+    weights = occurrences.totals[inside] / max(1, occurrences.totals[inside].sum())
+    n = min(whole(n, "n", 0), len(inside))
+    return tuple(occurrences.types[i] for i in rng.choice(inside, size=n, replace=False, p=weights)) if n else ()
+
+
+def _tier(name: str, inside: BoolArray, has_vector: BoolArray, totals: IntArray) -> TierCount:
+    return TierCount(
+        name=name,
+        types=int(inside.sum()),
+        with_vector=int((inside & has_vector).sum()),
+        occurrences=int(totals[inside].sum()),
+        masked=int(totals[inside & ~has_vector].sum()),
+    )
+
+
+def _words_between(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """[start, end) of every blank-separated word of a stretch."""
+    words, at = [], start
+    for word in text[start:end].split():
+        at = text.index(word, at)
+        words.append((at, at + len(word)))
+        at += len(word)
+    return words

@@ -1,0 +1,136 @@
+"""Names found by a trained spaCy pipeline, by package name or by path, in parallel and cached.
+
+Nothing is ever downloaded. A pipeline guesses each occurrence anew, so its spans are not exact.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oddshift.base.errors import InvalidInput
+from oddshift.base.execution import Execution, run
+from oddshift.data.detectors import span_cache
+from oddshift.data.detectors.spans import Spans
+from oddshift.data.detectors.tagging import NAME_LABELS
+
+_NOT_NEEDED = ("tagger", "parser", "senter", "lemmatizer", "attribute_ruler", "morphologizer")
+_FINDERS = ("ner", "entity_ruler", "span_ruler")
+_CHUNK = 200_000  # characters a worker takes at once
+_WORTH_WORKERS = 1_000_000  # characters below which starting workers costs more than it saves
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A spaCy pipeline with an entity component; `labels` selects among what it finds.
+
+    `workers` processes share the texts and `is_cached` keeps the spans on disk; neither changes what is found.
+    """
+
+    pipeline: str | Path
+    labels: tuple[str, ...] = NAME_LABELS
+    workers: int = 2
+    is_cached: bool = True
+
+    def __post_init__(self) -> None:
+        """Check that labels are several strings, not the letters of one."""
+        if isinstance(self.labels, str) or not self.labels:
+            raise InvalidInput(f"labels={self.labels!r}, expected a tuple of entity labels such as {NAME_LABELS}")
+
+    @property
+    def name(self) -> str:
+        """The pipeline's own name, without the folder it lies in."""
+        return f"spaCy pipeline {Path(self.pipeline).name}"
+
+    def detect(self, texts: Sequence[str]) -> Spans:
+        """The spans of the selected labels in every text."""
+        folder = pipeline_folder(self.pipeline)
+        _check_labels(folder, self.labels)
+        key = span_cache.key_of(folder, texts) if self.is_cached else ""
+        found = span_cache.recall(key) if self.is_cached else None
+        if found is None:
+            found = _run(str(folder), texts, self.workers)
+            if self.is_cached:
+                span_cache.keep(key, found)
+        return found.only(self.labels)
+
+
+def pipeline_folder(pipeline: str | Path) -> Path:
+    """Where a pipeline lies: a folder with a config.cfg, or the folder of an installed package."""
+    path = Path(pipeline)
+    if (path / "config.cfg").is_file():
+        return path
+    name = str(pipeline)
+    if name.isidentifier():
+        package = importlib.util.find_spec(name)
+        if package is not None and package.origin is not None:
+            inside = sorted(Path(package.origin).parent.glob("*/config.cfg"))
+            if inside:
+                return inside[0].parent
+    raise InvalidInput(
+        f"spaCy pipeline {name!r} not found: give the folder of an unpacked pipeline (with its config.cfg), or run "
+        f"`python -m spacy download {path.name}` (PyPI packages named en-core-web-* are not spaCy's)"
+    )
+
+
+def _check_labels(folder: Path, labels: Sequence[str]) -> None:
+    """Refuse labels that the pipeline says it never gives: they would find nothing, silently."""
+    try:
+        stated = json.loads((folder / "meta.json").read_text(encoding="utf-8")).get("labels", {})
+    except (OSError, ValueError):
+        return  # loading it says what is wrong
+    known = sorted({label for finder in _FINDERS for label in stated.get(finder, ())})
+    unknown = [label for label in labels if label not in known and label not in NAME_LABELS]
+    if known and (unknown or not set(labels) & set(known)):
+        wrong = (unknown or list(labels))[0]
+        raise InvalidInput(f"label {wrong!r} is none of spaCy pipeline {folder.name!r}, expected {', '.join(known)}")
+
+
+@lru_cache(maxsize=2)
+def _loaded(folder: str) -> Any:
+    try:
+        import spacy
+    except ImportError as error:
+        raise InvalidInput("spaCy is not installed; get it with: pip install 'oddshift[text]'") from error
+    try:
+        nlp = spacy.load(folder, exclude=list(_NOT_NEEDED))
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0][:200]
+        raise InvalidInput(f"spaCy pipeline {Path(folder).name!r} cannot be loaded ({reason})") from error
+    if not set(nlp.pipe_names) & set(_FINDERS):
+        raise InvalidInput(f"spaCy pipeline {Path(folder).name!r} has {nlp.pipe_names}, expected an entity component")
+    return nlp
+
+
+def _run(folder: str, texts: Sequence[str], workers: int) -> Spans:
+    if workers <= 1 or sum(map(len, texts)) < _WORTH_WORKERS:
+        return _joined([_entities(folder, (0, texts))])
+    return _joined(run(partial(_entities, folder), _chunks(texts), Execution("processes", workers)))
+
+
+def _chunks(texts: Sequence[str]) -> list[tuple[int, list[str]]]:
+    """(first document, texts) of about _CHUNK characters each."""
+    ends = np.cumsum([len(text) for text in texts]) // _CHUNK
+    starts = np.flatnonzero(np.append(True, ends[1:] != ends[:-1]))
+    stops = np.append(starts[1:], len(texts))
+    return [(a, list(texts[a:b])) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+
+
+def _entities(folder: str, chunk: tuple[int, Sequence[str]]) -> list[tuple[int, int, int, str]]:
+    nlp = _loaded(folder)
+    first, texts = chunk
+    found = []
+    for document, doc in enumerate(nlp.pipe(texts, batch_size=64)):
+        found += [(first + document, e.start_char, e.end_char, e.label_) for e in doc.ents]
+    return found
+
+
+def _joined(parts: Sequence[list[tuple[int, int, int, str]]]) -> Spans:
+    return Spans.of([row for part in parts for row in part], is_exact=False)

@@ -1,0 +1,88 @@
+"""What a detector finds: labelled stretches of characters in documents.
+
+Detectors read raw text and answer with spans, so that any tokenisation can be laid over their answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from oddshift.base.arrays import IntArray
+from oddshift.base.errors import InvalidInput
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Spans:
+    """Spans [start, end) of characters, each in a document and with a row of `labels`.
+
+    `is_exact` says that a match decides by itself (a listed word, a number of a fixed form); otherwise each
+    match is a guess, and a word type needs several of them to be believed.
+    """
+
+    document: IntArray
+    start: IntArray
+    end: IntArray
+    label: IntArray
+    labels: tuple[str, ...]
+    is_exact: bool
+
+    def __post_init__(self) -> None:
+        """Check that the columns fit together."""
+        sizes = {len(self.document), len(self.start), len(self.end), len(self.label)}
+        if len(sizes) != 1:
+            raise InvalidInput(f"span columns have lengths {sorted(sizes)}, expected one length")
+        if len(self) and ((self.end <= self.start).any() or self.label.max() >= len(self.labels)):
+            raise InvalidInput(f"a span is empty or has a label outside [0, {len(self.labels)})")
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[int, int, int, str]], *, is_exact: bool) -> Spans:
+        """Spans from (document, start, end, label) rows."""
+        labels = tuple(sorted({row[3] for row in found}))
+        number = {label: i for i, label in enumerate(labels)}
+        table = np.array([(d, s, e, number[name]) for d, s, e, name in found], dtype=np.int64).reshape(-1, 4)
+        document, start, end, label = (np.ascontiguousarray(table[:, c]) for c in range(4))
+        return cls(document, start, end, label, labels, is_exact)
+
+    def __len__(self) -> int:
+        """Number of spans."""
+        return len(self.document)
+
+    def __repr__(self) -> str:
+        """Counts only."""
+        return f"Spans({len(self)} spans, {len(self.labels)} labels)"
+
+    def take(self, keep: IntArray | np.typing.NDArray[np.bool_]) -> Spans:
+        """Some of the spans."""
+        columns = (self.document[keep], self.start[keep], self.end[keep], self.label[keep])
+        return Spans(*columns, labels=self.labels, is_exact=self.is_exact)
+
+    def only(self, labels: Sequence[str]) -> Spans:
+        """The spans of some labels."""
+        wanted = np.array([label in labels for label in self.labels], dtype=np.bool_)
+        return self.take(wanted[self.label]) if len(self) else self
+
+    def in_documents(self, documents: IntArray) -> Spans:
+        """The spans of some documents, each known by its place in `documents`."""
+        place = np.full(int(max(documents.max(initial=-1), self.document.max(initial=-1))) + 1, -1, dtype=np.int64)
+        place[documents] = np.arange(len(documents))
+        where = place[self.document]
+        keep = np.flatnonzero(where >= 0)
+        keep = keep[np.argsort(where[keep], kind="stable")]
+        columns = (where[keep], self.start[keep], self.end[keep], self.label[keep])
+        return Spans(*columns, labels=self.labels, is_exact=self.is_exact)
+
+
+@runtime_checkable
+class Detector(Protocol):
+    """Anything that finds sensitive stretches of text."""
+
+    @property
+    def name(self) -> str:
+        """The name under which a report says who looked."""
+
+    def detect(self, texts: Sequence[str]) -> Spans:
+        """The spans of every text, in order of document and start."""

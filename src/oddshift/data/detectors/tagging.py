@@ -1,0 +1,136 @@
+"""The tier rule: from tagged occurrences to the tier of a word type.
+
+A type enters a tier when at least half of its occurrences, and at least two, are tagged with that tier or a more
+sensitive one, and it is not a stop word. (One tagged occurrence is enough for nothing: it tags "the" and "of".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from oddshift.base.arrays import IntArray, whole
+from oddshift.base.errors import InvalidInput
+from oddshift.data.detectors.occurrences import Occurrences
+from oddshift.data.detectors.spans import Spans
+from oddshift.model.tiers import NOT_SENSITIVE
+
+NAME_LABELS = ("PERSON", "ORG", "GPE")
+"""The labels the paper takes as PII."""
+
+PII = "PII"
+"""Name of the default first tier."""
+
+
+@dataclass(frozen=True)
+class TierRule:
+    """Which label leads to which tier, and how many tagged occurrences make a type sensitive.
+
+    `tier_of` maps a detector's label to one of `names` (most sensitive first). Labels it does not list are ignored when
+    they are guesses, and lead to the most sensitive tier when an exact detector gives them: they were asked for.
+    A type is believed at `share` of its occurrences and at `count` of them; one occurrence is enough when it was
+    listed or has a fixed form (an exact detector), because there a match is no guess.
+    """
+
+    names: tuple[str, ...] = (PII,)
+    tier_of: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(NAME_LABELS, PII))
+    share: float = 0.5
+    count: int = 2
+
+    def __post_init__(self) -> None:
+        """Check the map against the names."""
+        if not self.names or len(set(self.names)) != len(self.names):
+            raise InvalidInput(f"names={self.names}, expected at least one tier name, all distinct")
+        unknown = sorted(set(self.tier_of.values()) - set(self.names))
+        if unknown:
+            raise InvalidInput(f"tier_of leads to {unknown[0]!r}, expected one of {', '.join(self.names)}")
+        if not 0 < self.share <= 1:
+            raise InvalidInput(f"share={self.share}, expected 0 < share <= 1")
+        whole(self.count, "count", 1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TypeTags:
+    """The tier of every word type (−1 for none) and the counts behind it.
+
+    `tagged` (types, tiers) counts the occurrences tagged with each tier; `totals` all occurrences.
+    """
+
+    labels: IntArray
+    tagged: IntArray
+    totals: IntArray
+    names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Counts only; never a word."""
+        sizes = ", ".join(f"{name}: {int((self.labels == t).sum())}" for t, name in enumerate(self.names))
+        return f"TypeTags({len(self.labels)} types; {sizes})"
+
+    @property
+    def mixed(self) -> IntArray:
+        """Types with some occurrences tagged and some not."""
+        some = self.tagged.sum(axis=1)
+        return np.flatnonzero((some > 0) & (some < self.totals))
+
+    @property
+    def refused(self) -> IntArray:
+        """Types with some tagged occurrence that the rule left out of every tier."""
+        return np.flatnonzero((self.tagged.sum(axis=1) > 0) & (self.labels == NOT_SENSITIVE))
+
+    @property
+    def contested(self) -> IntArray:
+        """Types tagged with more than one tier."""
+        return np.flatnonzero((self.tagged > 0).sum(axis=1) > 1)
+
+    def with_tier(self, name: str, types: IntArray) -> TypeTags:
+        """One more, least sensitive tier, holding those types that are in none."""
+        labels = self.labels.copy()
+        free = types[labels[types] == NOT_SENSITIVE]
+        labels[free] = len(self.names)
+        column = np.zeros((len(labels), 1), dtype=np.int64)
+        return TypeTags(labels, np.hstack([self.tagged, column]), self.totals, (*self.names, name))
+
+
+def tag_types(occurrences: Occurrences, spans: Sequence[Spans], rule: TierRule, stop_words: frozenset[str]) -> TypeTags:
+    """The tier of every word type, from what the detectors found."""
+    tiers = len(rule.names)
+    guessed = _tier_of_tokens(occurrences, [s for s in spans if not s.is_exact], rule)
+    exact = _tier_of_tokens(occurrences, [s for s in spans if s.is_exact], rule)
+    tagged = _counts(occurrences, np.minimum(guessed, exact), tiers)
+    certain = _counts(occurrences, exact, tiers).cumsum(axis=1)
+    upto = tagged.cumsum(axis=1)
+    half = rule.share * occurrences.totals[:, None]
+    is_stop = np.array([word in stop_words for word in occurrences.types], dtype=np.bool_)[:, None]
+    by_guess = (upto >= half) & (upto >= rule.count) & ~is_stop
+    by_match = (upto >= half) & (certain >= 1) & (~is_stop | (certain >= occurrences.totals[:, None]))
+    enters = (by_guess | by_match) & occurrences.is_word[:, None] & (occurrences.totals > 0)[:, None]
+    labels = np.where(enters.any(axis=1), enters.argmax(axis=1), NOT_SENSITIVE).astype(np.int64)
+    return TypeTags(labels, tagged, occurrences.totals, rule.names)
+
+
+def stop_words() -> frozenset[str]:
+    """English function words that are never names by themselves (spaCy's list)."""
+    from spacy.lang.en.stop_words import STOP_WORDS
+
+    return frozenset(STOP_WORDS)
+
+
+def _tier_of_tokens(occurrences: Occurrences, spans: Sequence[Spans], rule: TierRule) -> IntArray:
+    """The most sensitive tier any span gives each token; the number of tiers when none does."""
+    tier = np.full(len(occurrences.type), len(rule.names), dtype=np.int64)
+    number = {name: t for t, name in enumerate(rule.names)}
+    for found in spans:
+        otherwise = 0 if found.is_exact else len(rule.names)
+        of_label = [number[rule.tier_of[x]] if x in rule.tier_of else otherwise for x in found.labels]
+        token, span = occurrences.under(found)
+        np.minimum.at(tier, token, np.array(of_label, dtype=np.int64)[found.label[span]])
+    return tier
+
+
+def _counts(occurrences: Occurrences, tier: IntArray, tiers: int) -> IntArray:
+    """(types, tiers): occurrences of each type with each tier."""
+    cell = occurrences.type * (tiers + 1) + tier
+    table = np.bincount(cell, minlength=len(occurrences.types) * (tiers + 1))
+    return table.reshape(len(occurrences.types), tiers + 1)[:, :tiers].astype(np.int64)

@@ -1,0 +1,149 @@
+"""The embedded corpus: short texts about made-up people whose joint law of secrets is known exactly.
+
+A name leads to an employer, that to a city, that to a profession, that to a habit, and that to a friend's name. The
+secrets of a document are a Markov chain, so the exact posterior of every audit can be computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+
+import numpy as np
+
+from oddshift.base.arrays import FloatArray, IntArray, whole
+from oddshift.data.codecs.casing import cased
+from oddshift.data.codecs.lexicon import Lexicon
+from oddshift.data.codecs.text import EncodedText, encode
+from oddshift.data.codecs.tokens import tokenise
+from oddshift.data.codecs.word_vectors import WordVectors
+from oddshift.data.embedded.chains import draw_sequences, share
+from oddshift.data.embedded.embedded_words import CLOSING, KINDS, PHRASES, PROFESSIONS, TIER_OF_KIND, public_words
+from oddshift.model.prior import Markov
+from oddshift.model.records import Records
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
+
+LENGTHS = (4, 5, 6, 7, 8)
+"""Numbers of secrets in a document, equally likely and independent of the secrets."""
+
+CASING = ("title", "lower")
+"""Casing of PII and PoII words in the texts."""
+
+_FAVOURITES = 20261  # seed of who leads to whom: part of the law, the same for every corpus
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class People:
+    """Texts, their encoding, the exact prior of a document of the greatest length, and a class for each text."""
+
+    texts: tuple[str, ...]
+    encoded: EncodedText
+    prior: Markov
+    labels: tuple[str, ...]
+    vectors: WordVectors
+
+    def __repr__(self) -> str:
+        """Counts only."""
+        return f"People({len(self.texts)} texts, {self.records!r})"
+
+    @property
+    def records(self) -> Records:
+        """The secrets."""
+        return self.encoded.records
+
+    @property
+    def space(self) -> Space:
+        """The secret words as points."""
+        return self.encoded.lexicon.space
+
+    @property
+    def tiers(self) -> Tiers:
+        """PII and PoII."""
+        return self.encoded.lexicon.tiers
+
+    def prior_of(self, length: int) -> Markov:
+        """The exact prior of the secrets of a document with that many: the first steps of the same chain."""
+        whole(length, "length", 1, max(LENGTHS))
+        return Markov(self.prior.initial, self.prior.transitions[: length - 1], length)
+
+
+def people(
+    documents: int = 3000, *, strength: float = 0.8, slip: float = 0.01, is_public: bool = True, seed: int = 0
+) -> People:
+    """The corpus of `documents` texts; the same arguments give the same texts everywhere.
+
+    Each word has one favourite successor, taken with probability `strength`; otherwise any word of the next kind comes
+    in its usual frequency. With probability `slip` any word at all comes, so that no secret is impossible anywhere.
+    The sentences are chosen without regard to the secrets: they tell an attacker nothing.
+    """
+    rng = np.random.default_rng(seed)
+    prior = law(share(strength, "strength"), share(slip, "slip"))
+    values = draw_sequences(prior, whole(documents, "documents", 1), rng)
+    lengths = np.array(LENGTHS)[(rng.random(documents) * len(LENGTHS)).astype(np.int64)]
+    choice = rng.random(values.shape)
+    lexicon, vectors = _lexicon(is_public)
+    texts = tuple(_told(row[:n], pick, lexicon) for row, n, pick in zip(values, lengths, choice, strict=True))
+    encoded = encode(tokenise(texts, "plain"), lexicon, unknown="refuse", casing=CASING)
+    fields = {word: field for field, words in PROFESSIONS.items() for word in words}
+    labels = tuple(fields.get(lexicon.words[row[3]], "other") for row in values)
+    return People(texts, encoded, prior, labels, vectors)
+
+
+def law(strength: float, slip: float) -> Markov:
+    """The chain of kinds: name, employer, city, profession, habit, and again."""
+    rng = np.random.default_rng(_FAVOURITES)
+    sizes = [len(kind) for kind in KINDS]
+    starts = np.append(0, np.cumsum(sizes))
+    n = int(starts[-1])
+    usual = [_frequencies(size) for size in sizes]
+    step = np.zeros((n, n))
+    for kind, size in enumerate(sizes):
+        following = (kind + 1) % len(sizes)
+        block = slice(starts[following], starts[following + 1])
+        rows = np.arange(starts[kind], starts[kind + 1])
+        step[rows, block] = (1.0 - strength) * usual[following]
+        step[rows, starts[following] + _favourites(size, sizes[following], rng)] += strength
+    initial = np.zeros(n)
+    initial[: sizes[0]] = usual[0]
+    return Markov((1 - slip) * initial + slip / n, (1 - slip) * step + slip / n, max(LENGTHS))
+
+
+def _frequencies(size: int) -> FloatArray:
+    """Word r comes in proportion to 1/(r + 10): some are common, none is rare."""
+    weights = 1.0 / (np.arange(size) + 10.0)
+    return weights / weights.sum()
+
+
+def _favourites(size: int, following: int, rng: np.random.Generator) -> IntArray:
+    """One successor for each word, every successor about equally often."""
+    order = np.argsort(rng.random(size), kind="stable")
+    return (order % following).astype(np.int64)
+
+
+def _lexicon(is_public: bool) -> tuple[Lexicon, WordVectors]:
+    with resources.files("oddshift.data.embedded").joinpath("people.npz").open("rb") as stream, np.load(stream) as file:
+        vectors = WordVectors(tuple(file["words"].tolist()), file["vectors"].astype(np.float32))
+    words = tuple(word for kind in KINDS for word in kind)
+    labels = np.repeat(TIER_OF_KIND, [len(kind) for kind in KINDS])
+    lexicon = Lexicon(
+        words=words,
+        space=Space(vectors.vectors[vectors.rows_of(words)].astype(np.float64)),
+        tiers=Tiers(labels, names=("PII", "PoII"), scales=(1.0, 1.0), is_public=is_public),
+        point_of={word: i for i, word in enumerate(words)},
+        masked=(),
+        public=tuple(sorted(public_words())),
+    )
+    return lexicon, vectors
+
+
+def _told(points: IntArray, choice: FloatArray, lexicon: Lexicon) -> str:
+    """One text: a phrase for each secret, chosen by a uniform of its own."""
+    text = ""
+    for place, (point, uniform) in enumerate(zip(points.tolist(), choice, strict=False)):
+        row = PHRASES[-1] if place == len(KINDS) else PHRASES[place % len(KINDS)]
+        word = cased(lexicon.words[point], CASING[int(lexicon.tiers.labels[point])], False)
+        text += row[int(uniform * len(row))].format(word)
+        if place == len(KINDS) and place + 1 < len(points):
+            text += " "
+    return text + CLOSING if len(points) == len(KINDS) + 1 else text

@@ -1,0 +1,47 @@
+"""Certificates: what independent documents say about Pr[mPL > ε] ≤ δ, and the evidence to check it again."""
+
+from oddshift.evidence.certificates.certificate import (
+    DEFAULT_METHOD,
+    Certificate,
+    JointCertificate,
+    certify,
+    certify_joint,
+    joint_state,
+    passing,
+)
+from oddshift.evidence.certificates.claim import Claim
+from oddshift.evidence.certificates.paper_certificate import REASONS, PaperCertificate, paper_certificate
+from oddshift.evidence.certificates.stored import (
+    Evidence,
+    JointEvidence,
+    Verification,
+    WitnessEvidence,
+    evidence_of,
+    load_evidence,
+    save_evidence,
+    verify,
+    verify_file,
+)
+
+__all__ = [
+    "DEFAULT_METHOD",
+    "REASONS",
+    "Certificate",
+    "Claim",
+    "Evidence",
+    "JointCertificate",
+    "JointEvidence",
+    "PaperCertificate",
+    "Verification",
+    "WitnessEvidence",
+    "certify",
+    "certify_joint",
+    "evidence_of",
+    "joint_state",
+    "load_evidence",
+    "paper_certificate",
+    "passing",
+    "save_evidence",
+    "verify",
+    "verify_file",
+]

@@ -1,0 +1,208 @@
+"""A certificate: what one value for each independent document says about a claim.
+
+Three states: `certified` (upper bound ≤ δ), `violated` (lower bound of the same method > δ), `undecided`, never a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.base.arrays import FloatArray, finite, one_of, unit_open, whole
+from oddshift.base.errors import InvalidInput
+from oddshift.bounds import METHODS, Clustering, decision, design_effect, holm
+from oddshift.bounds.checks import unit_values
+from oddshift.evidence.certificates.claim import Claim
+
+DEFAULT_METHOD = "betting"
+"""Valid for fractions, at any stopping time, in any order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """The bounds, state and sentence of a claim. Each bound is one-sided, at level `alpha`.
+
+    `documents` counted, `excluded` had no position of the tier. `design_effect` and `effective_n` describe how much the
+    pairs of one document resemble each other (None when their numbers were not given); no bound divides by them.
+
+    **Guarantee**: the state is wrong with probability at most `alpha` (whatever the truth, only one of `certified` and
+    `violated` can be wrong), for independent documents that played no part in choosing mechanism, attacker or claim.
+    """
+
+    claim: Claim
+    method: str
+    alpha: float
+    documents: int
+    excluded: int
+    mean: float
+    lower: float
+    upper: float
+    pvalue: float | None
+    design_effect: float | None
+    effective_n: float | None
+    state: str
+
+    @property
+    def sentence(self) -> str:
+        """One sentence in the allowed wording: what the procedure errs with, never how probable the truth is."""
+        return f"{self._verdict()} {self._terms()}"
+
+    def _verdict(self) -> str:
+        c, leak = self.claim, f"Pr[mPL > {self.claim.epsilon:g}]"
+        err = f"wrongly with probability at most {self.alpha:g}"
+        whose = f"for the leakage as estimated by attacker {c.attacker} under the {c.pair_law} pair law"
+        if c.withheld:
+            return f"Undecided, which is not a pass: {c.withheld}."
+        if c.delta is None:
+            return f"No delta was stated: this procedure bounds {leak} by {self.upper:.6g} {err}, {whose}."
+        if self.state == "certified":
+            return f"Certified: this procedure certifies {leak} <= {c.delta:g} {err}, {whose}."
+        if self.state == "violated":
+            return f"Violated: this procedure finds {leak} > {c.delta:g} {err}, {whose}."
+        return f"Undecided, which is not a pass: {leak} <= {c.delta:g} is neither certified nor violated, {whose}."
+
+    def _terms(self) -> str:
+        c = self.claim
+        assumed = f" Assumed: {'; '.join(c.assumptions)}." if c.assumptions else ""
+        return (
+            f"Bounds [{self.lower:.6g}, {self.upper:.6g}], each one-sided at level {self.alpha:g} by {self.method}, "
+            f"mean {self.mean:.6g} over {self.documents} independent units ({c.unit}; {self.excluded} without the "
+            f"tier). About {c.subject}; names the detector misses are released in the clear.{assumed}"
+        )
+
+
+def certify(
+    values_per_document: npt.ArrayLike,
+    claim: Claim,
+    alpha: float,
+    method: str = DEFAULT_METHOD,
+    *,
+    trials: npt.ArrayLike | None = None,
+    excluded: int = 0,
+) -> Certificate:
+    """Certify a claim from one value in [0, 1] for each independent document: the fraction of its pairs that violate ε.
+
+    `trials` (optional) is how many pairs each fraction is over, for the design effect only.
+
+    **Guarantee**: that of `Certificate`; `betting` also at any stopping time; `betting_plugin` for the order in which
+    documents came; the others for a number of documents fixed beforehand.
+
+    >>> claim = Claim(epsilon=1.0, delta=0.1, tier="PII", pair_law="anchored", attacker="plugin",
+    ...               attacker_hash="ab12", with_context=True, detector="gazetteer")
+    >>> c = certify([0.0] * 90 + [0.2] * 10, claim, alpha=0.05)
+    >>> c.state, round(c.upper, 4), c.lower
+    ('certified', 0.079, 0.0)
+    """
+    if not isinstance(claim, Claim):
+        raise InvalidInput(f"claim is a {type(claim).__name__}, expected a Claim")
+    values, level = unit_values(values_per_document, "values_per_document"), unit_open(alpha, "alpha")
+    chosen = METHODS[one_of(method, "method", list(METHODS))]
+    lower, upper = chosen.lower(values, level), chosen.upper(values, level)
+    spread = clustering(values, trials)
+    return Certificate(
+        claim=claim,
+        method=method,
+        alpha=level,
+        documents=len(values),
+        excluded=whole(excluded, "excluded", 0),
+        mean=float(values.mean()),
+        lower=lower,
+        upper=upper,
+        pvalue=None if claim.delta is None else chosen.pvalue(values, claim.delta, level),
+        design_effect=spread.design_effect if spread else None,
+        effective_n=spread.effective_n if spread else None,
+        state="undecided" if claim.withheld else decision(lower, upper, claim.delta),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointCertificate:
+    """One verdict on several claims together, for example all tiers.
+
+    **Guarantee**: `certified` (every part at full alpha: intersection-union) and `violated` (some lower bound at level
+    alpha / K exceeds its δ) are each wrong with probability at most `alpha`, under any dependence between parts.
+    """
+
+    parts: tuple[Certificate, ...]
+    alpha: float
+    lowers: tuple[float, ...]
+    state: str
+
+    @property
+    def sentence(self) -> str:
+        """The joint verdict, then the parts."""
+        names = ", ".join(f"{part.claim.tier} {part.state}" for part in self.parts)
+        note = ", which is not a pass" if self.state == "undecided" else ""
+        return (
+            f"Joint claim {self.state}{note}: this procedure errs with probability at most {self.alpha:g} ({names}). "
+            + " ".join(part.sentence for part in self.parts)
+        )
+
+
+def certify_joint(
+    values: Sequence[npt.ArrayLike],
+    claims: Sequence[Claim],
+    alpha: float,
+    method: str = DEFAULT_METHOD,
+    *,
+    trials: Sequence[npt.ArrayLike | None] | None = None,
+    excluded: Sequence[int] | None = None,
+) -> JointCertificate:
+    """Certify several claims together, one array of values for each.
+
+    **Guarantee**: that of `JointCertificate`.
+
+    >>> def claim(tier):
+    ...     return Claim(epsilon=1.0, delta=0.1, tier=tier, pair_law="anchored", attacker="plugin",
+    ...                  attacker_hash="ab12", with_context=True, detector="gazetteer")
+    >>> joint = certify_joint([[0.0] * 99, [0.5] * 99], [claim("PII"), claim("PoII")], 0.05)
+    >>> joint.state, [part.state for part in joint.parts]
+    ('violated', ['certified', 'violated'])
+    """
+    sizes = [None] * len(claims) if trials is None else list(trials)
+    without = [0] * len(claims) if excluded is None else list(excluded)
+    if not claims or {len(values), len(sizes), len(without)} != {len(claims)}:
+        raise InvalidInput(
+            f"{len(values)} arrays of values for {len(claims)} claims, expected one for each, at least 1"
+        )
+    if any(claim.delta is None for claim in claims):
+        raise InvalidInput("a part has delta=None, expected a delta for every part of a joint claim")
+    rows = zip(values, claims, sizes, without, strict=True)
+    parts = tuple(certify(v, claim, alpha, method, trials=size, excluded=left) for v, claim, size, left in rows)
+    lowers = tuple(METHODS[method].lower(unit_values(value), alpha / len(claims)) for value in values)
+    return JointCertificate(parts=parts, alpha=float(alpha), lowers=lowers, state=joint_state(parts, lowers))
+
+
+def joint_state(parts: Sequence[Certificate], lowers: Sequence[float]) -> str:
+    """`violated` when a part's lower bound exceeds its δ, `certified` when every part is, else `undecided`."""
+    clear = [not part.claim.withheld for part in parts]
+    broken = [low > (part.claim.delta or 1.0) for low, part in zip(lowers, parts, strict=True)]
+    if any(ok and bad for ok, bad in zip(clear, broken, strict=True)):
+        return "violated"
+    return "certified" if all(part.state == "certified" for part in parts) else "undecided"
+
+
+def passing(parts: Sequence[Certificate], alpha: float) -> tuple[bool, ...]:
+    """Which parts pass, by Holm's rule on their p-values; a withheld part never does.
+
+    **Guarantee**: any part that passes wrongly has probability at most `alpha`.
+    """
+    pvalues = [1.0 if part.claim.withheld or part.pvalue is None else part.pvalue for part in parts]
+    return holm(pvalues, alpha)
+
+
+def clustering(values: FloatArray, trials: npt.ArrayLike | None) -> Clustering | None:
+    """Design effect of the fractions `values`, each over its number of `trials`; None without trials."""
+    if trials is None:
+        return None
+    sizes = finite(trials, "trials", 1)
+    if sizes.shape != values.shape:
+        raise InvalidInput(f"{len(sizes)} trials for {len(values)} values, expected one for each")
+    violations = values * sizes
+    if (np.abs(violations - np.round(violations)) > 1e-6).any():
+        i = int(np.argmax(np.abs(violations - np.round(violations))))
+        raise InvalidInput(f"values[{i}] * trials[{i}] = {float(violations[i])}, expected a whole number of violations")
+    return design_effect(np.round(violations), sizes)

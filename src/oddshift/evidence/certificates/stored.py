@@ -1,0 +1,197 @@
+"""Evidence: a certificate or witness stored with the numbers it rests on, so that anyone can compute it again.
+
+The stored hash reveals damage and careless edits. It is no signature: whoever can rewrite values, bounds and hash
+together can forge; compare the digest with one published elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import numpy.typing as npt
+
+from oddshift.base.arrays import FloatArray, IntArray, finite
+from oddshift.base.errors import InvalidInput, TamperedEvidence
+from oddshift.base.storage import digest, load, save
+from oddshift.evidence.certificates.certificate import Certificate, JointCertificate, certify, certify_joint
+from oddshift.evidence.witness import Witness, recheck
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evidence:
+    """A certificate, its value for each document in the order they came, and hashes of what was audited.
+
+    The values are fractions of violating pairs: no secret, but computed from secrets; treat them as confidential.
+    """
+
+    certificate: Certificate
+    values: FloatArray
+    trials: IntArray | None
+    mechanism_hash: str
+    split_hash: str
+
+    def __post_init__(self) -> None:
+        """Refuse evidence that does not say what mechanism and split it is about."""
+        _check_hashes(self.mechanism_hash, self.split_hash)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JointEvidence:
+    """A joint certificate and the evidence of each of its parts."""
+
+    certificate: JointCertificate
+    parts: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WitnessEvidence:
+    """A witness, which carries its own counts, and hashes of what was witnessed."""
+
+    witness: Witness
+    mechanism_hash: str
+    split_hash: str
+
+    def __post_init__(self) -> None:
+        """Refuse evidence that does not say what mechanism and split it is about."""
+        _check_hashes(self.mechanism_hash, self.split_hash)
+
+
+AnyEvidence = Evidence | JointEvidence | WitnessEvidence
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Whether a stored result follows from its stored numbers, why not, and what it says."""
+
+    holds: bool
+    reason: str
+    state: str = ""
+    sentence: str = ""
+    sha256: str = ""
+
+
+def evidence_of(
+    certificate: Certificate,
+    values: npt.ArrayLike,
+    *,
+    trials: npt.ArrayLike | None = None,
+    mechanism_hash: str,
+    split_hash: str,
+) -> Evidence:
+    """Evidence for a certificate, refused at once when the values do not give it.
+
+    **Guarantee**: what is stored verifies.
+    """
+    sizes = None if trials is None else finite(trials, "trials", 1).astype("int64")
+    array = finite(values, "values", 1)
+    result = Evidence(
+        certificate=certificate, values=array, trials=sizes, mechanism_hash=mechanism_hash, split_hash=split_hash
+    )
+    _recheck(result)
+    return result
+
+
+def save_evidence(path: str | Path, evidence: AnyEvidence) -> str:
+    """Store evidence (`.npz`; a witness may be `.json`) and return the digest to publish."""
+    return save(path, evidence)
+
+
+def load_evidence(path: str | Path) -> AnyEvidence:
+    """Read stored evidence; raises TamperedEvidence for whatever is not complete and consistent in form."""
+    result: AnyEvidence = load(path, Evidence, JointEvidence, WitnessEvidence)
+    return result
+
+
+def verify(evidence: AnyEvidence) -> Verification:
+    """Compute the certificate or witness again from the stored numbers and compare every field.
+
+    **Guarantee**: `holds` only if the stated bounds, state and counts follow from the stored numbers. It cannot know
+    whether those numbers came from the named mechanism, attacker and split; the hashes say what to compare.
+    """
+    try:
+        _recheck(evidence)
+    except (ValueError, ArithmeticError) as error:  # InvalidInput, or a number no bound can take
+        return Verification(False, str(error))
+    if isinstance(evidence, WitnessEvidence):
+        shown = "shown" if evidence.witness.shown else "undecided"
+        return Verification(True, "recomputed from counts", shown, evidence.witness.sentence, digest(evidence))
+    total = evidence.parts if isinstance(evidence, JointEvidence) else (evidence,)
+    reason = f"recomputed from {sum(len(part.values) for part in total)} stored values"
+    certificate = evidence.certificate
+    return Verification(True, reason, certificate.state, certificate.sentence, digest(evidence))
+
+
+def verify_file(path: str | Path, *, expect: str = "", require: str = "") -> Verification:
+    """Read and verify stored evidence; a damaged file does not hold. A missing file raises OSError.
+
+    With `expect` the digest must be that one (the first 12 characters are enough); with `require` so must the state.
+
+    **Guarantee**: that of `verify`; nothing in the file is executed.
+    """
+    try:
+        evidence = load_evidence(path)
+    except TamperedEvidence as error:
+        return Verification(False, str(error))
+    found = verify(evidence)
+    if found.holds and expect and (len(expect) < 12 or not found.sha256.startswith(expect.lower())):
+        return replace(found, holds=False, reason=f"the digest is {found.sha256}, expected {expect}")
+    if found.holds and require and found.state != require:
+        return replace(found, holds=False, reason=f"the state is {found.state}, required is {require}")
+    return found
+
+
+def _recheck(evidence: AnyEvidence) -> None:
+    if isinstance(evidence, WitnessEvidence):
+        recheck(evidence.witness)
+    elif isinstance(evidence, Evidence):
+        stated = evidence.certificate
+        again = certify(
+            evidence.values,
+            stated.claim,
+            stated.alpha,
+            stated.method,
+            trials=evidence.trials,
+            excluded=stated.excluded,
+        )
+        _compare(stated, again)
+    else:
+        _recheck_joint(evidence)
+
+
+def _recheck_joint(evidence: JointEvidence) -> None:
+    stated = evidence.certificate
+    if tuple(part.certificate for part in evidence.parts) != stated.parts or not evidence.parts:
+        raise TamperedEvidence("the parts of the joint certificate are not those of the evidence")
+    if {(part.certificate.method, part.certificate.alpha) for part in evidence.parts} != {
+        (stated.parts[0].method, stated.alpha)
+    }:
+        raise TamperedEvidence("the parts differ in method or level from the joint certificate")
+    for part in evidence.parts:
+        _recheck(part)
+    values = [part.values for part in evidence.parts]
+    claims = [part.certificate.claim for part in evidence.parts]
+    again = certify_joint(values, claims, stated.alpha, stated.parts[0].method)
+    same = len(again.lowers) == len(stated.lowers) and all(map(_same, again.lowers, stated.lowers))
+    if not same or again.state != stated.state:
+        raise TamperedEvidence(f"values give the joint state {again.state}, the file says {stated.state}")
+
+
+def _compare(stated: Certificate, again: Certificate) -> None:
+    for field in fields(Certificate):
+        said, found = getattr(stated, field.name), getattr(again, field.name)
+        if not _same(said, found):
+            raise TamperedEvidence(f"values give {field.name} = {found}, the certificate says {said}")
+
+
+def _same(said: object, found: object) -> bool:
+    if isinstance(said, float) and isinstance(found, float):
+        return math.isclose(said, found, rel_tol=1e-9, abs_tol=1e-12)
+    return said == found
+
+
+def _check_hashes(mechanism_hash: str, split_hash: str) -> None:
+    for name, value in (("mechanism_hash", mechanism_hash), ("split_hash", split_hash)):
+        if not value:
+            raise InvalidInput(f"{name}={value!r}, expected a hash of what was audited")

@@ -1,0 +1,46 @@
+"""Witnesses: lower bounds on leakage that trust no attacker, only counts on fresh releases.
+
+For any event E over the joint release and values a, b of X_l: ln(P(E|a)/P(E|b)) ≤ d(a,b) · sup mPL.
+"""
+
+from oddshift.evidence.witness.game_plan import WitnessPlan, guess_power, plan_guess_game
+from oddshift.evidence.witness.games import (
+    group_distance,
+    group_distances,
+    guess_game,
+    hockey_stick,
+    pooled_log_e,
+    pooled_lower,
+    two_arm,
+)
+from oddshift.evidence.witness.mdp import witness_mdp
+from oddshift.evidence.witness.pooled import pair_up, pooled_then_test, rounded_up
+from oddshift.evidence.witness.selection import Rule, best_threshold, count_events, frequency_score, select_then_test
+from oddshift.evidence.witness.shown import GAMES, Witness, recheck, recompute, witness_of
+
+__all__ = [
+    "GAMES",
+    "Rule",
+    "Witness",
+    "WitnessPlan",
+    "best_threshold",
+    "count_events",
+    "frequency_score",
+    "group_distance",
+    "group_distances",
+    "guess_game",
+    "guess_power",
+    "hockey_stick",
+    "pair_up",
+    "plan_guess_game",
+    "pooled_log_e",
+    "pooled_lower",
+    "pooled_then_test",
+    "recheck",
+    "recompute",
+    "rounded_up",
+    "select_then_test",
+    "two_arm",
+    "witness_mdp",
+    "witness_of",
+]

@@ -1,0 +1,139 @@
+"""A witness: counts that show leakage above a stated ε, and all that is needed to check them again."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from oddshift.base.arrays import one_of, positive, unit_open, whole
+from oddshift.base.errors import InvalidInput, TamperedEvidence
+from oddshift.evidence.witness.games import guess_game, hockey_stick, pooled_lower, two_arm
+
+GAMES = {"guess_game": 2, "two_arm": 4, "hockey_stick": 4, "pooled": 0}
+"""Every game and how many counts it takes (pooled: two for each distance)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Witness:
+    """A lower bound on sup mPL (for `hockey_stick`: on the violation rate of one pair) from counts alone.
+
+    `counts` are (correct, guesses) for guess_game, (k_a, n_a, k_b, n_b) for two_arm and hockey_stick, and
+    (correct, guesses) for each distance in turn for pooled. `tried` candidates were tested on the same fresh
+    releases, so each has level alpha / tried. `event` describes the frozen event without any secret.
+
+    **Guarantee**: `lower_bound` is too high with probability at most `alpha`, if the event was frozen before the
+    counted releases were drawn, each document was used once, and the context was drawn given the secret.
+
+    >>> w = witness_of("guess_game", (61, 68), (1.0,), alpha=0.05, epsilon=1.0)
+    >>> w.shown, round(w.lower_bound, 4)
+    (True, 1.485)
+    """
+
+    game: str
+    counts: tuple[int, ...]
+    distances: tuple[float, ...]
+    alpha: float
+    epsilon: float
+    lower_bound: float
+    log_odds: tuple[float, ...] = ()
+    tried: int = 1
+    event: str = "stated by the caller"
+
+    def __post_init__(self) -> None:
+        """Refuse counts, distances or levels that no game could have produced."""
+        one_of(self.game, "game", list(GAMES))
+        unit_open(self.alpha, "alpha")
+        positive(self.epsilon, "epsilon")
+        whole(self.tried, "tried", 1)
+        if not self.lower_bound >= 0:
+            raise InvalidInput(f"lower_bound={self.lower_bound!r}, expected a number >= 0")
+        groups = len(self.distances)
+        wanted = GAMES[self.game] or 2 * groups
+        if len(self.counts) != wanted or not groups or (self.game != "pooled" and groups != 1):
+            raise InvalidInput(f"{len(self.counts)} counts and {groups} distances do not fit the game {self.game}")
+
+        if self.log_odds and self.game != "pooled":
+            raise InvalidInput(
+                f"log_odds given for the game {self.game}, expected a fair coin; pooled takes a biased one"
+            )
+
+    @property
+    def level(self) -> float:
+        """Error level of this one test: alpha / tried."""
+        return self.alpha / self.tried
+
+    @property
+    def shown(self) -> bool:
+        """Whether a violation is shown: sup mPL > ε (hockey_stick: a positive violation rate)."""
+        return self.lower_bound > (0.0 if self.game == "hockey_stick" else self.epsilon)
+
+    @property
+    def sentence(self) -> str:
+        """One sentence that may be printed."""
+        what = f"Pr[mPL > {self.epsilon:g} | X = a] of one pair" if self.game == "hockey_stick" else "the largest mPL"
+        found = f"lower bound {self.lower_bound:.6g} on {what}"
+        how = f"{self.game}, counts {self.counts}, distance {self.distances[0]:g}"
+        if self.game == "pooled":
+            right, guesses = sum(self.counts[0::2]), sum(self.counts[1::2])
+            how = f"pooled, {right} of {guesses} guesses right at {len(self.distances)} distances"
+        tail = f"this procedure overstates it with probability at most {self.alpha:g}, whatever the attacker"
+        if self.shown:
+            return f"Violation of epsilon = {self.epsilon:g} shown: {found} ({how}); {tail}."
+        return f"Undecided, which is not a pass: no violation of {self.epsilon:g} shown; {found} ({how}); {tail}."
+
+
+def witness_of(
+    game: str,
+    counts: tuple[int, ...],
+    distances: tuple[float, ...],
+    *,
+    alpha: float,
+    epsilon: float,
+    log_odds: tuple[float, ...] = (),
+    tried: int = 1,
+    event: str = "stated by the caller",
+) -> Witness:
+    """The witness that `counts` give; its bound is computed at level alpha / tried.
+
+    >>> witness_of("two_arm", (120, 250, 22, 250), (1.5,), alpha=0.05, epsilon=1.0).shown
+    False
+    """
+    draft = Witness(
+        game=game,
+        counts=tuple(int(c) for c in counts),
+        distances=tuple(float(d) for d in distances),
+        alpha=alpha,
+        epsilon=epsilon,
+        lower_bound=0.0,
+        log_odds=tuple(log_odds),
+        tried=tried,
+        event=event,
+    )
+    return replace(draft, lower_bound=recompute(draft))
+
+
+def recompute(witness: Witness) -> float:
+    """The lower bound that the witness's counts give, without looking at the bound it states.
+
+    >>> recompute(witness_of("guess_game", (61, 68), (2.0,), alpha=0.05, epsilon=1.0))
+    0.7425...
+    """
+    counts, distance, level = witness.counts, witness.distances[0], witness.level
+    if witness.game == "guess_game":
+        return guess_game(counts[0], counts[1], distance, level)
+    if witness.game == "two_arm":
+        return two_arm(counts[0], counts[1], counts[2], counts[3], distance, level)
+    if witness.game == "hockey_stick":
+        return hockey_stick((counts[0], counts[1], counts[2], counts[3]), distance, witness.epsilon, level)
+    groups = list(zip(witness.distances, counts[0::2], counts[1::2], strict=True))
+    return pooled_lower(groups, level, witness.log_odds or None)
+
+
+def recheck(witness: Witness) -> None:
+    """Raise TamperedEvidence unless the counts give the stated bound (to a relative 1e-9).
+
+    >>> recheck(witness_of("guess_game", (61, 68), (1.0,), alpha=0.05, epsilon=1.0))
+    """
+    found = recompute(witness)
+    if not math.isclose(found, witness.lower_bound, rel_tol=1e-9, abs_tol=1e-12):
+        raise TamperedEvidence(f"counts give the lower bound {found:.9g}, the witness says {witness.lower_bound:.9g}")

@@ -1,0 +1,166 @@
+"""Bayesian remapping: after the noise, release the output with the least expected cost given what was drawn.
+
+The paper's post-processing step. f(y) = argmin_{y'} Σ_x Pr[x|y]·c(x, y'), with the posterior under one prior over all
+points, so that tiers weigh in by their probability. It looks only at y, so the largest leakage cannot grow; the rate of
+violations can, and is therefore certified after remapping, on this mechanism's own channel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.base.arrays import FloatArray, IntArray, blocks, dense, indices, probabilities
+from oddshift.base.errors import InvalidInput
+from oddshift.base.logarithms import log, peak
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.model.cost import Cosine, Cost, cost_of, directions
+from oddshift.model.space import Space
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Remap(Mechanism):
+    """A mechanism followed by f; itself a mechanism over the same outputs, some of which are never released.
+
+    `prior` gives the probability of every point (for tiers: over all tiers together), `cost` is a name, a table or a
+    Cost. Among equally good outputs the lowest index wins.
+
+    **Guarantee**: the claimed and the exact ε are at most those of the inner mechanism (post-processing).
+
+    >>> from oddshift.mechanisms import Exponential
+    >>> em = Exponential(Space([[0.0], [1.0], [2.0]]), epsilon=0.5)
+    >>> Remap(em, [0.25, 0.5, 0.25], "euclidean").destination
+    array([1, 1, 1])
+    """
+
+    inner: Mechanism
+    prior: FloatArray
+    cost: Cost
+    destination: IntArray
+
+    def __init__(
+        self, mechanism: Mechanism, prior: npt.ArrayLike, cost: str | Cost | npt.NDArray[np.float64] = "cosine"
+    ) -> None:
+        """The inner mechanism must release points."""
+        if not isinstance(mechanism, Mechanism):
+            raise InvalidInput(f"mechanism is a {type(mechanism).__name__}, expected a finite Mechanism to remap")
+        if mechanism.outputs is None:
+            raise InvalidInput(f"{mechanism!r} does not release points, expected outputs that a cost can compare")
+        weights = probabilities(prior, "prior", 1)
+        if len(weights) != len(mechanism.space):
+            raise InvalidInput(f"prior has {len(weights)} entries, expected {len(mechanism.space)}")
+        chosen = cost_of(cost)
+        object.__setattr__(self, "inner", mechanism)
+        object.__setattr__(self, "prior", weights)
+        object.__setattr__(self, "cost", chosen)
+        object.__setattr__(self, "destination", _destinations(mechanism, weights, chosen))
+
+    @classmethod
+    def stored(cls, mechanism: Mechanism, prior: FloatArray, cost: str | Cost, destination: IntArray) -> Remap:
+        """A remap whose destinations were computed before and kept, as in a policy; they are not computed again."""
+        if len(prior) != len(mechanism.space) or len(destination) != mechanism.n_outputs:
+            raise InvalidInput(
+                f"prior has {len(prior)} entries and destination {len(destination)}, "
+                f"expected {len(mechanism.space)} and {mechanism.n_outputs}"
+            )
+        found = object.__new__(cls)
+        values = {"inner": mechanism, "prior": prior, "cost": cost_of(cost)}
+        for name, value in {**values, "destination": indices(destination, "destination", len(destination))}.items():
+            object.__setattr__(found, name, value)
+        return found
+
+    def __repr__(self) -> str:
+        """The inner mechanism and how many outputs remain."""
+        return f"Remap({self.inner!r}, {self.cost.name}, outputs left: {len(np.unique(self.destination))})"
+
+    @property
+    def space(self) -> Space:  # type: ignore[override]
+        """The inner points."""
+        return self.inner.space
+
+    @property
+    def claimed_epsilon(self) -> float:
+        """The inner claim: post-processing keeps it."""
+        return self.inner.claimed_epsilon
+
+    @property
+    def is_estimate(self) -> bool:  # type: ignore[override]
+        """Remapped counts are still counts."""
+        return self.inner.is_estimate
+
+    @property
+    def groups(self) -> list[IntArray]:
+        """The pairs that count for the inner mechanism."""
+        return self.inner.groups
+
+    @property
+    def n_outputs(self) -> int:
+        """As many as before; those that f never names have probability 0 from every point."""
+        return self.inner.n_outputs
+
+    @property
+    def outputs(self) -> Space | None:
+        """The inner outputs."""
+        return self.inner.outputs
+
+    def log_likelihood(self, index: IntArray) -> FloatArray:
+        """log Σ_{y: f(y)=z} Pr[y|x]: columns with one destination are added in log space."""
+        rows = self.inner.log_likelihood(index)[:, self._order]
+        result = np.full(rows.shape, -np.inf)
+        result[:, self._named] = np.logaddexp.reduceat(rows, self._starts, axis=1)
+        return result
+
+    def invert(self, index: npt.ArrayLike, z: npt.ArrayLike) -> IntArray:
+        """The inner output for the same uniforms, remapped: no row is built twice."""
+        return self.destination[self.inner.invert(index, z)]
+
+    @cached_property
+    def _order(self) -> IntArray:
+        return np.argsort(self.destination, kind="stable")
+
+    @cached_property
+    def _named(self) -> IntArray:
+        return np.unique(self.destination)
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        return np.searchsorted(self.destination[self._order], self._named)
+
+
+def _destinations(mechanism: Mechanism, prior: FloatArray, cost: Cost) -> IntArray:
+    """f(y) for every output: the argmin of expected cost under the posterior, in blocks of outputs."""
+    outputs = mechanism.outputs
+    assert outputs is not None
+    if isinstance(cost, Cosine):
+        return _nearest_direction(mechanism, prior, outputs)
+    n, m = len(mechanism.space), mechanism.n_outputs
+    dense(n, m, "the posterior of a remap with a general cost", "use the cosine cost, which needs no n x m table")
+    log_joint = mechanism.log_matrix + log(prior)[:, None]
+    joint = np.exp(log_joint - peak(log_joint, axis=0))  # in units of each output's likeliest point: no underflow
+    costs = cost.between(mechanism.space, np.arange(n), outputs)
+    best = np.empty(m, dtype=np.int64)
+    for part in blocks(m, m):
+        best[part] = np.argmin(joint[:, part].T @ costs, axis=1)
+    return best
+
+
+def _nearest_direction(mechanism: Mechanism, prior: FloatArray, outputs: Space) -> IntArray:
+    """For c = (1 − cos)/2 the best output has the largest dot product with the posterior mean direction (rank k)."""
+    unit_points, unit_outputs = directions(mechanism.space.points), directions(outputs.points)
+    everyone = np.arange(len(mechanism.space))
+    mean = np.zeros((mechanism.n_outputs, unit_points.shape[1]))
+    unit = np.full(mechanism.n_outputs, -np.inf)  # log of each output's likeliest point so far: no underflow
+    for part in blocks(len(everyone), mechanism.n_outputs):
+        log_joint = mechanism.log_likelihood(everyone[part]) + log(prior[part])[:, None]
+        largest = np.maximum(unit, log_joint.max(axis=0))
+        shift = np.where(np.isneginf(largest), 0.0, largest)
+        mean *= np.exp(unit - shift)[:, None]
+        mean += np.exp(log_joint - shift).T @ unit_points[part]
+        unit = largest
+    best = np.empty(mechanism.n_outputs, dtype=np.int64)
+    for part in blocks(len(best), len(best)):
+        best[part] = np.argmax(mean[part] @ unit_outputs.T, axis=1)
+    return best

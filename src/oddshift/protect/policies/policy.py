@@ -1,0 +1,185 @@
+"""A policy: everything needed to release data the way it was certified, as a value in memory.
+
+`Policy.mechanism()` is the mechanism that was audited, parameter by parameter, remapping included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from oddshift.audit.auditing import mechanism_hash
+from oddshift.base.arrays import FloatArray
+from oddshift.base.errors import InvalidInput
+from oddshift.base.storage import digest, sha256
+from oddshift.mechanisms import Exponential, Mask, Mechanism, PathExponential, Tiered, Truncated
+from oddshift.mechanisms.remap import Remap
+from oddshift.model.cost import COSTS
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
+from oddshift.protect.policies.policy_terms import (
+    KINDS,
+    UNCERTIFIED,
+    CertificateTerms,
+    MechanismTerms,
+    PolicyTerms,
+    RemapTerms,
+    Rules,
+    TierTerms,
+)
+from oddshift.protect.policies.vocabulary import Reading, Vocabulary, metric_from, metric_parts
+
+_NAMES: dict[type[Mechanism], str] = {
+    Exponential: "exponential",
+    Truncated: "truncated",
+    Tiered: "tiered",
+    PathExponential: "path",
+    Mask: "mask",
+}
+
+_MADE: dict[str, Callable[[Space, Tiers, MechanismTerms], Mechanism]] = {
+    "exponential": lambda space, tiers, terms: Exponential(space, terms.epsilon),
+    "truncated": lambda space, tiers, terms: Truncated(space, terms.epsilon, terms.radius or 0.0),
+    "tiered": lambda space, tiers, terms: Tiered(space, tiers, terms.epsilon),
+    "path": lambda space, tiers, terms: PathExponential(space, tiers, terms.epsilon),
+    "mask": lambda space, tiers, terms: Mask(space),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Policy:
+    """Terms and vocabulary that belong together; `oddshift.protect` applies it.
+
+    **Guarantee**: terms and vocabulary match (the terms hold the digest of the vocabulary).
+    """
+
+    terms: PolicyTerms
+    vocabulary: Vocabulary
+
+    def __post_init__(self) -> None:
+        """Refuse a vocabulary that the terms are not about."""
+        if digest(self.vocabulary) != self.terms.vocabulary:
+            raise InvalidInput("the vocabulary is not the one that the policy names (its hash differs)")
+        if self.terms.mechanism.name not in _MADE:
+            raise InvalidInput(f"mechanism={self.terms.mechanism.name!r}, expected one of {', '.join(_MADE)}")
+
+    def __repr__(self) -> str:
+        """Kind, sizes and state; never a word."""
+        terms = self.terms
+        sizes = f"{len(self.vocabulary.points)} points, {terms.mechanism.name}"
+        return f"Policy({self.kind}, {sizes}, {terms.certificate.state})"
+
+    @property
+    def kind(self) -> str:
+        """text, table, location or vectors."""
+        return KINDS[type(self.terms.rules).__name__]
+
+    @cached_property
+    def sha256(self) -> str:
+        """The digest of the terms, and through them of the vocabulary: what names this policy in a ledger."""
+        return digest(self.terms)
+
+    @cached_property
+    def space(self) -> Space:
+        """The points that may be secrets."""
+        return Space(self.vocabulary.points, metric_from(self.vocabulary.metric))
+
+    @cached_property
+    def tiers(self) -> Tiers:
+        """The tiers of the points, with the policy's scales."""
+        said = self.terms.tiers
+        return Tiers(self.vocabulary.labels, names=said.names, scales=said.scales, is_public=said.is_public)
+
+    def mechanism(self) -> Mechanism:
+        """The mechanism that was certified, built again; the remapping is read, not computed."""
+        inner = _MADE[self.terms.mechanism.name](self.space, self.tiers, self.terms.mechanism)
+        prior, destination = self.vocabulary.prior, self.vocabulary.destination
+        if self.terms.remap is None or prior is None or destination is None:
+            return inner
+        return Remap.stored(inner, prior, self.terms.remap.cost, destination)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Blueprint:
+    """What a policy needs to know of the data, before there is a mechanism: one for each kind of data."""
+
+    rules: Rules
+    reading: Reading
+
+    def policy(
+        self,
+        mechanism: Mechanism,
+        tiers: Tiers,
+        *,
+        calibrated: bool = False,
+        certificate: CertificateTerms = UNCERTIFIED,
+    ) -> Policy:
+        """The policy that applies a mechanism to such data; see `make_policy`."""
+        return make_policy(self.rules, self.reading, mechanism, tiers, calibrated=calibrated, certificate=certificate)
+
+
+def make_policy(
+    rules: Rules,
+    reading: Reading,
+    mechanism: Mechanism,
+    tiers: Tiers,
+    *,
+    calibrated: bool = False,
+    certificate: CertificateTerms = UNCERTIFIED,
+) -> Policy:
+    """A policy over the mechanism's points; `tiers` label them, and give the scales a tiered mechanism was made with.
+
+    **Guarantee**: a certificate about another mechanism is refused.
+    """
+    if certificate.mechanism_hash and certificate.mechanism_hash != mechanism_hash(mechanism):
+        raise InvalidInput(f"the certificate is about another mechanism than {mechanism!r}")
+    inner = mechanism.inner if isinstance(mechanism, Remap) else mechanism
+    if type(inner) not in _NAMES:
+        raise InvalidInput(f"{type(inner).__name__} cannot be a policy, expected one of {', '.join(_MADE)}")
+    if inner.candidates is not None and inner.candidates is not inner.space:
+        raise InvalidInput("the mechanism releases other points than its own, expected the points themselves")
+    own = getattr(inner, "tiers", tiers)
+    if len(tiers.labels) != len(inner.space) or own.scales != tiers.scales or (own.labels != tiers.labels).any():
+        raise InvalidInput(f"{tiers} are not the tiers of the mechanism, expected {own} over {len(inner.space)} points")
+    remap = mechanism if isinstance(mechanism, Remap) else None
+    vocabulary = Vocabulary(
+        points=inner.space.points,
+        metric=metric_parts(inner.space.metric),
+        labels=tiers.labels,
+        reading=reading,
+        prior=remap.prior if remap else None,
+        destination=remap.destination.astype(np.int64) if remap else None,
+    )
+    terms = PolicyTerms(
+        rules=rules,
+        mechanism=_mechanism_terms(inner, calibrated),
+        remap=_remap_terms(remap) if remap else None,
+        tiers=TierTerms(names=tiers.names, scales=tiers.scales, is_public=tiers.is_public),
+        vocabulary=digest(vocabulary),
+        certificate=certificate,
+    )
+    return Policy(terms, vocabulary)
+
+
+def _mechanism_terms(mechanism: Mechanism, calibrated: bool) -> MechanismTerms:
+    return MechanismTerms(
+        name=_NAMES[type(mechanism)],
+        epsilon=float(getattr(mechanism, "epsilon", 0.0)),
+        radius=getattr(mechanism, "radius", None),
+        calibrated=calibrated,
+        claimed_epsilon=mechanism.claimed_epsilon,
+    )
+
+
+def _remap_terms(remap: Remap) -> RemapTerms:
+    if remap.cost.name not in COSTS:
+        raise InvalidInput(f"a remap by {remap.cost.name} cannot be stored, expected one of {', '.join(COSTS)}")
+    prior: FloatArray = remap.prior
+    return RemapTerms(
+        cost=remap.cost.name,
+        prior_hash=sha256(prior.tobytes()),
+        outputs_left=len(np.unique(remap.destination)),
+    )

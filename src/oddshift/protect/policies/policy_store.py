@@ -1,0 +1,62 @@
+"""A policy on disk: policy.json and vocabulary.npz side by side, readable by their owner alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from oddshift.base.errors import InvalidInput, TamperedEvidence
+from oddshift.base.storage import SCHEMA, load, save
+from oddshift.protect.policies.policy import Policy
+from oddshift.protect.policies.policy_terms import PolicyTerms
+from oddshift.protect.policies.vocabulary import Vocabulary
+
+POLICY = "policy.json"
+VOCABULARY = "vocabulary.npz"
+
+
+def save_policy(folder: str | Path, policy: Policy) -> Path:
+    """Write both files into `folder` and return the path of policy.json, which comes last."""
+    home = Path(folder)
+    home.mkdir(parents=True, exist_ok=True)
+    save(home / VOCABULARY, policy.vocabulary)
+    save(home / POLICY, policy.terms)
+    for name in (POLICY, VOCABULARY):
+        (home / name).chmod(0o600)
+    return home / POLICY
+
+
+def load_policy(path: str | Path) -> Policy:
+    """The policy of a policy.json (or of the folder that holds one), with its vocabulary.
+
+    **Guarantee**: a vocabulary that is not the one the policy was written with is refused, and so is a damaged file.
+    """
+    file = Path(path) / POLICY if Path(path).is_dir() else Path(path)
+    if not file.is_file():
+        raise InvalidInput(f"{file} is not a file, expected a policy.json")
+    _refuse_newer(file)
+    beside = file.with_name(VOCABULARY)
+    if not beside.is_file():
+        raise InvalidInput(f"{beside} is missing, expected the vocabulary beside {file.name}")
+    try:
+        terms: PolicyTerms = load(file, PolicyTerms)
+    except TamperedEvidence as error:
+        raise InvalidInput(f"{file} is not a policy: {error}") from error
+    try:
+        vocabulary: Vocabulary = load(beside, Vocabulary)
+    except TamperedEvidence as error:
+        raise InvalidInput(f"{beside} is not the vocabulary of a policy, or is damaged") from error
+    try:
+        return Policy(terms, vocabulary)
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from error
+
+
+def _refuse_newer(file: Path) -> None:
+    """Say so when a later version wrote the file; whatever else is wrong with it shows when it is read."""
+    try:
+        stated = json.loads(file.read_bytes()).get("schema")
+    except (ValueError, AttributeError):
+        return
+    if isinstance(stated, int) and stated > SCHEMA:
+        raise InvalidInput(f"{file} has schema {stated}, expected {SCHEMA}: a newer oddshift wrote it")

@@ -1,0 +1,195 @@
+"""The terms of a policy: what policy.json says, in plain fields, without a word of the vocabulary.
+
+What kind of data, which mechanism with which parameters, which tiers, what happens to words nobody knows, and which
+certificate stands behind it. The points themselves are in the companion file (see `vocabulary`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from oddshift.base.errors import InvalidInput
+from oddshift.base.storage import digest
+from oddshift.evidence.certificates import Certificate, Evidence, JointCertificate
+
+CONFIDENTIAL = "built from private records: treat this policy and its vocabulary as confidential"
+"""What every policy says about itself."""
+
+NOT_CERTIFIED = "not certified"
+"""State of a policy that no certificate stands behind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismTerms:
+    """A mechanism by name with its nominal ε (0 for a mask); `calibrated` when that ε was raised to meet an exact one.
+
+    `radius` belongs to the truncated mechanism. `claimed_epsilon` is what its construction proves.
+    """
+
+    name: str
+    epsilon: float
+    radius: float | None
+    calibrated: bool
+    claimed_epsilon: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemapTerms:
+    """The remapping after the noise: its cost by name, the hash of its prior, and how many outputs it leaves."""
+
+    cost: str
+    prior_hash: str
+    outputs_left: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TierTerms:
+    """Tier names from most to least sensitive, the scale of each, and whether the attacker is told the tier."""
+
+    names: tuple[str, ...]
+    scales: tuple[float, ...]
+    is_public: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextRules:
+    """Texts: which columns hold them, how they are cut, what becomes of unknown words, the casing of each tier.
+
+    `header` names the columns of a CSV file without a header row.
+    """
+
+    columns: tuple[str, ...]
+    header: tuple[str, ...] | None
+    tokeniser: str
+    unknown: str
+    casing: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRules:
+    """Tables: the secret columns, and whether a row or a cell is one secret."""
+
+    numeric: tuple[str, ...]
+    categorical: tuple[str, ...]
+    unit: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are replaced."""
+        return (*self.numeric, *self.categorical)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocationRules:
+    """Trajectories: cells of about `cell_km` (None: listed places), one fix in `every` seconds, or stay points only.
+
+    `lat`, `lon`, `user`, `timestamp` and `trip` are columns; an empty name says that there is none.
+    """
+
+    lat: str
+    lon: str
+    user: str
+    timestamp: str
+    trip: str
+    cell_km: float | None
+    every: float | None
+    stay_kilometres: float | None
+    stay_minutes: float | None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are replaced."""
+        return (self.lat, self.lon)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The columns that say which fixes belong together, and when they were."""
+        return tuple(name for name in (self.user, self.timestamp, self.trip) if name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorRules:
+    """Vectors: each row is one secret."""
+
+    columns: tuple[str, ...] = ("vectors",)
+
+
+Rules = TextRules | TableRules | LocationRules | VectorRules
+
+KINDS: dict[str, str] = {
+    "TextRules": "text",
+    "TableRules": "table",
+    "LocationRules": "location",
+    "VectorRules": "vectors",
+}
+"""The kind of data that each class of rules is about."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertificateTerms:
+    """What was certified, by its sentence; `evidence` are the digests that `oddshift verify` prints for the files."""
+
+    state: str
+    sentence: str
+    epsilon: float | None = None
+    delta: float | None = None
+    alpha: float | None = None
+    pair_law: str = ""
+    attacker: str = ""
+    mechanism_hash: str = ""
+    evidence: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the state is `certified`."""
+        return self.state == "certified"
+
+
+UNCERTIFIED = CertificateTerms(state=NOT_CERTIFIED, sentence="Nobody measured what this policy leaks.")
+"""The reference of a policy without a certificate."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyTerms:
+    """All of policy.json; `vocabulary` is the digest of the companion file's contents."""
+
+    rules: Rules
+    mechanism: MechanismTerms
+    remap: RemapTerms | None
+    tiers: TierTerms
+    vocabulary: str
+    certificate: CertificateTerms
+    confidentiality: str = CONFIDENTIAL
+
+    def __post_init__(self) -> None:
+        """Refuse scales that spend more than the nominal ε, unless that was calibrated."""
+        if not self.mechanism.calibrated and any(scale > 1.0 for scale in self.tiers.scales):
+            raise InvalidInput(f"scales={self.tiers.scales}, expected in (0, 1]: larger ones need a calibrated epsilon")
+
+
+def certificate_terms(certificate: Certificate | JointCertificate, evidence: Sequence[Evidence]) -> CertificateTerms:
+    """The reference to a certificate, from the evidence of each of its parts (evidence of other claims is left out).
+
+    **Guarantee**: every part has its evidence, and all of it is about one mechanism; otherwise it is refused.
+    """
+    parts = certificate.parts if isinstance(certificate, JointCertificate) else (certificate,)
+    behind = [next((e for e in evidence if e.certificate == part), None) for part in parts]
+    found = [e for e in behind if e is not None]
+    hashes = {e.mechanism_hash for e in found}
+    if len(found) != len(parts) or len(hashes) != 1:
+        raise InvalidInput(
+            f"evidence for {len(found)} of {len(parts)} parts about {len(hashes)} mechanisms, expected all about one"
+        )
+    claim = parts[0].claim
+    return CertificateTerms(
+        state=certificate.state,
+        sentence=certificate.sentence,
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        alpha=certificate.alpha,
+        pair_law=claim.pair_law,
+        attacker=claim.attacker,
+        mechanism_hash=hashes.pop(),
+        evidence=tuple(digest(e) for e in found),
+    )
