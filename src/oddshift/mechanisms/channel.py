@@ -34,6 +34,7 @@ class Channel(Mechanism):
     table: FloatArray
     outputs_as_points: Space | None
     is_estimate: bool
+    kinds: IntArray | None = None
 
     def __init__(
         self, space: Space, log_matrix: npt.ArrayLike, outputs: Space | None = None, *, is_estimate: bool = False
@@ -48,6 +49,7 @@ class Channel(Mechanism):
         object.__setattr__(self, "table", frozen(table))
         object.__setattr__(self, "outputs_as_points", outputs)
         object.__setattr__(self, "is_estimate", is_estimate)
+        object.__setattr__(self, "kinds", None)
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Channel:
@@ -57,6 +59,7 @@ class Channel(Mechanism):
         object.__setattr__(channel, "table", mechanism.log_matrix)
         object.__setattr__(channel, "outputs_as_points", mechanism.outputs)
         object.__setattr__(channel, "is_estimate", mechanism.is_estimate)
+        object.__setattr__(channel, "kinds", mechanism.output_kinds)
         return channel
 
     def __repr__(self) -> str:
@@ -78,6 +81,11 @@ class Channel(Mechanism):
     def outputs(self) -> Space | None:
         """The outputs as points, when they were given."""
         return self.outputs_as_points
+
+    @property
+    def output_kinds(self) -> IntArray | None:
+        """Those of the mechanism whose rows these are."""
+        return self.kinds
 
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """Rows of the matrix."""

@@ -87,6 +87,11 @@ class Mechanism(ABC):
         return [np.arange(len(self.space))]
 
     @property
+    def output_kinds(self) -> IntArray | None:
+        """A number for each output that post-processing must keep, such as its tier; None where nothing is kept."""
+        return None
+
+    @property
     def resolution(self) -> float:
         """Total variation between what is sampled and `log_matrix`, at most: |Y|·2⁻⁵³."""
         return self.n_outputs * 2.0**-53

@@ -26,7 +26,8 @@ class Remap(Mechanism):
     """A mechanism followed by f; itself a mechanism over the same outputs, some of which are never released.
 
     `prior` gives the probability of every point (for tiers: over all tiers together), `cost` is a name, a table or a
-    Cost. Among equally good outputs the lowest index wins.
+    Cost. Among equally good outputs the lowest index wins. Where outputs are of a kind that must be kept (a tier), f(y)
+    is of the kind of y.
 
     **Guarantee**: the claimed and the exact ε are at most those of the inner mechanism (post-processing).
 
@@ -106,6 +107,11 @@ class Remap(Mechanism):
         """The inner outputs."""
         return self.inner.outputs
 
+    @property
+    def output_kinds(self) -> IntArray | None:
+        """The inner kinds: f keeps them."""
+        return self.inner.output_kinds
+
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """log Σ_{y: f(y)=z} Pr[y|x]: columns with one destination are added in log space."""
         rows = self.inner.log_likelihood(index)[:, self._order]
@@ -142,9 +148,17 @@ def _destinations(mechanism: Mechanism, prior: FloatArray, cost: Cost) -> IntArr
     joint = np.exp(log_joint - peak(log_joint, axis=0))  # in units of each output's likeliest point: no underflow
     costs = cost.between(mechanism.space, np.arange(n), outputs)
     best = np.empty(m, dtype=np.int64)
+    kinds = mechanism.output_kinds
     for part in blocks(m, m):
-        best[part] = np.argmin(joint[:, part].T @ costs, axis=1)
+        best[part] = np.argmin(_same_kind(joint[:, part].T @ costs, kinds, part, np.inf), axis=1)
     return best
+
+
+def _same_kind(scores: FloatArray, kinds: IntArray | None, part: slice, never: float) -> FloatArray:
+    """The scores of a block of outputs, with `never` where the destination is of another kind; in place."""
+    if kinds is not None:
+        scores[kinds[part][:, None] != kinds] = never
+    return scores
 
 
 def _nearest_direction(mechanism: Mechanism, prior: FloatArray, outputs: Space) -> IntArray:
@@ -162,5 +176,6 @@ def _nearest_direction(mechanism: Mechanism, prior: FloatArray, outputs: Space) 
         unit = largest
     best = np.empty(mechanism.n_outputs, dtype=np.int64)
     for part in blocks(len(best), len(best)):
-        best[part] = np.argmax(mean[part] @ unit_outputs.T, axis=1)
+        scores = _same_kind(mean[part] @ unit_outputs.T, mechanism.output_kinds, part, -np.inf)
+        best[part] = np.argmax(scores, axis=1)
     return best

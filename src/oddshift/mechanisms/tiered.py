@@ -28,6 +28,7 @@ class Tiered(Mechanism):
 
     **Guarantee**: scale·ε-mDP between points of one tier. When the tiers are public only those pairs count; when
     they are secret no ε is claimed, and `exact_epsilon` over all pairs says what the mechanism really does.
+    With `keeps_tier` (public tiers only) a point is released as a point of its own tier: a name becomes a name.
 
     >>> tiers = Tiers([0, 0, 1, 1], names=("PII", "PoII"), scales=(0.4, 1.0), is_public=True)
     >>> tiered = Tiered(Space([[0.0], [1.0], [2.0], [3.0]]), tiers, epsilon=2.0)
@@ -39,19 +40,33 @@ class Tiered(Mechanism):
     tiers: Tiers
     epsilon: float
     candidates: Space
+    keeps_tier: bool
 
-    def __init__(self, space: Space, tiers: Tiers, epsilon: float, outputs: Space | None = None) -> None:
-        """Points, their tiers, budget, and the candidate outputs."""
+    def __init__(
+        self, space: Space, tiers: Tiers, epsilon: float, outputs: Space | None = None, *, keeps_tier: bool = False
+    ) -> None:
+        """Points, their tiers, budget, the candidate outputs, and whether an output is of the point's own tier."""
         if len(tiers_of(tiers).labels) != len(space_of(space)):
             raise InvalidInput(f"tiers label {len(tiers.labels)} points, expected {len(space)}")
+        if keeps_tier and not tiers.is_public:
+            raise InvalidInput("keeps_tier with secret tiers would show the tier, expected public tiers")
+        if keeps_tier and outputs is not None:
+            raise InvalidInput("keeps_tier with other outputs, expected the points themselves as outputs")
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "tiers", tiers)
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         object.__setattr__(self, "candidates", space.candidates(outputs))
+        object.__setattr__(self, "keeps_tier", keeps_tier)
 
     def __repr__(self) -> str:
         """Sizes and budget."""
-        return f"Tiered({self.space}, {self.tiers}, epsilon={self.epsilon:g})"
+        kept = ", keeps_tier=True" if self.keeps_tier else ""
+        return f"Tiered({self.space}, {self.tiers}, epsilon={self.epsilon:g}{kept})"
+
+    @property
+    def output_kinds(self) -> IntArray | None:
+        """The tier of every output where outputs keep the tier."""
+        return self.tiers.labels if self.keeps_tier else None
 
     @property
     def claimed_epsilon(self) -> float:
@@ -68,6 +83,8 @@ class Tiered(Mechanism):
         scores = self.candidates.between(index, self.space)
         scores *= -0.5 * self.epsilon * self.tiers.scale_of_points[None, :]
         scores -= self.log_z[None, :]
+        if self.keeps_tier:
+            scores[self.tiers.labels[index][:, None] != self.tiers.labels] = -np.inf
         return scores
 
     @cached_property
@@ -98,4 +115,6 @@ class Tiered(Mechanism):
     def _scores(self, index: IntArray) -> FloatArray:
         scores = self.space.between(index, self.candidates)
         scores *= -0.5 * self.epsilon * self.tiers.scale_of_points[index, None]
+        if self.keeps_tier:
+            scores[self.tiers.labels[index][:, None] != self.tiers.labels] = -np.inf
         return scores

@@ -1,0 +1,94 @@
+"""Outputs that keep the tier: a point is released as a point of its own tier, with the exact ε of that mechanism."""
+
+import numpy as np
+import pytest
+
+import oracles
+from oddshift import InvalidInput, Remap, Space, Tiered, Tiers
+from oddshift.mechanisms.channel import Channel
+
+POINTS = np.random.default_rng(1).normal(size=(24, 3))
+LABELS = np.arange(24) % 3
+
+
+def tiers(is_public=True):
+    return Tiers(LABELS, names=("PERSON", "ORG", "GPE"), scales=(0.3, 0.6, 1.0), is_public=is_public)
+
+
+def mechanism(epsilon=2.0):
+    return Tiered(Space(POINTS), tiers(), epsilon, keeps_tier=True)
+
+
+def test_an_output_is_never_of_another_tier():
+    rows = mechanism().log_matrix
+    same = LABELS[:, None] == LABELS[None, :]
+    assert np.isneginf(rows[~same]).all()
+    assert np.isfinite(rows[same]).all()
+    np.testing.assert_allclose(np.exp(rows).sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_inside_a_tier_it_is_the_exponential_mechanism_on_that_tier():
+    rows = mechanism().log_matrix
+    for tier, scale in enumerate((0.3, 0.6, 1.0)):
+        inside = np.flatnonzero(tier == LABELS)
+        far = Space(POINTS).distances[np.ix_(inside, inside)]
+        weight = np.exp(-0.5 * 2.0 * scale * far)
+        np.testing.assert_allclose(np.exp(rows[np.ix_(inside, inside)]), weight / weight.sum(axis=1, keepdims=True))
+
+
+def test_the_exact_epsilon_is_that_of_the_restricted_mechanism():
+    kept = mechanism()
+    by_tier = [np.flatnonzero(tier == LABELS) for tier in range(3)]
+    scanned = max(
+        oracles.log_epsilon(kept.log_matrix[np.ix_(g, g)], kept.space.distances[np.ix_(g, g)]) for g in by_tier
+    )
+    assert kept.exact_epsilon == pytest.approx(scanned, rel=1e-12)
+    assert kept.exact_epsilon <= kept.claimed_epsilon
+    free = Tiered(Space(POINTS), tiers(), 2.0)
+    assert kept.exact_epsilon != pytest.approx(free.exact_epsilon, rel=1e-6)  # other normalisers, another ε
+
+
+def test_columns_and_rows_agree():
+    kept = mechanism()
+    np.testing.assert_allclose(kept.log_columns(np.arange(24)), kept.log_matrix.T, rtol=1e-12)
+
+
+def test_draws_stay_in_the_tier():
+    index = np.repeat(np.arange(24), 200)
+    outputs = mechanism(0.5).sample(index, np.random.default_rng(2))
+    assert (LABELS[outputs] == LABELS[index]).all()
+
+
+@pytest.mark.parametrize("cost", ["cosine", "euclidean"])
+def test_remapping_keeps_the_tier_too(cost):
+    prior = np.random.default_rng(4).dirichlet(np.ones(24))
+    kept = Remap(mechanism(0.8), prior, cost)
+    free = Remap(Tiered(Space(POINTS), tiers(), 0.8), prior, cost)
+    assert (LABELS[kept.destination] == LABELS).all()
+    assert (LABELS[free.destination] != LABELS).any()  # without the rule some outputs would leave their tier
+    through_rows = Remap(Channel.of(mechanism(0.8)), prior, cost)
+    np.testing.assert_array_equal(through_rows.destination, kept.destination)
+
+
+def test_within_its_tier_a_remap_takes_the_least_expected_cost():
+    prior = np.random.default_rng(4).dirichlet(np.ones(24))
+    inner = mechanism(0.8)
+    kept = Remap(inner, prior, "euclidean")
+    joint = prior[:, None] * np.exp(inner.log_matrix)
+    for output in range(24):
+        tier = np.flatnonzero(LABELS[output] == LABELS)
+        cost = [joint[:, output] @ inner.space.distances[:, z] for z in tier]
+        assert kept.destination[output] == tier[int(np.argmin(cost))]
+
+
+def test_a_tier_of_one_point_releases_that_point():
+    alone = Tiers([0, 0, 1], names=("a", "b"), scales=(1.0, 1.0), is_public=True)
+    rows = Tiered(Space(np.arange(3.0)[:, None]), alone, 1.0, keeps_tier=True).log_matrix
+    assert rows[2].tolist() == [-np.inf, -np.inf, 0.0]
+
+
+def test_what_would_show_a_secret_tier_is_refused():
+    with pytest.raises(InvalidInput, match="expected public tiers"):
+        Tiered(Space(POINTS), tiers(is_public=False), 1.0, keeps_tier=True)
+    with pytest.raises(InvalidInput, match="expected the points themselves"):
+        Tiered(Space(POINTS), tiers(), 1.0, Space(POINTS + 1.0), keeps_tier=True)
