@@ -45,9 +45,10 @@ def draw_once(records: Records) -> DistinctSecrets:
     """
     secret = records.document_of_position * len(records.space) + records.points
     _, first, inverse = np.unique(secret, return_index=True, return_inverse=True)
-    kept = np.sort(first).astype(np.int64)
-    rank: IntArray = np.searchsorted(kept, first).astype(np.int64)
-    position = rank[inverse.ravel()]
+    kept: IntArray = np.sort(first).astype(np.int64)
+    rank = np.empty(len(kept), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(kept))
+    position: IntArray = rank[inverse.ravel()]
     lengths = np.bincount(records.document_of_position[kept], minlength=len(records))
     distinct = replace(
         records,
