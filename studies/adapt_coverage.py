@@ -21,7 +21,7 @@ from oddshift.adapt.experiment import is_admissible
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.known_chain import Exact
-from oddshift.audit.scan import believed, leakage_from
+from oddshift.audit.scan import leakage_from, tier_beliefs
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
 from oddshift.base.arrays import FloatArray
 from oddshift.base.execution import Execution, run
@@ -120,7 +120,7 @@ def _best(task: AdaptTask, chosen: float) -> float:
     best = chosen
     for scales in grid_of(WHOLE_GRID, 2):
         if is_admissible(scales) and select.loss(scales) < best:
-            point = select.point(scales, task.attackers[0].under)  # type: ignore[attr-defined]
+            point = select.outcome(scales, task.attackers[0].against)  # type: ignore[attr-defined]
             trial = next(trials([point], task.attackers, select, certifying))
             best = point.loss if trial.tested.state == "certified" else best
     return best
@@ -145,7 +145,7 @@ def truth(mechanism: Mechanism, tiers: Tiers) -> Truth:
     for _ in range(FRESH // CHUNK):
         secrets = draw(law, CHUNK, rng)
         exceeds = np.zeros(len(secrets.points))
-        for block in believed(exact, perturb(secrets, mechanism, tiers, rng), secrets, tiers):
+        for block in tier_beliefs(exact, perturb(secrets, mechanism, tiers, rng), secrets, tiers):
             leak = leakage_from(block, block.truth, law.space)
             exceeds[block.positions] = (leak > EPSILON).sum(axis=1) / (len(block.index) - 1)
         units, labels = units_of_positions(secrets), secrets.tier_of_position(tiers)

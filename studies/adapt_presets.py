@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from oddshift.adapt import PRESETS, AdaptSettings, Experiment, Measuring, Point
+from oddshift.adapt import PRESETS, AdaptSettings, Experiment, Measuring, ScaledOutcome
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.known_chain import Exact
 from oddshift.data.embedded import people
@@ -38,9 +38,9 @@ def main() -> None:
     for remap in (False, True):
         for name, preset in PRESETS.items():
             settings = preset.settings(replace(SETTINGS, remap=remap))
-            measuring = Measuring(Experiment(known, family, split.select, uniforms, settings), exact.under)
+            measuring = Measuring(Experiment(known, family, split.select, uniforms, settings), exact.against)
             steps = list(preset.rounds(measuring))
-            rows.append([name, "yes" if remap else "no", len(steps), *_cells(steps[-1].point)])
+            rows.append([name, "yes" if remap else "no", len(steps), *_cells(steps[-1].outcome)])
     header = ["method", "remapped", "rounds", "scales", "loss", "outputs"]
     header += [f"{tier} {what}" for tier in corpus.tiers.names for what in ("rate", "top-1", "loss")]
     meanings = "\n".join(f"- {name}: {preset.meaning}" for name, preset in PRESETS.items())
@@ -49,7 +49,7 @@ def main() -> None:
     write("adapt_presets", "The paper's methods", f"{about}\n\n{table(header, rows)}\n\n{meanings}\n\n{used}.")
 
 
-def _cells(point: Point) -> list[str]:
+def _cells(point: ScaledOutcome) -> list[str]:
     scales = ", ".join("clear" if scale > 1 else f"{scale:g}" for scale in point.scales)
     cells = [scales, f"{point.loss:.4f}", f"{point.effective_outputs:.0f}"]
     for tier in point.tiers:

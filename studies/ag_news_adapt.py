@@ -32,7 +32,7 @@ delta = 0.005
 attackers = ["cooccurrence", "counts"]
 
 [adapt]
-scout = "cooccurrence"
+search_attacker = "cooccurrence"
 rounds = 4
 """
 
@@ -52,7 +52,8 @@ def main() -> None:
     asked = found.settings
     lines = [
         f"Documents: {found.documents}. Budget {asked.epsilon}, delta {asked.delta}, level {asked.alpha}, "
-        f"{asked.law} pairs; frontier measured by `{asked.scout}`, candidates certified by `{found.attacker}`.",
+        f"{asked.law} pairs; frontier measured by `{asked.search_attacker}`, "
+        f"candidates certified by `{found.attacker}`.",
         f"Chosen scales: {found.chosen}; exact epsilon of one release {found.exact_epsilon}.",
         "## On the certify documents",
         _comparison(found, config),
@@ -75,7 +76,7 @@ def _comparison(found: Adaptation, config: Config) -> str:
     accuracies = _downstream(found, config)
     rows = []
     for row in found.compared:
-        p = row.point
+        p = row.outcome
         cells = [row.name, p.scales, f"{p.loss:.4f}", f"{p.effective_outputs:.0f}"]
         for tier in p.tiers:
             cells += [
@@ -100,7 +101,7 @@ def _downstream(found: Adaptation, config: Config) -> dict[str, str]:
     before, labels = text_features(made, vectors), corpus.labels or ()
     accuracies = {}
     for row in found.compared:
-        mechanism = experiment.under(row.point.scales, remap=row.name.endswith("remapped")).known.mechanism
+        mechanism = experiment.at(row.outcome.scales, remap=row.name.endswith("remapped")).known.mechanism
         outputs = mechanism.sample(made.records.points, np.random.default_rng(1))
         done = classification(before, text_features(made, vectors, outputs), labels, rng=np.random.default_rng(2))
         spread = 1.96 * np.sqrt(done.after * (1 - done.after) / (0.2 * len(labels)))

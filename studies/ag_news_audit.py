@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 
 from oddshift.app.configuration import parse_config
 from oddshift.app.loading import build_mechanism, fit_attackers, load_data
-from oddshift.attackers import Effort
+from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import knowledge
-from oddshift.audit import AttackerResult, Audit, Settings, audit
+from oddshift.audit import AttackerResult, Audit, AuditSettings, audit
 from studies.ag_news import ag_news
 from studies.tables import table, write
 
@@ -62,9 +62,9 @@ def audited(names: Sequence[str], clock: Clock) -> Audit:
     attackers = []
     for name in names:
         one = config.model_copy(update={"audit": config.audit.model_copy(update={"attackers": (name,)})})
-        attackers += fit_attackers(one, known, loaded, Effort(epochs=EPOCHS))
+        attackers += fit_attackers(one, known, loaded, FitOptions(epochs=EPOCHS))
         clock.tick(f"fitting {name}")
-    settings = Settings(epsilon=2.5, delta=config.audit.delta, detector=loaded.detector)
+    settings = AuditSettings(epsilon=2.5, delta=config.audit.delta, detector=loaded.detector)
     found = audit(loaded.split, known, attackers, settings)
     clock.tick("auditing all of them, certificates, witness")
     return replace(found, warnings=(*found.warnings, *loaded.notes))

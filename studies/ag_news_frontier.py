@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 from joblib.externals.loky import get_reusable_executor
 
-from oddshift.adapt import AdaptTask, Measuring, Point, grid_of, uniform_points
+from oddshift.adapt import AdaptTask, Measuring, ScaledOutcome, grid_of, uniform_outcomes
 from oddshift.adapt.adapting import select_experiment
 from oddshift.app.adapt_run import adapt_task
 from oddshift.app.configuration import parse_config
 from oddshift.app.loading import load_data
 from oddshift.attackers import ATTACKERS
-from oddshift.attackers.attacker import read_under
+from oddshift.attackers.attacker import against
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
 from studies.ag_news import ag_news
 from studies.ag_news_adapt import ASKED, WORKERS
@@ -37,8 +37,8 @@ def main() -> None:
     grid, taken = _frontier(task, home)
     documents = min(task.settings.documents, len(task.split.select))
     lines = [
-        f"Attacker `{task.settings.scout}`, {documents} select documents, {len(task.known.log_prior):,} words, nothing "
-        f"pruned, outputs remapped. {taken}.",
+        f"Attacker `{task.settings.search_attacker}`, {documents} select documents, {len(task.known.log_prior):,} "
+        f"words, nothing pruned, outputs remapped. {taken}.",
         "## Redistribution: one scale, and tiered scales of no more loss",
         _redistribution(grid),
         "Of the grid's admissible points with no more loss, the one with the least PII top-1.",
@@ -50,14 +50,16 @@ def main() -> None:
     write("ag_news_frontier", "The frontier on AG News", "\n\n".join(lines))
 
 
-def _frontier(task: AdaptTask, home: Path) -> tuple[list[Point], str]:
+def _frontier(task: AdaptTask, home: Path) -> tuple[list[ScaledOutcome], str]:
     """Measure the grid, with the time it takes; points that an interrupted run kept are read."""
     experiment = select_experiment(task)
-    scout = next(attacker for attacker in task.attackers if attacker.name == task.settings.scout)
-    measuring = Measuring(experiment, lambda known: read_under(scout, known), scout.name, WORKERS, home)
+    search_attacker = next(attacker for attacker in task.attackers if attacker.name == task.settings.search_attacker)
+    measuring = Measuring(
+        experiment, lambda known: against(search_attacker, known), search_attacker.name, WORKERS, home
+    )
     kept = len(list(home.glob("point-*")))
     start, before = time.time(), _cpu_of_workers()
-    grid = measuring.points(grid_of(task.settings.grid, 2), "frontier")
+    grid = measuring.outcomes(grid_of(task.settings.grid, 2), "frontier")
     used = f"{_cpu_of_workers() - before:.0f} CPU s over 2 processes, {time.time() - start:.0f} s elapsed"
     read = f" ({kept} kept by an interrupted run)" if kept else ""
     return grid, f"{len(grid)} points: {used}, loading and fitting apart{read}"
@@ -70,9 +72,9 @@ def _cpu_of_workers() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _redistribution(grid: list[Point]) -> str:
+def _redistribution(grid: list[ScaledOutcome]) -> str:
     rows = []
-    for one in uniform_points(grid):
+    for one in uniform_outcomes(grid):
         tiered = min(
             (p for p in grid if p.admissible and p.loss <= one.loss), key=lambda p: p.tiers[0].top1, default=one
         )
@@ -102,7 +104,7 @@ def _redistribution(grid: list[Point]) -> str:
     return table(header, rows)
 
 
-def _tops(point: Point) -> list[str]:
+def _tops(point: ScaledOutcome) -> list[str]:
     return [f"{tier.top1:.1%}" for tier in point.tiers]
 
 
@@ -112,11 +114,11 @@ def _spots(task: AdaptTask) -> str:
     units = units_of_positions(experiment.records)
     rows = []
     for scales in SPOTS:
-        known = experiment.under(scales).known
+        known = experiment.at(scales).known
         for attacker in task.attackers:
             gains = []
             fresh = ATTACKERS[attacker.name](known, np.random.default_rng(0))
-            for tried in (read_under(attacker, known), fresh):
+            for tried in (against(attacker, known), fresh):
                 look = experiment.look(known, tried)
                 gains.append(per_unit(look.own_score - look.log_score, units, np.ones(len(units), dtype=bool)))
             cells = [f"{g.mean():+.3f} ± {standard_error(g):.3f}" for g in gains]

@@ -12,8 +12,8 @@ import numpy as np
 
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.known_chain import Exact
-from oddshift.audit import Settings, audit
-from oddshift.audit.scan import Ruler, scan
+from oddshift.audit import AuditSettings, audit
+from oddshift.audit.scan import Budget, scan
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
 from oddshift.data.embedded.chains import draw_sequences
 from oddshift.data.embedded.people import LENGTHS, People, people
@@ -45,7 +45,7 @@ def main() -> None:
     for _ in range(FRESH // 5_000):
         secrets = draw(corpus, 5_000, rng)
         found = scan(
-            exact, perturb(secrets, em, corpus.tiers, rng), secrets, Ruler(corpus.space, corpus.tiers, EPSILON), rng
+            exact, perturb(secrets, em, corpus.tiers, rng), secrets, Budget(corpus.space, corpus.tiers, EPSILON), rng
         )
         labels, units = secrets.tier_of_position(corpus.tiers), units_of_positions(secrets)
         for (law, tier), values in truth.items():
@@ -56,7 +56,7 @@ def main() -> None:
     for run in range(RUNS):
         split = draw(corpus, DOCUMENTS, rng).split(rng=rng)
         local = Exact(knowledge(em, corpus.tiers, split.fit), corpus.prior_of)
-        settings = Settings(epsilon=EPSILON, alpha=ALPHA, worst_positions=5, seed=run)
+        settings = AuditSettings(epsilon=EPSILON, alpha=ALPHA, worst_positions=5, seed=run)
         result = audit(split, local.known, [local], settings)
         for certificate in result.certificates:
             key = (certificate.claim.pair_law, corpus.tiers.names.index(certificate.claim.tier))

@@ -6,12 +6,12 @@ from itertools import product
 
 import numpy as np
 
-from oddshift.adapt.adaptation import Adaptation, AdaptSettings, Compared, Point, Round, Tested, TierPoint
+from oddshift.adapt.adaptation import Adaptation, AdaptSettings, Compared, Round, ScaledOutcome, Tested, TierOutcome
 from oddshift.app.report import Sources
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.attackers.training import Curve
-from oddshift.audit import Settings, audit
+from oddshift.audit import AuditSettings, audit
 from oddshift.audit.audit_result import SubgroupRate
 from oddshift.audit.belief import belief
 from oddshift.data.codecs.passages import Passage, Piece
@@ -30,7 +30,7 @@ def small_audit(documents=400):
     split = corpus.records.split(rng=np.random.default_rng(0))
     known = knowledge(Exponential(corpus.space, 1.5), corpus.tiers, split.fit)
     plugin = fit_plugin(known, rng=np.random.default_rng(1))
-    found = audit(split, known, [plugin], Settings(epsilon=1.5, delta=0.05, worst_positions=20))
+    found = audit(split, known, [plugin], AuditSettings(epsilon=1.5, delta=0.05, worst_positions=20))
     few = split.certify.take(np.arange(5))
     release = perturb(few, known.mechanism, known.tiers, np.random.default_rng(2))
     return found, belief(plugin, few, release, known)
@@ -57,11 +57,11 @@ def point(scales, shift=0.0):
     """Made-up but consistent: noise lowers the rate and raises the loss."""
     rates = [max(0.0, 0.09 * s**6 + shift) for s in scales]
     tiers = tuple(
-        TierPoint(tier=name, rate=r, rate_error=0.004, top1=0.6 * s, top1_error=0.01, loss=0.36 - 0.14 * s * s)
+        TierOutcome(tier=name, rate=r, rate_error=0.004, top1=0.6 * s, top1_error=0.01, loss=0.36 - 0.14 * s * s)
         for name, s, r in zip(TIERS, scales, rates, strict=True)
     )
     loss = sum(t.loss for t in tiers) / len(tiers)
-    return Point(
+    return ScaledOutcome(
         scales=scales,
         admissible=scales[0] <= scales[1],
         tiers=tiers,
@@ -81,7 +81,7 @@ def made_up_adaptation(chosen=(0.7, 0.9)):
         compared += [("AmPL", chosen), ("uniform", (0.81, 0.81))]
     steps = [(1.0, 1.0), (0.8, 0.95), (0.72, 0.9), (0.7, 0.9)]
     rounds = tuple(
-        Round(number=k, point=point(s), objective=1 - 0.1 * k, gradient=(0.1, 0.1), step=0.5, moved=0.1)
+        Round(number=k, outcome=point(s), objective=1 - 0.1 * k, gradient=(0.1, 0.1), step=0.5, moved=0.1)
         for k, s in enumerate(steps)
     )
     return Adaptation(
@@ -99,7 +99,7 @@ def made_up_adaptation(chosen=(0.7, 0.9)):
         chosen=chosen,
         exact_epsilon=None if chosen is None else 1.1,
         compared=tuple(
-            Compared(name=name + end, point=point(s, 0.002)) for name, s in compared for end in ("", ", remapped")
+            Compared(name=name + end, outcome=point(s, 0.002)) for name, s in compared for end in ("", ", remapped")
         ),
         constant_loss=0.345,
         hypervolumes=(("grid", 0.6),),

@@ -9,7 +9,7 @@ from oddshift.adapt import PRESETS, AdaptSettings, AdaptTask, Experiment, Measur
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.attackers.retrained import Retrained
-from oddshift.audit.scan import Ruler, scan
+from oddshift.audit.scan import Budget, scan
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution
 from oddshift.leakage.mpl import mpl
@@ -55,7 +55,7 @@ def measuring(made):
     records = made.split.select.take(np.arange(100))
     uniforms = np.random.default_rng(5).random(len(records.points))
     experiment = Experiment(made.known, made.family, records, uniforms, made.settings)
-    return Measuring(experiment, made.attackers[0].under)
+    return Measuring(experiment, made.attackers[0].against)
 
 
 @pytest.fixture(scope="module")
@@ -65,18 +65,18 @@ def found():
 
 def test_a_point_repeats_bit_for_bit_because_its_noise_is_common():
     made = measuring(task())
-    assert made.experiment.point((0.4, 0.8), made.read) == made.experiment.point((0.4, 0.8), made.read)
+    assert made.experiment.outcome((0.4, 0.8), made.read) == made.experiment.outcome((0.4, 0.8), made.read)
 
 
 def test_rates_and_hits_are_those_of_the_audit_of_the_same_release():
     made = measuring(task())
-    situation = made.experiment.under((0.4, 0.8))
+    situation = made.experiment.at((0.4, 0.8))
     look = made.experiment.look(situation.known, made.read(situation.known))
     release = perturb_with(
         made.experiment.records, situation.known.mechanism, situation.known.tiers, made.experiment.uniforms
     )
-    ruler = Ruler(situation.known.mechanism.space, situation.known.tiers, EPSILON)
-    audited = scan(made.read(situation.known), release, made.experiment.records, ruler, np.random.default_rng(0))
+    budget = Budget(situation.known.mechanism.space, situation.known.tiers, EPSILON)
+    audited = scan(made.read(situation.known), release, made.experiment.records, budget, np.random.default_rng(0))
     assert look.exceeds == pytest.approx(audited.anchored)
     assert (look.hit == (audited.rank == 0)).all()
     assert look.log_score == pytest.approx(audited.log_score)
@@ -84,7 +84,7 @@ def test_rates_and_hits_are_those_of_the_audit_of_the_same_release():
 
 def test_the_uniform_law_averages_to_all_pairs():
     made = measuring(task(law="uniform", documents=100))
-    situation = made.experiment.under((1.0, 1.0))
+    situation = made.experiment.at((1.0, 1.0))
     look = made.experiment.look(situation.known, made.read(situation.known))
     known, tiers = situation.known, situation.known.tiers
     release = perturb_with(made.experiment.records, known.mechanism, tiers, made.experiment.uniforms)
@@ -102,7 +102,7 @@ def test_the_uniform_law_averages_to_all_pairs():
 
 def test_the_loss_is_the_expected_cost_before_and_after_remapping():
     made = measuring(task(remap=True))
-    point = made.point((0.4, 0.8))
+    point = made.outcome((0.4, 0.8))
     tiers = made.experiment.known.tiers.with_scales((0.4, 0.8))
     plain = made.experiment.family(tiers)
     assert point.plain_loss == pytest.approx(expected_loss(plain, made.experiment.weights))
@@ -116,7 +116,7 @@ def test_utility_alone_leaves_every_scale_at_one(remap):
     preset = PRESETS["AmPL-U"]
     tried = measuring(replace(made, settings=preset.settings(made.settings)))
     last = list(preset.rounds(tried))[-1]
-    assert last.point.scales == (1.0, 1.0)
+    assert last.outcome.scales == (1.0, 1.0)
     assert last.moved == 0.0
 
 
@@ -124,8 +124,8 @@ def test_privacy_alone_adds_noise_until_nothing_exceeds():
     made = task(rounds=12)
     preset = PRESETS["AmPL-P"]
     steps = list(preset.rounds(measuring(replace(made, settings=preset.settings(made.settings)))))
-    assert steps[-1].point.rate < steps[0].point.rate
-    assert max(steps[-1].point.scales) < 1.0
+    assert steps[-1].outcome.rate < steps[0].outcome.rate
+    assert max(steps[-1].outcome.scales) < 1.0
 
 
 def test_ampl_1_moves_the_first_tier_only_in_its_first_two_readings():
@@ -133,8 +133,8 @@ def test_ampl_1_moves_the_first_tier_only_in_its_first_two_readings():
     for name, others in (("AmPL-1", 1.0), ("AmPL-1-clear", 1e4)):
         preset = PRESETS[name]
         steps = list(preset.rounds(measuring(replace(made, settings=preset.settings(made.settings)))))
-        assert {step.point.scales[1] for step in steps} == {others}
-    clear = steps[0].point
+        assert {step.outcome.scales[1] for step in steps} == {others}
+    clear = steps[0].outcome
     assert clear.tiers[1].top1 == 1.0  # released as it is
 
 
@@ -142,7 +142,7 @@ def test_em_does_not_move():
     made = task()
     preset = PRESETS["EM"]
     steps = list(preset.rounds(measuring(replace(made, settings=preset.settings(made.settings)))))
-    assert [step.point.scales for step in steps] == [(1.0, 1.0)]
+    assert [step.outcome.scales for step in steps] == [(1.0, 1.0)]
 
 
 def test_a_stopped_loop_resumes_where_it_was():
@@ -208,7 +208,7 @@ def test_interrupted_work_continues_and_gives_the_same_result(tmp_path, found):
 
 def test_points_kept_by_another_experiment_are_not_read(tmp_path):
     first, second = (measuring(task(epsilon=epsilon)) for epsilon in (EPSILON, 2.0))
-    kept = [replace(tried, folder=tmp_path).point((0.4, 0.8)) for tried in (first, second)]
+    kept = [replace(tried, folder=tmp_path).outcome((0.4, 0.8)) for tried in (first, second)]
     assert kept[0].tiers[0].rate != kept[1].tiers[0].rate
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -261,7 +261,7 @@ def test_an_attacker_that_serves_one_mechanism_only_is_refused():
             return iter(())
 
     made = task()
-    with pytest.raises(InvalidInput, match="stubborn has no method under"):
+    with pytest.raises(InvalidInput, match="stubborn has no method against"):
         adapt(replace(made, attackers=(Stubborn(),)))
 
 
@@ -275,5 +275,7 @@ def test_a_retrained_attacker_is_fitted_at_every_scale_it_is_read_under():
 
     retrained = Retrained(fit, fit(made.known))
     tried = measuring(replace(made, attackers=(retrained,)))
-    assert tried.point((0.4, 0.8)) == measuring(made).point((0.4, 0.8))  # a plug-in does not depend on the mechanism
+    assert tried.outcome((0.4, 0.8)) == measuring(made).outcome(
+        (0.4, 0.8)
+    )  # a plug-in does not depend on the mechanism
     assert seen == [(1.0, 1.0), (0.4, 0.8)]

@@ -7,13 +7,13 @@ import pytest
 
 from oddshift.adapt import (
     AdaptSettings,
-    Point,
-    TierPoint,
+    ScaledOutcome,
+    TierOutcome,
     front,
     grid_of,
     hypervolume,
     project,
-    uniform_points,
+    uniform_outcomes,
     weighted,
 )
 from oddshift.adapt.certification import LONGEST, SAFER, sequence
@@ -23,9 +23,10 @@ from oddshift.adapt.experiment import is_admissible
 def made(scales, rate, loss, *, gain=1.0):
     """A point with one rate in both tiers."""
     tiers = tuple(
-        TierPoint(tier=name, rate=rate, rate_error=0.0, top1=0.5, top1_error=0.0, loss=loss) for name in ("PII", "PoII")
+        TierOutcome(tier=name, rate=rate, rate_error=0.0, top1=0.5, top1_error=0.0, loss=loss)
+        for name in ("PII", "PoII")
     )
-    return Point(
+    return ScaledOutcome(
         scales=scales,
         admissible=is_admissible(scales),
         tiers=tiers,
@@ -64,7 +65,7 @@ def test_the_grid_of_the_paper_has_one_hundred_points():
 
 def test_one_scale_for_all_tiers_is_the_diagonal():
     points = [made(scales, 0.1, 0.1) for scales in grid_of((0.2, 0.1), 2)]
-    assert [p.scales for p in uniform_points(points)] == [(0.1, 0.1), (0.2, 0.2)]
+    assert [p.scales for p in uniform_outcomes(points)] == [(0.1, 0.1), (0.2, 0.2)]
 
 
 @pytest.mark.parametrize("seed", range(5))

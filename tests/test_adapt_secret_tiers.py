@@ -66,16 +66,16 @@ def rows(corpus):
         Experiment(known, family, part, rng.random(len(part.points)), settings)
         for part in (split.select, split.certify)
     )
-    measuring = Measuring(select, attacker.under)
-    (trial,) = trials((measuring.point(SCALES),), (attacker,), select, certifying)
+    measuring = Measuring(select, attacker.against)
+    (trial,) = trials((measuring.outcome(SCALES),), (attacker,), select, certifying)
     return {row.name: row for row in compared(measuring, certifying, trial, attacker)}
 
 
 def test_both_variants_and_one_common_scale_stand_beside_the_chosen_one(rows):
     choices = ("EM", "AmPL", "uniform", "naive tiers", "smallest scale")
     assert list(rows) == [name for choice in choices for name in (choice, f"{choice}, remapped")]
-    assert rows["naive tiers"].point.scales == rows["AmPL"].point.scales == SCALES
-    assert rows["smallest scale"].point.scales == (0.2, 0.2)
+    assert rows["naive tiers"].outcome.scales == rows["AmPL"].outcome.scales == SCALES
+    assert rows["smallest scale"].outcome.scales == (0.2, 0.2)
 
 
 def test_naive_tiers_exceed_the_mean_scale_that_the_path_metric_keeps_across(rows, corpus):
@@ -87,7 +87,7 @@ def test_naive_tiers_exceed_the_mean_scale_that_the_path_metric_keeps_across(row
 
 
 def test_tiers_that_are_safe_lose_less_than_one_common_scale(rows):
-    safe, common = rows["AmPL"].point, rows["smallest scale"].point
+    safe, common = rows["AmPL"].outcome, rows["smallest scale"].outcome
     assert safe.loss < common.loss
     assert [tier.loss for tier in safe.tiers] < [tier.loss for tier in common.tiers]
 

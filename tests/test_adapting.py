@@ -97,7 +97,7 @@ def test_a_calibrated_mechanism_spends_what_is_left(tmp_path):
         (config(adapt="grit = 1"), r"unknown key adapt.grit, did you mean grid\?"),
         (config(adapt="").replace("[0.6, 0.8, 1.0]", "[0.5, 1.2]"), r"expected scales in \(0, 1\]"),
         (config(delta=0.0001), "cannot be certified in tier"),
-        (config(adapt='scout = "nobody"'), "scout='nobody'"),
+        (config(adapt='search_attacker = "nobody"'), "search_attacker='nobody'"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_no_policy(text, message, tmp_path):

@@ -13,9 +13,9 @@ from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.known_chain import Exact
 from oddshift.attackers.plugin import fit_plugin
-from oddshift.audit import Settings, audit
+from oddshift.audit import AuditSettings, audit
 from oddshift.audit.proven import Proven
-from oddshift.audit.scan import Ruler, scan, worst_exceeds
+from oddshift.audit.scan import Budget, scan, worst_exceeds
 from oddshift.audit.triples import exhaustive_rate, sampled_rate, scanned_rate
 from oddshift.base.errors import InvalidInput, TooLarge
 from oddshift.base.execution import Execution
@@ -63,7 +63,7 @@ def test_fractions_of_a_position_are_those_of_the_definition(strong):
     split, known, _, exact = strong
     truth = split.certify.take(np.arange(30))
     release = perturb(truth, EM, known.tiers, np.random.default_rng(0))
-    found = scan(exact, release, truth, Ruler(SPACE, known.tiers, 0.8), np.random.default_rng(0))
+    found = scan(exact, release, truth, Budget(SPACE, known.tiers, 0.8), np.random.default_rng(0))
     for block in exact.beliefs(release):
         for position, shift, log_prior in zip(block.positions, block.shift, block.log_prior, strict=True):
             value = truth.points[position]
@@ -81,7 +81,7 @@ def test_the_uniform_law_is_unbiased(strong):
     split, known, _, exact = strong
     truth = split.certify.take(np.arange(20))
     release = perturb(truth, EM, known.tiers, np.random.default_rng(0))
-    rows = [scan(exact, release, truth, Ruler(SPACE, known.tiers, 0.8), np.random.default_rng(s)) for s in range(300)]
+    rows = [scan(exact, release, truth, Budget(SPACE, known.tiers, 0.8), np.random.default_rng(s)) for s in range(300)]
     shifts = np.empty((len(truth.points), K))
     for block in exact.beliefs(release):
         shifts[block.positions] = block.shift
@@ -102,7 +102,7 @@ def test_triples_are_unbiased_however_they_are_sampled():
 
 def test_controls_are_always_there_and_own_never_exceeds_its_exact_epsilon(strong):
     split, known, plugin, _ = strong
-    result = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05))
+    result = audit(split, known, [plugin], AuditSettings(epsilon=1.0, delta=0.05))
     assert [row.name for row in result.attackers] == ["null", "own", "plugin"]
     assert result.exact_epsilon <= 1.0
     for name in ("null", "own"):
@@ -114,7 +114,7 @@ def test_controls_are_always_there_and_own_never_exceeds_its_exact_epsilon(stron
 
 def test_a_broken_mechanism_is_found_out(strong):
     split, known, plugin, exact = strong
-    result = audit(split, known, [plugin, exact], Settings(epsilon=1.0, delta=0.05))
+    result = audit(split, known, [plugin, exact], AuditSettings(epsilon=1.0, delta=0.05))
     assert result.state == "violated"
     assert result.row("plugin").learned
     assert result.row("plugin").gain == pytest.approx(result.row("exact").gain, abs=0.1)
@@ -129,23 +129,23 @@ def test_independent_secrets_do_not_leak_and_are_not_certified_by_attackers_that
     split = records(prior, 1500).split(rng=np.random.default_rng(1))
     known = knowledge(EM, one_tier(SPACE), split.fit)
     plugin = fit_plugin(known, rng=np.random.default_rng(0))
-    result = audit(split, known, [plugin, Exact(known, lambda length: prior)], Settings(epsilon=1.0, delta=0.05))
+    result = audit(split, known, [plugin, Exact(known, lambda length: prior)], AuditSettings(epsilon=1.0, delta=0.05))
     assert result.row("exact").tiers[0].anchored == 0.0
     assert result.state == "undecided"
     assert "no attacker beat the single-release one" in result.certificates[0].sentence
     assert any("learned nothing" in note for note in result.warnings)
-    declared = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05, independent=True))
+    declared = audit(split, known, [plugin], AuditSettings(epsilon=1.0, delta=0.05, independent=True))
     assert declared.state == "certified"
     assert any("independent" in said for said in declared.assumptions)
-    proved = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05), proven=Proven(0.9, "by hand"))
+    proved = audit(split, known, [plugin], AuditSettings(epsilon=1.0, delta=0.05), proven=Proven(0.9, "by hand"))
     assert proved.state == "certified"
     assumed = Proven(0.9, "under a model", is_estimated=True)
-    assert audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05), proven=assumed).state == "undecided"
+    assert audit(split, known, [plugin], AuditSettings(epsilon=1.0, delta=0.05), proven=assumed).state == "undecided"
 
 
 def test_certificates_are_of_one_value_for_each_document(strong):
     split, known, plugin, _ = strong
-    result = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05))
+    result = audit(split, known, [plugin], AuditSettings(epsilon=1.0, delta=0.05))
     laws = [c.claim.pair_law for c in result.certificates]
     assert laws == ["uniform", "anchored", "worst"]
     assert all(c.documents == len(split.certify) for c in result.certificates)
@@ -159,7 +159,9 @@ def test_a_user_is_one_value_when_users_are_known():
     users = replace(base, users=np.arange(600) // 3)
     split = users.split(rng=np.random.default_rng(1))
     known = knowledge(EM, one_tier(SPACE), split.fit)
-    result = audit(split, known, [fit_plugin(known, rng=np.random.default_rng(0))], Settings(epsilon=1.0, delta=0.05))
+    result = audit(
+        split, known, [fit_plugin(known, rng=np.random.default_rng(0))], AuditSettings(epsilon=1.0, delta=0.05)
+    )
     assert result.certificates[0].documents == len(np.unique(split.certify.users))
 
 
@@ -167,7 +169,9 @@ def test_the_witness_shows_the_violation_and_stays_below_the_truth():
     prior = chain(0.98)
     split = records(prior, 6000).split(rng=np.random.default_rng(1))
     known = knowledge(EM, one_tier(SPACE), split.fit)
-    result = audit(split, known, [Exact(known, lambda length: prior)], Settings(epsilon=0.6, delta=0.05, alpha=0.01))
+    result = audit(
+        split, known, [Exact(known, lambda length: prior)], AuditSettings(epsilon=0.6, delta=0.05, alpha=0.01)
+    )
     truth = max(
         od.exact_leakage(prior, [EM.log_matrix] * LENGTH, SPACE.distances, target).joint for target in range(LENGTH)
     )
@@ -178,7 +182,7 @@ def test_the_witness_shows_the_violation_and_stays_below_the_truth():
 
 def test_the_same_seed_gives_the_same_audit_on_any_kind_of_worker(strong):
     split, known, plugin, exact = strong
-    settings = Settings(epsilon=1.0, delta=0.05, seed=3)
+    settings = AuditSettings(epsilon=1.0, delta=0.05, seed=3)
     serial = audit(split, known, [plugin, exact], settings)
     spread = audit(split, known, [plugin, exact], settings, execution=Execution("processes", 2))
     assert digest(serial) == digest(spread)
@@ -186,7 +190,7 @@ def test_the_same_seed_gives_the_same_audit_on_any_kind_of_worker(strong):
 
 def test_an_interrupted_audit_continues_where_it_was(strong, tmp_path):
     split, known, plugin, _ = strong
-    settings = Settings(epsilon=1.0, delta=0.05)
+    settings = AuditSettings(epsilon=1.0, delta=0.05)
     whole = audit(split, known, [plugin], settings)
 
     @dataclass(frozen=True)
@@ -239,12 +243,12 @@ class Broken:
 def test_faulty_attackers_are_refused(strong, fault, message):
     split, known, _, _ = strong
     with pytest.raises(InvalidInput, match=message):
-        audit(split, known, [Broken(known, fault)], Settings(epsilon=1.0))
+        audit(split, known, [Broken(known, fault)], AuditSettings(epsilon=1.0))
 
 
 def test_a_users_own_attacker_is_one_class(strong):
     split, known, _, _ = strong
-    result = audit(split, known, [Broken(known, "none")], Settings(epsilon=1.0))
+    result = audit(split, known, [Broken(known, "none")], AuditSettings(epsilon=1.0))
     assert result.row("mine").log_score == result.row("own").log_score
     assert not result.row("mine").learned
 
@@ -252,23 +256,23 @@ def test_a_users_own_attacker_is_one_class(strong):
 def test_mismatches_are_refused(strong):
     split, known, plugin, _ = strong
     with pytest.raises(InvalidInput, match="two attackers share a name"):
-        audit(split, known, [plugin, plugin], Settings(epsilon=1.0))
+        audit(split, known, [plugin, plugin], AuditSettings(epsilon=1.0))
     with pytest.raises(InvalidInput, match="epsilon=0"):
-        audit(split, known, [plugin], Settings(epsilon=0))
+        audit(split, known, [plugin], AuditSettings(epsilon=0))
     with pytest.raises(InvalidInput, match="law='best'"):
-        audit(split, known, [plugin], Settings(epsilon=1.0, law="best"))
+        audit(split, known, [plugin], AuditSettings(epsilon=1.0, law="best"))
     smaller = od.Exponential(od.Space([[0.0], [1.0]]), 1.0)
     with pytest.raises(InvalidInput, match="records over 6 points"):
         knowledge(smaller, one_tier(smaller.space), split.fit)
     lone = Tiers([0, 1, 1, 1, 1, 1], names=("one", "rest"), scales=(1.0, 1.0), is_public=True)
     alone = knowledge(EM, lone, split.fit)
     with pytest.raises(InvalidInput, match="tier one has 1 points, expected at least 2"):
-        audit(split, alone, [], Settings(epsilon=1.0))
+        audit(split, alone, [], AuditSettings(epsilon=1.0))
 
 
 def test_without_delta_bounds_are_reported_and_nothing_is_certified(strong):
     split, known, plugin, _ = strong
-    result = audit(split, known, [plugin], Settings(epsilon=1.0))
+    result = audit(split, known, [plugin], AuditSettings(epsilon=1.0))
     assert result.verdict is None
     assert result.state == "undecided"
     assert 0 < result.certificates[1].upper < 1
@@ -277,13 +281,13 @@ def test_without_delta_bounds_are_reported_and_nothing_is_certified(strong):
 def test_too_few_documents_say_how_many_are_needed():
     split = records(chain(0.9), 60).split(rng=np.random.default_rng(1))
     known = knowledge(EM, one_tier(SPACE), split.fit)
-    result = audit(split, known, [], Settings(epsilon=1.0, delta=0.05))
+    result = audit(split, known, [], AuditSettings(epsilon=1.0, delta=0.05))
     assert any("needs at least 115 independent units (document), has 12" in note for note in result.warnings)
 
 
 def test_estimates_outside_the_proven_bounds_are_flagged_and_not_clipped(strong):
     split, known, plugin, _ = strong
-    result = audit(split, known, [plugin], Settings(epsilon=1.0, delta=0.05), proven=Proven(1.2, "by hand"))
+    result = audit(split, known, [plugin], AuditSettings(epsilon=1.0, delta=0.05), proven=Proven(1.2, "by hand"))
     assert result.row("plugin").largest > 1.2
     assert any("plugin is miscalibrated" in note and "above the proven bound 1.2" in note for note in result.warnings)
 
@@ -291,7 +295,7 @@ def test_estimates_outside_the_proven_bounds_are_flagged_and_not_clipped(strong)
 def test_rates_by_subgroup_hold_together(strong):
     split, known, plugin, _ = strong
     certify = replace(split.certify, subgroups=np.arange(len(split.certify)) % 2, subgroup_names=("even", "odd"))
-    result = audit(replace(split, certify=certify), known, [plugin], Settings(epsilon=1.0, delta=0.05))
+    result = audit(replace(split, certify=certify), known, [plugin], AuditSettings(epsilon=1.0, delta=0.05))
     assert [(row.subgroup, row.documents) for row in result.subgroups] == [("even", 150), ("odd", 150)]
     whole = result.certificates[1]
     assert np.mean([row.mean for row in result.subgroups]) == pytest.approx(whole.mean)
@@ -304,7 +308,7 @@ def test_a_worker_killed_in_the_middle_does_not_stop_the_audit(strong):
     """Loky replaces a dead worker only for the next call; a Dask cluster takes its task up again."""
     distributed = pytest.importorskip("distributed")
     split, known, plugin, exact = strong
-    settings = Settings(epsilon=1.0, delta=0.05)
+    settings = AuditSettings(epsilon=1.0, delta=0.05)
     alone = audit(split, known, [plugin, exact], settings)
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50

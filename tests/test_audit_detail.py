@@ -12,8 +12,8 @@ from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.attackers.training import Curve
-from oddshift.audit import Settings, audit
-from oddshift.audit.scan import Ruler, scan, worst_exceeds
+from oddshift.audit import AuditSettings, audit
+from oddshift.audit.scan import Budget, scan, worst_exceeds
 from oddshift.audit.summary import tier_rates
 from oddshift.base.storage import load, save
 from oddshift.leakage.mpl import mpl
@@ -72,9 +72,9 @@ def test_pairs_within_and_across_secret_tiers_are_those_of_the_definition(secret
     for block in plugin.beliefs(release):
         for position, shift in zip(block.positions, block.shift, strict=True):
             beyond[position] = mpl(np.zeros(K), shift, space.distances) > 1.5
-    ruler = Ruler(space, known.tiers, 1.5)
-    runs = [scan(plugin, release, truth, ruler, np.random.default_rng(seed)) for seed in range(400)]
-    found = [tier_rates(run, truth, known.tiers, {})[tier].apart for run in runs]
+    budget = Budget(space, known.tiers, 1.5)
+    runs = [scan(plugin, release, truth, budget, np.random.default_rng(seed)) for seed in range(400)]
+    found = [tier_rates(run, truth, known.tiers, {})[tier].pair_split for run in runs]
     expected = by_hand(beyond, truth, tier)
     for name, value in expected.items():
         mean = np.mean([getattr(rates, name) for rates in found])
@@ -85,25 +85,25 @@ def test_pairs_within_and_across_secret_tiers_are_those_of_the_definition(secret
 
 def test_an_audit_of_secret_tiers_shows_pairs_across(secret, capsys):
     split, known, plugin = secret
-    result = audit(split, known, [plugin], Settings(epsilon=1.5))
+    result = audit(split, known, [plugin], AuditSettings(epsilon=1.5))
     rates = result.row("plugin").tiers[0]
     everyone, across = K - 1, 4  # the other values of a PII secret, and those of another tier
-    together = across * rates.apart.anchored_across + (everyone - across) * rates.apart.anchored_within
+    together = across * rates.pair_split.anchored_across + (everyone - across) * rates.pair_split.anchored_within
     assert together / everyone == pytest.approx(rates.anchored)
     assert any("PII" in note and "across secret tiers exceed" in note for note in result.warnings)
     show_audit(result, Console(width=250))
-    assert f"{rates.apart.anchored_across:.2%}" in capsys.readouterr().out
+    assert f"{rates.pair_split.anchored_across:.2%}" in capsys.readouterr().out
 
 
 def test_public_tiers_have_no_pairs_across(public):
     split, known, plugin = public
-    result = audit(split, known, [plugin], Settings(epsilon=1.5))
-    assert all(rates.apart is None for row in result.attackers for rates in row.tiers)
+    result = audit(split, known, [plugin], AuditSettings(epsilon=1.5))
+    assert all(rates.pair_split is None for row in result.attackers for rates in row.tiers)
 
 
 def test_the_strongest_attacker_is_calibrated_on_documents_it_never_saw(public):
     split, known, plugin = public
-    found = audit(split, known, [plugin], Settings(epsilon=1.5)).calibration
+    found = audit(split, known, [plugin], AuditSettings(epsilon=1.5)).calibration
     assert found.attacker == "plugin"
     assert found.documents == len(split.certify)
     assert sum(b.positions for b in found.reliability) == found.positions == len(split.certify.points)
@@ -114,7 +114,7 @@ def test_the_strongest_attacker_is_calibrated_on_documents_it_never_saw(public):
 def test_many_documents_are_calibrated_on_some(public, monkeypatch):
     split, known, plugin = public
     monkeypatch.setattr("oddshift.audit.auditing.CALIBRATED", 40 * K)
-    assert audit(split, known, [plugin], Settings(epsilon=1.5)).calibration.positions == 40
+    assert audit(split, known, [plugin], AuditSettings(epsilon=1.5)).calibration.positions == 40
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Learned:
 def test_how_a_network_learned_is_kept_also_inside_a_combination(public, tmp_path):
     split, known, plugin = public
     both = Combination(known, (plugin, Learned(known)), (1.0, 0.0))
-    result = audit(split, known, [plugin, Learned(known), both], Settings(epsilon=1.5))
+    result = audit(split, known, [plugin, Learned(known), both], AuditSettings(epsilon=1.5))
     save(tmp_path / "audit.npz", result)
     again = load(tmp_path / "audit.npz", type(result))
     assert again.row("mine").curve == again.row("combination").curve == CURVE
@@ -174,12 +174,12 @@ def test_what_the_context_alone_tells_is_no_joint_gain_and_certifies_nothing(pub
     split, known, plugin = public
     split = replace(split, select=hinted(split.select, 1), certify=hinted(split.certify, 2))
     told, both = Told(known), Told(known, plugin, "told and joint")
-    alone = audit(split, known, [told], Settings(epsilon=1.5, delta=0.5))
+    alone = audit(split, known, [told], AuditSettings(epsilon=1.5, delta=0.5))
     assert alone.row("told").gain > 0.05
     assert alone.row("told").joint_gain == 0.0
     assert not alone.row("told").learned
     assert alone.state == "undecided"
-    result = audit(split, known, [told, plugin, both], Settings(epsilon=1.5, delta=0.5))
+    result = audit(split, known, [told, plugin, both], AuditSettings(epsilon=1.5, delta=0.5))
     assert result.strongest == "told and joint"
     assert result.row("told and joint").gain > result.row("told and joint").joint_gain + 0.05 > 0.1
     assert result.row("plugin").gain == result.row("plugin").joint_gain

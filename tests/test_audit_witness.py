@@ -9,7 +9,7 @@ import oddshift as od
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.known_chain import Exact
-from oddshift.audit import Settings, audit
+from oddshift.audit import AuditSettings, audit
 from oddshift.audit.witness_search import search_witness
 from oddshift.model.release import one_tier
 from worlds import ring
@@ -38,7 +38,7 @@ def largest(known, law):
 
 def test_what_leaks_is_shown_and_stays_below_the_truth():
     split, known, exact, law = world(4000, 0.98)
-    found, lacking = search_witness(exact, split, known, Settings(epsilon=0.6))
+    found, lacking = search_witness(exact, split, known, AuditSettings(epsilon=0.6))
     assert found.shown
     assert lacking == ""
     assert 0.6 < found.lower_bound < largest(known, law)
@@ -49,7 +49,7 @@ def test_the_true_leakage_is_hardly_ever_exceeded():
     split, known, exact, law = world(600, 0.9)
     shown = bold = 0
     for seed in range(30):
-        asked = Settings(epsilon=largest(known, law), seed=seed)
+        asked = AuditSettings(epsilon=largest(known, law), seed=seed)
         shown += bool((found := search_witness(exact, split, known, asked)[0]) and found.shown)
         bold += bool((found := search_witness(Bold(exact), split, known, asked)[0]) and found.shown)
     assert shown <= 5  # Pr[Bin(30, .05) > 5] < .01
@@ -71,26 +71,26 @@ class Bold:
 
 def test_an_undecided_witness_says_how_many_documents_it_needs_and_about_so_many_suffice():
     split, known, exact, _ = world(500, 0.95)
-    found, lacking = search_witness(exact, split, known, Settings(epsilon=1.2))
+    found, lacking = search_witness(exact, split, known, AuditSettings(epsilon=1.2))
     assert not found.shown
     assert lacking.startswith("undecided: needs about ")
     assert lacking.endswith("has 100")
     needs = int(lacking.split()[3])
     assert needs > 100
     more, known, exact, _ = world(10 * needs, 0.95, seed=3)  # a fifth of them certify: twice what is needed
-    assert search_witness(exact, more, known, Settings(epsilon=1.2))[0].shown
+    assert search_witness(exact, more, known, AuditSettings(epsilon=1.2))[0].shown
 
 
 def test_nothing_to_compare_is_said():
     split, known, _, _ = world(30, 0.9)
-    found, lacking = search_witness(Own(known), split, known, Settings(epsilon=5.0))
+    found, lacking = search_witness(Own(known), split, known, AuditSettings(epsilon=5.0))
     assert found is None
     assert "told apart beyond epsilon" in lacking
 
 
 def test_distances_do_not_name_a_pair_of_secrets():
     split, known, exact, _ = world(2000, 0.98)
-    found, _ = search_witness(exact, split, known, Settings(epsilon=0.8))
+    found, _ = search_witness(exact, split, known, AuditSettings(epsilon=0.8))
     real = np.unique(known.mechanism.space.distances)
     assert all(d / real[real <= d + 1e-9].max() <= 1.02 + 1e-9 for d in found.distances)
     assert all((np.log(d) / np.log(1.02)).round(6) % 1 in (0, 1) for d in found.distances)
@@ -99,7 +99,7 @@ def test_distances_do_not_name_a_pair_of_secrets():
 def test_an_attacker_that_reads_the_context_does_not_play():
     split, known, exact, _ = world(1000, 0.95)
     reader = Bold(exact, name="reader", with_context=True)
-    result = audit(split, known, [exact, reader], Settings(epsilon=0.8, worst_positions=10))
+    result = audit(split, known, [exact, reader], AuditSettings(epsilon=0.8, worst_positions=10))
     assert "attacker exact" in result.witness.event
 
 
@@ -109,7 +109,7 @@ def test_strata_are_lengths_and_public_tiers(is_public):
     base = ring(words=K, length=None, documents=900, tiers=tiers).known
     split = base.fit.split(rng=np.random.default_rng(1))
     known = knowledge(base.mechanism, tiers, split.fit)
-    found, _ = search_witness(Own(known), split, known, Settings(epsilon=0.2))
+    found, _ = search_witness(Own(known), split, known, AuditSettings(epsilon=0.2))
     # 4 lengths; with public tiers 2 + 4 + 8 + 16 of them, some too rare for a place
     places = int(found.event.split("at ")[1].split()[0])
     assert places == 4 if not is_public else 4 < places <= 30
@@ -118,7 +118,7 @@ def test_strata_are_lengths_and_public_tiers(is_public):
 def test_one_document_of_each_user_plays():
     split, known, exact, _ = world(4000, 0.98)
     users = replace(split, certify=replace(split.certify, users=np.arange(len(split.certify)) // 8))
-    alone, _ = search_witness(exact, split, known, Settings(epsilon=0.6))
-    found, lacking = search_witness(exact, users, known, Settings(epsilon=0.6))
+    alone, _ = search_witness(exact, split, known, AuditSettings(epsilon=0.6))
+    found, lacking = search_witness(exact, users, known, AuditSettings(epsilon=0.6))
     assert sum(found.counts[1::2]) < sum(alone.counts[1::2]) / 4
     assert lacking.endswith("has 100")

@@ -130,11 +130,11 @@ def test_weights_follow_the_noise():
     fits = [fit_cooccurrence]
     combined = fit_and_combine(known, fits, rng=np.random.default_rng(1))
     noisier = knowledge(Exponential(known.mechanism.space, 0.5), known.tiers, known.fit)
-    there = combined.under(noisier)
+    there = combined.against(noisier)
     fresh = fit_and_combine(noisier, fits, rng=np.random.default_rng(1))
     assert there.weights != combined.weights
     release = perturb(world.secrets, noisier.mechanism, noisier.tiers, np.random.default_rng(2))
     moved = World(noisier, world.secrets, release)
-    as_before = replace(combined, weigh=None).under(noisier)
+    as_before = replace(combined, weigh=None).against(noisier)
     assert log_score(there, moved) < log_score(as_before, moved)
     assert log_score(there, moved) < log_score(fresh, moved) + 0.02

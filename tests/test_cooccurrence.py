@@ -87,7 +87,7 @@ def test_the_same_counts_serve_another_mechanism():
     world = ring()
     weaker = knowledge(Exponential(world.known.fit.space, 0.1), world.known.tiers, world.known.fit)
     first = fit_cooccurrence(world.known)
-    moved, fresh = gather(first.under(weaker), world.release)[0], gather(fit_cooccurrence(weaker), world.release)[0]
+    moved, fresh = gather(first.against(weaker), world.release)[0], gather(fit_cooccurrence(weaker), world.release)[0]
     np.testing.assert_array_equal(moved, fresh)
 
 

@@ -117,7 +117,7 @@ def test_one_network_serves_a_range_of_scales():
         other = knowledge(family(tiers.with_scales(scales)), tiers.with_scales(scales), world.known.fit)
         release = perturb(world.secrets, other.mechanism, other.tiers, np.random.default_rng(5))
         moved = replace(world, known=other, release=release)
-        assert log_score(attacker.under(other), moved) < log_score(Own(other), moved) - 0.02
+        assert log_score(attacker.against(other), moved) < log_score(Own(other), moved) - 0.02
     with pytest.raises(InvalidInput, match="family"):
         fit_informed(world.known, network, QUICK)
 

@@ -22,7 +22,7 @@ from oddshift.app.report.figures.sandwich import sandwich
 from oddshift.app.report.figures.utility_bars import utility
 from oddshift.app.report.wording import adaptation_sentence, percent, verdict_sentence
 from oddshift.app.runs import write_belief, write_examples, write_run
-from oddshift.audit import Settings, audit
+from oddshift.audit import AuditSettings, audit
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import save
 from oddshift.model.records import Split
@@ -138,7 +138,7 @@ def test_secret_tiers_with_names_of_markup_and_nobody_who_learned():
     tiers = replace(two_tiers(is_public=False), names=(HOSTILE, "b"))
     world = ring(tiers=tiers)
     split = Split(fit=world.known.fit, select=world.secrets, certify=world.secrets, by="document")
-    found = audit(split, world.known, [], Settings(epsilon=3.0, delta=0.5, worst_positions=5))
+    found = audit(split, world.known, [], AuditSettings(epsilon=3.0, delta=0.5, worst_positions=5))
     made = page(Sources(name="x", audit=found))
     seen = Checked(made)
     assert seen.tags.count("script") == 1

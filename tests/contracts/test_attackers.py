@@ -6,11 +6,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from oddshift.attackers import ATTACKERS, Effort
+from oddshift.attackers import ATTACKERS, FitOptions
 from oddshift.attackers.controls import Own
 from worlds import gather, ring, two_tiers, with_words
 
-SMALL = Effort(epochs=1, width=8)
+SMALL = FitOptions(epochs=1, width=8)
 NETWORKS = ("rnn", "lstm", "transformer", "combination", "paper")
 PAPER = tuple(name for name in ATTACKERS if name.startswith("paper"))
 

@@ -1,9 +1,18 @@
 """AmPL: adapt the noise of each tier until the leakage of the joint release is certified."""
 
-from oddshift.adapt.adaptation import Adaptation, AdaptSettings, Compared, Point, Round, Scales, Tested, TierPoint
+from oddshift.adapt.adaptation import (
+    Adaptation,
+    AdaptSettings,
+    Compared,
+    Round,
+    ScaledOutcome,
+    Scales,
+    Tested,
+    TierOutcome,
+)
 from oddshift.adapt.adapting import AdaptTask, adapt
 from oddshift.adapt.experiment import Experiment, Family, Reader
-from oddshift.adapt.frontier import equal_utility, front, grid_of, hypervolume, rays, uniform_points
+from oddshift.adapt.frontier import equal_utility, front, grid_of, hypervolume, rays, uniform_outcomes
 from oddshift.adapt.measuring import Measuring
 from oddshift.adapt.presets import PRESETS, Preset
 from oddshift.adapt.rounds import project, rounds, weighted
@@ -17,13 +26,13 @@ __all__ = [
     "Experiment",
     "Family",
     "Measuring",
-    "Point",
     "Preset",
     "Reader",
     "Round",
+    "ScaledOutcome",
     "Scales",
     "Tested",
-    "TierPoint",
+    "TierOutcome",
     "adapt",
     "equal_utility",
     "front",
@@ -32,6 +41,6 @@ __all__ = [
     "project",
     "rays",
     "rounds",
-    "uniform_points",
+    "uniform_outcomes",
     "weighted",
 ]

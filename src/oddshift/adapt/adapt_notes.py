@@ -30,15 +30,15 @@ def warnings(
     if chosen is None:
         return (_unreached(trials, settings),)
     found = []
-    point = chosen.point
-    if point.effective_outputs < FEW_OUTPUTS:
+    outcome = chosen.outcome
+    if outcome.effective_outputs < FEW_OUTPUTS:
         found.append(
-            f"the release is nearly constant: {point.effective_outputs:.1f} effective outputs; "
+            f"the release is nearly constant: {outcome.effective_outputs:.1f} effective outputs; "
             f"a larger delta or less dependent secrets would leave more"
         )
-    if point.loss >= constant:
+    if outcome.loss >= constant:
         found.append(
-            f"one constant output costs no more ({constant:.4f}) than this release ({point.loss:.4f}): read the loss "
+            f"one constant output costs no more ({constant:.4f}) than this release ({outcome.loss:.4f}): read the loss "
             f"beside a downstream task"
         )
     return tuple(found)

@@ -17,10 +17,10 @@ class AdaptSettings:
     `objective` is `certified` (least loss such that the certified rate is at most δ in every tier) or `weighted` (the
     paper's, where the loop alone decides). `law` is the pair law of the rate. `remap` says whether outputs are remapped
     before they are released, `cost` what a changed value costs. `grid` holds the scales tried in each tier, on
-    `documents` select documents with the attacker named `scout` (by default the strongest at scale 1). In the loop,
-    `rate_weight` and `loss_weight` are the paper's λ_1 and λ_2, and `pooled` says whether its rate is the mean over
-    tiers or the largest of them; a step is `first_step`/(t+1)^`decay`, and rounds stop when scales move by less than
-    `tolerance`.
+    `documents` select documents with the attacker named `search_attacker` (by default the strongest at scale 1). In the
+    loop, `rate_weight` and `loss_weight` are the paper's λ_1 and λ_2, and `pooled` says whether its rate is the mean
+    over tiers or the largest of them; a step is `first_step`/(t+1)^`decay`, and rounds stop when scales move by less
+    than `tolerance`.
     """
 
     epsilon: float
@@ -33,7 +33,7 @@ class AdaptSettings:
     cost: str = "cosine"
     grid: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
     documents: int = 500
-    scout: str = ""
+    search_attacker: str = ""
     rate_weight: float = 1.0
     loss_weight: float = 1.0
     pooled: bool = False
@@ -48,7 +48,7 @@ class AdaptSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TierPoint:
+class TierOutcome:
     """One tier under some scales: share of pairs beyond ε under the law asked, top-1 accuracy, expected loss.
 
     Errors are standard errors of the mean over documents.
@@ -63,7 +63,7 @@ class TierPoint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class ScaledOutcome:
     """Some scales, and what they do: rates and accuracies of the attacker, and the expected loss as released.
 
     `loss` is Σ_x π_x Σ_y Pr[y|x]·c(x, y) over all tiers, after remapping where it is asked; `plain_loss` the same
@@ -73,7 +73,7 @@ class Point:
 
     scales: Scales
     admissible: bool
-    tiers: tuple[TierPoint, ...]
+    tiers: tuple[TierOutcome, ...]
     loss: float
     plain_loss: float
     effective_outputs: float
@@ -96,7 +96,7 @@ class Round:
     """One round of the loop: where it stood, what it saw there, and how it moved on."""
 
     number: int
-    point: Point
+    outcome: ScaledOutcome
     objective: float
     gradient: tuple[float, ...]
     step: float
@@ -122,7 +122,7 @@ class Compared:
     """
 
     name: str
-    point: Point
+    outcome: ScaledOutcome
     exact_epsilon: float | None = None
 
 
@@ -132,7 +132,7 @@ class Adaptation:
 
     `chosen` is None when nothing was certified. `grid` and `uniform` (all tiers alike) are measured on select
     documents, `compared` on certify documents. `hypervolumes` are by name: the share of the box below the worst corner
-    that a set of points dominates, larger being better.
+    that a set of outcomes dominates, larger being better.
     """
 
     settings: AdaptSettings
@@ -142,8 +142,8 @@ class Adaptation:
     attacker: str
     with_context: bool
     documents: tuple[int, int, int]
-    grid: tuple[Point, ...]
-    uniform: tuple[Point, ...]
+    grid: tuple[ScaledOutcome, ...]
+    uniform: tuple[ScaledOutcome, ...]
     rounds: tuple[Round, ...]
     sequence: tuple[Tested, ...]
     chosen: Scales | None
@@ -161,6 +161,6 @@ class Adaptation:
         """`certified` when some scales were, else `undecided`: a failed search does not show that none exist."""
         return "certified" if self.chosen is not None else "undecided"
 
-    def choice(self, name: str) -> Point | None:
+    def choice(self, name: str) -> ScaledOutcome | None:
         """What was measured under that name, if anything."""
-        return next((row.point for row in self.compared if row.name == name), None)
+        return next((row.outcome for row in self.compared if row.name == name), None)

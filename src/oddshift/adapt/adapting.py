@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.adapt.adapt_notes import assumptions, warnings
-from oddshift.adapt.adaptation import Adaptation, AdaptSettings, Point, Round
+from oddshift.adapt.adaptation import Adaptation, AdaptSettings, Round, ScaledOutcome
 from oddshift.adapt.certification import Trial, check_documents, evidence, sequence, trials
 from oddshift.adapt.comparison import compared
 from oddshift.adapt.experiment import Experiment, Family
-from oddshift.adapt.frontier import grid_of, hypervolume, rays, uniform_points
+from oddshift.adapt.frontier import grid_of, hypervolume, rays, uniform_outcomes
 from oddshift.adapt.measuring import Measuring, Progress, silent
 from oddshift.adapt.rounds import rounds, weighted
-from oddshift.attackers.attacker import Attacker, Knowledge, read_under
+from oddshift.attackers.attacker import Attacker, Knowledge, against
 from oddshift.base.arrays import one_of, positive, unit_open
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
@@ -33,14 +33,14 @@ LAWS = ("anchored", "uniform")
 """Pair laws that scales are adapted under; the worst pair is audited, not adapted."""
 
 GRID_LIMIT = 1000
-"""Points of a grid, at most."""
+"""Combinations of scales in a grid, at most."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AdaptTask:
     """What is adapted: the split secrets, what attackers know at scales 1, the family, and fitted attackers.
 
-    The attackers must serve any scales (`under`); the strongest on the select documents at scale 1 measures the
+    The attackers must serve any scales (`against`); the strongest on the select documents at scale 1 measures the
     frontier, and for each candidate the strongest there certifies it.
     """
 
@@ -56,7 +56,7 @@ def adapt(
 ) -> Adaptation:
     """Find scales of least utility loss whose leakage is certified, or say what was reached.
 
-    `folder` keeps measured points, so that an interrupted adaptation continues.
+    `folder` keeps measured outcomes, so that an interrupted adaptation continues.
 
     **Guarantee**: the chosen scales exceed δ (as estimated by the strongest attacker) in some tier with probability at
     most `settings.alpha`: a fixed sequence frozen on other documents, each test an intersection over tiers.
@@ -66,13 +66,15 @@ def adapt(
     select = select_experiment(task)
     certifying = _experiment(task, split.certify, 22)
     check_documents(split.certify, certifying)
-    scout = _scout(task, select)
-    measuring = Measuring(select, lambda known: read_under(scout, known), scout.name, execution, folder, progress)
-    grid = measuring.points(grid_of(settings.grid, len(task.known.tiers)), "frontier")
+    search_attacker = _search_attacker(task, select)
+    measuring = Measuring(
+        select, lambda known: against(search_attacker, known), search_attacker.name, execution, folder, progress
+    )
+    grid = measuring.outcomes(grid_of(settings.grid, len(task.known.tiers)), "frontier")
     loop = tuple(rounds(measuring, weighted(settings)))
     found = _tested(measuring, loop, task.attackers, certifying)
     chosen = next((trial for trial in reversed(found) if trial.tested.state == "certified"), None)
-    return _concluded(_Search(measuring, grid, loop, found, chosen, scout), task, certifying)
+    return _concluded(_Search(measuring, grid, loop, found, chosen, search_attacker), task, certifying)
 
 
 def _tested(
@@ -80,7 +82,7 @@ def _tested(
 ) -> tuple[Trial, ...]:
     settings = measuring.experiment.settings
     if settings.objective == "weighted":
-        candidates: tuple[Point, ...] = tuple(last.point for last in loop[-1:])
+        candidates: tuple[ScaledOutcome, ...] = tuple(last.outcome for last in loop[-1:])
     else:
         rays(measuring)
         candidates = sequence(list(measuring.known.values()), settings)
@@ -96,11 +98,11 @@ class _Search:
     """What was looked at on the way."""
 
     measuring: Measuring
-    grid: Sequence[Point]
+    grid: Sequence[ScaledOutcome]
     loop: tuple[Round, ...]
     trials: tuple[Trial, ...]
     chosen: Trial | None
-    scout: Attacker
+    search_attacker: Attacker
 
 
 def _concluded(search: _Search, task: AdaptTask, certifying: Experiment) -> Adaptation:
@@ -108,7 +110,7 @@ def _concluded(search: _Search, task: AdaptTask, certifying: Experiment) -> Adap
     experiment = search.measuring.experiment
     released = None if chosen is None else certifying.released(chosen.tested.scales)
     constant = constant_output(known.mechanism.space, experiment.weights, settings.cost, known.mechanism.outputs)[1]
-    attacker = search.scout if chosen is None else chosen.attacker
+    attacker = search.search_attacker if chosen is None else chosen.attacker
     return Adaptation(
         settings=settings,
         mechanism=repr(known.mechanism if released is None else released),
@@ -118,7 +120,7 @@ def _concluded(search: _Search, task: AdaptTask, certifying: Experiment) -> Adap
         with_context=attacker.with_context,
         documents=(len(task.split.fit), len(experiment.records), len(certifying.records)),
         grid=tuple(search.grid),
-        uniform=uniform_points(search.grid),
+        uniform=uniform_outcomes(search.grid),
         rounds=search.loop,
         sequence=tuple(trial.tested for trial in search.trials),
         chosen=None if chosen is None else chosen.tested.scales,
@@ -139,12 +141,12 @@ def _hypervolumes(search: _Search) -> tuple[tuple[str, float], ...]:
     if not corner[1]:
         return ()
     sets = {
-        "uniform": uniform_points(search.grid),
-        "loop": [r.point for r in search.loop],
+        "uniform": uniform_outcomes(search.grid),
+        "loop": [r.outcome for r in search.loop],
         "grid": [p for p in search.grid if p.admissible],
         "all": [p for p in everyone if p.admissible],
     }
-    return tuple((name, hypervolume(points, corner)) for name, points in sets.items())
+    return tuple((name, hypervolume(outcomes, corner)) for name, outcomes in sets.items())
 
 
 def _experiment(task: AdaptTask, records: Records, stream: int) -> Experiment:
@@ -161,13 +163,13 @@ def select_experiment(task: AdaptTask) -> Experiment:
     return _experiment(task, select.take(np.sort(order[: settings.documents])), 21)
 
 
-def _scout(task: AdaptTask, select: Experiment) -> Attacker:
+def _search_attacker(task: AdaptTask, select: Experiment) -> Attacker:
     """The attacker that measures the frontier: the one named, else that of the best select log score at scale 1."""
     named = {attacker.name: attacker for attacker in task.attackers}
-    if task.settings.scout:
-        return named[one_of(task.settings.scout, "scout", tuple(named))]
-    known = select.under((1.0,) * len(task.known.tiers)).known
-    scores = [select.look(known, read_under(attacker, known)).log_score.mean() for attacker in task.attackers]
+    if task.settings.search_attacker:
+        return named[one_of(task.settings.search_attacker, "search_attacker", tuple(named))]
+    known = select.at((1.0,) * len(task.known.tiers)).known
+    scores = [select.look(known, against(attacker, known)).log_score.mean() for attacker in task.attackers]
     return task.attackers[int(np.argmin(scores))]
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.adapt.adaptation import AdaptSettings, Point, Tested
+from oddshift.adapt.adaptation import AdaptSettings, ScaledOutcome, Tested
 from oddshift.adapt.experiment import Experiment
 from oddshift.adapt.frontier import front
-from oddshift.attackers.attacker import Attacker, Knowledge, read_under
+from oddshift.attackers.attacker import Attacker, Knowledge, against
 from oddshift.audit.auditing import NOTHING_LEARNED, documents_hash, mechanism_hash
 from oddshift.audit.measurement import fingerprint
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
@@ -29,7 +29,7 @@ LONGEST = 12
 """Candidates in a sequence: enough rungs to come close to δ."""
 
 SAFER = 3
-"""Points with still more noise that are tested before them."""
+"""Outcomes with still more noise that are tested before them."""
 
 SAFE = 0.1
 """A sequence begins where the select rate is at most this share of δ: so far below that the first test should pass."""
@@ -40,44 +40,46 @@ class Trial:
     """One candidate on the certify documents: what was seen, by whom, and what that certifies in each tier."""
 
     tested: Tested
-    point: Point
+    outcome: ScaledOutcome
     attacker: Attacker
     verdict: JointCertificate
     values: tuple[FloatArray, ...]
 
 
-def sequence(points: Sequence[Point], settings: AdaptSettings) -> tuple[Point, ...]:
-    """The frozen order: a few safer points, then the front where the attacker learned something, to the most daring."""
-    usable = front(p for p in points if p.learned or settings.independent)
+def sequence(outcomes: Sequence[ScaledOutcome], settings: AdaptSettings) -> tuple[ScaledOutcome, ...]:
+    """The frozen order: a few safer outcomes, then the front where the attacker learned something."""
+    usable = front(p for p in outcomes if p.learned or settings.independent)
     near = [p for p in usable if p.rate <= settings.delta]
     safe = [k for k, p in enumerate(near) if p.rate <= SAFE * settings.delta]
     near = near[max(safe, default=0) :]
-    return (*_spaced(_safer(points, near[:1], settings), SAFER), *_spaced(near, LONGEST))
+    return (*_spaced(_safer(outcomes, near[:1], settings), SAFER), *_spaced(near, LONGEST))
 
 
-def _safer(points: Sequence[Point], first: Sequence[Point], settings: AdaptSettings) -> list[Point]:
-    """Points with no larger scale in any tier than the first of a sequence, in decreasing loss.
+def _safer(
+    outcomes: Sequence[ScaledOutcome], first: Sequence[ScaledOutcome], settings: AdaptSettings
+) -> list[ScaledOutcome]:
+    """Outcomes with no larger scale in any tier than the first of a sequence, in decreasing loss.
 
     Where select rates are 0 the front ends at the most daring of them, and chance alone may fail it.
     """
     found = [
         p
         for start in first
-        for p in points
+        for p in outcomes
         if p.admissible and (p.learned or settings.independent) and p.loss > start.loss and p.rate <= start.rate
         if all(a <= b for a, b in zip(p.scales, start.scales, strict=True))
     ]
     return sorted(found, key=lambda p: -p.loss)
 
 
-def _spaced(points: Sequence[Point], most: int) -> list[Point]:
+def _spaced(outcomes: Sequence[ScaledOutcome], most: int) -> list[ScaledOutcome]:
     """At most so many of them, evenly chosen, in their order."""
-    chosen = np.unique(np.round(np.linspace(0, len(points) - 1, min(most, len(points)))).astype(int))
-    return [points[k] for k in chosen]
+    chosen = np.unique(np.round(np.linspace(0, len(outcomes) - 1, min(most, len(outcomes)))).astype(int))
+    return [outcomes[k] for k in chosen]
 
 
 def trials(
-    candidates: Sequence[Point], attackers: Sequence[Attacker], select: Experiment, certifying: Experiment
+    candidates: Sequence[ScaledOutcome], attackers: Sequence[Attacker], select: Experiment, certifying: Experiment
 ) -> Iterator[Trial]:
     """Candidates in their order, up to and including the first that is not certified."""
     for candidate in candidates:
@@ -87,8 +89,10 @@ def trials(
             return
 
 
-def _tried(candidate: Point, attackers: Sequence[Attacker], select: Experiment, certifying: Experiment) -> Trial:
-    situation = certifying.under(candidate.scales)
+def _tried(
+    candidate: ScaledOutcome, attackers: Sequence[Attacker], select: Experiment, certifying: Experiment
+) -> Trial:
+    situation = certifying.at(candidate.scales)
     attacker, learned = _strongest(attackers, select, situation.known)
     look = certifying.look(situation.known, attacker)
     withheld = "" if learned or certifying.settings.independent else NOTHING_LEARNED
@@ -117,7 +121,7 @@ def _strongest(attackers: Sequence[Attacker], select: Experiment, known: Knowled
     everyone = np.ones(len(units), dtype=bool)
     tried = []
     for attacker in attackers:
-        read = read_under(attacker, known)
+        read = against(attacker, known)
         look = select.look(known, read)
         gains = per_unit(look.own_score - look.log_score, units, everyone)
         learned = gains.mean() > 2.0 * standard_error(gains)

@@ -13,7 +13,7 @@ from oddshift.adapt.certification import Trial
 from oddshift.adapt.experiment import Experiment, Family
 from oddshift.adapt.frontier import equal_utility
 from oddshift.adapt.measuring import Measuring
-from oddshift.attackers.attacker import Attacker, Knowledge, read_under
+from oddshift.attackers.attacker import Attacker, Knowledge, against
 from oddshift.base.errors import NoGuarantee
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.path import PathExponential
@@ -49,7 +49,7 @@ def choices(measuring: Measuring, chosen: Trial | None) -> list[NamedScales]:
         return found
     scales = chosen.tested.scales
     found.append(NamedScales("AmPL", scales, family))
-    found.append(NamedScales("uniform", equal_utility(measuring, chosen.point.loss), family))
+    found.append(NamedScales("uniform", equal_utility(measuring, chosen.outcome.loss), family))
     plain = family(known.tiers)
     if not known.tiers.is_public and isinstance(plain, PathExponential):
         found.append(NamedScales("naive tiers", scales, _naive(plain)))
@@ -61,7 +61,7 @@ def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None,
     """The choices on the certify documents, before remapping and, where it is asked, after it."""
 
     def read(known: Knowledge) -> Attacker:
-        return read_under(attacker, known)
+        return against(attacker, known)
 
     listed = choices(measuring, chosen)
     remaps = (False, True) if certifying.settings.remap else (False,)
@@ -69,9 +69,9 @@ def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None,
     for choice, remap in product(listed, remaps):
         experiment = replace(certifying, family=choice.family)
         name = f"{choice.name}, remapped" if remap else choice.name
-        point = experiment.point(choice.scales, read, remap=remap)
+        outcome = experiment.outcome(choice.scales, read, remap=remap)
         exact = known_epsilon(_released(experiment, choice.scales, remap))
-        rows.append(Compared(name=name, point=point, exact_epsilon=exact))
+        rows.append(Compared(name=name, outcome=outcome, exact_epsilon=exact))
         measuring.progress("comparison", len(rows), len(listed) * len(remaps))
     return rows
 

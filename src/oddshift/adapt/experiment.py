@@ -13,18 +13,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from oddshift.adapt.adaptation import AdaptSettings, Point, Scales, TierPoint
+from oddshift.adapt.adaptation import AdaptSettings, ScaledOutcome, Scales, TierOutcome
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.attackers.controls import Own, OwnGiven
+from oddshift.attackers.controls import Own, OwnWithPrior
 from oddshift.audit.scan import (
-    Ruler,
+    Budget,
     TierBeliefs,
     another_anchor,
-    believed,
-    beyond_apart,
+    beyond_without_truth,
     complete,
     leakage_from,
     log_scores,
+    tier_beliefs,
     truth_leakage,
     uniform_share,
 )
@@ -42,7 +42,7 @@ Family = Callable[[Tiers], Mechanism]
 """The mechanism under tiers with some scales."""
 
 Reader = Callable[[Knowledge], Attacker]
-"""The attacker against a mechanism: `attacker.under`, or a new fit where scales are adapted as in the paper."""
+"""The attacker against a mechanism: `attacker.against`, or a new fit where scales are adapted as in the paper."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,7 +80,7 @@ class Experiment:
     uniforms: FloatArray
     settings: AdaptSettings
 
-    def under(self, scales: Scales, *, remap: bool | None = None) -> Situation:
+    def at(self, scales: Scales, *, remap: bool | None = None) -> Situation:
         """The situation when these scales are released, remapped unless said otherwise."""
         remap = self.settings.remap if remap is None else remap
         tiers = self.known.tiers.with_scales(scales, ordered=False)
@@ -105,36 +105,36 @@ class Experiment:
         n = len(self.records.points)
         found = Findings(np.zeros(n), np.zeros(n), np.full(n, np.nan), np.zeros(n))
         rng = np.random.default_rng([self.settings.seed, 21])
-        for block in believed(attacker, release, self.records, known.tiers):
+        for block in tier_beliefs(attacker, release, self.records, known.tiers):
             found.exceeds[block.positions] = self._exceeds(block, rng)
             found.hit[block.positions] = block.score.max(axis=1) <= block.at(block.score, block.truth)
             found.log_score[block.positions] = block.log_score
-        control: Attacker = OwnGiven(known, attacker) if attacker.with_context else Own(known)
+        control: Attacker = OwnWithPrior(known, attacker) if attacker.with_context else Own(known)
         found.own_score[:] = log_scores(control, release, self.records, known.tiers)
         complete(attacker, found.log_score)
         return found
 
     def _exceeds(self, block: TierBeliefs, rng: np.random.Generator) -> FloatArray:
         """The share of a position's pairs beyond ε: with the truth, or also with one other candidate (uniform law)."""
-        ruler = Ruler(self.known.mechanism.space, self.known.tiers, self.settings.epsilon)
-        anchored = (truth_leakage(block, ruler) > ruler.limit).sum(axis=1) / (len(block.index) - 1)
+        budget = Budget(self.known.mechanism.space, self.known.tiers, self.settings.epsilon)
+        anchored = (truth_leakage(block, budget) > budget.limit).sum(axis=1) / (len(block.index) - 1)
         if self.settings.law == "anchored":
             return anchored
-        leak = leakage_from(block, another_anchor(block, rng), ruler.space)
-        return uniform_share(anchored, beyond_apart(block, leak, ruler.limit))
+        leak = leakage_from(block, another_anchor(block, rng), budget.space)
+        return uniform_share(anchored, beyond_without_truth(block, leak, budget.limit))
 
-    def point(self, scales: Scales, read: Reader, *, remap: bool | None = None) -> Point:
+    def outcome(self, scales: Scales, read: Reader, *, remap: bool | None = None) -> ScaledOutcome:
         """What these scales do, as released."""
-        situation = self.under(scales, remap=remap)
+        situation = self.at(scales, remap=remap)
         return self.measured(situation, self.look(situation.known, read(situation.known)))
 
-    def measured(self, situation: Situation, look: Findings) -> Point:
+    def measured(self, situation: Situation, look: Findings) -> ScaledOutcome:
         """Averages over documents of a look, beside the exact utility of the mechanism."""
         units, mechanism = units_of_positions(self.records), situation.known.mechanism
         gains = per_unit(look.own_score - look.log_score, units, np.ones(len(units), dtype=bool))
         by_point = losses(mechanism, self.settings.cost)
         loss = float(self.weights @ by_point)
-        return Point(
+        return ScaledOutcome(
             scales=situation.scales,
             admissible=is_admissible(situation.scales),
             tiers=self._tiers(look, situation.known.tiers, by_point),
@@ -147,7 +147,7 @@ class Experiment:
 
     def loss(self, scales: Scales) -> float:
         """The expected loss as released."""
-        return self._loss(self.under(scales).known.mechanism)
+        return self._loss(self.at(scales).known.mechanism)
 
     def _loss(self, mechanism: Mechanism) -> float:
         return float(self.weights @ losses(mechanism, self.settings.cost))
@@ -161,7 +161,7 @@ class Experiment:
             for tier in np.unique(labels)
         ]
 
-    def _tiers(self, look: Findings, tiers: Tiers, by_point: FloatArray) -> tuple[TierPoint, ...]:
+    def _tiers(self, look: Findings, tiers: Tiers, by_point: FloatArray) -> tuple[TierOutcome, ...]:
         units, labels = units_of_positions(self.records), self.records.tier_of_position(tiers)
         rows = []
         for tier in np.unique(labels):
@@ -169,7 +169,7 @@ class Experiment:
             rate, hit = (per_unit(values, units, keep) for values in (look.exceeds, look.hit))
             inside = self.weights * (tiers.labels == tier)
             rows.append(
-                TierPoint(
+                TierOutcome(
                     tier=tiers.names[tier],
                     rate=float(rate.mean()),
                     rate_error=standard_error(rate),

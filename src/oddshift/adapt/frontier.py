@@ -1,7 +1,7 @@
 """The frontier of violation rate against utility loss: a grid of scales, and a closer look where the budget is met.
 
-All points are measured on select documents with one attacker that is not trained again. Points whose scales decrease
-towards a less sensitive tier are shown, and never selected.
+All outcomes are measured on select documents with one attacker that is not trained again. Outcomes whose scales
+decrease towards a less sensitive tier are shown, and never selected.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from oddshift.adapt.adaptation import Point, Scales
+from oddshift.adapt.adaptation import ScaledOutcome, Scales
 from oddshift.adapt.experiment import is_admissible
 from oddshift.adapt.measuring import Measuring
 
@@ -30,16 +30,16 @@ def grid_of(scales: Sequence[float], n_tiers: int) -> list[Scales]:
     return [tuple(combination) for combination in product(scales, repeat=n_tiers)]
 
 
-def uniform_points(points: Iterable[Point]) -> tuple[Point, ...]:
+def uniform_outcomes(outcomes: Iterable[ScaledOutcome]) -> tuple[ScaledOutcome, ...]:
     """Those with one scale for all tiers, in increasing order."""
-    return tuple(sorted((p for p in points if len(set(p.scales)) == 1), key=lambda p: p.scales))
+    return tuple(sorted((p for p in outcomes if len(set(p.scales)) == 1), key=lambda p: p.scales))
 
 
-def rays(measuring: Measuring) -> list[Point]:
+def rays(measuring: Measuring) -> list[ScaledOutcome]:
     """Along each direction of the grid's outer edge, the longest scales whose select rate stays below TARGET·δ.
 
     The rate grows with the scale along a ray, so halving finds the crossing without a gradient; around the crossing of
-    least loss a ladder of further points is measured.
+    least loss a ladder of further outcomes is measured.
     """
     settings, n = measuring.experiment.settings, len(measuring.experiment.known.tiers)
     highest, lowest = max(settings.grid), min(settings.grid)
@@ -48,38 +48,38 @@ def rays(measuring: Measuring) -> list[Point]:
     for step in range(BISECTIONS + 1):
         middle = high if step == 0 else (low + high) / 2
         tried = [_along(ray, at, lowest) for ray, at in zip(edge, middle, strict=True)]
-        found = measuring.points(tried, f"rays, step {step + 1} of {BISECTIONS + 1}")
-        fits = np.array([point.rate <= TARGET * settings.delta for point in found])
+        found = measuring.outcomes(tried, f"rays, step {step + 1} of {BISECTIONS + 1}")
+        fits = np.array([outcome.rate <= TARGET * settings.delta for outcome in found])
         low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    ends = measuring.points([_along(ray, at, lowest) for ray, at in zip(edge, low, strict=True)])
+    ends = measuring.outcomes([_along(ray, at, lowest) for ray, at in zip(edge, low, strict=True)])
     best = min(range(len(edge)), key=lambda k: (ends[k].rate > settings.delta, ends[k].loss))
-    return measuring.points([_along(edge[best], low[best] * rung, lowest) for rung in LADDER], "ladder")
+    return measuring.outcomes([_along(edge[best], low[best] * rung, lowest) for rung in LADDER], "ladder")
 
 
 def _along(ray: Scales, at: float, lowest: float) -> Scales:
     return tuple(float(np.clip(at * scale, lowest, scale)) for scale in ray)
 
 
-def front(points: Iterable[Point]) -> tuple[Point, ...]:
-    """The admissible points that no other beats in both loss and largest rate, in decreasing loss."""
-    best: list[Point] = []
-    for point in sorted((p for p in points if p.admissible), key=lambda p: (p.loss, p.rate)):
-        if not best or point.rate < best[-1].rate:
-            best.append(point)
+def front(outcomes: Iterable[ScaledOutcome]) -> tuple[ScaledOutcome, ...]:
+    """The admissible outcomes that no other beats in both loss and largest rate, in decreasing loss."""
+    best: list[ScaledOutcome] = []
+    for outcome in sorted((p for p in outcomes if p.admissible), key=lambda p: (p.loss, p.rate)):
+        if not best or outcome.rate < best[-1].rate:
+            best.append(outcome)
     return tuple(reversed(best))
 
 
-def hypervolume(points: Iterable[Point], corner: tuple[float, float]) -> float:
-    """The share of the box between (0, 0) and `corner` (loss, rate) that some point beats in both.
+def hypervolume(outcomes: Iterable[ScaledOutcome], corner: tuple[float, float]) -> float:
+    """The share of the box between (0, 0) and `corner` (loss, rate) that some outcome beats in both.
 
     >>> hypervolume([], (1.0, 1.0))
     0.0
     """
     area, ceiling = 0.0, corner[1]
-    for point in sorted(points, key=lambda p: p.loss):
-        if point.loss < corner[0] and point.rate < ceiling:
-            area += (corner[0] - point.loss) * (ceiling - point.rate)
-            ceiling = point.rate
+    for outcome in sorted(outcomes, key=lambda p: p.loss):
+        if outcome.loss < corner[0] and outcome.rate < ceiling:
+            area += (corner[0] - outcome.loss) * (ceiling - outcome.rate)
+            ceiling = outcome.rate
     return area / (corner[0] * corner[1])
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from oddshift.adapt.adaptation import Point, Scales
+from oddshift.adapt.adaptation import ScaledOutcome, Scales
 from oddshift.adapt.experiment import Experiment, Reader
 from oddshift.audit.auditing import documents_hash, mechanism_hash
 from oddshift.base.execution import SERIAL, Execution, run
@@ -26,9 +26,9 @@ def silent(what: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Measuring:
-    """Points by scales, measured when they are first asked for; `folder` keeps them between runs.
+    """Outcomes by scales, measured when they are first asked for; `folder` keeps them between runs.
 
-    A kept point is read again only in the same experiment with the same attacker, `name`.
+    A kept outcome is read again only in the same experiment with the same attacker, `name`.
     """
 
     experiment: Experiment
@@ -37,30 +37,30 @@ class Measuring:
     execution: Execution = SERIAL
     folder: Path | None = None
     progress: Progress = silent
-    known: dict[Scales, Point] = field(default_factory=dict)
+    known: dict[Scales, ScaledOutcome] = field(default_factory=dict)
 
-    def points(self, wanted: Iterable[Scales], what: str = "scales") -> list[Point]:
-        """The points of some scales, those not yet known measured in parallel."""
+    def outcomes(self, wanted: Iterable[Scales], what: str = "scales") -> list[ScaledOutcome]:
+        """The outcomes of some scales, those not yet known measured in parallel."""
         rounded = [rounded_scales(scales) for scales in wanted]
         missing = [scales for scales in dict.fromkeys(rounded) if scales not in self.known and not self._read(scales)]
         size = max(1, self.execution.workers if self.execution.kind != "serial" else 1)
         for start in range(0, len(missing), size):
             part = missing[start : start + size]
-            for point in run(self._measure, part, self.execution):
-                self._keep(point)
+            for outcome in run(self._measure, part, self.execution):
+                self._keep(outcome)
             self.progress(what, min(start + size, len(missing)), len(missing))
         return [self.known[scales] for scales in rounded]
 
-    def point(self, scales: Scales) -> Point:
-        """The point of one choice of scales."""
-        return self.points([scales])[0]
+    def outcome(self, scales: Scales) -> ScaledOutcome:
+        """The outcome of one choice of scales."""
+        return self.outcomes([scales])[0]
 
-    def _measure(self, scales: Scales) -> Point:
-        return self.experiment.point(scales, self.read)
+    def _measure(self, scales: Scales) -> ScaledOutcome:
+        return self.experiment.outcome(scales, self.read)
 
     def _file(self, scales: Scales) -> Path | None:
         name = "-".join(f"{scale:.{DIGITS}f}" for scale in scales)
-        return None if self.folder is None else self.folder / f"point-{self._key}-{name}.json"
+        return None if self.folder is None else self.folder / f"outcome-{self._key}-{name}.json"
 
     @cached_property
     def _key(self) -> str:
@@ -72,15 +72,15 @@ class Measuring:
         file = self._file(scales)
         if file is None or not file.is_file():
             return False
-        self.known[scales] = load(file, Point)
+        self.known[scales] = load(file, ScaledOutcome)
         return True
 
-    def _keep(self, point: Point) -> None:
-        file = self._file(point.scales)
+    def _keep(self, outcome: ScaledOutcome) -> None:
+        file = self._file(outcome.scales)
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
-            save(file, point)
-        self.known[point.scales] = point
+            save(file, outcome)
+        self.known[outcome.scales] = outcome
 
 
 def rounded_scales(scales: Iterable[float]) -> Scales:

@@ -13,25 +13,25 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.adapt.adaptation import AdaptSettings, Point, Round, Scales
+from oddshift.adapt.adaptation import AdaptSettings, Round, ScaledOutcome, Scales
 from oddshift.adapt.measuring import Measuring, rounded_scales
 from oddshift.base.arrays import BoolArray, FloatArray
 
 DIFFERENCE = 0.05
 """Half the width of a central difference: wide enough that rates of rare events change."""
 
-Objective = Callable[[Point], float]
+Objective = Callable[[ScaledOutcome], float]
 """What the loop makes small."""
 
 
 def weighted(settings: AdaptSettings, counted: Sequence[int] | None = None) -> Objective:
     """λ_1·rate + λ_2·loss, the rate pooled over tiers or their largest; `counted` leaves out other tiers of both."""
 
-    def value(point: Point) -> float:
-        tiers = point.tiers if counted is None else [point.tiers[tier] for tier in counted]
+    def value(outcome: ScaledOutcome) -> float:
+        tiers = outcome.tiers if counted is None else [outcome.tiers[tier] for tier in counted]
         rates = [tier.rate for tier in tiers]
         rate = float(np.mean(rates)) if settings.pooled else max(rates)
-        loss = point.loss if counted is None else float(np.mean([tier.loss for tier in tiers]))
+        loss = outcome.loss if counted is None else float(np.mean([tier.loss for tier in tiers]))
         return settings.rate_weight * rate + settings.loss_weight * loss
 
     return value
@@ -64,7 +64,7 @@ def _round(number: int, here: FloatArray, measuring: Measuring, objective: Objec
     settings = measuring.experiment.settings
     sides = [_sides(here, int(tier), settings) for tier in np.flatnonzero(movable)]
     wanted = [rounded_scales(here), *(rounded_scales(side) for pair in sides for side in pair)]
-    centre, *around = measuring.points(wanted, f"round {number + 1}")
+    centre, *around = measuring.outcomes(wanted, f"round {number + 1}")
     gradient = np.zeros(len(here))
     for k, tier in enumerate(np.flatnonzero(movable)):
         low, high = around[2 * k], around[2 * k + 1]
@@ -73,7 +73,7 @@ def _round(number: int, here: FloatArray, measuring: Measuring, objective: Objec
     step = settings.first_step / (number + 1) ** settings.decay
     made = Round(
         number=number,
-        point=centre,
+        outcome=centre,
         objective=objective(centre),
         gradient=tuple(gradient.tolist()),
         step=step,
@@ -92,7 +92,7 @@ def _sides(here: FloatArray, tier: int, settings: AdaptSettings) -> tuple[FloatA
 
 def _next(last: Round, settings: AdaptSettings, movable: BoolArray) -> FloatArray:
     """Where the loop goes after a round; tiers that may not move stay."""
-    here = np.asarray(last.point.scales)
+    here = np.asarray(last.outcome.scales)
     there = project(here - last.step * np.asarray(last.gradient), min(settings.grid), max(settings.grid))
     return np.where(movable, there, here)
 

@@ -14,7 +14,7 @@ from oddshift.adapt.measuring import Progress, silent
 from oddshift.app.configuration import Config, parse_config
 from oddshift.app.loading import Loaded, fit_attackers, load_data
 from oddshift.app.runs import ADAPTATION, POLICY, read_adaptation, refuse_other_run, write_adaptation
-from oddshift.attackers import Effort
+from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.retrained import Retrained
 from oddshift.base.arrays import FloatArray
@@ -91,17 +91,17 @@ def _amortised(
     """Attackers fitted once; networks for all scales of the grid."""
     grid = config.adapt.grid
     span = (min(grid), max(grid))
-    effort = Effort(epochs=config.audit.epochs, checkpoints=folder, family=family, scale_range=span)
-    return tuple(fit_attackers(config, known, loaded, effort))
+    options = FitOptions(epochs=config.audit.epochs, checkpoints=folder, family=family, scale_range=span)
+    return tuple(fit_attackers(config, known, loaded, options))
 
 
 def _retrained(config: Config, known: Knowledge, loaded: Loaded) -> tuple[Attacker, ...]:
     """Attackers that are fitted anew wherever scales are measured, as in the paper."""
-    effort = Effort(epochs=config.audit.epochs)
+    options = FitOptions(epochs=config.audit.epochs)
 
     def alone(name: str) -> Callable[[Knowledge], Attacker]:
         single = config.model_copy(update={"audit": config.audit.model_copy(update={"attackers": (name,)})})
-        return lambda there: fit_attackers(single, there, loaded, effort)[0]
+        return lambda there: fit_attackers(single, there, loaded, options)[0]
 
     fits = [alone(name) for name in config.audit.attackers]
     return tuple(Retrained(fit, fit(known)) for fit in fits)

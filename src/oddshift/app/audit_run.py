@@ -21,10 +21,10 @@ from oddshift.app.runs import (
     write_examples,
     write_run,
 )
-from oddshift.attackers import Effort
+from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.controls import Null, Own
-from oddshift.audit import Audit, Settings, audit
+from oddshift.audit import Audit, AuditSettings, audit
 from oddshift.audit.belief import belief
 from oddshift.audit.cpu_limit import within_cpu
 from oddshift.audit.examples import examples
@@ -64,8 +64,8 @@ def run_audit(
     known = knowledge(mechanism, tiers, loaded.split.fit)
     (folder / PARTS).mkdir(parents=True, exist_ok=True)
     seconds = None if max_cpu is None else max_cpu / 2
-    effort = Effort(epochs=config.audit.epochs, max_seconds=seconds, checkpoints=folder / PARTS)
-    attackers = fit_attackers(config, known, loaded, effort)
+    options = FitOptions(epochs=config.audit.epochs, max_seconds=seconds, checkpoints=folder / PARTS)
+    attackers = fit_attackers(config, known, loaded, options)
     notes = loaded.notes
     if max_cpu is not None:
         split, note = within_cpu(loaded.split, known, attackers, max_cpu / 2, config.audit.seed)
@@ -81,9 +81,9 @@ def run_audit(
     return found
 
 
-def _settings(config: Config, loaded: Loaded) -> Settings:
+def _settings(config: Config, loaded: Loaded) -> AuditSettings:
     asked = config.audit
-    return Settings(
+    return AuditSettings(
         epsilon=asked.epsilon or config.mechanism.epsilon,
         delta=asked.delta,
         alpha=asked.alpha,

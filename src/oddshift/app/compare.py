@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.adapt.adaptation import Adaptation, Point
+from oddshift.adapt.adaptation import Adaptation, ScaledOutcome
 from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, read_adaptation, read_run
 from oddshift.audit import AttackerResult, Audit
 from oddshift.base.arrays import FloatArray
@@ -174,13 +174,13 @@ def _adaptations(one: Adaptation, two: Adaptation) -> Iterator[ComparedRow]:
     yield ComparedRow("scales", _listed(one.chosen), _listed(two.chosen))
     if one.exact_epsilon is not None and two.exact_epsilon is not None:
         yield _plain("exact epsilon, adapted", one.exact_epsilon, two.exact_epsilon)
-    others = {row.name: row.point for row in two.compared}
+    others = {row.name: row.outcome for row in two.compared}
     for row in one.compared:
         if row.name in others:
-            yield from _points(row.name, row.point, others[row.name])
+            yield from _points(row.name, row.outcome, others[row.name])
 
 
-def _points(name: str, one: Point, two: Point) -> Iterator[ComparedRow]:
+def _points(name: str, one: ScaledOutcome, two: ScaledOutcome) -> Iterator[ComparedRow]:
     yield _plain(f"{name}: expected loss", one.loss, two.loss)
     rates = {tier.tier: tier for tier in two.tiers}
     for tier in one.tiers:

@@ -195,8 +195,8 @@ class AdaptConfig(_Section):
     `objective` is certified (least loss whose rate is certified in every tier) or weighted (the paper's loop alone).
     `remap` releases the output of least expected cost; `cost` is by default cosine for words and vectors, haversine
     for locations, euclidean for tables. `grid` holds the scales tried in each tier, on `documents` select documents,
-    with the attacker named `scout` (a quick one, perhaps; by default the strongest at scale 1). `retrain` fits
-    attackers anew for every scale, as the paper does; ours serve all scales as they are.
+    with the attacker named `search_attacker` (by default the strongest at scale 1). `retrain` fits attackers
+    anew for every scale, as the paper does; ours serve all scales as they are.
     `rounds` bounds the loop, whose objective is `rate_weight`·rate + `loss_weight`·loss, the rate `pooled` over tiers
     or their largest; its steps are `first_step`/(t+1)^`decay`, until scales move by less than `tolerance`.
     """
@@ -206,7 +206,7 @@ class AdaptConfig(_Section):
     cost: Literal["cosine", "euclidean", "haversine"] | None = None
     grid: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
     documents: int = Field(default=500, ge=1)
-    scout: str = ""
+    search_attacker: str = ""
     retrain: bool = False
     rounds: int = Field(default=10, ge=0)
     rate_weight: float = Field(default=1.0, ge=0.0)

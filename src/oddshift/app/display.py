@@ -102,7 +102,7 @@ def _cells(row: AttackerResult, audit: Audit) -> list[str]:
         found = rates.get(tier)
         cells += [f"{found.top1:.1%}", f"{found.anchored:.2%}"] if found else ["-", "-"]
         if not audit.tiers_are_public:
-            cells.append(f"{found.apart.anchored_across:.2%}" if found and found.apart else "-")
+            cells.append(f"{found.pair_split.anchored_across:.2%}" if found and found.pair_split else "-")
     return cells
 
 
@@ -159,7 +159,7 @@ def comparison_table(found: Adaptation) -> Table:
 
 
 def _compared_cells(row: Compared, found: Adaptation) -> list[str]:
-    point = row.point
+    point = row.outcome
     scales = ", ".join(f"{scale:.4g}" for scale in point.scales)
     exact = "-" if row.exact_epsilon is None else f"{row.exact_epsilon:.4f}"
     cells = [row.name, scales, exact, f"{point.loss:.4f}", f"{point.effective_outputs:.0f}"]

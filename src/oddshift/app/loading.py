@@ -26,7 +26,7 @@ from oddshift.app.configuration import (
     VectorData,
     WordDetector,
 )
-from oddshift.attackers import ATTACKERS, Effort
+from oddshift.attackers import ATTACKERS, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.clipped import Clipped
 from oddshift.attackers.known_chain import Exact
@@ -210,7 +210,7 @@ def build_mechanism(config: MechanismConfig, loaded: Loaded) -> tuple[Mechanism,
     return (calibrate(family, config.epsilon) if config.calibrated else family(config.epsilon)), tiers
 
 
-def fit_attackers(config: Config, known: Knowledge, loaded: Loaded, effort: Effort) -> list[Attacker]:
+def fit_attackers(config: Config, known: Knowledge, loaded: Loaded, options: FitOptions) -> list[Attacker]:
     """The attackers that a configuration names, fitted on the fit split."""
     fitted: list[Attacker] = []
     for k, name in enumerate(config.audit.attackers):
@@ -222,7 +222,7 @@ def fit_attackers(config: Config, known: Knowledge, loaded: Loaded, effort: Effo
         elif name not in ATTACKERS:
             raise InvalidInput(f"audit.attackers names {name!r}, expected some of {', '.join((*ATTACKERS, 'exact'))}")
         else:
-            fitted.append(ATTACKERS[name](known, rng, effort))
+            fitted.append(ATTACKERS[name](known, rng, options))
     gamma = config.audit.gamma
     return fitted if gamma is None else [Clipped(known, attacker, gamma) for attacker in fitted]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Effort:
+class FitOptions:
     """What fitting may cost: limits of training, and a folder where an interrupted fit is continued from.
 
     None leaves the attacker's own default. With `max_seconds` the result depends on the machine. With `scale_range`
@@ -38,23 +38,23 @@ TOPICS = 8
 """Hidden topics of the plug-in attackers that have any."""
 
 Fit = Callable[..., "Attacker"]
-"""A function (known, rng, effort) -> attacker; the effort may be left out."""
+"""A function (known, rng, options) -> attacker; the options may be left out."""
 
 
-def _null(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+def _null(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
     from oddshift.attackers.controls import Null
 
     return Null(known)
 
 
-def _own(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+def _own(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
     from oddshift.attackers.controls import Own
 
     return Own(known)
 
 
 def _plugin(topics: int, bigram: bool = True) -> Fit:
-    def fit(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
         from oddshift.attackers.plugin import fit_plugin
 
         return fit_plugin(known, topics, bigram=bigram, rng=rng)
@@ -62,7 +62,7 @@ def _plugin(topics: int, bigram: bool = True) -> Fit:
     return fit
 
 
-def _cooccurrence(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+def _cooccurrence(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
     from oddshift.attackers.combination import fit_and_combine
     from oddshift.attackers.cooccurrence import fit_cooccurrence
 
@@ -70,22 +70,22 @@ def _cooccurrence(known: Knowledge, rng: np.random.Generator, effort: Effort | N
 
 
 def _informed(architecture: str, reads_context: bool = False) -> Fit:
-    def fit(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
         from oddshift.attackers.informed import Network, fit_informed
         from oddshift.attackers.training import Schedule
 
-        effort = effort or Effort()
-        schedule = _limited(Schedule(seed=int(rng.integers(1 << 31))), effort)
-        network = Network(architecture=architecture, reads_context=reads_context, scale_range=effort.scale_range)
-        network = replace(network, width=effort.width) if effort.width else network
+        options = options or FitOptions()
+        schedule = _limited(Schedule(seed=int(rng.integers(1 << 31))), options)
+        network = Network(architecture=architecture, reads_context=reads_context, scale_range=options.scale_range)
+        network = replace(network, width=options.width) if options.width else network
         name = f"informed-{architecture}" + ("-words" if reads_context else "")
-        checkpoint = _file(effort, name, known)
-        return fit_informed(known, network, schedule, family=effort.family, checkpoint=checkpoint)
+        checkpoint = _file(options, name, known)
+        return fit_informed(known, network, schedule, family=options.family, checkpoint=checkpoint)
 
     return fit
 
 
-def _counts(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+def _counts(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
     """All evidence from counts, weighed together: chain with topics, and co-occurrence."""
     from oddshift.attackers.combination import fit_and_combine
     from oddshift.attackers.cooccurrence import fit_cooccurrence
@@ -96,7 +96,7 @@ def _counts(known: Knowledge, rng: np.random.Generator, effort: Effort | None = 
 
 
 def _combination(reads_context: bool = False) -> Fit:
-    def fit(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
         from oddshift.attackers.combination import fit_and_combine
         from oddshift.attackers.cooccurrence import fit_cooccurrence
 
@@ -104,7 +104,7 @@ def _combination(reads_context: bool = False) -> Fit:
         fits = [
             lambda part: _plugin(TOPICS)(part, _generator(seeds[0])),
             fit_cooccurrence,
-            lambda part: _informed("lstm", reads_context)(part, _generator(seeds[1]), effort),
+            lambda part: _informed("lstm", reads_context)(part, _generator(seeds[1]), options),
         ]
         name = "combination" + ("+W" if reads_context else "")
         return replace(fit_and_combine(known, fits, refit=(True, True, False), rng=rng), name=name)
@@ -113,27 +113,27 @@ def _combination(reads_context: bool = False) -> Fit:
 
 
 def _paper(architecture: str) -> Fit:
-    def fit(known: Knowledge, rng: np.random.Generator, effort: Effort | None = None) -> Attacker:
+    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
         from oddshift.attackers.paper import PAPER_SCHEDULE, PaperSettings, fit_paper
 
-        effort = effort or Effort()
-        schedule = _limited(replace(PAPER_SCHEDULE, seed=int(rng.integers(1 << 31))), effort)
+        options = options or FitOptions()
+        schedule = _limited(replace(PAPER_SCHEDULE, seed=int(rng.integers(1 << 31))), options)
         settings = PaperSettings(architecture=architecture)
-        settings = replace(settings, width=effort.width) if effort.width else settings
-        return fit_paper(known, settings, schedule, checkpoint=_file(effort, f"paper-{architecture}", known))
+        settings = replace(settings, width=options.width) if options.width else settings
+        return fit_paper(known, settings, schedule, checkpoint=_file(options, f"paper-{architecture}", known))
 
     return fit
 
 
-def _limited(schedule: Any, effort: Effort) -> Any:
-    """The schedule within the effort."""
-    epochs = schedule.epochs if effort.epochs is None else effort.epochs
-    return replace(schedule, epochs=epochs, max_seconds=effort.max_seconds)
+def _limited(schedule: Any, options: FitOptions) -> Any:
+    """The schedule within the options."""
+    epochs = schedule.epochs if options.epochs is None else options.epochs
+    return replace(schedule, epochs=epochs, max_seconds=options.max_seconds)
 
 
-def _file(effort: Effort, name: str, known: Knowledge) -> Path | None:
+def _file(options: FitOptions, name: str, known: Knowledge) -> Path | None:
     """Where one fit is continued from; the number of documents tells a fit on a part from one on all."""
-    return None if effort.checkpoints is None else effort.checkpoints / f"{name}-{len(known.fit)}.safetensors"
+    return None if options.checkpoints is None else options.checkpoints / f"{name}-{len(known.fit)}.safetensors"
 
 
 def _generator(seed: int) -> np.random.Generator:

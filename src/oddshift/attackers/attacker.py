@@ -77,12 +77,14 @@ def knowledge(mechanism: Mechanism, tiers: Tiers, fit: Records, smoothing: float
     return Knowledge(mechanism, tiers, fit, log(counts / counts.sum()))
 
 
-def read_under(attacker: Attacker, known: Knowledge) -> Attacker:
+def against(attacker: Attacker, known: Knowledge) -> Attacker:
     """The same attacker against another mechanism, nothing learned again; refused for one that cannot."""
-    under = getattr(attacker, "under", None)
-    if under is None:
-        raise InvalidInput(f"attacker {attacker.name} has no method under(known), expected one that serves any scales")
-    found: Attacker = under(known)
+    method = getattr(attacker, "against", None)
+    if method is None:
+        raise InvalidInput(
+            f"attacker {attacker.name} has no method against(known), expected one that serves any scales"
+        )
+    found: Attacker = method(known)
     return found
 
 

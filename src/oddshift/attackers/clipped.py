@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, read_under
+from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, float_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log_normalise
@@ -46,9 +46,9 @@ class Clipped:
         """The attacker that is clipped."""
         return (self.attacker,)
 
-    def under(self, known: Knowledge) -> Clipped:
+    def against(self, known: Knowledge) -> Clipped:
         """The same attacker against another mechanism, clipped alike."""
-        return Clipped(known, read_under(self.attacker, known), self.gamma)
+        return Clipped(known, against(self.attacker, known), self.gamma)
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """log max(posterior, γ) − log prior over the candidates; other points keep a shift of 0."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, knowledge, read_under
+from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge
 from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray
@@ -57,10 +57,10 @@ class Combination:
         """Whether some part reads W."""
         return any(part.with_context for part in self.parts)
 
-    def under(self, known: Knowledge) -> Combination:
+    def against(self, known: Knowledge) -> Combination:
         """The same parts against another mechanism: nothing is fitted again, only the weights."""
         weights = self.weights if self.weigh is None else self.weigh(known)
-        return replace(self, known=known, parts=tuple(read_under(part, known) for part in self.parts), weights=weights)
+        return replace(self, known=known, parts=tuple(against(part, known) for part in self.parts), weights=weights)
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus the weighted terms, a block of documents at a time."""
@@ -227,7 +227,7 @@ def _weighing(part: Knowledge, fitted: Sequence[Attacker], held: Records, seed: 
 
     def weigh(known: Knowledge) -> tuple[float, ...]:
         there = replace(part, mechanism=known.mechanism, tiers=known.tiers)
-        read = [read_under(attacker, there) for attacker in fitted]
+        read = [against(attacker, there) for attacker in fitted]
         terms = held_out_terms(read, there, held, np.random.default_rng(seed))
         return tuple(float(w) for w in best_weights(terms))
 

@@ -45,7 +45,7 @@ class Own:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnGiven:
+class OwnWithPrior:
     """Reads each position alone, under the prior of another attacker: given W, if that one reads W."""
 
     known: Knowledge

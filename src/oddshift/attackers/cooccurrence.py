@@ -46,7 +46,7 @@ class Cooccurrence:
             columns = self.known.mechanism.log_columns(release.outputs[positions])
             yield Beliefs(positions, columns + context, self.known.log_prior)
 
-    def under(self, known: Knowledge) -> Cooccurrence:
+    def against(self, known: Knowledge) -> Cooccurrence:
         """The same counts against another mechanism: nothing is estimated again."""
         return replace(self, known=known)
 

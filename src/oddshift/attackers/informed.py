@@ -88,7 +88,7 @@ class Informed:
         """s·c for every point."""
         return ((batch.positions, self.scale * context) for batch, context, _ in self._read(release))
 
-    def under(self, known: Knowledge) -> Informed:
+    def against(self, known: Knowledge) -> Informed:
         """The same network against another mechanism; train with `scale_range` to make it good at that."""
         return replace(self, known=known)
 

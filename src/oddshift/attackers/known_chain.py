@@ -31,7 +31,7 @@ class Exact:
     name: str = "exact"
     with_context: bool = False
 
-    def under(self, known: Knowledge) -> Exact:
+    def against(self, known: Knowledge) -> Exact:
         """The same chain against another mechanism."""
         return replace(self, known=known)
 

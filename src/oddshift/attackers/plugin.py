@@ -67,7 +67,7 @@ class Plugin:
             columns = self.known.mechanism.log_columns(release.outputs[positions])
             yield Beliefs(positions, columns + context, log_prior)
 
-    def under(self, known: Knowledge) -> Plugin:
+    def against(self, known: Knowledge) -> Plugin:
         """The same chain against another mechanism: nothing is estimated again."""
         return replace(self, known=known)
 

@@ -33,6 +33,6 @@ class Retrained:
         """Those of the fitted attacker."""
         return self.fitted.beliefs(release)
 
-    def under(self, known: Knowledge) -> Retrained:
+    def against(self, known: Knowledge) -> Retrained:
         """Fitted against another mechanism."""
         return Retrained(self.fit, self.fit(known))

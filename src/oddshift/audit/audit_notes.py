@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.audit.audit_result import AttackerResult, Settings
+from oddshift.audit.audit_result import AttackerResult, AuditSettings
 from oddshift.bounds import zero_failures
 from oddshift.evidence.certificates import Evidence
 from oddshift.evidence.witness import Witness
@@ -52,7 +52,7 @@ def warnings(
     results: Sequence[AttackerResult],
     evidence: Sequence[Evidence],
     known: Knowledge,
-    settings: Settings,
+    settings: AuditSettings,
     *,
     bounds: tuple[Witness | None, float | None],
 ) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def _exceeded_more(results: Sequence[AttackerResult], evidence: Sequence[Evidenc
     ]
 
 
-def _too_few(evidence: Sequence[Evidence], settings: Settings) -> list[str]:
+def _too_few(evidence: Sequence[Evidence], settings: AuditSettings) -> list[str]:
     """Tiers with fewer units than the method needs even if nothing exceeds ε."""
     if settings.delta is None:
         return []
@@ -102,7 +102,7 @@ def _too_few(evidence: Sequence[Evidence], settings: Settings) -> list[str]:
     ]
 
 
-def _alone(known: Knowledge, settings: Settings) -> list[str]:
+def _alone(known: Knowledge, settings: AuditSettings) -> list[str]:
     exact = known.mechanism.exact_epsilon
     if exact <= settings.epsilon * _ROUNDING:
         return []
@@ -113,11 +113,11 @@ def _across(results: Sequence[AttackerResult], evidence: Sequence[Evidence]) -> 
     """Secret tiers: how often the strongest attacker tells two tiers apart, beside two points of one tier."""
     strongest = evidence[0].certificate.claim.attacker
     return [
-        f"{rates.tier}: {rates.apart.anchored_across:.2%} of the anchored pairs across secret tiers exceed epsilon, "
-        f"{rates.apart.anchored_within:.2%} within the tier (attacker {row.name}, an estimate)"
+        f"{rates.tier}: {rates.pair_split.anchored_across:.2%} of the anchored pairs across secret tiers exceed "
+        f"epsilon, {rates.pair_split.anchored_within:.2%} within the tier (attacker {row.name}, an estimate)"
         for row in results
         for rates in row.tiers
-        if row.name == strongest and rates.apart is not None
+        if row.name == strongest and rates.pair_split is not None
     ]
 
 

@@ -12,7 +12,7 @@ from oddshift.evidence.witness import Witness
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class AuditSettings:
     """What is asked: the budget ε, how often it may be exceeded (δ), and at which error level that is certified.
 
     `law` is the pair law of the verdict (all laws are reported). `independent` declares that secrets are independent
@@ -31,7 +31,7 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairsApart:
+class PairSplit:
     """Where tiers are secret: the share beyond ε of pairs inside one tier and of pairs across two; never certified.
 
     Both laws are split: `anchored` pairs hold the truth (0 within, where its tier has no other point), `uniform` pairs
@@ -49,7 +49,7 @@ class TierRates:
     """One attacker on one tier: the share of pairs beyond ε under each law, averaged over documents.
 
     `diagnostic` is the anchored share beyond scale·ε. `worst` is the share of looked-at documents in which any pair
-    exceeds ε (`worst_documents` of them; None where it was not asked). `apart` splits the pairs of secret tiers.
+    exceeds ε (`worst_documents` of them; None where it was not asked). `pair_split` splits the pairs of secret tiers.
     """
 
     tier: str
@@ -64,7 +64,7 @@ class TierRates:
     top5: float
     mean: float
     quantiles: tuple[float, float, float]
-    apart: PairsApart | None
+    pair_split: PairSplit | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,7 +114,7 @@ class Audit:
     to say.
     """
 
-    settings: Settings
+    settings: AuditSettings
     mechanism: str
     claimed_epsilon: float
     exact_epsilon: float

@@ -16,10 +16,10 @@ from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.calibration import Calibration, calibration
 from oddshift.attackers.controls import Null, Own
 from oddshift.audit.audit_notes import assumptions, warnings
-from oddshift.audit.audit_result import AttackerResult, Audit, Settings, SubgroupRate
+from oddshift.audit.audit_result import AttackerResult, Audit, AuditSettings, SubgroupRate
 from oddshift.audit.measurement import Look, Setup, fingerprint
 from oddshift.audit.proven import Proven
-from oddshift.audit.scan import Ruler, Scan, believed, worst_exceeds
+from oddshift.audit.scan import Budget, Scan, tier_beliefs, worst_exceeds
 from oddshift.audit.summary import attacker_result, per_unit, standard_error, units_of_positions
 from oddshift.audit.witness_search import search_witness
 from oddshift.base.arrays import FloatArray, one_of, positive
@@ -62,7 +62,7 @@ def audit(
     split: Split,
     known: Knowledge,
     attackers: Sequence[Attacker],
-    settings: Settings,
+    settings: AuditSettings,
     *,
     proven: Proven | None = None,
     execution: Execution = SERIAL,
@@ -83,8 +83,8 @@ def audit(
     seeds = np.random.SeedSequence(settings.seed).spawn(2)
     chosen_by = perturb(split.select, known.mechanism, known.tiers, np.random.default_rng(seeds[0]))
     release = perturb(split.certify, known.mechanism, known.tiers, np.random.default_rng(seeds[1]))
-    ruler = Ruler(known.mechanism.space, known.tiers, settings.epsilon)
-    setup = Setup(chosen_by, split.select, release, split.certify, ruler, known, settings, parts)
+    budget = Budget(known.mechanism.space, known.tiers, settings.epsilon)
+    setup = Setup(chosen_by, split.select, release, split.certify, budget, known, settings, parts)
     looks = run(setup.look, list(enumerate(everyone)), execution)
     return _concluded(_trials(everyone, looks, setup), split, known, setup, proven)
 
@@ -125,7 +125,7 @@ def _strongest(trials: Sequence[_Trial]) -> _Trial:
     return trials[_best([(trial.result.select_gain, trial.result.learned) for trial in trials])]
 
 
-def _check(split: Split, known: Knowledge, attackers: Sequence[Attacker], settings: Settings) -> None:
+def _check(split: Split, known: Knowledge, attackers: Sequence[Attacker], settings: AuditSettings) -> None:
     positive(settings.epsilon, "epsilon")
     one_of(settings.law, "law", PAIR_LAWS)
     if len({a.name for a in attackers}) < len(attackers):
@@ -150,7 +150,7 @@ def _trials(attackers: Sequence[Attacker], looks: Sequence[Look], setup: Setup) 
         worst = _worst(attacker, setup) if k == best else {}
         controls = (alone[1], (look.given or alone)[1])
         result = attacker_result(
-            attacker, look.scan, setup.certify, setup.ruler.tiers, controls=controls, worst=worst, chosen_by=choices[k]
+            attacker, look.scan, setup.certify, setup.budget.tiers, controls=controls, worst=worst, chosen_by=choices[k]
         )
         trials.append(_Trial(attacker, look.scan, worst, result))
     return trials
@@ -171,26 +171,26 @@ def _best(choices: Sequence[tuple[float, bool]]) -> int:
 
 def _worst(attacker: Attacker, setup: Setup) -> dict[int, FloatArray]:
     """For each tier, whether any pair exceeds ε at one uniform position of at most `worst_positions` documents."""
-    release, truth, ruler, rng = setup.release, setup.certify, setup.ruler, setup.stream(99)
-    labels = truth.tier_of_position(ruler.tiers)
+    release, truth, budget, rng = setup.release, setup.certify, setup.budget, setup.stream(99)
+    labels = truth.tier_of_position(budget.tiers)
     found: dict[int, FloatArray] = {}
     for tier in np.unique(labels):
         documents = rng.permutation(np.unique(truth.document_of_position[labels == tier]))[
             : setup.settings.worst_positions
         ]
         some, secrets = release.take(documents), truth.take(documents)
-        mine = secrets.tier_of_position(ruler.tiers) == tier
+        mine = secrets.tier_of_position(budget.tiers) == tier
         order = rng.permutation(np.flatnonzero(mine))
         _, first = np.unique(secrets.document_of_position[order], return_index=True)
         chosen = np.zeros(len(mine), dtype=bool)
         chosen[order[first]] = True
         shifts = [
             (block.index, block.shift[chosen[block.positions]])
-            for block in believed(attacker, some, secrets, ruler.tiers)
+            for block in tier_beliefs(attacker, some, secrets, budget.tiers)
             if block.tier == tier
         ]
         together = np.concatenate([shift for _, shift in shifts])
-        found[int(tier)] = worst_exceeds(together, truth.space, shifts[0][0], ruler.epsilon).astype(np.float64)
+        found[int(tier)] = worst_exceeds(together, truth.space, shifts[0][0], budget.epsilon).astype(np.float64)
     return found
 
 
@@ -204,7 +204,7 @@ def _calibration(attacker: Attacker, known: Knowledge, setup: Setup) -> Calibrat
     return calibration(attacker, known, truth.take(some), setup.release.take(some))
 
 
-def _withheld(trials: Sequence[_Trial], settings: Settings, proven: Proven | None) -> str:
+def _withheld(trials: Sequence[_Trial], settings: AuditSettings, proven: Proven | None) -> str:
     """Why no rate verdict may be given; empty when one may."""
     if any(trial.result.learned for trial in trials) or settings.independent:
         return ""
@@ -227,7 +227,7 @@ def _values(trial: _Trial, truth: Records, tiers: Tiers, law: str) -> list[tuple
 
 
 def _claim(
-    trial: _Trial, tiers: Tiers, place: tuple[int, str], settings: Settings, *, unit: str, withheld: str
+    trial: _Trial, tiers: Tiers, place: tuple[int, str], settings: AuditSettings, *, unit: str, withheld: str
 ) -> Claim:
     tier, law = place
     assumed = ("secrets are independent of each other (declared)",) if settings.independent else ()
@@ -246,7 +246,9 @@ def _claim(
     )
 
 
-def _evidence(trial: _Trial, split: Split, known: Knowledge, settings: Settings, withheld: str) -> tuple[Evidence, ...]:
+def _evidence(
+    trial: _Trial, split: Split, known: Knowledge, settings: AuditSettings, withheld: str
+) -> tuple[Evidence, ...]:
     """One certificate for each law and tier, of the strongest attacker, with the values it rests on."""
     truth, tiers = split.certify, known.tiers
     mechanism, documents = mechanism_hash(known.mechanism), documents_hash(truth)
@@ -260,7 +262,7 @@ def _evidence(trial: _Trial, split: Split, known: Knowledge, settings: Settings,
 
 
 def _verdict(
-    certificates: Sequence[Certificate], trial: _Trial, truth: Records, tiers: Tiers, settings: Settings
+    certificates: Sequence[Certificate], trial: _Trial, truth: Records, tiers: Tiers, settings: AuditSettings
 ) -> JointCertificate | None:
     """All tiers together, under the law of the verdict; None when no δ was stated."""
     if settings.delta is None:
@@ -271,7 +273,7 @@ def _verdict(
     return certify_joint(values, claims, settings.alpha, settings.method, excluded=excluded)
 
 
-def _subgroups(trial: _Trial, truth: Records, tiers: Tiers, settings: Settings) -> tuple[SubgroupRate, ...]:
+def _subgroups(trial: _Trial, truth: Records, tiers: Tiers, settings: AuditSettings) -> tuple[SubgroupRate, ...]:
     """Rates by subgroup under the verdict's law, all bounds together at the stated level (Bonferroni)."""
     if truth.subgroups is None or settings.law == "worst":
         return ()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.audit.scan import TierBeliefs, believed
+from oddshift.audit.scan import TierBeliefs, tier_beliefs
 from oddshift.base.arrays import FloatArray
 from oddshift.base.logarithms import log_normalise
 from oddshift.model.records import Records
@@ -61,7 +61,7 @@ def belief(
     """
     everyone = [
         (block, row)
-        for block in believed(attacker, release, secrets, known.tiers)
+        for block in tier_beliefs(attacker, release, secrets, known.tiers)
         for row in range(len(block.positions))
     ]
     block, row = max(everyone, key=lambda place: _leakage(place[0], place[1], secrets)[0].max())

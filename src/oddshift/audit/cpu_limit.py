@@ -10,7 +10,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Null, Own
-from oddshift.audit.scan import Ruler, scan
+from oddshift.audit.scan import Budget, scan
 from oddshift.base.arrays import positive
 from oddshift.model.records import Split
 from oddshift.model.release import perturb
@@ -32,17 +32,17 @@ def within_cpu(
     rng = np.random.default_rng([seed, 5])
     some = split.certify.take(rng.permutation(len(split.certify))[:TRIAL])
     release = perturb(some, known.mechanism, known.tiers, rng)
-    ruler = Ruler(known.mechanism.space, known.tiers, 1.0)
+    budget = Budget(known.mechanism.space, known.tiers, 1.0)
     start = time.process_time()
     everyone: tuple[Attacker, ...] = (Null(known), Own(known), *attackers)
     for attacker in everyone:
-        scan(attacker, release, some, ruler, rng)
+        scan(attacker, release, some, budget, rng)
     each = (time.process_time() - start) / len(some)
-    budget = SHARE * positive(seconds, "max_cpu") / max(each, 1e-9)
+    affordable = SHARE * positive(seconds, "max_cpu") / max(each, 1e-9)
     wanted = len(split.select) + len(split.certify)
-    if budget >= wanted:
+    if affordable >= wanted:
         return split, ""
-    keep = budget / wanted
+    keep = affordable / wanted
     select, certify = (
         part.take(np.sort(rng.permutation(len(part))[: max(TRIAL, round(keep * len(part)))]))
         for part in (split.select, split.certify)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.audit.scan import believed
+from oddshift.audit.scan import tier_beliefs
 from oddshift.base.logarithms import log_normalise
 from oddshift.model.records import Records
 from oddshift.model.release import Release
@@ -36,7 +36,7 @@ def examples(
 ) -> tuple[Example, ...]:
     """Every position of a release of the given documents; `names` are the points' words, else their numbers."""
     found = []
-    for block in believed(attacker, release, secrets, known.tiers):
+    for block in tier_beliefs(attacker, release, secrets, known.tiers):
         before = np.exp(log_normalise(np.broadcast_to(block.log_prior, block.shift.shape)))
         after = np.exp(log_normalise(block.score))
         for row, position in enumerate(block.positions):

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.attackers.controls import OwnGiven
-from oddshift.audit.audit_result import Settings
-from oddshift.audit.scan import Ruler, Scan, log_scores, scan
+from oddshift.attackers.controls import OwnWithPrior
+from oddshift.audit.audit_result import AuditSettings
+from oddshift.audit.scan import Budget, Scan, log_scores, scan
 from oddshift.base.arrays import FloatArray
 from oddshift.base.storage import load, save, sha256
 from oddshift.model.records import Records
@@ -37,9 +37,9 @@ class Setup:
     select: Records
     release: Release
     certify: Records
-    ruler: Ruler
+    budget: Budget
     known: Knowledge
-    settings: Settings
+    settings: AuditSettings
     parts: Path | None
 
     def look(self, task: tuple[int, Attacker]) -> Look:
@@ -50,8 +50,8 @@ class Setup:
             found: Look = load(kept, Look)
             return found
         look = Look(
-            log_scores(attacker, self.chosen_by, self.select, self.ruler.tiers),
-            scan(attacker, self.release, self.certify, self.ruler, self.stream(number)),
+            log_scores(attacker, self.chosen_by, self.select, self.budget.tiers),
+            scan(attacker, self.release, self.certify, self.budget, self.stream(number)),
             self._given(attacker) if attacker.with_context else None,
         )
         if kept is not None:
@@ -60,7 +60,7 @@ class Setup:
         return look
 
     def _given(self, attacker: Attacker) -> tuple[FloatArray, FloatArray]:
-        control, tiers = OwnGiven(self.known, attacker), self.ruler.tiers
+        control, tiers = OwnWithPrior(self.known, attacker), self.budget.tiers
         return (
             log_scores(control, self.chosen_by, self.select, tiers),
             log_scores(control, self.release, self.certify, tiers),

@@ -55,7 +55,7 @@ class Scan:
 
 
 @dataclass(frozen=True, eq=False)
-class Ruler:
+class Budget:
     """What leakage is measured with: the points, their tiers, and the budget."""
 
     space: Space
@@ -68,7 +68,7 @@ class Ruler:
         return self.epsilon * (1.0 + ROUNDING)
 
 
-def scan(attacker: Attacker, release: Release, truth: Records, ruler: Ruler, rng: np.random.Generator) -> Scan:
+def scan(attacker: Attacker, release: Release, truth: Records, budget: Budget, rng: np.random.Generator) -> Scan:
     """Run an attacker over a release and compare it with the truth, block by block."""
     n = len(truth.points)
     out = Scan(
@@ -81,19 +81,19 @@ def scan(attacker: Attacker, release: Release, truth: Records, ruler: Ruler, rng
         mean=np.zeros((n, 2)),
         drawn=np.zeros((n, 2)),
         across=np.zeros((n, 2)),
-        histogram=np.zeros((2, len(ruler.tiers), BINS + 1)),
+        histogram=np.zeros((2, len(budget.tiers), BINS + 1)),
     )
-    for block in believed(attacker, release, truth, ruler.tiers):
+    for block in tier_beliefs(attacker, release, truth, budget.tiers):
         out.log_score[block.positions] = block.log_score
         out.rank[block.positions] = (block.score > block.at(block.score, block.truth)[:, None]).sum(axis=1)
-        _fill(out, block, ruler, rng)
+        _fill(out, block, budget, rng)
     return replace(out, log_score=complete(attacker, out.log_score))
 
 
 def log_scores(attacker: Attacker, release: Release, truth: Records, tiers: Tiers) -> FloatArray:
     """−log posterior of the truth at every position, in nats: the only thing attackers are chosen by."""
     scores = np.full(len(truth.points), np.nan)
-    for block in believed(attacker, release, truth, tiers):
+    for block in tier_beliefs(attacker, release, truth, tiers):
         scores[block.positions] = block.log_score
     return complete(attacker, scores)
 
@@ -129,7 +129,7 @@ class TierBeliefs:
         return np.take_along_axis(values, column[:, None], axis=1)[:, 0]
 
 
-def believed(attacker: Attacker, release: Release, truth: Records, tiers: Tiers) -> Iterator[TierBeliefs]:
+def tier_beliefs(attacker: Attacker, release: Release, truth: Records, tiers: Tiers) -> Iterator[TierBeliefs]:
     """An attacker's beliefs, checked, one tier at a time."""
     labels = truth.tier_of_position(tiers)
     for block in attacker.beliefs(release):
@@ -175,30 +175,30 @@ def _limits(space: Space, index: IntArray, anchors: IntArray, epsilon: float) ->
     return np.asarray(epsilon * distance * (1.0 + ROUNDING) + ROUNDING)
 
 
-def _fill(out: Scan, block: TierBeliefs, ruler: Ruler, rng: np.random.Generator) -> None:
+def _fill(out: Scan, block: TierBeliefs, budget: Budget, rng: np.random.Generator) -> None:
     """Compare each position's truth, and one other candidate, with every candidate."""
     n, positions, tier = len(block.index), block.positions, block.tier
-    limit, leak = ruler.limit, truth_leakage(block, ruler)
-    labels = ruler.tiers.labels[block.index]
+    limit, leak = budget.limit, truth_leakage(block, budget)
+    labels = budget.tiers.labels[block.index]
     out.largest[positions] = leak.max(axis=1)
     out.anchored[positions] = (leak > limit).sum(axis=1) / (n - 1)
     out.across[positions, 0] = _across(leak > limit, labels, block.truth) / (n - 1)
-    out.diagnostic[positions] = (leak > ruler.tiers.scales[tier] * limit).sum(axis=1) / (n - 1)
-    _record(out, block, leak, block.truth, rng, law=0, epsilon=ruler.epsilon)
+    out.diagnostic[positions] = (leak > budget.tiers.scales[tier] * limit).sum(axis=1) / (n - 1)
+    _record(out, block, leak, block.truth, rng, law=0, epsilon=budget.epsilon)
     anchor = another_anchor(block, rng)
-    leak = leakage_from(block, anchor, ruler.space)
-    beyond = beyond_apart(block, leak, limit)
+    leak = leakage_from(block, anchor, budget.space)
+    beyond = beyond_without_truth(block, leak, limit)
     out.uniform[positions] = uniform_share(out.anchored[positions], beyond)
     out.across[positions, 1] = 2.0 / n * out.across[positions, 0] + _across(beyond, labels, anchor) / n
-    _record(out, block, leak, anchor, rng, law=1, epsilon=ruler.epsilon)
+    _record(out, block, leak, anchor, rng, law=1, epsilon=budget.epsilon)
 
 
-def truth_leakage(block: TierBeliefs, ruler: Ruler) -> FloatArray:
+def truth_leakage(block: TierBeliefs, budget: Budget) -> FloatArray:
     """mPL between each row's truth and every candidate; a tier of one point has nothing to compare."""
     if len(block.index) < 2:
-        name = ruler.tiers.names[block.tier]
+        name = budget.tiers.names[block.tier]
         raise InvalidInput(f"tier {name} has {len(block.index)} points, expected at least 2 to compare")
-    return leakage_from(block, block.truth, ruler.space)
+    return leakage_from(block, block.truth, budget.space)
 
 
 def another_anchor(block: TierBeliefs, rng: np.random.Generator) -> IntArray:
@@ -207,7 +207,7 @@ def another_anchor(block: TierBeliefs, rng: np.random.Generator) -> IntArray:
     return (block.truth + rng.integers(1, n, len(block.positions))) % n
 
 
-def beyond_apart(block: TierBeliefs, leak: FloatArray, limit: float) -> BoolArray:
+def beyond_without_truth(block: TierBeliefs, leak: FloatArray, limit: float) -> BoolArray:
     """Which candidates other than the truth lie beyond ε of another anchor."""
     beyond = leak > limit
     beyond[np.arange(len(beyond)), block.truth] = False

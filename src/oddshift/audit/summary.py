@@ -9,7 +9,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.training import Curve
-from oddshift.audit.audit_result import AttackerResult, PairsApart, TierRates
+from oddshift.audit.audit_result import AttackerResult, PairSplit, TierRates
 from oddshift.audit.scan import Scan
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.model.records import Records
@@ -54,14 +54,14 @@ def tier_rates(scan: Scan, truth: Records, tiers: Tiers, worst: dict[int, FloatA
                 worst=None if seen is None else float(seen.mean()),
                 worst_documents=0 if seen is None else len(seen),
                 quantiles=(low, middle, high),
-                apart=_apart(scan, units, keep, tiers, tier),
+                pair_split=_pair_split(scan, units, keep, tiers, tier),
                 **means,
             )
         )
     return tuple(rows)
 
 
-def _apart(scan: Scan, units: IntArray, keep: BoolArray, tiers: Tiers, tier: int) -> PairsApart | None:
+def _pair_split(scan: Scan, units: IntArray, keep: BoolArray, tiers: Tiers, tier: int) -> PairSplit | None:
     """The rates of one tier, split into pairs within and across tiers; None where the attacker knows the tiers."""
     sizes = np.bincount(tiers.labels[tiers.sensitive], minlength=len(tiers))
     n = int(sizes.sum())
@@ -73,7 +73,7 @@ def _apart(scan: Scan, units: IntArray, keep: BoolArray, tiers: Tiers, tier: int
     for law, (values, weight) in enumerate(zip(laws, weights, strict=True)):
         across, everyone = (float(per_unit(v, units, keep).mean()) for v in (scan.across[:, law], values))
         rates += [max(0.0, everyone - across) / (1.0 - weight) if weight < 1.0 else 0.0, across / weight]
-    return PairsApart(
+    return PairSplit(
         anchored_within=rates[0], anchored_across=rates[1], uniform_within=rates[2], uniform_across=rates[3]
     )
 

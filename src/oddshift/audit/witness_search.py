@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.audit.audit_result import Settings
+from oddshift.audit.audit_result import AuditSettings
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.bounds import BETS
 from oddshift.evidence.witness import Witness, pair_up, rounded_up, witness_of
@@ -91,7 +91,7 @@ class _Rule:
 
 
 def search_witness(
-    attacker: Attacker, split: Split, known: Knowledge, settings: Settings
+    attacker: Attacker, split: Split, known: Knowledge, settings: AuditSettings
 ) -> tuple[Witness | None, str]:
     """Freeze the rule on the select split, play on the certify split; a witness, and what it lacks if it is undecided.
 
@@ -125,7 +125,7 @@ def search_witness(
     return found, "" if found.shown else _lacking(growth, len(certify), settings)
 
 
-def _lacking(growth: float, documents: int, settings: Settings) -> str:
+def _lacking(growth: float, documents: int, settings: AuditSettings) -> str:
     """How many certify documents would show a violation: enough for ln(1/a), and for not knowing the best bet."""
     if growth <= 0.0:
         return f"undecided: no number of documents like these would be enough, has {documents} to certify on"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from oddshift.adapt.adaptation import Adaptation, Point
+from oddshift.adapt.adaptation import Adaptation, ScaledOutcome
 from oddshift.app.report.figures.attacker_rates import attacker_rates
 from oddshift.app.report.figures.belief_update import belief_update
 from oddshift.app.report.figures.frontier_plot import frontier
@@ -119,9 +119,9 @@ def _compared(found: Adaptation) -> Html:
     rows = [
         [
             row.name,
-            scales_in_words(found.tier_names, row.point.scales),
-            number(row.point.loss),
-            *_cells(found, row.point),
+            scales_in_words(found.tier_names, row.outcome.scales),
+            number(row.outcome.loss),
+            *_cells(found, row.outcome),
         ]
         for row in found.compared
     ]
@@ -134,7 +134,7 @@ def _compared(found: Adaptation) -> Html:
     return _table("Tiers against one scale", said, made)
 
 
-def _cells(found: Adaptation, point: Point) -> list[str]:
+def _cells(found: Adaptation, point: ScaledOutcome) -> list[str]:
     tiers = {tier.tier: tier for tier in point.tiers}
     cells = []
     for name in found.tier_names:

@@ -82,9 +82,9 @@ def _panel(audit: Audit, tier: str, law: str) -> list[RateRow]:
 
 def _across(rates: TierRates, law: str) -> float | None:
     """The rate of pairs across two tiers, where tiers are secret."""
-    if rates.apart is None:
+    if rates.pair_split is None:
         return None
-    return rates.apart.uniform_across if law == "uniform" else rates.apart.anchored_across
+    return rates.pair_split.uniform_across if law == "uniform" else rates.pair_split.anchored_across
 
 
 def _kind(audit: Audit, found: AttackerResult) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oddshift.adapt import front
-from oddshift.adapt.adaptation import Adaptation, Point
+from oddshift.adapt.adaptation import Adaptation, ScaledOutcome
 from oddshift.app.report.figure import Figure
 from oddshift.app.report.markup import Html, join, tag
 from oddshift.app.report.svg import (
@@ -33,7 +33,7 @@ NAMES = {"AmPL": "chosen", "uniform": "one scale, equal loss", "EM": "no scales 
 class Spot:
     """One reachable mark: where it stands, its shape and class, and what is said about it."""
 
-    point: Point
+    outcome: ScaledOutcome
     shape: str
     size: float
     kind: str
@@ -74,22 +74,22 @@ def _says(found: Adaptation) -> str:
     return "; ".join(said) + f". To stay under: δ = {percent(found.settings.delta)}."
 
 
-def _cost(point: Point) -> str:
+def _cost(point: ScaledOutcome) -> str:
     return f"{percent(point.rate)} of pairs at a loss of {number(point.loss)}"
 
 
-def _named(found: Adaptation) -> list[tuple[str, Point]]:
-    return [(row.name, row.point) for row in found.compared]
+def _named(found: Adaptation) -> list[tuple[str, ScaledOutcome]]:
+    return [(row.name, row.outcome) for row in found.compared]
 
 
-def _chosen(found: Adaptation) -> list[tuple[str, Point]]:
+def _chosen(found: Adaptation) -> list[tuple[str, ScaledOutcome]]:
     """The named choices as they are released: remapped where that was asked for."""
     end = ", remapped" if found.settings.remap else ""
     points = {name: found.choice(f"{name}{end}") for name in NAMES}
     return [(name, point) for name, point in points.items() if point is not None]
 
 
-def _cells(found: Adaptation, name: str, point: Point) -> list[str]:
+def _cells(found: Adaptation, name: str, point: ScaledOutcome) -> list[str]:
     tiers = {tier.tier: tier for tier in point.tiers}
     cells = [name, number(point.loss), percent(point.rate)]
     for tier in found.tier_names:
@@ -137,14 +137,14 @@ def _spots(found: Adaptation) -> list[Spot]:
     return [*grid, *reversed(named)]
 
 
-def _grid_spot(found: Adaptation, point: Point) -> Spot:
+def _grid_spot(found: Adaptation, point: ScaledOutcome) -> Spot:
     if not point.admissible:
         return Spot(point, "cross", 3, "faint", _tip(found, point, "not admissible"))
     kept = point.rate <= found.settings.delta
     return Spot(point, "circle", 4.5, "good" if kept else "bad-hollow", _tip(found, point, "measured"))
 
 
-def _tip(found: Adaptation, point: Point, name: str) -> str:
+def _tip(found: Adaptation, point: ScaledOutcome, name: str) -> str:
     tiers = "; ".join(f"{t.tier}: {percent(t.rate)} beyond ε, {percent(t.top1)} guessed first" for t in point.tiers)
     scales = scales_in_words(found.tier_names, point.scales)
     return f"{name}: {scales}; loss {number(point.loss)}; {tiers}"
@@ -152,13 +152,13 @@ def _tip(found: Adaptation, point: Point, name: str) -> str:
 
 def _spot(spot: Spot, x: AxisScale, y: AxisScale, *, is_last: bool) -> Html:
     """A mark with a larger, invisible circle around it, easier to hit; the last one is reached by Tab."""
-    at = x(spot.point.loss), y(spot.point.rate)
+    at = x(spot.outcome.loss), y(spot.outcome.rate)
     reach = tag("circle", {"cx": at[0], "cy": at[1], "r": 8.0, "class": "reach"})
     about = {"class": "spot", "role": "img", "tabindex": 0 if is_last else -1, "aria-label": spot.tip}
     return tag("g", about, reach, mark(spot.shape, *at, spot.size, spot.kind))
 
 
-def _name(name: str, point: Point, x: AxisScale, y: AxisScale, frame: Frame) -> Html:
+def _name(name: str, point: ScaledOutcome, x: AxisScale, y: AxisScale, frame: Frame) -> Html:
     """The name of a choice beside its mark, on the side that has room."""
     at, wide = x(point.loss), width_of(NAMES[name])
     side = "start" if at + 14 + wide < frame.right else "end"

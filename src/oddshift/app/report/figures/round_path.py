@@ -17,7 +17,7 @@ def loop_rounds(found: Adaptation) -> Figure:
     first, last = found.rounds[0], found.rounds[-1]
     moves = ", ".join(
         f"{name} {number(a)} to {number(b)}"
-        for name, a, b in zip(found.tier_names, first.point.scales, last.point.scales, strict=True)
+        for name, a, b in zip(found.tier_names, first.outcome.scales, last.outcome.scales, strict=True)
     )
     return Figure(
         title="How the loop moved",
@@ -28,9 +28,9 @@ def loop_rounds(found: Adaptation) -> Figure:
         rows=[
             [
                 str(r.number),
-                *(number(s) for s in r.point.scales),
-                percent(r.point.rate),
-                number(r.point.loss),
+                *(number(s) for s in r.outcome.scales),
+                percent(r.outcome.rate),
+                number(r.outcome.loss),
                 number(r.objective),
             ]
             for r in found.rounds
@@ -41,12 +41,12 @@ def loop_rounds(found: Adaptation) -> Figure:
 def _draw(found: Adaptation, width: float, label: str) -> Html:
     frame = Frame(40, 30, width - 78, 190)
     x = frame.across(found.rounds[0].number, max(found.rounds[-1].number, found.rounds[0].number + 1))
-    highest = max(1.0, *(max(r.point.scales) for r in found.rounds))
+    highest = max(1.0, *(max(r.outcome.scales) for r in found.rounds))
     y = frame.up(0.0, highest)
     marks: list[str] = []
     ends: dict[str, float] = {}
     for tier, name in enumerate(found.tier_names):
-        places = [(x(r.number), y(r.point.scales[tier])) for r in found.rounds]
+        places = [(x(r.number), y(r.outcome.scales[tier])) for r in found.rounds]
         kind, shape = KINDS[tier % len(KINDS)], SHAPES[tier % len(SHAPES)]
         marks.append(polyline(places, f"curve {kind}"))
         marks.extend(mark(shape, *place, 3.5, f"dot {kind}") for place in places)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oddshift.adapt.adaptation import Adaptation, Point
+from oddshift.adapt.adaptation import Adaptation, ScaledOutcome
 from oddshift.app.report.figure import Figure
 from oddshift.app.report.figures.frontier_plot import NAMES
 from oddshift.app.report.markup import Html, join
@@ -42,18 +42,18 @@ def utility(found: Adaptation) -> Figure:
     )
 
 
-def _points(found: Adaptation) -> list[tuple[str, Point]]:
+def _points(found: Adaptation) -> list[tuple[str, ScaledOutcome]]:
     end = ", remapped" if found.settings.remap else ""
     named = [(name, found.choice(f"{name}{end}")) for name in ("EM", "uniform", "AmPL")]
     return [(name, point) for name, point in named if point is not None]
 
 
-def _said(found: Adaptation, name: str, point: Point) -> str:
+def _said(found: Adaptation, name: str, point: ScaledOutcome) -> str:
     before = f", {number(point.plain_loss)} before remapping" if found.settings.remap else ""
     return f"{NAMES[name]} {number(point.loss)}{before}"
 
 
-def _draw(found: Adaptation, points: list[tuple[str, Point]], width: float, label: str) -> Html:
+def _draw(found: Adaptation, points: list[tuple[str, ScaledOutcome]], width: float, label: str) -> Html:
     frame = Frame(8, 26, width - 14, 26 + ROW * len(points))
     most = max([found.constant_loss, *(max(p.loss, p.plain_loss) for _, p in points)])
     scale = frame.across(0.0, 1.08 * most)
@@ -65,7 +65,7 @@ def _draw(found: Adaptation, points: list[tuple[str, Point]], width: float, labe
     return drawing((width, frame.bottom + 42), label, constant, named, *marks, axis)
 
 
-def _row(name: str, point: Point, frame: Frame, scale: AxisScale, place: int) -> Html:
+def _row(name: str, point: ScaledOutcome, frame: Frame, scale: AxisScale, place: int) -> Html:
     top = frame.top + ROW * place
     y, before, after = top + 32, scale(point.plain_loss), scale(point.loss)
     said = f"{NAMES[name]}: {number(point.effective_outputs)} effective outputs"
