@@ -34,8 +34,8 @@ def floats(value: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
     """A float64 array with `ndim` axes, not empty; infinities are allowed, NaN is not."""
     try:
         given = np.asarray(value)
-        if given.dtype.kind in "SU":  # numpy would read "1" as 1.0
-            raise TypeError("text")
+        if not _is_numeric(given):
+            raise TypeError("not real numbers")
         array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
@@ -162,6 +162,13 @@ def one_of(value: str, name: str, known: Sequence[str]) -> str:
     if value not in known:
         raise InvalidInput(f"{name}={value!r}, expected one of {', '.join(sorted(known))}")
     return value
+
+
+def _is_numeric(array: npt.NDArray[np.generic]) -> bool:
+    """Whether entries are real numbers: numpy would read "1" as 1.0, a date as its day, and drop an imaginary part."""
+    if array.dtype.kind == "O":
+        return not any(isinstance(item, str | bytes) for item in array.flat)
+    return array.dtype.kind in "biuf"
 
 
 def _first(mask: npt.NDArray[np.bool_]) -> tuple[int, ...]:
