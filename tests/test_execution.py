@@ -2,6 +2,7 @@ import os
 import signal
 import time
 
+import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
@@ -53,3 +54,63 @@ def test_a_killed_dask_worker_is_replaced_and_its_work_done_again():
             assert run(slow_square, range(12), execution) == [x * x for x in range(12)]
         finally:
             os.waitpid(killer, 0)
+
+
+def threads_now(_):
+    from threadpoolctl import threadpool_info
+
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def refuse(x):
+    raise InvalidInput(f"task {x} refused")
+
+
+def seeded(seed):
+    return float(np.random.default_rng(seed).standard_normal(1000).sum())
+
+
+def test_every_task_has_one_thread_of_linear_algebra():
+    counts = run(threads_now, [0], Execution())[0]
+    assert counts
+    assert set(counts) == {1}
+
+
+def test_a_task_gives_the_same_bits_wherever_it_runs():
+    assert run(seeded, range(6), Execution("processes", 2)) == run(seeded, range(6), Execution())
+
+
+def test_a_refusal_inside_a_task_reaches_the_caller_as_it_is():
+    for execution in (Execution(), Execution("processes", 2)):
+        with pytest.raises(InvalidInput, match="task 3 refused"):
+            run(refuse, [3], execution)
+
+
+def test_tasks_are_taken_from_any_iterable_and_only_once():
+    taken = []
+
+    def tasks():
+        for k in range(4):
+            taken.append(k)
+            yield k
+
+    assert run(square, tasks()) == [0, 1, 4, 9]
+    assert taken == [0, 1, 2, 3]
+
+
+def test_without_tasks_no_cluster_is_asked_for():
+    assert run(square, [], Execution("cluster", address="tcp://nowhere:1")) == []
+
+
+@pytest.mark.parametrize("workers", [True, 1.0, -1, "2"])
+def test_the_number_of_workers_is_a_whole_number_above_zero(workers):
+    with pytest.raises(InvalidInput, match="workers=.*expected a whole number >= 1"):
+        Execution("processes", workers)
+
+
+def test_a_cluster_without_its_extra_says_how_to_install_it(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "dask.distributed", None)
+    with pytest.raises(InvalidInput, match=r"pip install 'oddshift\[cluster\]'"):
+        run(square, [1], Execution("cluster", address="tcp://nowhere:1"))

@@ -209,3 +209,162 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         files.save(path, Inner("new", None))
     assert files.load(path, Inner).name == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["v.json"]
+
+
+def test_the_digest_depends_on_values_names_types_shapes_and_kinds():
+    base = outer(np.arange(4.0))
+    marks = {
+        files.digest(base),
+        files.digest(outer(np.arange(4.0) + 1e-300 * np.array([1, 0, 0, 0]))),
+        files.digest(outer(np.arange(4.0).reshape(2, 2))),
+        files.digest(outer(np.arange(4.0, dtype=np.float32))),
+        files.digest(outer(None, np.arange(4))),
+        files.digest(outer(np.arange(4.0), mode="b")),
+        files.digest(Inner("x", 1.0)),
+        files.digest(Inner("x", None)),
+        files.digest(Other(True)),
+    }
+    assert len(marks) == 9
+
+
+def test_the_digest_does_not_depend_on_memory_layout_or_byte_order():
+    table = np.arange(12.0).reshape(3, 4)
+    plain = files.digest(outer(table))
+    assert files.digest(outer(np.asfortranarray(table))) == plain
+    assert files.digest(outer(table.astype(">f8"))) == plain
+    assert files.digest(outer(np.arange(24.0).reshape(3, 8)[:, ::2] / 2)) == plain
+
+
+def test_the_digest_is_a_published_number():
+    """Sorted JSON of the fields, hashed: anyone can compute it without this library."""
+    import hashlib
+
+    text = '{"kind":"Inner","level":0.5,"name":"x"}'
+    assert files.digest(Inner("x", 0.5)) == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_infinite_numbers_come_back_and_text_that_looks_like_them_stays_text(tmp_path):
+    files.save(tmp_path / "v.json", Inner("inf", float("-inf")))
+    again = files.load(tmp_path / "v.json", Inner)
+    assert again == Inner("inf", float("-inf"))
+
+
+def test_loaded_arrays_cannot_be_changed(tmp_path):
+    files.save(tmp_path / "v.npz", outer(np.arange(3.0)))
+    with pytest.raises(ValueError, match="read-only"):
+        files.load(tmp_path / "v.npz", Outer).values[0] = 1.0
+
+
+def test_a_file_of_one_kind_is_not_read_as_another(tmp_path):
+    files.save(tmp_path / "v.json", Other(True))
+    assert files.load(tmp_path / "v.json", Inner, Other) == Other(True)
+    with pytest.raises(TamperedEvidence, match="value is a Other, expected a Inner"):
+        files.load(tmp_path / "v.json", Inner)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pair": [3]}, "1 entries.*expected 2 entries"),
+        ({"pair": [3, True]}, "value.pair.1 is 'True', expected a number"),
+        ({"pair": [3.0, 0.1]}, "value.pair.0 is '3.0', expected int"),
+        ({"pair": "ab"}, "expected a list"),
+        ({"table": [1]}, "value.table is .*expected a mapping"),
+        ({"table": {"k": "nan"}}, "value.table.k is 'nan', expected a number"),
+        ({"mode": "c"}, "value.mode is 'c', expected one of"),
+        ({"items": [{"kind": "Other", "flag": 1}]}, "value.items.0.flag is '1', expected bool"),
+        ({"values": {"array": "value.elsewhere"}}, "value.values is"),
+        ({"values": [1.0]}, "value.values is"),
+    ],
+)
+def test_every_field_is_checked_against_its_declared_type(change, message):
+    body = files.encode(outer(), {})
+    with pytest.raises(TamperedEvidence, match=message) as caught:
+        files.decode({**body, **change}, Outer, {})
+    assert "\n" not in str(caught.value)
+
+
+def test_an_array_of_another_type_is_refused():
+    arrays = {}
+    body = files.encode(outer(np.arange(3.0)), arrays)
+    with pytest.raises(TamperedEvidence, match=r"value\.values is"):
+        files.decode(body, Outer, {"value.values": np.arange(3)})
+    with pytest.raises(TamperedEvidence, match="value is 'int64', expected an array of float64"):
+        files.decode({"array": "a"}, FloatArray, {"a": np.arange(3)})
+
+
+def test_a_value_that_its_own_class_refuses_is_tampered(tmp_path):
+    from oddshift.bounds import RobbinsStream
+
+    files.save(tmp_path / "v.json", RobbinsStream(0.05, "m"))
+    edited(tmp_path / "v.json", lambda e: (e["value"].update(alpha=1.5), rehash(e)))
+    with pytest.raises(TamperedEvidence, match=r"value: .*alpha.*expected 0 < alpha < 1"):
+        files.load(tmp_path / "v.json", RobbinsStream)
+
+
+def test_members_that_unpack_too_large_are_refused_before_they_are_read(tmp_path, monkeypatch):
+    files.save(tmp_path / "v.npz", outer(np.zeros(10_000)))
+    assert (tmp_path / "v.npz").stat().st_size < 5_000
+    monkeypatch.setattr(files, "MEMBER_LIMIT", 50_000)
+    with pytest.raises(TamperedEvidence, match="expected at most 50000"):
+        files.load(tmp_path / "v.npz", Outer)
+
+
+def test_a_missing_member_or_an_extra_array_does_not_pass(tmp_path):
+    path = tmp_path / "v.npz"
+    files.save(path, outer(np.arange(3.0)))
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    assert sorted(members) == ["value.json", "value.values.npy"]
+    for kept in ({"value.json"}, {"value.values.npy"}):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for name in kept:
+                archive.writestr(name, members[name])
+        path.write_bytes(buffer.getvalue())
+        with pytest.raises(TamperedEvidence):
+            files.load(path, Outer)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in {**members, "value.more.npy": members["value.values.npy"]}.items():
+            archive.writestr(name, data)
+    path.write_bytes(buffer.getvalue())
+    with pytest.raises(TamperedEvidence, match="contents hash to"):
+        files.load(path, Outer)
+
+
+def test_a_file_is_readable_by_its_owner_alone_from_its_first_byte_when_asked(tmp_path):
+    path = tmp_path / "private.bin"
+    files.write_atomic(path, b"secret", mode=0o600)
+    assert path.stat().st_mode & 0o777 == 0o600
+    old = os.umask(0o022)
+    try:
+        files.write_atomic(tmp_path / "open.bin", b"public")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "open.bin").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_new_file_replaces_an_old_one_whole(tmp_path):
+    path = tmp_path / "a.bin"
+    files.write_atomic(path, b"a long first text")
+    files.write_atomic(path, b"short")
+    assert path.read_bytes() == b"short"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_sha256_of_the_published_test_vector():
+    assert files.sha256(b"abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def test_a_refusal_names_the_place_and_never_the_value():
+    @dataclass(frozen=True)
+    class Holder:
+        password: object
+
+    with pytest.raises(InvalidInput, match="value.password.0 is a complex, expected plain fields") as caught:
+        files.encode(Holder((123456j,)), {})
+    assert "123456" not in str(caught.value)
+    with pytest.raises(InvalidInput, match=r"value\.password is an array of <U6, expected numbers") as caught:
+        files.encode(Holder(np.array(["hunter"])), {})
+    assert "hunter" not in str(caught.value)
