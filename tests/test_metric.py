@@ -1,8 +1,12 @@
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from oddshift import InvalidInput, Space, scaled, summed
-from oddshift.model.metric import EARTH_RADIUS_KM, METRICS, Pairwise, metric_of
+from oddshift.model.metric import EARTH_RADIUS_KM, METRICS, Pairwise, Precomputed, metric_of
 
 
 def between(name, a, b):
@@ -81,3 +85,157 @@ def test_same_place_on_earth_is_one_point():
     for twins in ([[10.0, 180.0], [10.0, -180.0]], [[90.0, 0.0], [90.0, 77.0]], [[-90.0, 5.0], [-90.0, -5.0]]):
         with pytest.raises(InvalidInput, match="points 0 and 1 are at distance 0"):
             Space(twins, "haversine")
+
+
+def slow(name, a, b):
+    """Each distance from its definition, in plain Python."""
+    if name == "euclidean":
+        return math.dist(a, b)
+    if name == "manhattan":
+        return sum(abs(x - y) for x, y in zip(a, b, strict=True))
+    if name == "hamming":
+        return float(sum(x != y for x, y in zip(a, b, strict=True)))
+    if name == "angular":
+        cosine = sum(x * y for x, y in zip(a, b, strict=True)) / (math.hypot(*a) * math.hypot(*b))
+        return math.acos(max(-1.0, min(1.0, cosine)))
+    unit = [sphere(point) for point in (a, b)]
+    return EARTH_RADIUS_KM * math.acos(max(-1.0, min(1.0, sum(x * y for x, y in zip(*unit, strict=True)))))
+
+
+def sphere(place):
+    latitude, longitude = map(math.radians, place)
+    return (
+        math.cos(latitude) * math.cos(longitude),
+        math.cos(latitude) * math.sin(longitude),
+        math.sin(latitude),
+    )
+
+
+coordinate = st.integers(-40, 40).map(lambda k: k / 4)
+pairs_of_points = st.integers(1, 12).flatmap(
+    lambda k: st.lists(st.lists(coordinate, min_size=k, max_size=k), min_size=2, max_size=6)
+)
+
+
+@pytest.mark.parametrize("name", ["euclidean", "manhattan", "hamming"])
+@given(pairs_of_points)
+@settings(max_examples=60, deadline=None)
+def test_blocks_of_distances_are_the_definition_for_every_pair(name, points):
+    array = np.array(points)
+    got = METRICS[name].between(array[:2], array)
+    assert got.shape == (2, len(points))
+    for i, a in enumerate(points[:2]):
+        for j, b in enumerate(points):
+            assert got[i, j] == pytest.approx(slow(name, a, b), rel=1e-12, abs=1e-12)
+
+
+@given(st.lists(st.tuples(st.floats(-89, 89), st.floats(-180, 180)), min_size=2, max_size=5))
+@settings(max_examples=60, deadline=None)
+def test_haversine_is_the_angle_between_places_on_the_sphere(places):
+    got = METRICS["haversine"].between(np.array(places[:1]), np.array(places))
+    for j, place in enumerate(places):
+        assert got[0, j] == pytest.approx(slow("haversine", places[0], place), abs=1e-3)  # acos loses digits, not ours
+
+
+@given(st.lists(st.tuples(st.floats(0.5, 3), st.floats(-3, -0.5), st.floats(0.5, 3)), min_size=2, max_size=5))
+@settings(max_examples=60, deadline=None)
+def test_angular_is_arccos_of_the_cosine_and_forgets_length(points):
+    array = np.array(points)
+    got = METRICS["angular"].between(array, array)
+    assert METRICS["angular"].between(7.5 * array, 0.01 * array) == pytest.approx(got, abs=1e-7)
+    for j, point in enumerate(points):
+        assert got[0, j] == pytest.approx(slow("angular", points[0], point), abs=1e-7)
+
+
+def test_the_angle_between_opposite_directions_is_pi_whatever_rounding_does():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(200, 20))
+    far = METRICS["angular"].between(points, -points)
+    assert np.diag(far) == pytest.approx(np.full(200, np.pi), abs=1e-7)
+    assert far.max() <= np.pi
+
+
+def test_the_product_form_and_the_axis_form_of_euclidean_agree():
+    """Up to eight axes differences are summed, above them a matrix product is used: one more axis of zeros decides."""
+    points = np.random.default_rng(1).normal(size=(30, 8))
+    wider = np.column_stack([points, np.zeros(30)])
+    by_axis, by_product = (METRICS["euclidean"].between(p[:10], p) for p in (points, wider))
+    assert by_product == pytest.approx(by_axis, rel=1e-12, abs=1e-15)
+    assert (by_product[np.arange(10), np.arange(10)] == 0.0).all()
+
+
+def test_between_takes_different_numbers_of_rows_and_puts_the_left_ones_first():
+    left, right = np.zeros((1, 10)), np.arange(30.0).reshape(3, 10)
+    for name in ("euclidean", "manhattan", "hamming"):
+        assert METRICS[name].between(left, right).shape == (1, 3)
+        assert METRICS[name].between(right, left).shape == (3, 1)
+
+
+def test_hamming_counts_as_floats_and_sees_minus_zero_as_zero():
+    far = METRICS["hamming"].between(np.array([[0.0, 1.0]]), np.array([[-0.0, 2.0]]))
+    assert far.dtype == np.float64
+    assert far.tolist() == [[1.0]]
+
+
+def test_a_scale_multiplies_distances_and_merges_nothing():
+    points = np.array([[0.0], [2.0], [5.0]])
+    kilometres = scaled("manhattan", 1e-3)
+    assert kilometres.between(points, points)[0].tolist() == pytest.approx([0.0, 0.002, 0.005])
+    assert kilometres.identity(points).tolist() == points.tolist()
+    assert kilometres.name == "0.001*manhattan"
+    with pytest.raises(InvalidInput, match="latitude"):
+        Space([[100.0, 0.0]], scaled("haversine", 2.0))
+
+
+def test_a_sum_reads_each_part_from_its_own_columns_and_checks_them():
+    mixed = summed([("haversine", [1, 2]), ("hamming", [0])])
+    points = np.array([[7.0, 0.0, 0.0], [8.0, 0.0, 180.0]])
+    assert mixed.between(points, points)[0, 1] == pytest.approx(1.0 + np.pi * EARTH_RADIUS_KM)
+    with pytest.raises(InvalidInput, match="latitude at row 1"):
+        mixed.check(np.array([[100.0, 0.0, 0.0], [0.0, 100.0, 0.0]]))
+
+
+def test_a_sum_with_a_function_has_no_identity_of_its_own():
+    mixed = summed([("hamming", [0]), (lambda a, b: abs(float(a[0] - b[0])), [1])])
+    assert mixed.identity(np.zeros((2, 2))) is None
+    space, of = Space.merged([[0.0, 1.0], [0.0, 1.0], [1.0, 1.0]], mixed)
+    assert len(space) == 2
+    assert of.tolist() == [0, 0, 1]
+
+
+def test_precomputed_distances_follow_the_row_numbers():
+    matrix = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
+    metric = Precomputed(matrix)
+    assert metric.between(np.array([[2.0], [0.0]]), np.array([[1.0], [2.0]])).tolist() == [[3.0, 0.0], [1.0, 2.0]]
+
+
+@pytest.mark.parametrize("points", [[[3.0]], [[-1.0]], [[0.0, 1.0]], [[0.5]]])
+def test_precomputed_points_are_whole_row_numbers_of_the_matrix(points):
+    with pytest.raises(InvalidInput, match=r"one column of row numbers in \[0, 3\)"):
+        Precomputed(1.0 - np.eye(3)).check(np.array(points))
+
+
+def test_a_function_is_called_once_for_each_pair_with_the_left_point_first():
+    calls = []
+
+    def gap(a, b):
+        calls.append((float(a[0]), float(b[0])))
+        return abs(a[0] - b[0])
+
+    metric = Pairwise(gap)
+    assert metric.between(np.array([[0.0], [1.0]]), np.array([[5.0]])).tolist() == [[5.0], [4.0]]
+    assert calls == [(0.0, 5.0), (1.0, 5.0)]
+
+
+def test_directions_that_differ_in_the_twelfth_digit_are_still_two_points():
+    near = Space([[1.0, 0.0], [1.0, 1e-11]], "angular")
+    assert near.distances[0, 1] == pytest.approx(1e-11, rel=1e-3)
+    with pytest.raises(InvalidInput, match="at distance 0"):
+        Space([[1.0, 0.0], [1.0, 1e-13]], "angular")
+
+
+def test_the_date_line_and_the_poles_have_no_gap():
+    space = Space([[0.0, 179.999], [0.0, -179.999], [89.999, 0.0], [89.999, 180.0]], "haversine")
+    step = np.radians(0.002) * EARTH_RADIUS_KM
+    assert space.distances[0, 1] == pytest.approx(step, rel=1e-6)
+    assert space.distances[2, 3] == pytest.approx(step, rel=1e-6)

@@ -165,8 +165,9 @@ class Precomputed:
     name: str = "precomputed"
 
     def check(self, points: FloatArray) -> None:
-        """Refuse row numbers outside the matrix."""
-        if points.shape[1] != 1 or (points < 0).any() or (points >= len(self.matrix)).any():
+        """Refuse fractions and row numbers outside the matrix."""
+        is_whole = points.shape[1] == 1 and bool((points == np.floor(points)).all())
+        if not is_whole or (points < 0).any() or (points >= len(self.matrix)).any():
             raise InvalidInput(f"precomputed points must be one column of row numbers in [0, {len(self.matrix)})")
 
     def identity(self, points: FloatArray) -> None:

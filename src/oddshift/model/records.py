@@ -97,7 +97,7 @@ class Records:
     def __post_init__(self) -> None:
         """Check that points, documents and context fit together."""
         object.__setattr__(self, "points", _frozen(indices(self.points, "points", len(self.space), is_secret=True)))
-        object.__setattr__(self, "offsets", _frozen(np.asarray(self.offsets, dtype=np.int64)))
+        object.__setattr__(self, "offsets", _frozen(np.array(self.offsets, dtype=np.int64)))
         _check_offsets(self.offsets, len(self.points), "offsets")
         one_of(self.joint_by, "joint_by", JOINT_BY)
         if not len(self.sources):
