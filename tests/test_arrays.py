@@ -227,7 +227,9 @@ def test_whole_accepts_both_ends_and_refuses_the_next_number():
 
 def test_secret_indices_are_never_shown_in_a_refusal():
     for bad in ([7], [-7], [0, 1, 77_777]):
-        with pytest.raises(InvalidInput, match=r"a document has another value, expected integers in \[0, 3\)") as caught:
+        with pytest.raises(
+            InvalidInput, match=r"a document has another value, expected integers in \[0, 3\)"
+        ) as caught:
             arrays.indices(bad, "a document", 3, is_secret=True)
         assert "7" not in str(caught.value)
 

@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import oracles
 from oddshift import Independent, InvalidInput, Joint, Markov, estimate_independent, estimate_joint, estimate_markov
 from oddshift.base.errors import TooLarge
+from oddshift.model.prior import prior_of
 
 STEP = [[0.9, 0.1], [0.4, 0.6]]
 
@@ -96,3 +99,145 @@ def test_estimates_by_hand():
 
 def test_an_unseen_value_keeps_a_flat_row():
     assert estimate_markov([[0, 0]], 3, 2).transitions[0][2].tolist() == pytest.approx([1 / 3] * 3)
+
+
+seeds = st.integers(0, 10**6)
+
+
+def random_chain(seed, states, length):
+    rng = np.random.default_rng(seed)
+    steps = rng.dirichlet(np.ones(states), (length - 1, states))
+    return Markov(rng.dirichlet(np.ones(states)), steps.reshape(length - 1, states, states), length)
+
+
+@given(seeds, st.integers(1, 3), st.integers(1, 4))
+@settings(max_examples=50, deadline=None)
+def test_the_marginals_of_a_chain_are_those_of_its_table(seed, states, length):
+    chain = random_chain(seed, states, length)
+    table = oracles.table_of(chain)
+    assert chain.joint_table() == pytest.approx(table)
+    assert chain.sizes == table.shape
+    for t, vector in enumerate(chain.marginals):
+        assert vector == pytest.approx(oracles.marginal(table, t))
+
+
+@given(seeds, st.integers(2, 3), st.integers(2, 4))
+@settings(max_examples=40, deadline=None)
+def test_the_backward_chain_is_bayes_rule_for_every_step(seed, states, length):
+    chain = random_chain(seed, states, length)
+    for t in range(length - 1):
+        both = chain.marginals[t][:, None] * chain.transitions[t]
+        for b in range(states):
+            assert chain.backward[t, b] == pytest.approx(both[:, b] / both[:, b].sum())
+
+
+def test_the_steps_of_a_chain_are_used_in_order_and_read_from_rows():
+    to_one, swap = [[0.5, 0.5], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]]
+    chain = Markov([0.5, 0.5], [to_one, swap], 3)
+    assert chain.marginals[1].tolist() == pytest.approx([0.3, 0.7])
+    assert chain.marginals[2].tolist() == pytest.approx([0.7, 0.3])
+    other = Markov([0.5, 0.5], [swap, to_one], 3)
+    assert other.marginals[2].tolist() == pytest.approx([0.3, 0.7])
+
+
+def test_a_table_of_three_positions_has_its_axes_in_order():
+    table = np.zeros((2, 3, 4))
+    table[0, 1, 2], table[1, 0, 0], table[1, 2, 1], table[0, 0, 3] = 0.4, 0.3, 0.2, 0.1
+    prior = Joint(table)
+    assert prior.sizes == (2, 3, 4)
+    assert prior.marginals[0].tolist() == pytest.approx([0.5, 0.5])
+    assert prior.marginals[1].tolist() == pytest.approx([0.4, 0.4, 0.2])
+    assert prior.marginals[2].tolist() == pytest.approx([0.3, 0.2, 0.4, 0.1])
+
+
+def test_priors_are_copies_that_cannot_be_changed():
+    mine = np.array([0.3, 0.7])
+    for prior, array in (
+        (Independent([mine]), lambda p: p.marginals[0]),
+        (Joint(mine), lambda p: p.table),
+        (Markov(mine, np.array(STEP), 2), lambda p: p.initial),
+        (Markov(mine, np.array(STEP), 2), lambda p: p.transitions),
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            array(prior)[0] = 1.0
+    mine[0] = 0.9
+    assert Joint([0.3, 0.7]).table[0] == 0.3
+
+
+def test_a_point_mass_on_one_value_is_a_law_over_one_value_only():
+    assert Joint([1.0]).sizes == (1,)
+    assert Independent([[1.0], [0.5, 0.5]]).joint_table().tolist() == [[0.5, 0.5]]
+    with pytest.raises(InvalidInput, match=r"marginals\[1\] gives value 0 probability 0, expected > 0"):
+        Independent([[1.0], [0.0, 1.0]])
+    with pytest.raises(InvalidInput, match="marginal of position 1 gives value 1 probability 0"):
+        Joint([[0.5, 0.0], [0.5, 0.0]])
+
+
+@pytest.mark.parametrize("length", [0, -1, 1.0, True, None])
+def test_the_length_of_a_chain_is_a_whole_number_above_zero(length):
+    with pytest.raises(InvalidInput, match="length=.*expected a whole number >= 1"):
+        Markov([0.5, 0.5], STEP, length)
+
+
+def test_the_table_limit_counts_entries_of_all_positions_together():
+    Independent([[0.5, 0.5]] * 24).joint_table()  # 16.8 million
+    with pytest.raises(TooLarge, match=r"has 3\.36e\+07 entries, expected at most 20000000"):
+        Independent([[0.5, 0.5]] * 25).joint_table()
+    with pytest.raises(TooLarge, match="expected at most 20000000"):
+        estimate_joint([[0] * 25], (2,) * 25)
+
+
+def test_smoothing_is_spread_as_each_estimate_says():
+    assert estimate_independent([[0, 0, 1]], 4, 1, smoothing=0.5).marginals[0].tolist() == pytest.approx(
+        [2.5 / 5, 1.5 / 5, 0.5 / 5, 0.5 / 5]
+    )
+    chain = estimate_markov([[0, 1]], 2, 2, smoothing=3.0)
+    assert chain.initial.tolist() == pytest.approx([2.5 / 4, 1.5 / 4])
+    assert chain.transitions[0].tolist() == [pytest.approx([1.5 / 4, 2.5 / 4]), pytest.approx([0.5, 0.5])]
+    table = estimate_joint([[1, 2]], (2, 3), smoothing=6.0).table
+    assert table[1, 2] == pytest.approx(2 / 7)
+    assert table[0, 0] == pytest.approx(1 / 7)
+
+
+def test_a_repeated_pair_is_counted_each_time_it_occurs():
+    chain = estimate_markov([[0, 1, 0, 1, 0, 1]], 2, 2, smoothing=1e-9)
+    assert chain.transitions[0].tolist() == [pytest.approx([0.0, 1.0], abs=1e-8), pytest.approx([1.0, 0.0], abs=1e-8)]
+
+
+def test_pairs_are_never_counted_across_documents_and_empty_documents_count_nothing():
+    apart = estimate_markov([[0], [1], []], 2, 2, smoothing=1.0)
+    assert apart.transitions[0].tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert apart.initial.tolist() == pytest.approx([0.5, 0.5])
+
+
+def test_estimates_come_near_the_law_that_documents_were_drawn_from():
+    """5,000 documents of 5 positions: each row's standard error is below .008, so .04 is five of them."""
+    rng = np.random.default_rng(0)
+    step = np.array(STEP)
+    documents = []
+    for _ in range(5_000):
+        walk = [int(rng.random() < 0.5)]
+        while len(walk) < 5:
+            walk.append(int(rng.random() < step[walk[-1], 1]))
+        documents.append(walk)
+    assert estimate_markov(documents, 2, 5).transitions[0] == pytest.approx(step, abs=0.04)
+    pairs = estimate_joint([walk[:2] for walk in documents], (2, 2))
+    assert pairs.table == pytest.approx(0.5 * step, abs=0.04)
+
+
+def test_no_refusal_of_documents_shows_a_value():
+    for make in (
+        lambda: estimate_markov([[0, 77]], 5, 2),
+        lambda: estimate_joint([[0, 77]], (5, 5)),
+        lambda: estimate_independent([[-77]], 5, 2),
+    ):
+        with pytest.raises(InvalidInput, match="document 0") as caught:
+            make()
+        assert "77" not in str(caught.value)
+
+
+def test_what_is_not_a_prior_is_refused_by_its_type():
+    chain = Markov([0.5, 0.5], STEP, 2)
+    assert prior_of(chain) is chain
+    with pytest.raises(InvalidInput, match="prior is a ndarray, expected Independent, Joint or Markov"):
+        prior_of(np.ones(2) / 2)

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import oddshift as od
 from oddshift import InvalidInput, Space
@@ -194,3 +196,125 @@ def test_outputs_and_generators_of_another_kind_are_refused():
             draw([0], None)
     with pytest.raises(InvalidInput, match="prior is a list, expected Independent, Joint or Markov"):
         od.log_posterior([0.5, 0.5], [[[0.0], [0.0]]], [0])
+
+
+def test_nearest_is_the_argmin_and_a_tie_goes_to_the_lower_row(monkeypatch):
+    from oddshift.base import arrays
+
+    space = Space([[0.0], [2.0], [1.0]])
+    places = np.array([[0.4], [0.6], [1.0], [5.0], [0.5], [-9.0]])
+    assert space.nearest(places).tolist() == [0, 2, 2, 1, 0, 0]
+    monkeypatch.setattr(arrays, "BLOCK_ENTRIES", 4)
+    assert space.nearest(places).tolist() == [0, 2, 2, 1, 0, 0]
+    assert space.nearest(np.empty((0, 1))).tolist() == []
+
+
+def test_distances_do_not_depend_on_blocks_and_cannot_be_changed(monkeypatch):
+    from oddshift.base import arrays
+
+    points = np.random.default_rng(0).normal(size=(13, 3))
+    whole = Space(points).distances
+    monkeypatch.setattr(arrays, "BLOCK_ENTRIES", 20)
+    assert Space(points).distances.tolist() == whole.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        whole[0, 0] = 1.0
+
+
+def test_one_point_is_a_space():
+    space = Space([[5.0, 5.0]])
+    assert space.distances.tolist() == [[0.0]]
+    assert space.nearest(np.array([[0.0, 0.0]])).tolist() == [0]
+    assert space.contains(space)
+    assert len(Space.from_distances([[0.0]])) == 1
+
+
+def test_duplicates_are_counted_and_the_first_two_are_named():
+    with pytest.raises(InvalidInput, match=r"points 1 and 3 are at distance 0 \(3 duplicates in all\)"):
+        Space([[9.0], [4.0], [7.0], [4.0], [9.0], [4.0]])
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=12))
+@settings(max_examples=80, deadline=None)
+def test_merged_keeps_one_point_for_each_value_in_order_of_appearance(points):
+    space, of = Space.merged(np.array(points, dtype=float))
+    distinct = list(dict.fromkeys(points))
+    assert [tuple(p) for p in space.points.astype(int).tolist()] == distinct
+    assert of.tolist() == [distinct.index(p) for p in points]
+
+
+def test_two_functions_over_the_same_points_are_not_taken_for_each_other():
+    points = [[0.0], [1.0]]
+    scaled_space = Space(points, od.scaled("euclidean", 2.0))
+    assert not scaled_space.contains(Space(points))
+    assert not scaled_space.contains(Space(points, od.scaled("euclidean", 3.0)))
+    assert scaled_space.contains(Space(points, od.scaled("euclidean", 2.0)))
+
+
+def test_a_distance_matrix_may_be_off_by_rounding_and_no_more():
+    far = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
+    for error, is_refused in ((1e-10, False), (1e-8, True)):
+        stretched = far.copy()
+        stretched[0, 2] = stretched[2, 0] = 2.0 * (1 + error)
+        uneven = far.copy()
+        uneven[0, 1] = 1.0 + error
+        for matrix in (stretched, uneven):
+            if is_refused:
+                with pytest.raises(InvalidInput, match="expected (the triangle inequality|symmetry)"):
+                    Space.from_distances(matrix)
+            else:
+                Space.from_distances(matrix)
+
+
+@given(st.integers(3, 9), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_a_matrix_is_accepted_exactly_when_every_triangle_closes(n, seed):
+    rng = np.random.default_rng(seed)
+    upper = np.triu(rng.integers(1, 5, (n, n)).astype(float), 1)
+    matrix = upper + upper.T
+    closes = all(matrix[a, b] <= matrix[a, m] + matrix[m, b] for a in range(n) for b in range(n) for m in range(n))
+    if closes:
+        assert Space.from_distances(matrix).distances.tolist() == matrix.tolist()
+    else:
+        with pytest.raises(InvalidInput, match="expected the triangle inequality"):
+            Space.from_distances(matrix)
+
+
+def test_a_shortcut_is_found_in_every_block_of_rows():
+    """The check goes through 32 rows at a time and looks only right of the diagonal block."""
+    line = np.abs(np.subtract.outer(np.arange(70.0), np.arange(70.0)))
+    for a, b in ((0, 2), (0, 69), (31, 33), (32, 34), (63, 65), (67, 69)):
+        matrix = line.copy()
+        matrix[a, b] = matrix[b, a] = line[a, b] + 0.5
+        with pytest.raises(InvalidInput, match=rf"distances\[{a}, {b}\]"):
+            Space.from_distances(matrix)
+
+
+def test_a_space_from_a_matrix_keeps_a_copy():
+    mine = np.array(GOOD)
+    space = Space.from_distances(mine)
+    mine[0, 1] = mine[1, 0] = 9.0
+    assert space.distances.tolist() == GOOD
+    assert repr(space) == "Space(n=3, metric=precomputed)"
+
+
+def test_outputs_from_the_same_matrix_are_candidates():
+    space = Space.from_distances(GOOD)
+    some = Space(np.array([[2.0], [0.0]]), space.metric)
+    assert space.candidates(some) is some
+    assert space.between(np.array([1]), some).tolist() == [[1.0, 1.0]]
+
+
+def test_distances_to_another_space_are_rows_by_its_points():
+    space, other = Space([[0.0], [1.0], [3.0]]), Space([[10.0], [20.0]])
+    assert space.between(np.array([2, 0]), other).tolist() == [[7.0, 17.0], [10.0, 20.0]]
+
+
+def test_no_refusal_of_points_shows_a_coordinate():
+    for points, metric in (
+        ([[31.25], [31.25]], "euclidean"),
+        ([[131.25, 0.0]], "haversine"),
+        ([[0.0, 531.25]], "haversine"),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            Space(points, metric)
+        assert "31.25" not in str(caught.value)

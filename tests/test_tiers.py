@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from oddshift import InvalidInput, Tiers
+from oddshift.model.tiers import tiers_of
 
 
 def tiers(labels=(0, 1, -1, 1), scales=(0.4, 0.9), names=("PII", "PoII"), is_public=True):
@@ -59,3 +60,72 @@ def test_refusals(changes, message):
 def test_whether_tiers_are_public_must_be_said():
     with pytest.raises(TypeError, match="is_public"):
         Tiers([0], names=("PII",), scales=(1.0,))
+
+
+def test_labels_are_a_copy_that_cannot_change():
+    mine = np.array([0, 1, -1])
+    made = tiers(labels=mine)
+    mine[0] = 1
+    assert made.labels.tolist() == [0, 1, -1]
+    for array in (made.labels, made.scale_of_points):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_any_integer_type_labels_points_and_is_kept_as_int64():
+    made = tiers(labels=np.array([0, 1], dtype=np.uint8))
+    assert made.labels.dtype == np.int64
+    assert made.scale_of_points.tolist() == [0.4, 0.9]
+
+
+def test_points_of_no_tier_take_the_largest_scale_even_when_scales_are_unordered():
+    swapped = tiers().with_scales((0.9, 0.4), ordered=False)
+    assert swapped.scale_of_points.tolist() == [0.9, 0.4, 0.9, 0.4]
+
+
+def test_equal_scales_are_in_order_and_unordered_ones_must_be_asked_for():
+    assert tiers(scales=(0.5, 0.5)).scales == (0.5, 0.5)
+    with pytest.raises(InvalidInput, match="expected no decrease"):
+        tiers().with_scales((0.9, 0.4))
+    assert tiers().with_scales((0.9, 0.4), ordered=False).scales == (0.9, 0.4)
+
+
+def test_a_tier_may_be_empty_and_every_point_may_be_in_none():
+    assert repr(tiers(labels=(1, 1))) == "Tiers(PII: 0 x0.4, PoII: 2 x0.9; public)"
+    nobody = tiers(labels=(-1, -1))
+    assert not nobody.sensitive.any()
+    assert nobody.scale_of_points.tolist() == [0.9, 0.9]
+
+
+def test_points_of_no_tier_are_comparable_with_each_other_only_when_tiers_are_public():
+    index = np.arange(4)
+    assert tiers(labels=(0, 1, -1, -1)).comparable(index, index).tolist() == [
+        [True, False, False, False],
+        [False, True, False, False],
+        [False, False, True, True],
+        [False, False, True, True],
+    ]
+
+
+def test_comparable_is_rows_by_columns():
+    assert tiers().comparable(np.array([0]), np.arange(4)).shape == (1, 4)
+    assert tiers(is_public=False).comparable(np.arange(4), np.array([0])).shape == (4, 1)
+
+
+def test_scales_come_back_as_floats_and_names_as_a_tuple():
+    made = tiers(scales=[np.float32(0.5), 1], names=["a", "b"])
+    assert [type(scale) for scale in made.scales] == [float, float]
+    assert made.names == ("a", "b")
+
+
+def test_the_public_flag_of_numpy_is_taken_and_a_number_is_not():
+    assert tiers(is_public=np.True_).is_public is True
+    with pytest.raises(InvalidInput, match="is_public=1, expected True or False"):
+        tiers(is_public=1)
+
+
+def test_what_is_not_tiers_is_refused_by_its_type():
+    made = tiers()
+    assert tiers_of(made) is made
+    with pytest.raises(InvalidInput, match="tiers is a dict, expected Tiers"):
+        tiers_of({"labels": [0]})
