@@ -211,7 +211,7 @@ def test_numbers_come_back_as_python_floats():
 
 @pytest.mark.parametrize("value", [b"1", [1.0, 2.0], {}, "0.5"])
 def test_float_of_names_the_argument_and_shows_the_value(value):
-    with pytest.raises(InvalidInput, match="^level=.*, expected a number$") as caught:
+    with pytest.raises(InvalidInput, match=r"^level=.*, expected a number$") as caught:
         arrays.float_of(value, "level")
     assert one_line(caught)
 

@@ -104,7 +104,7 @@ def test_without_tasks_no_cluster_is_asked_for():
 
 @pytest.mark.parametrize("workers", [True, 1.0, -1, "2"])
 def test_the_number_of_workers_is_a_whole_number_above_zero(workers):
-    with pytest.raises(InvalidInput, match="workers=.*expected a whole number >= 1"):
+    with pytest.raises(InvalidInput, match=r"workers=.*expected a whole number >= 1"):
         Execution("processes", workers)
 
 

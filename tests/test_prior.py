@@ -175,7 +175,7 @@ def test_a_point_mass_on_one_value_is_a_law_over_one_value_only():
 
 @pytest.mark.parametrize("length", [0, -1, 1.0, True, None])
 def test_the_length_of_a_chain_is_a_whole_number_above_zero(length):
-    with pytest.raises(InvalidInput, match="length=.*expected a whole number >= 1"):
+    with pytest.raises(InvalidInput, match=r"length=.*expected a whole number >= 1"):
         Markov([0.5, 0.5], STEP, length)
 
 

@@ -121,7 +121,7 @@ def test_tiers_over_another_number_of_points_are_refused():
 
 def test_a_refused_release_says_how_many_positions_and_never_which():
     tiers = Tiers([0, 0, -1, -1], names=("a",), scales=(1.0,), is_public=True)
-    with pytest.raises(InvalidInput, match="^4 positions hold a point of no tier, expected sensitive points only$"):
+    with pytest.raises(InvalidInput, match=r"^4 positions hold a point of no tier, expected sensitive points only$"):
         perturb(SECRETS, Exponential(SPACE, 1.0), tiers, np.random.default_rng(0))
 
 

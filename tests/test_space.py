@@ -259,7 +259,7 @@ def test_a_distance_matrix_may_be_off_by_rounding_and_no_more():
         uneven[0, 1] = 1.0 + error
         for matrix in (stretched, uneven):
             if is_refused:
-                with pytest.raises(InvalidInput, match="expected (the triangle inequality|symmetry)"):
+                with pytest.raises(InvalidInput, match=r"expected (the triangle inequality|symmetry)"):
                     Space.from_distances(matrix)
             else:
                 Space.from_distances(matrix)

@@ -362,7 +362,7 @@ def test_a_refusal_names_the_place_and_never_the_value():
     class Holder:
         password: object
 
-    with pytest.raises(InvalidInput, match="value.password.0 is a complex, expected plain fields") as caught:
+    with pytest.raises(InvalidInput, match=r"value.password.0 is a complex, expected plain fields") as caught:
         files.encode(Holder((123456j,)), {})
     assert "123456" not in str(caught.value)
     with pytest.raises(InvalidInput, match=r"value\.password is an array of <U6, expected numbers") as caught:
