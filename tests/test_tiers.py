@@ -129,3 +129,27 @@ def test_what_is_not_tiers_is_refused_by_its_type():
     assert tiers_of(made) is made
     with pytest.raises(InvalidInput, match="tiers is a dict, expected Tiers"):
         tiers_of({"labels": [0]})
+
+
+def test_tiers_of_one_level_share_a_scale():
+    kinds = Tiers([0, 1, 2], names=("PERSON", "ORG", "OTHER"), scales=(0.4, 0.4, 1.0), is_public=True, levels=(0, 0, 1))
+    assert kinds.n_levels == 2
+    assert kinds.scales_of_levels((0.2, 0.9)) == (0.2, 0.2, 0.9)
+    moved = kinds.with_scales(kinds.scales_of_levels((0.2, 0.9)))
+    assert moved.levels == (0, 0, 1)
+    with pytest.raises(InvalidInput, match="differ within a level"):
+        kinds.with_scales((0.2, 0.3, 0.9))
+    with pytest.raises(InvalidInput, match="3 scales, expected 2"):
+        kinds.scales_of_levels((0.2, 0.3, 0.9))
+
+
+def test_every_tier_is_a_level_of_its_own_by_default():
+    plain = Tiers([0, 1], names=("a", "b"), scales=(0.5, 1.0), is_public=True)
+    assert plain.levels == (0, 1)
+    assert plain.scales_of_levels((0.1, 0.2)) == (0.1, 0.2)
+
+
+@pytest.mark.parametrize("levels", [(1, 1), (0, 2), (0,), (1, 0), (0, 0, 0)])
+def test_levels_rise_from_the_most_sensitive_tier(levels):
+    with pytest.raises(InvalidInput, match="levels="):
+        Tiers([0, 1], names=("a", "b"), scales=(0.5, 0.5), is_public=True, levels=levels)

@@ -6,27 +6,13 @@ from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.laplace import Laplace, ProjectedLaplace
 from oddshift.mechanisms.line import Geometric, RandomizedResponse
 from oddshift.mechanisms.mechanism import Mechanism, Sampler
+from oddshift.mechanisms.named import MECHANISMS, build_mechanism
 from oddshift.mechanisms.optimal import Optimal
 from oddshift.mechanisms.path import PathExponential, path_closure
+from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.mechanisms.tiered import Tiered
 from oddshift.mechanisms.truncated import Truncated, truncation_radius
 from oddshift.mechanisms.word_channels import Deletion, Mask, NoiseCharacter, Substitution
-
-MECHANISMS: dict[str, type[Mechanism]] = {
-    "channel": Channel,
-    "deletion": Deletion,
-    "exponential": Exponential,
-    "geometric": Geometric,
-    "mask": Mask,
-    "noise_character": NoiseCharacter,
-    "optimal": Optimal,
-    "path": PathExponential,
-    "projected_laplace": ProjectedLaplace,
-    "randomized_response": RandomizedResponse,
-    "substitution": Substitution,
-    "tiered": Tiered,
-    "truncated": Truncated,
-}
 
 __all__ = [
     "MECHANISMS",
@@ -37,6 +23,7 @@ __all__ = [
     "Laplace",
     "Mask",
     "Mechanism",
+    "MechanismSettings",
     "NoiseCharacter",
     "Optimal",
     "PathExponential",
@@ -46,6 +33,7 @@ __all__ = [
     "Substitution",
     "Tiered",
     "Truncated",
+    "build_mechanism",
     "calibrate",
     "estimate_channel",
     "path_closure",

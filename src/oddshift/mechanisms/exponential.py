@@ -14,7 +14,10 @@ from oddshift.base.arrays import FloatArray, IntArray, indices, positive
 from oddshift.mechanisms.epsilon import exponential_epsilon
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.scores import log_normalisers, normalised
+from oddshift.mechanisms.settings import MechanismSettings
+from oddshift.mechanisms.tiered import Tiered
 from oddshift.model.space import Space, space_of
+from oddshift.model.tiers import Tiers
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -40,6 +43,13 @@ class Exponential(Mechanism):
         object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         object.__setattr__(self, "candidates", space.candidates(outputs))
+
+    @classmethod
+    def configured(cls, space: Space, tiers: Tiers, epsilon: float, settings: MechanismSettings) -> Mechanism:
+        """With one scale for everyone; outputs of the same tier make it a tiered mechanism of equal scales."""
+        if settings.outputs == "tier" and tiers.is_public and len(tiers) > 1:
+            return Tiered(space, tiers.with_scales((1.0,) * len(tiers)), epsilon, keeps_tier=True)
+        return cls(space, epsilon)
 
     def __repr__(self) -> str:
         """Sizes and budget."""

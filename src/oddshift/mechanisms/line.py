@@ -13,7 +13,9 @@ from oddshift.base.arrays import FloatArray, IntArray, positive
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.model.space import Space, space_of
+from oddshift.model.tiers import Tiers
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -42,6 +44,11 @@ class Geometric(Mechanism):
         if steps[0] <= 0 or not np.allclose(steps, steps[0], rtol=1e-9, atol=0.0):
             raise InvalidInput("the points are not in order at equal steps, expected that for the geometric")
         object.__setattr__(self, "step", float(steps[0]))
+
+    @classmethod
+    def configured(cls, space: Space, tiers: Tiers, epsilon: float, settings: MechanismSettings) -> Mechanism:
+        """Nothing but ε is needed."""
+        return cls(space, epsilon)
 
     def __repr__(self) -> str:
         """Sizes and budget."""
@@ -86,6 +93,11 @@ class RandomizedResponse(Mechanism):
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         apart = space.distances[~np.eye(len(space), dtype=bool)]
         object.__setattr__(self, "nearest", float(apart.min()))
+
+    @classmethod
+    def configured(cls, space: Space, tiers: Tiers, epsilon: float, settings: MechanismSettings) -> Mechanism:
+        """Nothing but ε is needed."""
+        return cls(space, epsilon)
 
     def __repr__(self) -> str:
         """Sizes and budget."""

@@ -20,7 +20,9 @@ import numpy.typing as npt
 from oddshift.base.arrays import FloatArray, IntArray, blocks, dense, floats, frozen, generator, indices
 from oddshift.base.errors import InvalidInput, NoGuarantee
 from oddshift.mechanisms.epsilon import true_epsilon
+from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
 
 
 class Mechanism(ABC):
@@ -34,6 +36,11 @@ class Mechanism(ABC):
 
     is_estimate: bool = False
     """Whether the rows were counted rather than computed; then there is no exact ε."""
+
+    @classmethod
+    def configured(cls, space: Space, tiers: Tiers, epsilon: float, settings: MechanismSettings) -> Mechanism:
+        """The mechanism that settings ask for at a nominal ε; one that settings cannot describe is refused."""
+        raise InvalidInput(f"mechanism {settings.name!r} cannot be asked for by name, expected the object itself")
 
     @property
     @abstractmethod

@@ -17,6 +17,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms.epsilon import exponential_epsilon
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.scores import log_normalisers, normalised
+from oddshift.mechanisms.settings import MechanismSettings, tiers_with_scales
 from oddshift.model.space import Space, space_of
 from oddshift.model.tiers import Tiers, tiers_of
 
@@ -50,6 +51,11 @@ class PathExponential(Mechanism):
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "tiers", tiers)
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
+
+    @classmethod
+    def configured(cls, space: Space, tiers: Tiers, epsilon: float, settings: MechanismSettings) -> Mechanism:
+        """With the scales of the settings, which it needs."""
+        return cls(space, tiers_with_scales(tiers, settings), epsilon)
 
     def __repr__(self) -> str:
         """Sizes and budget."""

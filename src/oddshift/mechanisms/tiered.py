@@ -18,6 +18,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms.epsilon import exponential_epsilon
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.scores import log_normalisers, normalised
+from oddshift.mechanisms.settings import MechanismSettings, tiers_with_scales
 from oddshift.model.space import Space, space_of
 from oddshift.model.tiers import Tiers, tiers_of
 
@@ -57,6 +58,12 @@ class Tiered(Mechanism):
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         object.__setattr__(self, "candidates", space.candidates(outputs))
         object.__setattr__(self, "keeps_tier", keeps_tier)
+
+    @classmethod
+    def configured(cls, space: Space, tiers: Tiers, epsilon: float, settings: MechanismSettings) -> Mechanism:
+        """With the scales of the settings, which it needs."""
+        keeps_tier = settings.outputs == "tier" and tiers.is_public
+        return cls(space, tiers_with_scales(tiers, settings), epsilon, keeps_tier=keeps_tier)
 
     def __repr__(self) -> str:
         """Sizes and budget."""

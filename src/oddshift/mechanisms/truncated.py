@@ -13,10 +13,13 @@ from math import log
 import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray, positive, unit_open, whole
+from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms.epsilon import exponential_epsilon
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.scores import log_normalisers, normalised
+from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.model.space import Space, space_of
+from oddshift.model.tiers import Tiers
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -42,6 +45,13 @@ class Truncated(Mechanism):
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         object.__setattr__(self, "radius", positive(radius, "radius"))
         object.__setattr__(self, "candidates", space.candidates(outputs))
+
+    @classmethod
+    def configured(cls, space: Space, tiers: Tiers, epsilon: float, settings: MechanismSettings) -> Mechanism:
+        """With the radius of the settings, which it needs."""
+        if settings.radius is None:
+            raise InvalidInput("mechanism.name='truncated' needs mechanism.radius, a distance")
+        return cls(space, epsilon, settings.radius)
 
     def __repr__(self) -> str:
         """Sizes and budget."""

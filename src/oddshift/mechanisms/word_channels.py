@@ -17,7 +17,9 @@ from oddshift.base.arrays import FloatArray, IntArray, float_of, listed, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.model.space import Space, space_of
+from oddshift.model.tiers import Tiers
 
 
 @dataclass(frozen=True, eq=False, repr=True)
@@ -36,6 +38,11 @@ class Mask(Mechanism):
     def __post_init__(self) -> None:
         """Check that there are points."""
         space_of(self.space)
+
+    @classmethod
+    def configured(cls, space: Space, tiers: Tiers, epsilon: float, settings: MechanismSettings) -> Mechanism:
+        """No number is needed."""
+        return cls(space)
 
     @property
     def claimed_epsilon(self) -> float:

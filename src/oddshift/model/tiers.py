@@ -25,7 +25,9 @@ class Tiers:
     """Labels of points (−1 for none), tier names from most to least sensitive, and one scale for each.
 
     A mechanism spends scale·ε in a tier, so scales lie above 0 and do not decrease from the most sensitive
-    tier to the least. `is_public` says whether the attacker is told the tier of each released position.
+    tier to the least. `is_public` says whether the attacker is told the tier of each released position. `levels` says
+    which tiers are equally sensitive (people, firms and places, say) and therefore share one scale; without it every
+    tier is a level of its own.
 
     >>> Tiers([0, 0, 1], names=("PII", "PoII"), scales=(0.4, 0.9), is_public=False).scale_of_points
     array([0.4, 0.4, 0.9])
@@ -35,6 +37,7 @@ class Tiers:
     names: tuple[str, ...]
     scales: tuple[float, ...]
     is_public: bool
+    levels: tuple[int, ...]
 
     def __init__(
         self,
@@ -43,6 +46,7 @@ class Tiers:
         names: Sequence[str],
         scales: Sequence[float],
         is_public: bool,
+        levels: Sequence[int] | None = None,
         ordered: bool = True,
     ) -> None:
         """Check labels against names, and the order of the scales; `ordered=False` is for comparisons only."""
@@ -56,6 +60,7 @@ class Tiers:
         if len(scales) != len(names) or len(set(names)) != len(names):
             raise InvalidInput(f"{len(names)} names and {len(scales)} scales, expected as many, names distinct")
         _check_scales(scales, ordered)
+        levels = tuple(range(len(names))) if levels is None else _check_levels(levels, scales)
         if not isinstance(is_public, bool | np.bool_):
             raise InvalidInput(f"{is_public=}, expected True or False")
         object.__setattr__(self, "labels", array.astype(np.int64))
@@ -63,6 +68,7 @@ class Tiers:
         object.__setattr__(self, "names", tuple(names))
         object.__setattr__(self, "scales", tuple(float(s) for s in scales))
         object.__setattr__(self, "is_public", bool(is_public))
+        object.__setattr__(self, "levels", levels)
 
     def __len__(self) -> int:
         """Number of tiers."""
@@ -94,7 +100,25 @@ class Tiers:
 
     def with_scales(self, scales: Sequence[float], *, ordered: bool = True) -> Tiers:
         """The same tiers under other scales; unordered ones are for comparisons, never for a release."""
-        return Tiers(self.labels, names=self.names, scales=scales, is_public=self.is_public, ordered=ordered)
+        return Tiers(
+            self.labels,
+            names=self.names,
+            scales=scales,
+            is_public=self.is_public,
+            levels=self.levels,
+            ordered=ordered,
+        )
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        return max(self.levels) + 1
+
+    def scales_of_levels(self, scales: Sequence[float]) -> tuple[float, ...]:
+        """The scale of every tier from one scale for each level."""
+        if len(scales) != self.n_levels:
+            raise InvalidInput(f"{len(scales)} scales, expected {self.n_levels}, one for each level")
+        return tuple(float(scales[level]) for level in self.levels)
 
 
 def tiers_of(value: object) -> Tiers:
@@ -102,6 +126,19 @@ def tiers_of(value: object) -> Tiers:
     if not isinstance(value, Tiers):
         raise InvalidInput(f"tiers is a {type(value).__name__}, expected Tiers")
     return value
+
+
+def _check_levels(levels: Sequence[int], scales: Sequence[float]) -> tuple[int, ...]:
+    found = tuple(int(level) for level in listed(levels, "levels"))
+    if len(found) != len(scales) or found[0] != 0 or any(b - a not in {0, 1} for a, b in pairwise(found)):
+        raise InvalidInput(
+            f"levels={found}, expected one for each of {len(scales)} tiers, from 0 on in steps of 0 or 1"
+        )
+    if any(a == b and s != t for (a, s), (b, t) in pairwise(zip(found, scales, strict=True))):
+        raise InvalidInput(
+            f"scales={tuple(scales)} differ within a level, expected one scale for each level of {found}"
+        )
+    return found
 
 
 def _check_scales(scales: Sequence[float], ordered: bool) -> None:

@@ -1,0 +1,104 @@
+"""Mechanisms by name: what settings ask for is what is built, and what they cannot describe is refused in one line."""
+
+import numpy as np
+import pytest
+
+from oddshift import Exponential, InvalidInput, PathExponential, Space, Tiered, Tiers
+from oddshift.mechanisms import MECHANISMS, Mask, MechanismSettings, Truncated, build_mechanism
+from oddshift.model.release import one_tier
+
+SPACE = Space(np.random.default_rng(0).normal(size=(8, 2)))
+PUBLIC = Tiers([0, 0, 0, 0, 1, 1, 1, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=True)
+SECRET = Tiers(PUBLIC.labels, names=PUBLIC.names, scales=PUBLIC.scales, is_public=False)
+
+
+def build(tiers=PUBLIC, epsilon=2.0, **settings):
+    return build_mechanism(MechanismSettings(**settings), SPACE, tiers, epsilon)
+
+
+def test_without_an_epsilon_of_its_own_the_budget_is_spent():
+    assert build(tiers=one_tier(SPACE)).epsilon == 2.0
+    assert build(tiers=one_tier(SPACE), epsilon=2.0, name="exponential", calibrated=False).epsilon == 2.0
+    asked = MechanismSettings(epsilon=0.7)
+    assert build_mechanism(asked, SPACE, one_tier(SPACE), 2.0).epsilon == 0.7
+
+
+def test_with_public_tiers_a_name_becomes_a_name():
+    made = build()
+    assert isinstance(made, Tiered)
+    assert made.keeps_tier
+    assert made.tiers.scales == (1.0, 1.0)
+    assert np.isneginf(made.log_matrix[0, 4:]).all()
+
+
+def test_all_points_are_outputs_when_asked_or_when_tiers_are_secret_or_one():
+    for made in (build(outputs="all"), build(tiers=SECRET), build(tiers=one_tier(SPACE))):
+        assert isinstance(made, Exponential)
+        assert np.isfinite(made.log_matrix).all()
+
+
+def test_scales_reach_the_mechanism():
+    assert build(name="tiered", scales=(0.2, 0.9)).tiers.scales == (0.2, 0.9)
+    made = build(tiers=SECRET, name="path", scales=(0.2, 0.9))
+    assert isinstance(made, PathExponential)
+    assert made.tiers.scales == (0.2, 0.9)
+    assert not build(tiers=SECRET, name="tiered", scales=(0.2, 0.9)).keeps_tier
+
+
+def test_the_radius_reaches_the_truncated_mechanism():
+    made = build(name="truncated", radius=1.5)
+    assert isinstance(made, Truncated)
+    assert made.radius == 1.5
+
+
+def test_a_mask_needs_nothing():
+    assert isinstance(build(name="mask"), Mask)
+
+
+def test_calibration_meets_the_exact_epsilon():
+    made = build(tiers=one_tier(SPACE), calibrated=True)
+    assert made.exact_epsilon == pytest.approx(2.0, rel=1e-5)
+    assert made.exact_epsilon <= 2.0
+    assert made.epsilon > 2.0
+
+
+BY_OBJECT = {"channel", "deletion", "noise_character", "optimal", "projected_laplace", "substitution"}
+
+
+def by_name(name):
+    line = Space(np.arange(8.0)[:, None])
+    return build_mechanism(MechanismSettings(name=name, scales=(0.5, 1.0), radius=1.0), line, PUBLIC, 1.0)
+
+
+@pytest.mark.parametrize("name", sorted(set(MECHANISMS) - BY_OBJECT))
+def test_a_name_is_enough(name):
+    np.testing.assert_allclose(np.exp(by_name(name).log_matrix).sum(axis=1), 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(BY_OBJECT))
+def test_what_settings_cannot_describe_is_asked_for_as_an_object(name):
+    with pytest.raises(InvalidInput, match=f"mechanism '{name}' cannot be asked for by name, expected the object"):
+        by_name(name)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"name": "exponentail"}, "mechanism.name='exponentail', expected one of channel, deletion, exponential"),
+        ({"name": "tiered"}, "needs mechanism.scales, one for each tier PII, PoII"),
+        ({"name": "path"}, "needs mechanism.scales"),
+        ({"name": "truncated"}, "needs mechanism.radius"),
+    ],
+)
+def test_what_is_missing_is_named(settings, said):
+    with pytest.raises(InvalidInput, match=said):
+        build(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({"epsilon": -1.0}, "epsilon"), ({"radius": 0.0}, "radius"), ({"outputs": "words"}, "expected tier or all")],
+)
+def test_numbers_are_checked_at_once(settings, said):
+    with pytest.raises(InvalidInput, match=said):
+        MechanismSettings(**settings)
