@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test check bench setup clean
+.PHONY: demo test check docs bench setup clean
 
 demo: $(STAMP)
 	$(BIN)/oddshift demo
@@ -16,6 +16,11 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(STAMP)
+	$(BIN)/python docs/write_api.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open build/site/index.html; to search it too: $(BIN)/mkdocs serve"
+
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
 
@@ -23,7 +28,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench,text,tables,attackers,cluster]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench,text,tables,attackers,cluster,docs]"
 	touch $@
 
 clean:

@@ -101,3 +101,21 @@ def test_examples_in_the_source_are_true(name):
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
         runner.run(test, out=said.append)
     assert runner.failures == 0, "".join(said)
+
+
+def test_the_architecture_page_lists_the_rooms_in_their_order():
+    """Its table is what the test of imports enforces, so that a reader can rely on it."""
+    from test_architecture import ROOMS, TREES, imported, part
+
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = [line.split("|")[1:4] for line in text.splitlines() if line.startswith("| [")]
+    assert [re.sub(r" \[(\w+)\].*", r"\1", row[0]) for row in rows] == ROOMS
+    source = Path(oddshift.__file__).resolve().parent
+    for room, _, used in rows:
+        name = re.sub(r" \[(\w+)\].*", r"\1", room)
+        above = ROOMS[: ROOMS.index(name)]
+        said = set(above) - set(used.split("but ")[1].split()) if "but" in used else set(above)
+        said = said if "everything" in used else set(used.replace(",", " ").split()) & set(ROOMS)
+        files = [path for path in TREES if path.is_relative_to(source / name)]
+        found = {part(other) for path in files for other in imported(TREES[path])} - {name}
+        assert found <= said <= set(above), f"{name} uses {sorted(found)}, the page says {sorted(said)}"
