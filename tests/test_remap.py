@@ -92,3 +92,73 @@ def test_refusals(make, message):
     with pytest.raises(InvalidInput, match=message) as caught:
         make()
     assert "\n" not in str(caught.value)
+
+
+def test_the_remapped_matrix_adds_columns_that_share_a_destination():
+    rng = np.random.default_rng(3)
+    inner = Exponential(SPACE, 2.0)
+    remap = Remap(inner, PRIOR, "euclidean")
+    slow = np.zeros((12, 12))
+    for x in range(12):
+        for y in range(12):
+            slow[x, remap.destination[y]] += np.exp(inner.log_matrix[x, y])
+    assert np.exp(remap.log_matrix) == pytest.approx(slow, abs=1e-15)
+    index = rng.integers(0, 12, 50)
+    assert remap.log_likelihood(index) == pytest.approx(remap.log_matrix[index])
+
+
+def test_remapping_never_costs_more_than_releasing_what_was_drawn():
+    from oddshift.mechanisms.utility import expected_loss
+
+    for cost in ("cosine", "euclidean"):
+        for epsilon in (0.2, 1.0, 5.0):
+            inner = Exponential(SPACE, epsilon)
+            assert expected_loss(Remap(inner, PRIOR, cost), PRIOR, cost) <= expected_loss(inner, PRIOR, cost) + 1e-12
+
+
+def test_the_prior_decides_where_an_ambiguous_output_goes():
+    flat = Channel(LINE, np.log(np.full((3, 3), 1 / 3)), LINE)
+    for likely in range(3):
+        prior = np.full(3, 0.05)
+        prior[likely] = 0.9
+        assert Remap(flat, prior, "euclidean").destination.tolist() == [likely] * 3
+
+
+def test_points_of_prior_zero_have_no_say():
+    sure = Channel(LINE, np.log([[0.98, 0.01, 0.01], [0.01, 0.98, 0.01], [0.01, 0.01, 0.98]]), LINE)
+    for cost in ("euclidean", "cosine"):
+        assert 2 not in Remap(sure, [0.5, 0.5, 0.0], "euclidean").destination.tolist()
+        assert np.isfinite(Remap(sure, [0.5, 0.5, 0.0], cost).log_matrix[2]).any()
+
+
+def test_blocks_of_points_and_outputs_do_not_change_a_destination(monkeypatch):
+    from oddshift.base import arrays
+
+    whole = {cost: Remap(Exponential(SPACE, 1.0), PRIOR, cost).destination.tolist() for cost in ("cosine", "euclidean")}
+    monkeypatch.setattr(arrays, "BLOCK_ENTRIES", 13)
+    for cost, expected in whole.items():
+        assert Remap(Exponential(SPACE, 1.0), PRIOR, cost).destination.tolist() == expected
+
+
+def test_a_stored_remap_is_used_as_it_was_kept():
+    inner = Exponential(LINE, 1.0)
+    kept = Remap.stored(inner, np.array([0.5, 0.25, 0.25]), "euclidean", np.array([2, 2, 0]))
+    assert kept.destination.tolist() == [2, 2, 0]
+    rows, own = np.exp(kept.log_matrix), np.exp(inner.log_matrix)
+    assert rows[:, 1].tolist() == [0.0, 0.0, 0.0]
+    assert rows[:, 2] == pytest.approx(own[:, 0] + own[:, 1])
+    for prior, destination, message in (
+        (np.ones(2) / 2, np.arange(3), "prior has 2 entries and destination 3, expected 3 and 3"),
+        (np.ones(3) / 3, np.arange(2), "prior has 3 entries and destination 2, expected 3 and 3"),
+        (np.ones(3) / 3, np.array([0, 1, 3]), r"destination has 3, expected integers in \[0, 3\)"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            Remap.stored(inner, prior, "euclidean", destination)
+
+
+def test_a_remap_of_a_remap_is_a_mechanism_with_the_claim_of_the_innermost():
+    inner = Exponential(SPACE, 1.0)
+    twice = Remap(Remap(inner, PRIOR, "euclidean"), PRIOR, "euclidean")
+    assert twice.claimed_epsilon == 1.0
+    assert twice.exact_epsilon <= inner.exact_epsilon + 1e-12
+    assert np.exp(twice.log_matrix).sum(axis=1) == pytest.approx(np.ones(12))

@@ -18,6 +18,7 @@ from oddshift.mechanisms.utility import (
     retrieval,
 )
 from oddshift.mechanisms.word_channels import Deletion, Mask
+from oddshift.model.cost import cost_of
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
@@ -146,3 +147,124 @@ def test_texts_before_and_after_release():
     assert task.before > task.after + 0.2
     masked = text_features(corpus.encoded, corpus.vectors, np.zeros(len(corpus.records.points), dtype=int), [None])
     assert np.abs(masked - before).max() > 0
+
+
+def slow_loss(matrix, costs, weights):
+    """Σ_x w(x) Σ_y Pr[y|x]·c(x, y), three loops."""
+    share = [w / sum(weights) for w in weights]
+    return sum(share[x] * matrix[x][y] * costs[x][y] for x in range(len(matrix)) for y in range(len(matrix[0])))
+
+
+def test_losses_are_the_loops_whatever_the_block_size(monkeypatch):
+    from oddshift.base import arrays
+
+    rng = np.random.default_rng(3)
+    space = Space(rng.normal(size=(11, 3)))
+    em, weights = Exponential(space, 1.5), rng.integers(0, 5, 11).astype(float) + 0.5
+    costs = cost_of("euclidean").between(space, np.arange(11), space)
+    expected = slow_loss(np.exp(em.log_matrix).tolist(), costs.tolist(), weights.tolist())
+    assert expected_loss(em, weights, "euclidean") == pytest.approx(expected, rel=1e-12)
+    effective, constant = effective_outputs(em, weights), constant_output(space, weights, "euclidean")
+    monkeypatch.setattr(arrays, "BLOCK_ENTRIES", 12)
+    again = Exponential(space, 1.5)
+    assert expected_loss(again, weights, "euclidean") == pytest.approx(expected, rel=1e-12)
+    assert effective_outputs(again, weights) == pytest.approx(effective, rel=1e-12)
+    assert constant_output(space, weights, "euclidean") == (constant[0], pytest.approx(constant[1], rel=1e-12))
+
+
+def test_the_loss_does_not_depend_on_the_unit_of_the_weights():
+    channel = Channel(LINE, MATRIX, LINE)
+    assert expected_loss(channel, [1, 2, 3]) == pytest.approx(expected_loss(channel, [100, 200, 300]), rel=1e-14)
+    assert measure(channel, [0.2, 0.4, 0.6]).loss == pytest.approx(measure(channel, [1, 2, 3]).loss, rel=1e-14)
+
+
+def test_the_constant_baseline_is_the_cheapest_column():
+    rng = np.random.default_rng(4)
+    space, outputs = Space(rng.normal(size=(6, 2))), Space(rng.normal(size=(9, 2)))
+    weights = rng.random(6)
+    costs = cost_of("euclidean").between(space, np.arange(6), outputs)
+    columns = [sum(w * c for w, c in zip(weights / weights.sum(), costs[:, y], strict=True)) for y in range(9)]
+    best, loss = constant_output(space, weights, "euclidean", outputs)
+    assert best == int(np.argmin(columns))
+    assert loss == pytest.approx(min(columns))
+
+
+def test_no_mechanism_that_ignores_the_secret_beats_the_constant_baseline():
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        law = rng.dirichlet(np.ones(3))
+        blind = Channel(LINE, np.log(np.tile(law, (3, 1))), LINE)
+        result = measure(blind, [1, 2, 3])
+        assert result.loss >= result.constant_loss - 1e-12
+
+
+def test_effective_outputs_lie_between_one_and_their_number():
+    rng = np.random.default_rng(7)
+    for epsilon in (1e-6, 1.0, 50.0):
+        em = Exponential(Space(rng.normal(size=(20, 2))), epsilon)
+        assert 1.0 <= effective_outputs(em, np.ones(20)) <= 20.0 + 1e-9
+    assert effective_outputs(Exponential(Space(np.arange(20.0)[:, None]), 1e-9), np.ones(20)) == pytest.approx(20.0)
+
+
+def test_more_budget_never_costs_more():
+    space = Space(np.random.default_rng(8).normal(size=(25, 4)))
+    lost = [expected_loss(Exponential(space, e), np.ones(25), "euclidean") for e in (0.01, 0.5, 1, 2, 5, 20)]
+    assert lost == sorted(lost, reverse=True)
+
+
+def test_weights_that_are_not_numbers_are_refused():
+    for bad in ([1, np.nan, 1], [1, np.inf, 1], ["1", "1", "1"], [[1, 1, 1]]):
+        with pytest.raises(InvalidInput, match="weights"):
+            expected_loss(Channel(LINE, MATRIX, LINE), bad)
+
+
+def test_tier_losses_leave_out_points_of_no_tier():
+    tiers = Tiers([0, -1, 0], names=("PII",), scales=(1.0,), is_public=True)
+    channel = Channel(LINE, MATRIX, LINE)
+    by_point = losses(channel)
+    result = measure(channel, [1, 10, 3], "cosine", tiers)
+    assert result.tier_losses == (pytest.approx((by_point[0] + 3 * by_point[2]) / 4),)
+    assert measure(channel, [1, 10, 3]).tier_losses == ()
+
+
+def test_the_nearest_document_is_never_the_document_itself_even_among_copies(monkeypatch):
+    from oddshift.base import arrays
+
+    table = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [-1.0, 0.1]])
+    found = nearest_documents(table)
+    assert found[:2].tolist() == [1, 0]
+    assert (found != np.arange(4)).all()
+    monkeypatch.setattr(arrays, "BLOCK_ENTRIES", 4)
+    assert nearest_documents(table).tolist() == found.tolist()
+
+
+def test_retrieval_by_hand():
+    before = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
+    after = before[[2, 1, 0, 3]]
+    task = retrieval(before, after, ["a", "a", "b", "b"])
+    assert (task.name, task.before, task.after) == ("retrieval", 1.0, 0.0)
+    assert task.baseline == pytest.approx(2 * 2 * 1 / (4 * 3))
+
+
+def test_the_classification_baseline_is_the_most_frequent_class_of_the_held_out_part():
+    rng = np.random.default_rng(0)
+    labels = ["x"] * 90 + ["y"] * 10
+    table = rng.normal(size=(100, 2))
+    task = classification(table, table, labels, held_out=0.5, rng=np.random.default_rng(5))
+    order = np.random.default_rng(5).permutation(100)
+    held_out = [labels[k] for k in order[50:]]
+    assert task.baseline == held_out.count("x") / 50
+    assert task.before == task.after
+
+
+@pytest.mark.parametrize("bad", [np.array([[1.0, np.nan]] * 3), np.zeros(3), "text"])
+def test_tables_of_documents_are_numbers(bad):
+    with pytest.raises(InvalidInput, match="after"):
+        retrieval(np.eye(3), bad, ["a", "b", "a"])
+
+
+def test_words_without_a_vector_count_for_nothing_and_repeats_count_each_time():
+    vectors = np.array([[4.0], [1.0]], dtype=np.float32)
+    means = averaged(vectors, np.array([0, 0, 1, -1, -1]), np.array([0, 4, 5]))
+    assert means.tolist() == [[3.0], [0.0]]
+    assert means.dtype == np.float64

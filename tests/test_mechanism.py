@@ -1,0 +1,168 @@
+"""What every mechanism inherits: inversion, samplers, columns, exact ε over groups, and its refusals."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracles
+from oddshift import Channel, Exponential, InvalidInput, Space, Tiered, Tiers
+from oddshift.base import arrays
+from oddshift.base.errors import TooLarge
+from oddshift.base.logarithms import log
+from oddshift.mechanisms.mechanism import Sampler
+
+LINE = Space(np.arange(4.0)[:, None])
+
+
+def channel(rows):
+    rows = np.asarray(rows, dtype=float)
+    return Channel(Space(np.arange(float(len(rows)))[:, None]), log(rows / rows.sum(axis=1, keepdims=True)))
+
+
+weights = st.lists(st.integers(0, 5), min_size=3, max_size=3).filter(any)
+
+
+@given(st.lists(weights, min_size=1, max_size=4), st.lists(st.integers(0, 2**53 - 1), min_size=1, max_size=20))
+@settings(max_examples=80, deadline=None)
+def test_inversion_is_the_papers_map_for_any_rows_in_any_order(rows, integers):
+    mechanism = channel(rows)
+    z = np.array(integers) / 2.0**53
+    index = np.arange(len(z)) % len(rows)
+    got = mechanism.invert(index, z)
+    for k, (point, u) in enumerate(zip(index, z, strict=True)):
+        row = np.exp(mechanism.log_matrix[point])
+        edges = np.cumsum(row) / row.sum()
+        if np.abs(edges - u).min() > 1e-14:
+            assert got[k] == oracles.inverse(row, u)
+        assert row[got[k]] > 0
+
+
+def test_outputs_follow_the_order_of_the_index_and_not_that_of_the_rows():
+    sure = channel([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    assert sure.invert([2, 0, 1, 0, 2], [0.5] * 5).tolist() == [2, 0, 1, 0, 2]
+
+
+def test_inversion_in_blocks_of_one_point_gives_the_same(monkeypatch):
+    em = Exponential(LINE, 1.0)
+    rng = np.random.default_rng(0)
+    index, z = rng.integers(0, 4, 300), rng.random(300)
+    whole = em.invert(index, z)
+    monkeypatch.setattr(arrays, "BLOCK_ENTRIES", 1)
+    assert em.invert(index, z).tolist() == whole.tolist()
+
+
+def test_the_largest_uniform_reaches_the_last_possible_output_although_rounding_falls_short():
+    """Ten rows of tenths sum to less than 1 in floats; the cumulative row must still end in exactly 1."""
+    tenths = channel([[1] * 10])
+    assert np.cumsum(np.full(10, 0.1))[-1] < 1.0
+    assert tenths.invert([0], [1 - 2.0**-53]).tolist() == [9]
+    ends_in_zero = channel([[1] * 10 + [0]])
+    assert ends_in_zero.invert([0], [1 - 2.0**-53]).tolist() == [9]
+
+
+def test_a_sampler_keeps_distinct_points_sorted_and_rows_that_end_in_one():
+    sampler = Exponential(LINE, 1.0).sampler([3, 1, 3])
+    assert sampler.points.tolist() == [1, 3]
+    assert sampler.cumulative.shape == (2, 4)
+    assert (sampler.cumulative[:, -1] == 1.0).all()
+    assert (np.diff(sampler.cumulative, axis=1) > 0).all()
+
+
+@pytest.mark.parametrize("missing", [0, 2, 99])
+def test_a_sampler_refuses_a_point_without_a_row_wherever_it_sorts(missing):
+    sampler = Exponential(Space(np.arange(5.0)[:, None]), 1.0).sampler([1, 3])
+    with pytest.raises(InvalidInput, match="index names a point that this sampler has no row for"):
+        sampler.invert([missing], [0.5])
+
+
+def test_a_sampler_checks_its_uniforms_like_a_mechanism():
+    sampler = Sampler(np.array([0]), np.array([[0.5, 1.0]]))
+    assert sampler.invert(0, 0.5).tolist() == [1]
+    for z, message in (([1.0], "expected uniforms"), ([0.1, 0.2], "2 uniforms, expected 1"), ([np.nan], "NaN")):
+        with pytest.raises(InvalidInput, match=message):
+            sampler.invert([0], z)
+    with pytest.raises(InvalidInput, match="expected a numpy Generator"):
+        sampler.sample([0], 7)
+
+
+def test_columns_are_the_transposed_matrix_and_refuse_other_outputs():
+    for mechanism in (Exponential(LINE, 1.3), channel([[1, 2, 3], [3, 2, 1]])):
+        columns = mechanism.log_columns([2, 0])
+        assert columns == pytest.approx(mechanism.log_matrix.T[[2, 0]], rel=1e-12)
+        with pytest.raises(InvalidInput, match="outputs has -1"):
+            mechanism.log_columns([-1])
+
+
+def test_columns_with_other_candidates_and_tiers_are_the_transposed_matrix():
+    other = Space([[0.5], [2.5], [9.0]])
+    tiers = Tiers([0, 1, 1, -1], names=("a", "b"), scales=(0.3, 0.8), is_public=True)
+    for mechanism in (Exponential(LINE, 1.3, other), Tiered(LINE, tiers, 1.3, other), Tiered(LINE, tiers, 1.3)):
+        everyone = np.arange(mechanism.n_outputs)
+        assert mechanism.log_columns(everyone) == pytest.approx(mechanism.log_matrix.T, rel=1e-12)
+
+
+def test_the_matrix_and_its_parts_cannot_be_changed():
+    matrix = Exponential(LINE, 1.0).log_matrix
+    with pytest.raises(ValueError, match="read-only"):
+        matrix[0, 0] = 0.0
+
+
+def test_groups_restrict_the_pairs_that_count():
+    """Two tiers far apart in law: public tiers never compare them, secret ones do."""
+    labels = [0, 1, 0, 1]
+    public = Tiered(
+        LINE, Tiers(labels, names=("a", "b"), scales=(0.1, 1.0), is_public=True), 4.0, Space([[0.5], [2.5]])
+    )
+    secret = Tiered(
+        LINE, Tiers(labels, names=("a", "b"), scales=(0.1, 1.0), is_public=False), 4.0, Space([[0.5], [2.5]])
+    )
+    assert (public.log_matrix == secret.log_matrix).all()
+    far, rows = LINE.distances, public.log_matrix
+    assert public.exact_epsilon == pytest.approx(oracles.log_epsilon(rows, far, [[0, 2], [1, 3]]))
+    assert secret.exact_epsilon == pytest.approx(oracles.log_epsilon(rows, far))
+    assert public.exact_epsilon < secret.exact_epsilon
+
+
+def test_a_copy_as_a_channel_has_the_same_rows_outputs_and_exact_epsilon():
+    em = Exponential(LINE, 1.0, Space([[0.5], [1.5]]))
+    copy = Channel.of(em)
+    assert copy.log_matrix is em.log_matrix
+    assert copy.outputs is em.outputs
+    assert copy.exact_epsilon == pytest.approx(em.exact_epsilon)
+    assert (
+        copy.sample([0, 3], np.random.default_rng(0)).tolist() == em.sample([0, 3], np.random.default_rng(0)).tolist()
+    )
+
+
+def test_a_channel_keeps_a_copy_of_its_matrix():
+    mine = np.log(np.full((4, 2), 0.5))
+    made = Channel(LINE, mine)
+    mine[0] = np.log([0.9, 0.1])
+    assert np.exp(made.log_matrix[0]).tolist() == pytest.approx([0.5, 0.5])
+    with pytest.raises(ValueError, match="read-only"):
+        made.table[0, 0] = 0.0
+
+
+def test_huge_alphabets_are_refused_before_memory_is_asked_for():
+    em = Exponential(Space(np.arange(13_000.0)[:, None]), 1.0)
+    with pytest.raises(TooLarge, match="log_matrix would hold 13000 x 13000 entries, expected at most 150000000"):
+        _ = em.log_matrix
+    assert em.resolution == 13_000 * 2.0**-53
+    assert em.sampler([5]).cumulative.shape == (1, 13_000)
+
+
+def test_one_point_and_one_output_are_a_mechanism_that_says_nothing():
+    only = Exponential(Space([[3.0]]), 1e6)
+    assert only.log_matrix.tolist() == [[0.0]]
+    assert only.exact_epsilon == 0.0
+    assert only.sample([0, 0], np.random.default_rng(0)).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-12, 1e12, 1e300])
+def test_tiny_and_huge_budgets_stay_normalised(epsilon):
+    em = Exponential(LINE, epsilon)
+    rows = np.exp(em.log_matrix)
+    assert rows.sum(axis=1) == pytest.approx(np.ones(4))
+    expected = np.full((4, 4), 0.25) if epsilon < 1 else np.eye(4)
+    assert rows == pytest.approx(expected, abs=1e-9)
