@@ -9,7 +9,7 @@ import pytest
 import oddshift as od
 from oddshift.app.configuration import parse_config
 from oddshift.app.init import Beside, start
-from oddshift.app.init.roles import Column, guess, roles_of
+from oddshift.app.init.roles import Column, Roles, guess, roles_of
 from oddshift.app.init.suggestion import suggest_epsilon
 from oddshift.base.errors import InvalidInput
 from oddshift.model.release import one_tier
@@ -82,12 +82,16 @@ def test_other_separators_are_named(tmp_path):
 
 def test_other_files_and_kinds(tmp_path):
     (tmp_path / "letters").mkdir()
-    assert roles_of(tmp_path / "letters").kind == "text"
+    for k in range(3):
+        (tmp_path / "letters" / f"{k}.txt").write_text("three words here\n")
+    assert roles_of(tmp_path / "letters") == Roles(kind="text", rows=3)
+    (tmp_path / "x.txt").write_text("one\ntwo\nthree\n")
+    assert roles_of(tmp_path / "x.txt") == Roles(kind="text", rows=3)
     assert roles_of_written(tmp_path, "x.npz").kind == "vectors"
     rows = [{"text": "three words here", "n": k} for k in range(5)]
     (tmp_path / "x.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
     assert roles_of(tmp_path / "x.jsonl").text == ("text",)
-    for name, message in (("x.xlsx", "expected one of"), ("gone.csv", "is not there")):
+    for name, message in (("x.xlsx", "expected one of"), ("gone.csv", "is not a file or folder")):
         with pytest.raises(InvalidInput, match=message):
             roles_of_written(tmp_path, name) if name == "x.xlsx" else roles_of(tmp_path / name)
 

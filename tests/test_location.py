@@ -105,7 +105,7 @@ def test_bad_files(tmp_path):
         _read(tmp_path, "user,timestamp,lat,trip\n0,x,1,a\n")
     with pytest.raises(InvalidInput, match="is empty"):
         _read(tmp_path, "")
-    with pytest.raises(InvalidInput, match="has 1 row"):
+    with pytest.raises(InvalidInput, match="has 1 record"):
         _read(tmp_path, HEAD + "0,2008-10-23T02:53:04Z,39.98,116.31,a\n")
     encoded = encode_locations(_read(tmp_path, HEAD + LINES))
     with pytest.raises(InvalidInput, match="expected 4"):

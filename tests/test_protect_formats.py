@@ -11,14 +11,13 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import Corpus, TableSettings, TextSettings, WordVectors, encode_table, prepare
 from oddshift.data.codecs.location import FixColumns, LocationSettings, encode_locations, read_trajectories
 from oddshift.data.detectors import WordList
+from oddshift.data.formats import bounded_streams
 from oddshift.mechanisms import Exponential, Mask
 from oddshift.model.release import one_tier
 from oddshift.model.space import Space
 from oddshift.protect import (
     Ledger,
     ProtectSettings,
-    archive,
-    bounded_reading,
     location_blueprint,
     protect,
     table_blueprint,
@@ -69,13 +68,13 @@ def test_csv_keeps_every_other_byte(tmp_path):
     """Quotes, blanks, line ends, a mark at the start, empty lines and a missing last line end."""
     expected = CSV.replace("ANN", "ann").replace("Bob", "bob").replace("Ann", "ann").replace("Zed", "[MASKED]")
     assert released(tmp_path, "a.csv", CSV.encode(), text_policy()) == expected.encode()
-    with pytest.raises(InvalidInput, match="row 1 has a quote that is not closed or is followed by text"):
+    with pytest.raises(InvalidInput, match="the header row has a quote that is not closed or is followed by text"):
         released(tmp_path, "b.csv", CSV.replace('"text"', '"text" ').encode(), text_policy())
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 64, 1 << 20])
 def test_blocks_of_any_size_give_the_same(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(bounded_reading, "BLOCK", block)
+    monkeypatch.setattr(bounded_streams, "BLOCK", block)
     expected = CSV.replace("ANN", "ann").replace("Bob", "bob").replace("Ann", "ann").replace("Zed", "[MASKED]")
     assert released(tmp_path, "a.csv", CSV.encode(), text_policy()) == expected.encode()
     lines = '{"text": "Ann", "n": 1}\n\n{"text": "– ANN"}\r\n{"text":"x"}'
@@ -117,7 +116,7 @@ def test_a_key_that_stands_twice_hides_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (b"[1]", "line 2 is no object"),
+        (b"[1]", "line 2 is a list, expected an object"),
         (b'{"text": "Ann"', "line 2 is not a JSON document"),
         (b'{"text": "Ann",}', "line 2 is not a JSON document"),
         (b'{"text": "Ann"} x', "line 2 is not a JSON document"),
@@ -135,10 +134,10 @@ def test_bad_lines_are_named_and_not_quoted(tmp_path, line, words):
 def test_bad_tables_are_named_and_not_quoted(tmp_path):
     for data, words in (
         (b"text,n\nAnn,1\nBob\n", r"a\.csv row 2 has 1 columns, expected 2"),
-        (b'text\n"Ann', r"a\.csv row 2 has a quote that is not closed"),
+        (b'text\n"Ann', r"a\.csv row 1 has a quote that is not closed"),
         (b"text\n", r"a\.csv has 0 records"),
         (b"text,text\nAnn,Bob\n", "columns of the same name"),
-        (b"text\nAnn\xff\n", "is not UTF-8 near byte 0"),
+        (b"text\nAnn\xff\n", "line 2 is not UTF-8"),
         (b"", r"a\.csv is empty \(0 bytes\)"),
     ):
         with pytest.raises(InvalidInput, match=words) as caught:
@@ -148,9 +147,9 @@ def test_bad_tables_are_named_and_not_quoted(tmp_path):
 
 
 def test_a_record_that_never_ends_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(bounded_reading, "BLOCK", 100)
-    monkeypatch.setattr(bounded_reading, "LONGEST_RECORD", 500)
-    with pytest.raises(InvalidInput, match="row 2 has over 500 characters"):
+    monkeypatch.setattr(bounded_streams, "BLOCK", 100)
+    monkeypatch.setattr(bounded_streams, "LONGEST_RECORD", 500)
+    with pytest.raises(InvalidInput, match="row 1 has over 500 characters"):
         released(tmp_path, "a.csv", b'text\n"' + b"met " * 500, text_policy())
 
 
@@ -231,7 +230,7 @@ def fixes(n=60):
 
 @pytest.mark.parametrize("block", [50, 1 << 20])
 def test_trajectories_are_thinned_and_moved_as_they_were_audited(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(bounded_reading, "BLOCK", block)
+    monkeypatch.setattr(bounded_streams, "BLOCK", block)
     (tmp_path / "g.csv").write_text(fixes())
     names = FixColumns("phi", "lambda", "who", "when", "trip")
     encoded = encode_locations(read_trajectories(tmp_path / "g.csv", names), LocationSettings(every=300.0))
@@ -276,7 +275,7 @@ def vector_policy(mechanism=Exponential, *arguments):
 
 @pytest.mark.parametrize("block", [12, 1 << 20])
 def test_vectors_of_an_archive_and_what_lies_beside_them(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(archive, "BLOCK", block)
+    monkeypatch.setattr(bounded_streams, "BLOCK", block)
     stream = io.BytesIO()
     vectors = np.array([[0.9, 0.1, 0.0], [0.0, 0.0, 2.0], [0.0, 0.4, 0.3]], dtype=np.float32)
     np.savez(stream, group=np.array(["a", "b", "b"]), vectors=vectors)
@@ -304,6 +303,6 @@ def test_archives_of_another_form_are_refused(tmp_path):
     ):
         with pytest.raises(InvalidInput, match=words):
             released(tmp_path, "a.npz", data, vector_policy(Exponential, 1.0))
-    with pytest.raises(InvalidInput, match=r"a\.npz is for policies of kind vectors, this one is of kind text"):
+    with pytest.raises(InvalidInput, match=r"a\.npz can only hold data of kind vectors, expected data of kind text"):
         released(tmp_path, "a.npz", b"PK", text_policy())
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith((".", "out"))] == []

@@ -115,7 +115,7 @@ def test_bad_tables(tmp_path):
     with pytest.raises(InvalidInput, match=r"lengths \[1, 2\]"):
         encode_table({"x": [1, 2], "y": [1]}, TableSettings(numeric=("x", "y")))
     (tmp_path / "t.csv").write_text("age\n20\n")
-    with pytest.raises(InvalidInput, match="has 1 row, expected at least 2"):
+    with pytest.raises(InvalidInput, match="has 1 record, expected at least 2"):
         read_table(tmp_path / "t.csv", TableSettings(numeric=("age",)))
     encoded = encode_table(TABLE, TableSettings(numeric=("age",)))
     with pytest.raises(InvalidInput, match="outputs has 1 entries, expected 4"):

@@ -6,9 +6,10 @@ import pytest
 from pyarrow import parquet
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.columns import column_names, numbers, read_columns, strings
-from oddshift.data.codecs.corpora import Corpus, Layout, read_corpus, read_folder, read_headerless, read_published
+from oddshift.data.codecs.corpora import Corpus, Layout, read_corpus, read_headerless, read_published
 from oddshift.data.codecs.corpora import write_texts as write
+from oddshift.data.formats import open_data, read_columns
+from oddshift.data.formats.cell_values import numbers, strings
 
 
 def _file(folder, name, content):
@@ -28,10 +29,10 @@ def _refusal(call, *args, **kwargs):
 
 def test_csv_keeps_quotes_line_breaks_empty_and_null_words(tmp_path):
     path = _file(tmp_path, "a.csv", 'label,text\n1,"say ""hi""\nthere, null"\n2,\nnull,NaN\n')
-    columns = read_columns(path, ["text", "label"])
+    columns = read_columns(open_data(path), ["text", "label"])
     assert columns["text"] == ['say "hi"\nthere, null', "", "NaN"]
     assert columns["label"] == ["1", "2", "null"]
-    assert column_names(path) == ("label", "text")
+    assert open_data(path).names == ("label", "text")
 
 
 def test_the_four_layouts_give_the_same_corpus(tmp_path):
@@ -60,9 +61,9 @@ def test_folder_of_pos_and_neg(tmp_path):
     corpus = read_corpus(tmp_path)
     assert corpus.texts == ("Bad.", "Worse.", "Good.")
     assert corpus.labels == ("neg", "neg", "pos")
-    flat = read_folder(tmp_path / "neg")
+    flat = read_corpus(tmp_path / "neg")
     assert flat.labels is None
-    assert "1 .txt files, expected at least 2" in _refusal(read_folder, tmp_path / "pos")
+    assert "has 1 record, expected at least 2" in _refusal(read_corpus, tmp_path / "pos")
 
 
 def test_users_and_subgroups(tmp_path):
@@ -80,11 +81,11 @@ def test_missing_column(tmp_path):
     ):
         assert "has no column 'text'" in _refusal(read_corpus, path)
     parquet.write_table(pa.table({"label": [1, 2]}), tmp_path / "a.parquet")
-    assert "has no column 'text'; it has label" in _refusal(read_corpus, tmp_path / "a.parquet")
+    assert "has no column 'text' among its 1" in _refusal(read_corpus, tmp_path / "a.parquet")
 
 
 def test_a_column_that_is_there_twice(tmp_path):
-    assert "has several columns 'text'" in _refusal(read_corpus, _file(tmp_path, "a.csv", "text,text\na,b\nc,d\n"))
+    assert "columns of the same name" in _refusal(read_corpus, _file(tmp_path, "a.csv", "text,text\na,b\nc,d\n"))
 
 
 def test_marks_of_other_systems_are_read(tmp_path):
@@ -101,16 +102,16 @@ def test_wrong_encoding_names_the_line(tmp_path):
     assert "a.jsonl line 2 is not UTF-8" in _refusal(read_corpus, _file(tmp_path, "a.jsonl", line))
     _file(tmp_path, "0.txt", b"caf\xe9")
     _file(tmp_path, "1.txt", b"fine")
-    assert "0.txt is not UTF-8 (byte 3)" in _refusal(read_folder, tmp_path)
+    assert "0.txt line 1 is not UTF-8 (byte 3 of the line)" in _refusal(read_corpus, tmp_path)
 
 
 def test_empty_and_one_row_files(tmp_path):
     assert "is empty (0 bytes)" in _refusal(read_corpus, _file(tmp_path, "a.csv", ""))
-    assert "has 0 rows, expected at least 2" in _refusal(read_corpus, _file(tmp_path, "b.csv", "label,text\n"))
+    assert "has 0 records, expected at least 2" in _refusal(read_corpus, _file(tmp_path, "b.csv", "label,text\n"))
     one = _file(tmp_path, "c.csv", "label,text\n1,secretword\n")
-    assert "has 1 row, expected at least 2" in _refusal(read_corpus, one)
+    assert "has 1 record, expected at least 2" in _refusal(read_corpus, one)
     assert len(read_corpus(one, at_least=1)) == 1
-    assert "has 0 rows" in _refusal(read_corpus, _file(tmp_path, "d.jsonl", "\n"))
+    assert "has 0 records" in _refusal(read_corpus, _file(tmp_path, "d.jsonl", "\n"))
 
 
 def test_ragged_rows_are_named_and_not_quoted(tmp_path):
@@ -120,7 +121,7 @@ def test_ragged_rows_are_named_and_not_quoted(tmp_path):
 
 def test_other_bad_files(tmp_path):
     assert "expected one of .csv" in _refusal(read_corpus, _file(tmp_path, "a.doc", "x"))
-    assert "is not a file" in _refusal(read_corpus, tmp_path / "none.csv")
+    assert "is not a file or folder" in _refusal(read_corpus, tmp_path / "none.csv")
     assert "line 1 is not a JSON document" in _refusal(read_corpus, _file(tmp_path, "a.jsonl", "secretword\n"))
     assert "line 1 is a list" in _refusal(read_corpus, _file(tmp_path, "b.jsonl", "[1]\n"))
     assert "is not a Parquet file" in _refusal(read_corpus, _file(tmp_path, "a.parquet", "secretword"))
@@ -163,9 +164,10 @@ def test_the_published_imdb_folder_has_more_in_it_than_reviews(tmp_path):
         (tmp_path / name).mkdir()
         _file(tmp_path / name, "0_9.txt", f"a {name} review")
         _file(tmp_path, f"urls_{name}.txt", "http://localhost/")
-    corpus = read_folder(tmp_path)
-    assert corpus.texts == ("a neg review", "a pos review")
-    assert corpus.labels == ("neg", "pos")
+    corpus = read_corpus(tmp_path)
+    reviews = [(label, text) for label, text in zip(corpus.labels, corpus.texts, strict=True) if label]
+    assert reviews == [(name, f"a {name} review") for name in ("neg", "pos", "unsup")]
+    assert corpus.labels.count("") == 3, "link lists beside the folders have no class; they are read all the same"
 
 
 def test_a_damaged_parquet_file_is_one_line(tmp_path):
@@ -174,7 +176,7 @@ def test_a_damaged_parquet_file_is_one_line(tmp_path):
     data = bytearray(path.read_bytes())
     data[20:60] = b"\xff" * 40
     path.write_bytes(bytes(data))
-    assert _refusal(read_corpus, path) == "a.parquet is not a Parquet file"
+    assert _refusal(read_corpus, path) == "a.parquet is not a Parquet file, or is damaged"
 
 
 def test_one_string_is_no_corpus():

@@ -51,8 +51,8 @@ def test_bad_vectors(tmp_path):
     mixed = _refused(tmp_path, "a.parquet", vectors=[[1.0, 2.0], [1.0]])
     assert mixed == "a.parquet: vector 2 has 1 numbers, expected 2"
     assert "NaN at (1, 0)" in _refused(tmp_path, "b.npz", vectors=np.array([[1.0], [np.nan]]))
-    assert "has no 'vectors'; it has x" in _refused(tmp_path, "c.npz", x=ROWS)
-    assert "no vectors" in _refused(tmp_path, "d.npz", vectors=np.zeros((0, 2)))
+    assert "has no column 'vectors'" in _refused(tmp_path, "c.npz", x=ROWS)
+    assert "has 0 records" in _refused(tmp_path, "d.npz", vectors=np.zeros((0, 2)))
     assert "group has 1 entries, expected 4" in _refused(tmp_path, "e.npz", vectors=ROWS, group=np.array([1]))
 
 
@@ -60,7 +60,11 @@ def test_bad_files(tmp_path):
     (tmp_path / "a.npz").write_bytes(b"nothing")
     (tmp_path / "a.parquet").write_bytes(b"nothing")
     (tmp_path / "a.txt").write_bytes(b"nothing")
-    for name, message in (("a.npz", "without pickles"), ("a.parquet", "not a Parquet"), ("a.txt", "expected .npz or")):
+    for name, message in (
+        ("a.npz", "is not an .npz file"),
+        ("a.parquet", "not a Parquet"),
+        ("a.txt", "can only hold data of kind text"),
+    ):
         with pytest.raises(InvalidInput, match=message):
             read_vector_set(tmp_path / name)
     with pytest.raises(InvalidInput, match="is not a file"):
@@ -77,5 +81,5 @@ def test_nothing_is_shown():
 
 def test_one_number_is_no_table(tmp_path):
     np.savez(tmp_path / "a.npz", vectors=np.array(3.0))
-    with pytest.raises(InvalidInput, match="expected rows of numbers"):
+    with pytest.raises(InvalidInput, match="expected rows of floats"):
         read_vector_set(tmp_path / "a.npz")

@@ -19,18 +19,12 @@ import numpy as np
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.detectors import Detector
-from oddshift.protect.archive import ArchiveSource
-from oddshift.protect.bounded_reading import Block, Count, Source
-from oddshift.protect.delimited import CsvSource
+from oddshift.data.formats import TEXT, Block, Count, DataFile, open_data, require_columns
+from oddshift.data.formats.plain_text import TextFile, TextFolder
 from oddshift.protect.ledger import Ledger
-from oddshift.protect.lines import JsonSource, TextSource
-from oddshift.protect.parquet import ParquetSource
 from oddshift.protect.policies import CONFIDENTIAL, LocationRules, Policy, TextRules
 from oddshift.protect.sanitizer import Found, Sanitizer
 from oddshift.protect.staging import Parts, parts_of, refuse_existing
-
-ENDINGS = (".csv", ".jsonl", ".parquet", ".txt", ".npz")
-"""File name endings that can be read and written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,12 +96,12 @@ def protect(
     """
     asked, start, target = settings or ProtectSettings(), Path(source), Path(out)
     _refuse_uncertified(policy, asked)
-    files = input_files(start, target)
-    work = _Work(policy, asked, [(name, _source(path, policy)) for name, path in files])
+    file = _opened(start, target, policy)
+    work = _Work(policy, asked, file)
     refuse_existing(target)
     is_first = asked.dry_run and not ledger.path.is_file()  # a dry run writes nothing, not even a new ledger
-    fingerprint = "" if is_first else ledger.fingerprint([path for _, path in files])
-    moments = [path.stat().st_mtime_ns for _, path in files]
+    fingerprint = "" if is_first else ledger.fingerprint(file.files)
+    moments = [path.stat().st_mtime_ns for path in file.files]
     if asked.dry_run:
         before = ledger.count(fingerprint, policy.sha256)
         work.run(None, count)
@@ -115,8 +109,8 @@ def protect(
     try:
         with parts_of(target, ledger.withdraw) as parts:
             before = _refuse_again(ledger, fingerprint, policy, asked)
-            work.run(parts.path, count, is_folder=start.is_dir())
-            if moments != [path.stat().st_mtime_ns for _, path in files]:
+            work.run(parts.path, count)
+            if moments != [path.stat().st_mtime_ns for path in file.files]:
                 raise InvalidInput(f"{start} changed while it was read; nothing was released")
             done = work.report(target, fingerprint, before + 1)
             _publish(parts, ledger, done)
@@ -125,99 +119,67 @@ def protect(
     return done
 
 
-def input_files(source: Path, out: Path) -> list[tuple[str, Path]]:
-    """The files of an input with their names in it: one file, or the .txt files of a folder in order."""
-    if source.is_dir():
-        found = sorted(path for path in source.rglob("*.txt") if path.is_file())
-        if not found:
-            raise InvalidInput(f"folder {source} holds no .txt file, expected at least one")
-        return [(path.relative_to(source).as_posix(), path) for path in found]
-    if not source.is_file():
-        raise InvalidInput(f"{source} is not a file or folder")
-    if source.suffix not in ENDINGS:
-        raise InvalidInput(f"{source.name} ends in {source.suffix!r}, expected one of {', '.join(ENDINGS)} or a folder")
-    if out.suffix != source.suffix:
-        raise InvalidInput(f"{out.name} ends in {out.suffix!r}, expected {source.suffix!r} like {source.name}")
-    if source.stat().st_size == 0:
-        raise InvalidInput(f"{source.name} is empty (0 bytes), expected records")
-    return [(source.name, source)]
-
-
-def _source(path: Path, policy: Policy) -> Source:
-    kind = {".txt": "text", ".npz": "vectors"}.get(path.suffix, policy.kind)
-    if kind != policy.kind:
-        raise InvalidInput(f"{path.name} is for policies of kind {kind}, this one is of kind {policy.kind}")
+def _opened(source: Path, out: Path, policy: Policy) -> DataFile:
+    """The records of an input, for an output of the same format."""
     rules = policy.terms.rules
-    if path.suffix == ".csv":
-        return CsvSource(path, rules.header if isinstance(rules, TextRules) else None)
-    sources: dict[str, Callable[[Path], Source]] = {
-        ".jsonl": JsonSource,
-        ".parquet": ParquetSource,
-        ".txt": TextSource,
-        ".npz": ArchiveSource,
-    }
-    return sources[path.suffix](path)
+    file = open_data(source, policy.kind, header=rules.header if isinstance(rules, TextRules) else None)
+    if source.is_file() and out.suffix != source.suffix:
+        raise InvalidInput(f"{out.name} ends in {out.suffix!r}, expected {source.suffix!r} like {source.name}")
+    return file
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Work:
-    """One application of a policy to the files of an input."""
+    """One application of a policy to an input."""
 
     policy: Policy
     settings: ProtectSettings
-    sources: Sequence[tuple[str, Source]]
+    file: DataFile
     tally: _Tally = field(default_factory=_Tally)
 
     def __post_init__(self) -> None:
         """Refuse files without the columns that are needed."""
         if self.settings.columns and self.policy.kind != "text":
             raise InvalidInput(f"text columns were named for a policy of kind {self.policy.kind}, expected none")
-        for name, source in self.sources:
-            missing = [column for column in self.needed(source) if column not in source.names]
-            if missing:
-                known = len(source.names)  # not their names: without a header row they would be somebody's data
-                raise InvalidInput(f"{name} has no column {missing[0]!r} among its {known}; is there a header row?")
-            if len(set(source.names)) < len(source.names):
-                raise InvalidInput(f"{name} has columns of the same name, expected distinct ones")
+        require_columns(self.file, self.needed)
 
-    def replaced(self, source: Source) -> tuple[str, ...]:
+    @property
+    def replaced(self) -> tuple[str, ...]:
         """The columns whose cells are released."""
-        return (
-            source.names if isinstance(source, TextSource) else self.settings.columns or self.policy.terms.rules.columns
-        )
+        if isinstance(self.file, TextFile | TextFolder):
+            return (TEXT,)
+        return self.settings.columns or self.policy.terms.rules.columns
 
-    def needed(self, source: Source) -> tuple[str, ...]:
+    @property
+    def needed(self) -> tuple[str, ...]:
         """The columns that are looked at."""
         rules = self.policy.terms.rules
-        return (*self.replaced(source), *(rules.beside if isinstance(rules, LocationRules) else ()))
+        return (*self.replaced, *(rules.beside if isinstance(rules, LocationRules) else ()))
 
-    def run(self, place: Path | None, count: Count, *, is_folder: bool = False) -> None:
+    def run(self, place: Path | None, count: Count) -> None:
         """Read everything, and write it to `place`; a dry run has none, draws nothing and writes nothing."""
-        for name, source in self.sources:
-            if place is None:
-                self._each(source, count, None)
-                continue
-            path = place / name if is_folder else place
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with source.sink(path) as write:
-                self._each(source, count, write)
+        if place is None:
+            self._each(count, None)
+        else:
+            with self.file.sink(place) as write:
+                self._each(count, write)
         if not self.tally.counts["records"]:
-            raise InvalidInput(f"{self.sources[0][0]} has 0 records, expected at least 1")
+            raise InvalidInput(f"{self.file.path.name} has 0 records, expected at least 1")
 
-    def _each(self, source: Source, count: Count, write: Callable[[Any], object] | None) -> None:
+    def _each(self, count: Count, write: Callable[[Any], object] | None) -> None:
         first = 1
-        for block in source.blocks(count):
-            self._release(source, block, first, write)
+        for block in self.file.blocks(count):
+            self._release(block, first, write)
             first += len(block)
 
-    def _release(self, source: Source, block: Block, first: int, write: Callable[[Any], object] | None) -> None:
+    def _release(self, block: Block, first: int, write: Callable[[Any], object] | None) -> None:
         """One block; `first` is the number of its first record."""
-        cells: Mapping[str, Sequence[Any]] = {name: block.cells(name) for name in self.needed(source)}
+        cells: Mapping[str, Sequence[Any]] = {name: block.cells(name) for name in self.needed}
         found = self._sanitizer.finder.find(cells, first)
         self.tally.add(len(block), found, self.policy.vocabulary.labels)
         if write is not None:
             shown = found.read(self._sanitizer.points(found.points))
-            write(block.render({name: shown[name] for name in self.replaced(source)}, found.keep))
+            write(block.render({name: shown[name] for name in self.replaced}, found.keep))
 
     @cached_property
     def _sanitizer(self) -> Sanitizer:
@@ -225,12 +187,12 @@ class _Work:
 
     def report(self, out: Path, fingerprint: str, release: int) -> Protected:
         """What was done."""
-        terms, first = self.policy.terms, self.sources[0][1]
+        terms = self.policy.terms
         names = terms.tiers.names
         return Protected(
             out=str(out),
             positions={name: self.tally.tiers[t] for t, name in enumerate(names)},
-            as_they_are=tuple(name for name in first.names if name not in self.replaced(first)),
+            as_they_are=tuple(name for name in self.file.names if name not in self.replaced),
             policy=self.policy.sha256,
             input=fingerprint,
             release=release,

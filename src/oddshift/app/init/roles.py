@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.columns import ENDINGS, column_names, read_columns
+from oddshift.data.formats import FORMATS, VECTORS, open_data, read_columns
+from oddshift.data.formats import TEXT as PLAIN
 
 TEXT = ("text", "body", "message", "content", "comment", "review", "description", "note", "notes", "title", "subject")
 USER = (
@@ -78,20 +79,15 @@ class Roles:
 
 def roles_of(path: Path) -> Roles:
     """What the file or folder seems to hold."""
-    if path.is_dir():
-        return Roles(kind="text", rows=len(list(path.rglob("*.txt"))))
-    if not path.is_file():
-        raise InvalidInput(f"{path} is not there, expected a file or a folder of .txt files")
-    if path.suffix == ".npz":
+    file = open_data(path)
+    only_kind = FORMATS[path.suffix].only_kind if path.is_file() else "text"
+    if only_kind == "text":
+        return Roles(kind="text", rows=len(read_columns(file, [PLAIN], at_least=3)[PLAIN]))
+    if only_kind == "vectors" or (path.suffix == ".parquet" and VECTORS in file.names):
         return Roles(kind="vectors", rows=0)
-    if path.suffix not in ENDINGS:
-        raise InvalidInput(f"{path.name} ends in {path.suffix!r}, expected one of {', '.join((*ENDINGS, '.npz'))}")
-    names = column_names(path)
-    if path.suffix == ".parquet" and "vectors" in names:
-        return Roles(kind="vectors", rows=0)
-    _refuse_data_as_names(path, names)
-    cells = read_columns(path, names, at_least=3)
-    return guess([_counted(name, cells[name]) for name in names], path.name)
+    _refuse_data_as_names(path, file.names)
+    cells = read_columns(file, file.names, at_least=3)
+    return guess([_counted(name, cells[name]) for name in file.names], path.name)
 
 
 def guess(columns: Sequence[Column], source: str) -> Roles:

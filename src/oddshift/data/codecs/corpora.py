@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.columns import read_columns, strings
+from oddshift.data.formats import FOLDER, TEXT, open_data, read_columns
+from oddshift.data.formats.cell_values import strings
 
 HEADERLESS = ("label", "title", "text")
 """Columns of the published AG News and Amazon files, which have no header row."""
-
-IMDB = ("neg", "pos")
-"""Sub-folders of the published IMDB reviews, one a class."""
 
 JOINT = "\n"
 """What stands between a title and its text."""
@@ -110,17 +108,20 @@ def read_published(name: str, folder: str | Path | None = None) -> Corpus:
 
 
 def read_corpus(path: str | Path, layout: Layout | None = None, *, at_least: int = 2) -> Corpus:
-    """A corpus from a .csv, .jsonl or .parquet file, or from a folder of .txt files."""
+    """A corpus from a file of any format that can hold texts, or from a folder of .txt files.
+
+    In a folder with folders inside, the name of the folder around each file is its label.
+    """
     layout = layout or Layout()
-    path = Path(path)
-    if path.is_dir():
-        return read_folder(path, at_least=at_least)
-    columns = read_columns(path, layout.wanted, header=layout.header, at_least=at_least)
-    parts = [strings(columns, name, path.name) for name in layout.text]
+    file = open_data(path, "text", header=layout.header)
+    if set(file.names) <= {TEXT, FOLDER}:  # plain text has no other columns to choose from
+        layout = Layout(label=FOLDER if FOLDER in file.names else None)
+    columns = read_columns(file, layout.wanted, at_least=at_least)
+    parts = [strings(columns, name, file.path.name) for name in layout.text]
     texts = tuple(JOINT.join(part for part in row if part) for row in zip(*parts, strict=True))
 
     def optional(name: str | None) -> tuple[str, ...] | None:
-        return None if name is None else tuple(strings(columns, name, path.name))
+        return None if name is None else tuple(strings(columns, name, file.path.name))
 
     return Corpus(texts, optional(layout.label), optional(layout.user), optional(layout.subgroup))
 
@@ -128,22 +129,6 @@ def read_corpus(path: str | Path, layout: Layout | None = None, *, at_least: int
 def read_headerless(path: str | Path, *, at_least: int = 2) -> Corpus:
     """The published AG News and Amazon layout: class, title, text, no header row."""
     return read_corpus(path, Layout(text=("title", "text"), label="label", header=HEADERLESS), at_least=at_least)
-
-
-def read_folder(path: str | Path, *, at_least: int = 2) -> Corpus:
-    """Every .txt file, in order of name; in sub-folders the folder's name is the label.
-
-    A folder with `neg` and `pos` is IMDB's: those two are read, not the link lists and unlabelled reviews beside them.
-    """
-    path = Path(path)
-    files = [] if _is_imdb(path) else sorted(path.glob("*.txt"))
-    labels: list[str] | None = None
-    if not files:
-        files = [file for file in sorted(path.glob("*/*.txt")) if not _is_imdb(path) or file.parent.name in IMDB]
-        labels = [file.parent.name for file in files]
-    if len(files) < at_least:
-        raise InvalidInput(f"folder {path.name} has {len(files)} .txt files, expected at least {at_least}")
-    return Corpus(tuple(_read_text(file) for file in files), None if labels is None else tuple(labels))
 
 
 def write_texts(texts: Sequence[str], path: str | Path) -> None:
@@ -163,14 +148,3 @@ def write_texts(texts: Sequence[str], path: str | Path) -> None:
         path.write_text("".join(json.dumps({"text": t}, ensure_ascii=False) + "\n" for t in texts), encoding="utf-8")
     else:
         raise InvalidInput(f"{path.name} ends in {path.suffix!r}, expected .csv, .jsonl or .parquet")
-
-
-def _is_imdb(path: Path) -> bool:
-    return all((path / name).is_dir() for name in IMDB)
-
-
-def _read_text(file: Path) -> str:
-    try:
-        return file.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{file.name} is not UTF-8 (byte {error.start}); expected UTF-8") from error

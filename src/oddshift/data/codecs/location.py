@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, finite, indices, positive
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.columns import Columns, numbers, read_columns, strings
+from oddshift.data.formats import Columns, open_data, read_columns
+from oddshift.data.formats.cell_values import numbers, strings
 from oddshift.model.metric import EARTH_RADIUS_KM, Haversine
 from oddshift.model.records import SLOT, Context, Records, numbered, offsets_of
 from oddshift.model.space import Space
@@ -127,7 +128,7 @@ def read_trajectories(path: str | Path, columns: FixColumns | None = None, *, at
     """A file of fixes: latitude and longitude in degrees, times in ISO 8601 or in seconds since 1970."""
     path, names = Path(path), columns or FixColumns()
     wanted = [name for name in (names.user, names.timestamp, names.lat, names.lon, names.trip) if name]
-    cells = read_columns(path, wanted, at_least=at_least)
+    cells = read_columns(open_data(path, "location"), wanted, at_least=at_least)
     places = _places(cells, names, path.name)
     rows = len(places)
     times = strings(cells, names.timestamp, path.name) if names.timestamp else None

@@ -10,7 +10,7 @@ import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.columns import numbers
+from oddshift.data.formats.cell_values import numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,12 +39,12 @@ class ColumnScale:
 
 
 def _z_score(columns: Mapping[str, Sequence[Any]], name: str, source: str) -> ColumnScale:
-    values = numbers(dict(columns), name, source)  # type: ignore[arg-type]
+    values = numbers(columns, name, source)
     return ColumnScale(values, float(values.mean()), _above_zero(float(values.std()), name, source))
 
 
 def _robust(columns: Mapping[str, Sequence[Any]], name: str, source: str) -> ColumnScale:
-    values = numbers(dict(columns), name, source)  # type: ignore[arg-type]
+    values = numbers(columns, name, source)
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     return ColumnScale(values, float(middle), _above_zero(float(high - low), name, source))
 

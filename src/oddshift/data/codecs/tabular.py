@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, indices, one_of, positive, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.columns import categories, read_columns
 from oddshift.data.codecs.scaling import SCALINGS, ColumnScale
+from oddshift.data.formats import open_data, read_columns
+from oddshift.data.formats.cell_values import categories
 from oddshift.model.metric import Metric, metric_of, scaled, summed
 from oddshift.model.records import SLOT, Context, Records, numbered, offsets_of
 from oddshift.model.space import Space
@@ -130,8 +131,9 @@ def encode_table(columns: Mapping[str, Sequence[Any]], settings: TableSettings, 
 
 
 def read_table(path: str | Path, settings: TableSettings, *, at_least: int = 2) -> EncodedTable:
-    """A table from a .csv, .jsonl or .parquet file."""
-    return encode_table(read_columns(path, settings.wanted, at_least=at_least), settings, Path(path).name)
+    """A table from a file."""
+    columns = read_columns(open_data(path, "table"), settings.wanted, at_least=at_least)
+    return encode_table(columns, settings, Path(path).name)
 
 
 def breast_cancer() -> EncodedTable:

@@ -9,13 +9,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, finite, indices
 from oddshift.base.errors import InvalidInput
+from oddshift.data.formats import VECTORS, open_data, read_columns
 from oddshift.model.metric import MetricLike
 from oddshift.model.records import Records, numbered
 from oddshift.model.space import Space
@@ -69,53 +69,21 @@ def encode_vectors(
 def read_vector_set(
     path: str | Path, *, is_public: bool = True, metric: MetricLike = "euclidean", at_least: int = 2
 ) -> EncodedVectors:
-    """A `.npz` or `.parquet` file with `vectors` and optional `group` and `tier`; fewer rows than that are refused."""
-    path = Path(path)
-    if not path.is_file():
-        raise InvalidInput(f"{path} is not a file")
-    readers = {".npz": _from_npz, ".parquet": _from_parquet}
-    if path.suffix not in readers:
-        raise InvalidInput(f"{path.name} ends in {path.suffix!r}, expected .npz or .parquet")
-    arrays = readers[path.suffix](path)
-    if "vectors" not in arrays:
-        raise InvalidInput(f"{path.name} has no 'vectors'; it has {', '.join(arrays) or 'nothing'}")
-    table = _table(arrays["vectors"], path.name)
-    if len(table) < at_least:
-        raise InvalidInput(f"{path.name} has {len(table)} vectors, expected at least {at_least}")
+    """A file with `vectors` and optional `group` and `tier`; fewer rows than `at_least` are refused."""
+    file = open_data(path, "vectors")
+    names = [name for name in (VECTORS, "group", "tier") if name == VECTORS or name in file.names]
+    columns = read_columns(file, names, at_least=at_least)
     return encode_vectors(
-        table,
-        group=arrays.get("group"),
-        tier=arrays.get("tier"),
+        _table(columns[VECTORS], file.path.name),
+        group=columns.get("group"),
+        tier=columns.get("tier"),
         is_public=is_public,
         metric=metric,
     )
 
 
-def _from_npz(path: Path) -> dict[str, Any]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name].tolist() for name in file.files}
-    except (ValueError, OSError, BadZipFile) as error:
-        raise InvalidInput(f"{path.name} is not an .npz file without pickles") from error
-
-
-def _from_parquet(path: Path) -> dict[str, Any]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        table = parquet.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise InvalidInput(f"{path.name} is not a Parquet file") from error
-    return {name: table.column(name).to_pylist() for name in table.column_names}
-
-
 def _table(rows: Sequence[Sequence[float]], name: str) -> FloatArray:
-    if not isinstance(rows, Sequence):
-        raise InvalidInput(f"{name}: vectors is one number, expected rows of numbers")
-    if not len(rows):
-        raise InvalidInput(f"{name} has no vectors, expected at least one")
-    widths = [len(row) if isinstance(row, Sequence) else -1 for row in rows]
+    widths = [len(row) if isinstance(row, Sequence | np.ndarray) else -1 for row in rows]
     odd = next((i for i, width in enumerate(widths) if width != widths[0]), None)
     if odd is not None:
         raise InvalidInput(f"{name}: vector {odd + 1} has {widths[odd]} numbers, expected {widths[0]}")

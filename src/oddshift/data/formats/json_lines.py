@@ -1,4 +1,4 @@
-"""JSON lines and plain text: a record is a line; of a JSON object only the values of some keys are cut out."""
+"""JSON lines: a record is a line; of a JSON object only the values of some keys are cut out."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
-from oddshift.protect.bounded_reading import Count, Released, byte_sink, plain, refuse_long, texts_of
+from oddshift.data.formats.bounded_streams import byte_sink, shown
+from oddshift.data.formats.data_file import Count, Released, uncounted
+from oddshift.data.formats.plain_text import lines_of
 
-TEXT = "text"
-"""The name of the one column of plain text."""
-
-_EDGES = "\ufeff\r\n"
+_EDGES = "\ufeff \t\r\n"
 _BLANK = re.compile(r"[ \t\r\n\ufeff]*")
 _DECODER = json.JSONDecoder()
 
@@ -28,43 +26,7 @@ Place = tuple[int, int, Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TextBlock:
-    """Lines of plain text."""
-
-    lines: list[str]
-
-    def __len__(self) -> int:
-        """Number of lines."""
-        return len(self.lines)
-
-    def cells(self, name: str) -> list[str]:
-        """The lines without their ends, and without a byte-order mark."""
-        return [line.strip(_EDGES) for line in self.lines]
-
-    def render(self, released: Released, keep: BoolArray | None) -> bytes:
-        """Other words, the same line ends."""
-        pairs = zip(self.lines, self.cells(TEXT), released[TEXT], strict=True)
-        return "".join(line.replace(old, new, 1) if old else line for line, old, new in pairs).encode()
-
-
-@dataclass(frozen=True, eq=False)
-class TextSource:
-    """A plain-text file, each line a record."""
-
-    path: Path
-    names: tuple[str, ...] = (TEXT,)
-
-    def blocks(self, count: Count) -> Iterator[TextBlock]:
-        """All lines, a block at a time."""
-        return (TextBlock(lines) for lines in _lines(self.path, count))
-
-    def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], object]]:
-        """Bytes."""
-        return byte_sink(path)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class JsonBlock:
+class JsonLinesBlock:
     """JSON objects, one a line; empty lines are kept."""
 
     lines: list[str]
@@ -76,11 +38,10 @@ class JsonBlock:
         return len(self._rows)
 
     @cached_property
-    def _rows(self) -> list[tuple[str, dict[str, list[Place]]]]:
+    def _rows(self) -> list[tuple[int, dict[str, list[Place]]]]:
+        """The number of each line that holds an object, and where its values are."""
         numbered = enumerate(self.lines, self.first)
-        return [
-            (line, _members(line, f"{self.source} line {n}")) for n, line in numbered if line.strip("\ufeff \t\r\n")
-        ]
+        return [(n, _members(line, f"{self.source} line {n}")) for n, line in numbered if line.strip(_EDGES)]
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -89,9 +50,9 @@ class JsonBlock:
 
     def cells(self, name: str) -> list[Any]:
         """The values under one key; the last one where it stands twice."""
-        for row, (_, members) in enumerate(self._rows):
+        for line, members in self._rows:
             if name not in members:
-                raise InvalidInput(f"{self.source} object {self.first + row} has no column {name!r}")
+                raise InvalidInput(f"{self.source} line {line} has no column {name!r}")
         return [members[name][-1][2] for _, members in self._rows]
 
     def render(self, released: Released, keep: BoolArray | None) -> bytes:
@@ -99,52 +60,44 @@ class JsonBlock:
         rows = iter(self._rows)
         cells = {name: iter(values) for name, values in released.items()}
         kept = iter([True] * len(self) if keep is None else keep.tolist())
-        parts: list[str] = []
+        written: list[str] = []
         for line in self.lines:
-            if not line.strip("\ufeff \t\r\n"):
-                parts.append(line)
+            if not line.strip(_EDGES):
+                written.append(line)
                 continue
             members = next(rows)[1]
             if next(kept):
                 new = [(place, next(values)) for name, values in cells.items() for place in members[name][-1:]]
-                parts.append(_spliced(line, new, [p for name in cells for p in members[name][:-1]]))
-        return "".join(parts).encode()
+                written.append(_spliced(line, new, [p for name in cells for p in members[name][:-1]]))
+        return "".join(written).encode()
 
 
 @dataclass(frozen=True, eq=False)
-class JsonSource:
+class JsonLinesFile:
     """A file of JSON objects, one a line."""
 
     path: Path
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The file."""
+        return (self.path,)
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The keys of the first object."""
-        return next((block.keys for block in islice(self.blocks(lambda size: None), 1)), ())
+        return next((block.keys for block in self.blocks(uncounted) if len(block)), ())
 
-    def blocks(self, count: Count) -> Iterator[JsonBlock]:
+    def blocks(self, count: Count) -> Iterator[JsonLinesBlock]:
         """All objects, a block at a time."""
         first = 1
-        for lines in _lines(self.path, count):
-            yield JsonBlock(lines, self.path.name, first)
+        for lines in lines_of(self.path, count):
+            yield JsonLinesBlock(lines, self.path.name, first)
             first += len(lines)
 
     def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], object]]:
         """Bytes."""
         return byte_sink(path)
-
-
-def _lines(path: Path, count: Count) -> Iterator[list[str]]:
-    """Whole lines of each block of a file, with their ends."""
-    rest, row = "", 1
-    for text, is_last in texts_of(path, count):
-        whole, end, rest = (rest + text).rpartition("\n")
-        lines = [line + "\n" for line in whole.split("\n")] if end else []
-        lines += [rest] if is_last and rest else []
-        row += len(lines)
-        refuse_long(rest, path, row)
-        if lines:
-            yield lines
 
 
 def _members(line: str, where: str) -> dict[str, list[Place]]:
@@ -153,7 +106,7 @@ def _members(line: str, where: str) -> dict[str, list[Place]]:
     try:
         at = _skipped(line, 0)
         if line[at] != "{":
-            raise InvalidInput(f"{where} is no object, expected one")
+            raise _not_an_object(line, where)
         at = _skipped(line, at + 1)
         while line[at] != "}":
             _expected(line, at, '"')
@@ -170,6 +123,15 @@ def _members(line: str, where: str) -> dict[str, list[Place]]:
     except (IndexError, json.JSONDecodeError):  # their messages quote the line
         raise InvalidInput(f"{where} is not a JSON document") from None
     return found
+
+
+def _not_an_object(line: str, where: str) -> InvalidInput:
+    """What a line without an object is: another JSON value, or no JSON at all."""
+    try:
+        found = type(json.loads(line.strip(_EDGES))).__name__
+    except ValueError:
+        return InvalidInput(f"{where} is not a JSON document")
+    return InvalidInput(f"{where} is a {found}, expected an object")
 
 
 def _skipped(line: str, at: int) -> int:
@@ -196,5 +158,5 @@ def _written(raw: str, old: Any, value: Any) -> str:
     if type(old) is type(value) and old == value:
         return raw
     if isinstance(value, float) and value.is_integer():
-        return plain(value)
+        return shown(value)
     return json.dumps(value, ensure_ascii=raw.isascii())

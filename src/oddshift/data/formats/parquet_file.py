@@ -12,7 +12,8 @@ from typing import Any
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
-from oddshift.protect.bounded_reading import BLOCK, Count, Released
+from oddshift.data.formats import bounded_streams
+from oddshift.data.formats.data_file import Count, Released
 
 _FEWEST, _MOST = 16, 65_536  # rows of one block
 
@@ -52,10 +53,15 @@ class ParquetBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class ParquetSource:
+class ParquetFile:
     """A Parquet file."""
 
     path: Path
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The file."""
+        return (self.path,)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -73,17 +79,20 @@ class ParquetSource:
             raise InvalidInput(f"{self.path.name} is not a Parquet file") from error
 
     def blocks(self, count: Count) -> Iterator[ParquetBlock]:
-        """All rows, about BLOCK bytes at a time."""
+        """All rows, about bounded_streams.BLOCK bytes at a time."""
         import pyarrow as pa
 
         meta = self._file.metadata
         size = sum(meta.row_group(g).total_byte_size for g in range(meta.num_row_groups))
         rows = max(1, meta.num_rows)
-        at_once = min(max(_FEWEST, BLOCK * rows // max(1, size)), _MOST)
+        at_once = min(max(_FEWEST, bounded_streams.BLOCK * rows // max(1, size)), _MOST)
         share = self.path.stat().st_size / rows
-        for batch in self._file.iter_batches(batch_size=at_once, use_threads=False):
-            yield ParquetBlock(pa.Table.from_batches([batch], self._file.schema_arrow))
-            count(round(batch.num_rows * share))
+        try:
+            for batch in self._file.iter_batches(batch_size=at_once, use_threads=False):
+                yield ParquetBlock(pa.Table.from_batches([batch], self._file.schema_arrow))
+                count(round(batch.num_rows * share))
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidInput(f"{self.path.name} is not a Parquet file, or is damaged") from error
 
     @contextmanager
     def sink(self, path: Path) -> Iterator[Callable[[Any], object]]:

@@ -1,0 +1,100 @@
+"""A data file: records in order, read whole or block by block, and written again with some cells replaced.
+
+The same object serves whoever looks at a file (`read_columns`) and whoever releases it (`blocks` and `sink`), so what
+is audited and what is protected are the same records, and what one cannot read both refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from oddshift.base.arrays import BoolArray
+from oddshift.base.errors import InvalidInput
+
+Columns = dict[str, list[Any]]
+"""The cells of some columns, in the order of the records."""
+
+Count = Callable[[int], None]
+"""Called with every number of bytes that was read."""
+
+Released = Mapping[str, Sequence[Any]]
+"""New cells of some columns, one for each record that is released."""
+
+
+class Block(Protocol):
+    """Some records in order."""
+
+    def __len__(self) -> int:
+        """How many."""
+
+    def cells(self, name: str) -> list[Any]:
+        """The cells of one column."""
+
+    def render(self, released: Released, keep: BoolArray | None) -> Any:
+        """The records with released cells, as the sink takes them; records that are not kept are left out."""
+
+
+class DataFile(Protocol):
+    """Records in a file, or in a folder of files.
+
+    **Guarantee**: whatever `render` is not told to replace is written byte for byte as it was read (Parquet: value for
+    value), and blocks are of bounded size.
+    """
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every file that belongs to it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its columns."""
+
+    def blocks(self, count: Count) -> Iterator[Block]:
+        """All records in order."""
+
+    def sink(self, path: Path) -> AbstractContextManager[Callable[[Any], object]]:
+        """A function that writes rendered blocks to `path`, in the same format."""
+
+
+def read_columns(file: DataFile, wanted: Sequence[str], *, at_least: int = 2) -> Columns:
+    """The wanted columns, whole; a file with fewer records than `at_least` is refused."""
+    require_columns(file, wanted)
+    columns: Columns = {name: [] for name in wanted}
+    rows = 0
+    for block in file.blocks(uncounted):
+        rows += len(block)
+        for name in columns:
+            columns[name] += block.cells(name)
+    if rows < at_least:
+        raise InvalidInput(
+            f"{file.path.name} has {rows} {'record' if rows == 1 else 'records'}, expected at least {at_least}"
+        )
+    return columns
+
+
+def require_columns(file: DataFile, wanted: Sequence[str]) -> None:
+    """Refuse a file without some column, or with two of one name.
+
+    The message counts the columns and does not name them: without a header row they would be somebody's data.
+    """
+    names = file.names
+    if not names:
+        raise InvalidInput(f"{file.path.name} has 0 records, expected some with columns {', '.join(wanted)}")
+    for name in wanted:
+        if name not in names:
+            raise InvalidInput(
+                f"{file.path.name} has no column {name!r} among its {len(names)}; is there a header row?"
+            )
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"{file.path.name} has columns of the same name, expected distinct ones")
+
+
+def uncounted(size: int) -> None:
+    """Count nothing."""

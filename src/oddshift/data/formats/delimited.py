@@ -1,0 +1,179 @@
+"""CSV and TSV files: records and fields cut without losing a byte, so that untouched cells keep quotes and line ends.
+
+A quote may open a field, and then has to close it. A field such as `"ab"c` has no agreed meaning, so it is refused with
+its row: a guess could move the rest of the record into another column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from oddshift.base.arrays import BoolArray
+from oddshift.base.errors import InvalidInput
+from oddshift.data.formats.bounded_streams import (
+    BYTE_ORDER_MARK,
+    byte_sink,
+    refuse_long,
+    shown,
+    starts_with_mark,
+    texts_of,
+)
+from oddshift.data.formats.data_file import Count, Released, uncounted
+
+Record = tuple[list[str], str]
+"""Fields as they stand in the file, quotes and all, and the line end."""
+
+_EMPTY = [""]
+_CLOSED = re.compile(r'"[^"]*(?:""[^"]*)*"[^"]')  # a quoted field and the character after it
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DelimitedBlock:
+    """Records of a file; `before` stands in front of them (a header, a byte-order mark), empty lines are kept."""
+
+    names: tuple[str, ...]
+    records: list[Record]
+    before: str
+    delimiter: str
+
+    def __len__(self) -> int:
+        """Records without the empty lines."""
+        return len(self._rows)
+
+    @cached_property
+    def _rows(self) -> list[Record]:
+        return [record for record in self.records if record[0] != _EMPTY]
+
+    def cells(self, name: str) -> list[str]:
+        """One column, unquoted."""
+        column = self.names.index(name)
+        return [_unquoted(fields[column]) for fields, _ in self._rows]
+
+    def render(self, released: Released, keep: BoolArray | None) -> bytes:
+        """The records with other cells in some columns."""
+        columns = [(self.names.index(name), iter(cells)) for name, cells in released.items()]
+        kept = iter([True] * len(self) if keep is None else keep.tolist())
+        written = [self.before]
+        for fields, end in self.records:
+            if fields == _EMPTY:
+                written.append(end)
+            elif next(kept):
+                new = fields.copy()
+                for column, cells in columns:
+                    new[column] = _replaced(fields[column], shown(next(cells)), self.delimiter)
+                written += [self.delimiter.join(new), end]
+        return "".join(written).encode()
+
+
+@dataclass(frozen=True, eq=False)
+class DelimitedFile:
+    """A file of fields between delimiters (quotes, UTF-8); `header` names the columns of one without a header row."""
+
+    path: Path
+    header: tuple[str, ...] | None = None
+    delimiter: str = ","
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The file."""
+        return (self.path,)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The columns, from the header row unless they were given."""
+        if self.header is not None:
+            return self.header
+        first = next((records[0] for records in self._records(uncounted) if records), None)
+        return () if first is None else tuple(_unquoted(field) for field in first[0])
+
+    def blocks(self, count: Count) -> Iterator[DelimitedBlock]:
+        """All records, a block at a time; a record of another width is refused."""
+        names, row = self.names, 0
+        before = BYTE_ORDER_MARK if starts_with_mark(self.path) else ""
+        for number, records in enumerate(self._records(count)):
+            if number == 0 and self.header is None and records:
+                fields, end = records.pop(0)
+                before += self.delimiter.join(fields) + end
+            for fields, _ in records:
+                row += fields != _EMPTY
+                if len(fields) != len(names) and fields != _EMPTY:
+                    raise InvalidInput(f"{self.path.name} row {row} has {len(fields)} columns, expected {len(names)}")
+            yield DelimitedBlock(names, records, before, self.delimiter)
+            before = ""
+
+    def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], object]]:
+        """Bytes."""
+        return byte_sink(path)
+
+    def _records(self, count: Count) -> Iterator[list[Record]]:
+        """Whole records of each block of the file; the first list holds the first record."""
+        rest, row = "", 0 if self.header is None else 1
+        for text, is_last in texts_of(self.path, count, skip_mark=True):
+            records, rest, is_odd = _cut(rest + text, is_last, self.delimiter)
+            row += sum(fields != _EMPTY for fields, _ in records)
+            if is_odd or (rest and is_last):
+                where = "the header row" if row == 0 and self.header is None else f"row {row}"
+                raise InvalidInput(
+                    f"{self.path.name} {where} has a quote that is not closed or is followed by text, expected fields "
+                    'such as "a ""quoted"" word"'
+                )
+            refuse_long(rest, self.path, row)
+            if records or is_last:
+                yield records
+
+
+def _cut(text: str, is_last: bool, delimiter: str) -> tuple[list[Record], str, bool]:
+    """The whole records of a text, what is left, and whether that has text after a closing quote.
+
+    The last record of a block counts only when the file ends.
+    """
+    if '"' not in text and "\r" not in text:
+        return _cut_plain(text, is_last, delimiter)
+    records: list[Record] = []
+    fields: list[str] = []
+    at = done = 0
+    match = _field(delimiter).match
+    while (found := match(text, at)) and (is_last or found.end() < len(text)):
+        fields.append(found[1])
+        at = found.end()
+        if found[2] != delimiter:
+            records.append((fields, found[2]))
+            fields, done = [], at
+            if at == len(text):
+                break
+    return records, text[done:], found is None and _CLOSED.match(text, at) is not None
+
+
+def _cut_plain(text: str, is_last: bool, delimiter: str) -> tuple[list[Record], str, bool]:
+    """The same for a text without quotes and carriage returns, faster."""
+    *lines, rest = text.split("\n")
+    records: list[Record] = [(line.split(delimiter), "\n") for line in lines]
+    if is_last and rest:
+        records.append((rest.split(delimiter), ""))
+        rest = ""
+    return records, rest, False
+
+
+@lru_cache(maxsize=4)
+def _field(delimiter: str) -> re.Pattern[str]:
+    """A quoted or a bare field, and the delimiter or line end after it."""
+    d = re.escape(delimiter)
+    return re.compile(rf'("[^"]*(?:""[^"]*)*"|[^"{d}\r\n][^{d}\r\n]*|)({d}|\r\n|\n|\r|\Z)')
+
+
+def _unquoted(field: str) -> str:
+    return field[1:-1].replace('""', '"') if field.startswith('"') else field
+
+
+def _replaced(field: str, cell: str, delimiter: str) -> str:
+    """The cell as a field, quoted where the old one was or where it must be; the same cell is left as it was."""
+    if _unquoted(field) == cell:
+        return field
+    if field.startswith('"') or any(mark in cell for mark in ('"', "\r", "\n", delimiter)):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
