@@ -196,3 +196,123 @@ def test_a_million_documents_in_two_cpu_seconds(shape):
     result = certify(values, claim(), 0.05)
     assert time.process_time() - start < 4  # the benchmark holds it to 2; a loaded machine may be slower here
     assert result.state == "certified"
+
+
+def enough(delta=0.1, alpha=0.05):
+    """Zeros that just certify delta."""
+    from oddshift.bounds import zero_failures
+
+    return np.zeros(zero_failures(delta, alpha))
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_a_certificate_is_its_method_applied_to_its_values(method):
+    values = np.array([0.0, 1.0, 0.0, 0.0] * 30)
+    found = certify(values, claim(delta=0.4), 0.05, method, excluded=7)
+    assert found.upper == METHODS[method].upper(values, 0.05)
+    assert found.lower == METHODS[method].lower(values, 0.05)
+    assert found.pvalue == METHODS[method].pvalue(values, 0.4, 0.05)
+    assert (found.mean, found.documents, found.excluded, found.method) == (0.25, 120, 7, method)
+    assert found.state == ("certified" if found.upper <= 0.4 else "undecided")
+
+
+def test_the_state_is_wrong_with_at_most_alpha_for_every_true_rate():
+    """Clopper-Pearson on 20 documents: the error is summed over all counts, for δ = .2 and every rate."""
+    from math import comb
+
+    states = {
+        k: certify([1.0] * k + [0.0] * (20 - k), claim(delta=0.2), 0.1, "clopper_pearson").state for k in range(21)
+    }
+    for rate in np.linspace(0.01, 0.99, 50):
+        wrong = "certified" if rate > 0.2 else "violated"
+        error = sum(comb(20, k) * rate**k * (1 - rate) ** (20 - k) for k in range(21) if states[k] == wrong)
+        assert error <= 0.1
+
+
+def test_a_joint_claim_needs_every_part_and_one_undecided_part_is_undecided():
+    both = [enough(), enough()]
+    assert certify_joint(both, [claim(), claim(tier="PoII")], 0.05).state == "certified"
+    one_short = [enough(), enough()[1:]]
+    found = certify_joint(one_short, [claim(), claim(tier="PoII")], 0.05)
+    assert found.state == "undecided"
+    assert [part.state for part in found.parts] == ["certified", "undecided"]
+    assert "which is not a pass" in found.sentence
+
+
+def test_a_joint_violation_takes_a_share_of_the_level():
+    """A part that is violated at .05 but not at .05/10 violates nothing jointly with nine others."""
+    samples = (np.array([1.0] * k + [0.0] * (60 - k)) for k in range(61))
+    values = next(v for v in samples if betting_lower(v, 0.05) > 0.1)
+    alone = certify(values, claim(), 0.05)
+    assert alone.state == "violated"
+    others = [np.zeros(60)] * 9
+    found = certify_joint([values, *others], [claim()] + [claim(tier=f"t{k}") for k in range(9)], 0.05)
+    assert found.lowers[0] == METHODS[DEFAULT_METHOD].lower(values, 0.005)
+    assert found.lowers[0] <= 0.1 < alone.lower
+    assert found.state == "undecided"
+
+
+def test_a_withheld_part_neither_certifies_nor_violates_a_joint_claim():
+    withheld = claim(tier="PoII", withheld="no attacker learned anything")
+    good = certify_joint([enough(), enough()], [claim(), withheld], 0.05)
+    assert good.state == "undecided"
+    bad = certify_joint([np.zeros(400), np.ones(100)], [claim(), withheld], 0.05)
+    assert bad.state == "undecided"
+    assert passing(bad.parts, 0.05) == (True, False)
+
+
+def test_parts_pass_by_holm_and_a_missing_pvalue_never_does():
+    certified, no_delta = certify(enough(), claim(), 0.05), certify(enough(), claim(delta=None), 0.05)
+    assert passing([certified], 0.05) == (True,)
+    assert passing([certified, no_delta], 0.05) == (False, False)  # alone it passes at .05, not at .05/2
+    strong = certify(np.zeros(400), claim(), 0.05)
+    assert passing([strong, no_delta], 0.05) == (True, False)
+
+
+def test_a_joint_certificate_needs_as_many_values_trials_and_exclusions_as_claims():
+    for extra in ({"trials": [None]}, {"excluded": [0]}):
+        with pytest.raises(InvalidInput, match="expected one for each"):
+            certify_joint([enough(), enough()], [claim(), claim(tier="b")], 0.05, **extra)
+
+
+def test_the_design_effect_never_touches_a_bound():
+    values = np.array([0.5, 0.0] * 60)
+    plain, sized = certify(values, claim(), 0.05), certify(values, claim(), 0.05, trials=np.full(120, 2))
+    assert (plain.lower, plain.upper, plain.state) == (sized.lower, sized.upper, sized.state)
+    assert plain.design_effect is None
+    assert plain.effective_n is None
+    assert sized.effective_n == pytest.approx(240 / sized.design_effect)
+
+
+def test_trials_with_rounding_in_their_fractions_are_counted_whole():
+    values = np.array([1 / 3, 2 / 3, 0.0])
+    assert certify(values, claim(), 0.05, trials=[3, 3, 3]).design_effect is not None
+
+
+@pytest.mark.parametrize("name", ["tier", "attacker", "attacker_hash", "detector", "unit"])
+@pytest.mark.parametrize("value", ["", None, 5])
+def test_a_claim_names_what_it_speaks_of(name, value):
+    with pytest.raises(InvalidInput, match=rf"{name}=.*, expected a name"):
+        claim(**{name: value})
+
+
+def test_the_sentence_says_how_many_units_had_no_position_of_the_tier():
+    text = certify(np.zeros(100), claim(unit="user"), 0.05, excluded=12).sentence
+    assert "over 100 independent units (user; 12 without the tier)" in text
+    assert "each one-sided at level 0.05 by betting" in text
+
+
+def test_what_the_attacker_saw_is_part_of_the_subject():
+    assert claim(with_context=False).subject.count("sensitive positions only") == 1
+    assert claim(with_context=True).subject.count("with context W") == 1
+    assert "(hash abcdefabcdef)" in claim(attacker_hash="abcdefabcdef0123").subject
+
+
+def test_the_papers_certificate_says_why_it_is_not_used():
+    found = paper_certificate(0.08, 1_000_000, factor=1.25)
+    assert found.delta == pytest.approx(0.1)
+    assert found.xi == pytest.approx(0.8)
+    # gap δ − p̂ = .02 in the proposition, .95·.08 as printed
+    assert found.exponent == pytest.approx((2e6 * 0.02**2 - np.log(2)) / np.log(10))
+    assert found.printed_exponent == pytest.approx((2e6 * 0.076**2 - np.log(2)) / np.log(10))
+    assert len(found.reasons) == 4

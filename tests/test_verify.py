@@ -210,3 +210,63 @@ def test_evidence_that_does_not_support_its_certificate_is_never_made():
         evidence_of(result, np.full(60, 0.05), mechanism_hash="m", split_hash="s")
     with pytest.raises(InvalidInput, match="mechanism_hash=''"):
         Evidence(certificate=result, values=np.zeros(60), trials=None, mechanism_hash="", split_hash="s")
+
+
+def test_a_digest_may_be_given_in_part_but_not_in_too_small_a_part(tmp_path):
+    mark = save_evidence(tmp_path / "e.npz", evidence())
+    assert verify_file(tmp_path / "e.npz", expect=mark).holds
+    assert verify_file(tmp_path / "e.npz", expect=mark[:12].upper()).holds
+    for wrong in (mark[:11], "0" * 64, mark[1:]):
+        found = verify_file(tmp_path / "e.npz", expect=wrong)
+        assert not found.holds
+        assert found.reason == f"the digest is {mark}, expected {wrong}"
+
+
+def test_a_required_state_is_the_state_and_not_a_part_of_its_name(tmp_path):
+    save_evidence(tmp_path / "w.json", witnessed())
+    assert verify_file(tmp_path / "w.json", require="shown").holds
+    assert not verify_file(tmp_path / "w.json", require="show").holds
+    assert not verify_file(tmp_path / "w.json", require="certified").holds
+
+
+@pytest.mark.parametrize("names", [{"mechanism_hash": ""}, {"split_hash": ""}])
+def test_evidence_names_its_mechanism_and_its_split(names):
+    with pytest.raises(InvalidInput, match=r"_hash='', expected a hash of what was audited"):
+        replace(evidence(), **names)
+    with pytest.raises(InvalidInput, match=r"_hash='', expected a hash of what was audited"):
+        replace(witnessed(), **names)
+
+
+def test_joint_evidence_whose_parts_were_exchanged_or_left_out_does_not_hold():
+    whole = joint()
+    assert verify(whole).holds
+    for parts in (whole.parts[::-1], whole.parts[:1], ()):
+        found = verify(replace(whole, parts=parts))
+        assert not found.holds
+        assert "parts of the joint certificate are not those of the evidence" in found.reason
+
+
+def test_joint_evidence_at_another_level_or_with_other_bounds_does_not_hold():
+    whole = joint()
+    for change, reason in (
+        ({"alpha": 0.01}, "differ in method or level"),
+        ({"state": "violated"}, "the file says violated"),
+        ({"lowers": tuple(low + 0.1 for low in whole.certificate.lowers)}, "values give the joint state"),
+        ({"lowers": whole.certificate.lowers[:1]}, "values give the joint state"),
+    ):
+        found = verify(replace(whole, certificate=replace(whole.certificate, **change)))
+        assert not found.holds
+        assert reason in found.reason
+
+
+def test_the_reason_counts_the_values_that_were_used():
+    assert verify(evidence(np.zeros(80))).reason == "recomputed from 80 stored values"
+    assert verify(joint()).reason == "recomputed from 380 stored values"
+    assert verify(witnessed()).reason == "recomputed from counts"
+
+
+def test_rounding_in_the_last_digits_is_no_forgery_and_more_is():
+    stored = evidence()
+    upper = stored.certificate.upper
+    assert verify(forged(stored, upper=upper * (1 + 1e-11))).holds
+    assert not verify(forged(stored, upper=upper * (1 + 1e-7))).holds
