@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -115,7 +116,7 @@ def test_ticks_are_round_evenly_spaced_and_inside(low, span, about):
     slack = 1e-6 * span
     assert all(low - slack <= t <= low + span + slack for t in ticks)
     assert len(ticks) <= about + 1
-    steps = [b - a for a, b in zip(ticks, ticks[1:], strict=False)]
+    steps = [b - a for a, b in pairwise(ticks)]
     if steps:
         assert max(steps) - min(steps) <= 1e-6 * max(steps) + 1e-9
         digits = re.sub(r"[.0]|e.*", "", f"{steps[0]:.3g}")
