@@ -3,7 +3,7 @@
 from oddshift import bounds
 from oddshift.base.errors import InvalidInput, OddshiftError
 from oddshift.evidence import witness
-from oddshift.evidence.certificates import Certificate, Claim, certify, certify_joint, verify_file
+from oddshift.evidence.certificates import Certificate, Claim, SuccessClaim, certify, certify_joint, verify_file
 from oddshift.evidence.witness import Witness, witness_mdp
 from oddshift.leakage.exact import Leakage, exact_leakage, log_posterior, most_likely
 from oddshift.leakage.mpl import mpl
@@ -61,6 +61,7 @@ __all__ = [
     "Remap",
     "Space",
     "Substitution",
+    "SuccessClaim",
     "Tiered",
     "Tiers",
     "Truncated",

@@ -1,4 +1,4 @@
-"""Certificates: what independent documents say about Pr[mPL > ε] ≤ δ, and the evidence to check it again."""
+"""Certificates: what independent documents say about Pr[mPL > ε] ≤ δ or about right guesses, and its evidence."""
 
 from oddshift.evidence.certificates.certificate import (
     DEFAULT_METHOD,
@@ -9,7 +9,7 @@ from oddshift.evidence.certificates.certificate import (
     joint_state,
     passing,
 )
-from oddshift.evidence.certificates.claim import Claim
+from oddshift.evidence.certificates.claim import AnyClaim, Claim, SuccessClaim
 from oddshift.evidence.certificates.paper_certificate import REASONS, PaperCertificate, paper_certificate
 from oddshift.evidence.certificates.stored import (
     Evidence,
@@ -26,12 +26,14 @@ from oddshift.evidence.certificates.stored import (
 __all__ = [
     "DEFAULT_METHOD",
     "REASONS",
+    "AnyClaim",
     "Certificate",
     "Claim",
     "Evidence",
     "JointCertificate",
     "JointEvidence",
     "PaperCertificate",
+    "SuccessClaim",
     "Verification",
     "WitnessEvidence",
     "certify",

@@ -15,7 +15,7 @@ from oddshift.base.arrays import FloatArray, finite, one_of, unit_open, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, Clustering, decision, design_effect, holm
 from oddshift.bounds.checks import unit_values
-from oddshift.evidence.certificates.claim import Claim
+from oddshift.evidence.certificates.claim import AnyClaim, Claim, SuccessClaim
 
 DEFAULT_METHOD = "betting"
 """Valid for fractions, at any stopping time, in any order."""
@@ -32,7 +32,7 @@ class Certificate:
     `violated` can be wrong), for independent documents that played no part in choosing mechanism, attacker or claim.
     """
 
-    claim: Claim
+    claim: AnyClaim
     method: str
     alpha: float
     documents: int
@@ -51,32 +51,32 @@ class Certificate:
         return f"{self._verdict()} {self._terms()}"
 
     def _verdict(self) -> str:
-        c, leak = self.claim, f"Pr[mPL > {self.claim.epsilon:g}]"
+        c, what = self.claim, self.claim.quantity
         err = f"wrongly with probability at most {self.alpha:g}"
-        whose = f"for the leakage as estimated by attacker {c.attacker} under the {c.pair_law} pair law"
         if c.withheld:
             return f"Undecided, which is not a pass: {c.withheld}."
-        if c.delta is None:
-            return f"No delta was stated: this procedure bounds {leak} by {self.upper:.6g} {err}, {whose}."
+        if c.limit is None:
+            return f"No delta was stated: this procedure bounds {what} by {self.upper:.6g} {err}, {c.basis}."
+        limit = f"{c.stated(c.limit):g}"
         if self.state == "certified":
-            return f"Certified: this procedure certifies {leak} <= {c.delta:g} {err}, {whose}."
+            return f"Certified: this procedure certifies {what} <= {limit} {err}, {c.basis}."
         if self.state == "violated":
-            return f"Violated: this procedure finds {leak} > {c.delta:g} {err}, {whose}."
-        return f"Undecided, which is not a pass: {leak} <= {c.delta:g} is neither certified nor violated, {whose}."
+            return f"Violated: this procedure finds {what} > {limit} {err}, {c.basis}."
+        return f"Undecided, which is not a pass: {what} <= {limit} is neither certified nor violated, {c.basis}."
 
     def _terms(self) -> str:
         c = self.claim
         assumed = f" Assumed: {'; '.join(c.assumptions)}." if c.assumptions else ""
         return (
-            f"Bounds [{self.lower:.6g}, {self.upper:.6g}], each one-sided at level {self.alpha:g} by {self.method}, "
-            f"mean {self.mean:.6g} over {self.documents} independent units ({c.unit}; {self.excluded} without the "
-            f"tier). About {c.subject}; names the detector misses are released in the clear.{assumed}"
+            f"Bounds [{c.stated(self.lower):.6g}, {c.stated(self.upper):.6g}], each one-sided at level {self.alpha:g} "
+            f"by {self.method}, mean {c.stated(self.mean):.6g} over {self.documents} independent units ({c.unit}; "
+            f"{self.excluded} without the tier). About {c.subject}; names the detector misses are released in the clear.{assumed}"
         )
 
 
 def certify(
     values_per_document: npt.ArrayLike,
-    claim: Claim,
+    claim: AnyClaim,
     alpha: float,
     method: str = DEFAULT_METHOD,
     *,
@@ -96,7 +96,7 @@ def certify(
     >>> c.state, round(c.upper, 4), c.lower
     ('certified', 0.079, 0.0)
     """
-    if not isinstance(claim, Claim):
+    if not isinstance(claim, Claim | SuccessClaim):
         raise InvalidInput(f"claim is a {type(claim).__name__}, expected a Claim")
     values, level = unit_values(values_per_document, "values_per_document"), unit_open(alpha, "alpha")
     chosen = METHODS[one_of(method, "method", list(METHODS))]
@@ -111,10 +111,10 @@ def certify(
         mean=float(values.mean()),
         lower=lower,
         upper=upper,
-        pvalue=None if claim.delta is None else chosen.pvalue(values, claim.delta, level),
+        pvalue=None if claim.limit is None else chosen.pvalue(values, claim.limit, level),
         design_effect=spread.design_effect if spread else None,
         effective_n=spread.effective_n if spread else None,
-        state="undecided" if claim.withheld else decision(lower, upper, claim.delta),
+        state="undecided" if claim.withheld else decision(lower, upper, claim.limit),
     )
 
 
@@ -144,7 +144,7 @@ class JointCertificate:
 
 def certify_joint(
     values: Sequence[npt.ArrayLike],
-    claims: Sequence[Claim],
+    claims: Sequence[AnyClaim],
     alpha: float,
     method: str = DEFAULT_METHOD,
     *,
@@ -168,7 +168,7 @@ def certify_joint(
         raise InvalidInput(
             f"{len(values)} arrays of values for {len(claims)} claims, expected one for each, at least 1"
         )
-    if any(claim.delta is None for claim in claims):
+    if any(claim.limit is None for claim in claims):
         raise InvalidInput("a part has delta=None, expected a delta for every part of a joint claim")
     rows = zip(values, claims, sizes, without, strict=True)
     parts = tuple(certify(v, claim, alpha, method, trials=size, excluded=left) for v, claim, size, left in rows)
@@ -179,7 +179,7 @@ def certify_joint(
 def joint_state(parts: Sequence[Certificate], lowers: Sequence[float]) -> str:
     """`violated` when a part's lower bound exceeds its δ, `certified` when every part is, else `undecided`."""
     clear = [not part.claim.withheld for part in parts]
-    broken = [low > (part.claim.delta or 1.0) for low, part in zip(lowers, parts, strict=True)]
+    broken = [low > (part.claim.limit or 1.0) for low, part in zip(lowers, parts, strict=True)]
     if any(ok and bad for ok, bad in zip(clear, broken, strict=True)):
         return "violated"
     return "certified" if all(part.state == "certified" for part in parts) else "undecided"

@@ -44,11 +44,26 @@ class Claim:
         if self.delta is not None:
             unit_open(self.delta, "delta")
         one_of(self.pair_law, "pair_law", PAIR_LAWS)
-        for name in ("tier", "attacker", "attacker_hash", "detector", "unit"):
-            if not isinstance(getattr(self, name), str) or not getattr(self, name):
-                raise InvalidInput(f"{name}={getattr(self, name)!r}, expected a name")
-        if not isinstance(self.with_context, bool):
-            raise InvalidInput(f"with_context={self.with_context!r}, expected True or False")
+        _check_names(self, ("tier", "attacker", "attacker_hash", "detector", "unit"))
+
+    @property
+    def limit(self) -> float | None:
+        """What the mean of the values must not exceed: δ."""
+        return self.delta
+
+    @property
+    def quantity(self) -> str:
+        """What is bounded."""
+        return f"Pr[mPL > {self.epsilon:g}]"
+
+    @property
+    def basis(self) -> str:
+        """Whose estimate the values are."""
+        return f"for the leakage as estimated by attacker {self.attacker} under the {self.pair_law} pair law"
+
+    def stated(self, value: float) -> float:
+        """A mean of the values in the units of the quantity."""
+        return value
 
     @property
     def subject(self) -> str:
@@ -57,3 +72,85 @@ class Claim:
         sees = "with context W" if self.with_context else "sensitive positions only"
         attacker = f"attacker {self.attacker} (hash {self.attacker_hash[:12]})"
         return f"{tier}, {self.pair_law} pair law, {attacker}, {sees}, detector {self.detector}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuccessClaim:
+    """The attacker's first guess is right for at most a share `cap` of the secrets of one tier.
+
+    With `over_prior` the claim is on the advantage: the share after the release less the share of first guesses that
+    were right before any release. Values are then (after − before + 1)/2, which lies in [0, 1].
+
+    >>> claim = SuccessClaim(cap=0.2, tier="PII", attacker="counts", attacker_hash="ab12", with_context=False,
+    ...                      detector="gazetteer")
+    >>> claim.quantity, claim.limit
+    ('Pr[first guess right]', 0.2)
+    """
+
+    cap: float
+    tier: str
+    attacker: str
+    attacker_hash: str
+    with_context: bool
+    detector: str
+    over_prior: bool = False
+    unit: str = "document"
+    assumptions: tuple[str, ...] = ()
+    withheld: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a claim that leaves out what it speaks of."""
+        unit_open(self.cap, "cap")
+        _check_names(self, ("tier", "attacker", "attacker_hash", "detector", "unit"))
+
+    @property
+    def pair_law(self) -> str:
+        """The name under which tables and files keep it, where a rate has its pair law."""
+        return "advantage" if self.over_prior else "success"
+
+    @property
+    def epsilon(self) -> None:
+        """No budget enters: a guess is right or wrong."""
+
+    @property
+    def delta(self) -> float:
+        """The cap, where a rate has its δ."""
+        return self.cap
+
+    @property
+    def limit(self) -> float:
+        """What the mean of the values must not exceed."""
+        return (self.cap + 1.0) / 2.0 if self.over_prior else self.cap
+
+    @property
+    def quantity(self) -> str:
+        """What is bounded."""
+        return "Pr[first guess right] - Pr[right before any release]" if self.over_prior else "Pr[first guess right]"
+
+    @property
+    def basis(self) -> str:
+        """Whose guesses the values are."""
+        return f"for the first guesses of attacker {self.attacker}"
+
+    def stated(self, value: float) -> float:
+        """A mean of the values in the units of the quantity."""
+        return 2.0 * value - 1.0 if self.over_prior else value
+
+    @property
+    def subject(self) -> str:
+        """What the numbers are about, in one line."""
+        sees = "with context W" if self.with_context else "sensitive positions only"
+        attacker = f"attacker {self.attacker} (hash {self.attacker_hash[:12]})"
+        return f"tier {self.tier}, {attacker}, {sees}, detector {self.detector}"
+
+
+def _check_names(claim: Claim | SuccessClaim, names: tuple[str, ...]) -> None:
+    for name in names:
+        if not isinstance(getattr(claim, name), str) or not getattr(claim, name):
+            raise InvalidInput(f"{name}={getattr(claim, name)!r}, expected a name")
+    if not isinstance(claim.with_context, bool):
+        raise InvalidInput(f"with_context={claim.with_context!r}, expected True or False")
+
+
+AnyClaim = Claim | SuccessClaim
+"""What a certificate may speak of: the rate of violations, or the success of first guesses."""
