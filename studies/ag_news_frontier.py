@@ -20,6 +20,7 @@ from oddshift.app.loading import load_data
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import against
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
+from oddshift.base.identity import fingerprint
 from studies.ag_news import ag_news
 from studies.ag_news_adapt import ASKED, WORKERS
 from studies.tables import table, write
@@ -55,7 +56,7 @@ def _frontier(task: AdaptTask, home: Path) -> tuple[list[ScaledOutcome], str]:
     experiment = select_experiment(task)
     search_attacker = next(attacker for attacker in task.attackers if attacker.name == task.settings.search_attacker)
     measuring = Measuring(
-        experiment, lambda known: against(search_attacker, known), search_attacker.name, WORKERS, home
+        experiment, lambda known: against(search_attacker, known), fingerprint(search_attacker), WORKERS, home
     )
     kept = len(list(home.glob("point-*")))
     start, before = time.time(), _cpu_of_workers()

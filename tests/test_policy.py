@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oddshift.audit.auditing import mechanism_hash
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import SCHEMA, digest
 from oddshift.evidence.certificates import Claim, certify, certify_joint, evidence_of
@@ -61,7 +60,7 @@ def evidence(mechanism, tier="PII", violations=0):
     )
     values = [1.0] * violations + [0.0] * (200 - violations)
     return evidence_of(
-        certify(values, claim, 0.05), values, mechanism_hash=mechanism_hash(mechanism), split_hash="documents"
+        certify(values, claim, 0.05), values, mechanism_hash=mechanism.fingerprint, split_hash="documents"
     )
 
 
@@ -73,7 +72,7 @@ def test_the_mechanism_comes_back_exactly(name, tmp_path):
     assert type(again) is type(mechanism)
     assert np.array_equal(again.log_matrix, mechanism.log_matrix)
     assert again.claimed_epsilon == mechanism.claimed_epsilon
-    assert mechanism_hash(again) == mechanism_hash(mechanism)
+    assert again.fingerprint == mechanism.fingerprint
 
 
 @pytest.mark.parametrize("name", REMAPPED)

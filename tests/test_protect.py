@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from oddshift.app.cli import main
-from oddshift.audit.auditing import mechanism_hash
 from oddshift.base.errors import InvalidInput
 from oddshift.data.embedded import people
 from oddshift.evidence.certificates import Claim, certify, evidence_of
@@ -38,7 +37,7 @@ def policy_of(epsilon=1.0, is_certified=True, unknown="refuse"):
     claim = Claim(epsilon=1.0, delta=0.1, tier="PII", with_context=True, **names)
     values = np.zeros(200)
     found = certify(values, claim, 0.05)
-    evidence = evidence_of(found, values, mechanism_hash=mechanism_hash(mechanism), split_hash="s")
+    evidence = evidence_of(found, values, mechanism_hash=mechanism.fingerprint, split_hash="s")
     return blueprint.policy(mechanism, CORPUS.tiers, certificate=certificate_terms(found, [evidence]))
 
 

@@ -24,6 +24,7 @@ from oddshift.attackers.attacker import Attacker, Knowledge, against
 from oddshift.base.arrays import one_of, positive, unit_open
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
+from oddshift.base.identity import fingerprint
 from oddshift.mechanisms.utility import constant_output
 from oddshift.model.records import Records, Split
 
@@ -68,7 +69,7 @@ def adapt(
     check_documents(split.certify, certifying)
     search_attacker = _search_attacker(task, select)
     measuring = Measuring(
-        select, lambda known: against(search_attacker, known), search_attacker.name, execution, folder, progress
+        select, lambda known: against(search_attacker, known), fingerprint(search_attacker), execution, folder, progress
     )
     grid = measuring.outcomes(grid_of(settings.grid, len(task.known.tiers)), "frontier")
     loop = tuple(rounds(measuring, weighted(settings)))

@@ -15,11 +15,11 @@ from oddshift.adapt.adaptation import AdaptSettings, ScaledOutcome, Tested
 from oddshift.adapt.experiment import Experiment
 from oddshift.adapt.frontier import front
 from oddshift.attackers.attacker import Attacker, Knowledge, against
-from oddshift.audit.auditing import NOTHING_LEARNED, documents_hash, mechanism_hash
-from oddshift.audit.measurement import fingerprint
+from oddshift.audit.auditing import NOTHING_LEARNED
 from oddshift.audit.summary import per_unit, standard_error, units_of_positions
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import fingerprint
 from oddshift.bounds import METHODS, zero_failures
 from oddshift.evidence.certificates import Claim, Evidence, JointCertificate, certify_joint, evidence_of
 from oddshift.mechanisms.mechanism import Mechanism
@@ -149,7 +149,7 @@ def _claim(tier: int, attacker: Attacker, certifying: Experiment, withheld: str)
 
 def evidence(trial: Trial, certifying: Experiment, mechanism: Mechanism) -> tuple[Evidence, ...]:
     """What `oddshift verify` computes the trial's certificates from again; `mechanism` is the one that is released."""
-    hashes = mechanism_hash(mechanism), documents_hash(certifying.records)
+    hashes = mechanism.fingerprint, certifying.records.fingerprint
     return tuple(
         evidence_of(certificate, values, mechanism_hash=hashes[0], split_hash=hashes[1])
         for certificate, values in zip(trial.verdict.parts, trial.values, strict=True)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from oddshift.adapt.adaptation import ScaledOutcome, Scales
 from oddshift.adapt.experiment import Experiment, Reader
-from oddshift.audit.auditing import documents_hash, mechanism_hash
 from oddshift.base.execution import SERIAL, Execution, run
-from oddshift.base.storage import load, save, sha256
+from oddshift.base.identity import fingerprint
+from oddshift.base.storage import load, save
 
 DIGITS = 2
 """Scales are rounded to so many decimals, so that the same place is not measured twice."""
@@ -28,12 +28,12 @@ def silent(what: str, done: int, total: int) -> None:
 class Measuring:
     """Outcomes by scales, measured when they are first asked for; `folder` keeps them between runs.
 
-    A kept outcome is read again only in the same experiment with the same attacker, `name`.
+    A kept outcome is read again only in the same experiment with the same attacker, named by its fingerprint.
     """
 
     experiment: Experiment
     read: Reader
-    name: str = ""
+    attacker: str = ""
     execution: Execution = SERIAL
     folder: Path | None = None
     progress: Progress = silent
@@ -65,8 +65,7 @@ class Measuring:
     @cached_property
     def _key(self) -> str:
         made = self.experiment
-        about = f"{self.name} {made.settings} {mechanism_hash(made.known.mechanism)} {documents_hash(made.records)}"
-        return sha256(about.encode())[:16]
+        return fingerprint((self.attacker, made.settings, made.known, made.records, made.uniforms))[:16]
 
     def _read(self, scales: Scales) -> bool:
         file = self._file(scales)

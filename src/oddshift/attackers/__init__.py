@@ -132,8 +132,8 @@ def _limited(schedule: Any, options: FitOptions) -> Any:
 
 
 def _file(options: FitOptions, name: str, known: Knowledge) -> Path | None:
-    """Where one fit is continued from; the number of documents tells a fit on a part from one on all."""
-    return None if options.checkpoints is None else options.checkpoints / f"{name}-{len(known.fit)}.safetensors"
+    """Where one fit is continued from; what is known tells a fit on a part from one on all."""
+    return None if options.checkpoints is None else options.checkpoints / f"{name}-{known.fingerprint[:16]}.safetensors"
 
 
 def _generator(seed: int) -> np.random.Generator:

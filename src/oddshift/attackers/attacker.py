@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray, positive
 from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import content
 from oddshift.base.logarithms import log
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records
@@ -59,6 +61,8 @@ class Knowledge:
     tiers: Tiers
     fit: Records
     log_prior: FloatArray
+
+    fingerprint = cached_property(content)
 
     def __repr__(self) -> str:
         """Sizes only."""

@@ -16,6 +16,7 @@ from oddshift.attackers.combination import gain_by_document
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray, blocks, indices
 from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import content
 from oddshift.model.release import Release, perturb
 
 _STRENGTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # inverse penalties, chosen on a held-out fifth
@@ -32,6 +33,8 @@ class Attribute:
     spread: FloatArray
     log_prior: FloatArray
     name: str = "attribute"
+
+    fingerprint = property(content)
 
     def log_probabilities(self, release: Release) -> FloatArray:
         """log Pr[label | release], (documents, labels)."""

@@ -13,6 +13,7 @@ import numpy as np
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, float_of
 from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import content
 from oddshift.base.logarithms import log_normalise
 from oddshift.model.release import Release, candidates
 from oddshift.model.tiers import Tiers
@@ -25,6 +26,8 @@ class Clipped:
     known: Knowledge
     attacker: Attacker
     gamma: float
+
+    fingerprint = property(content)
 
     def __post_init__(self) -> None:
         """γ in (0, 1)."""

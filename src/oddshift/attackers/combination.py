@@ -16,6 +16,7 @@ from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import content
 from oddshift.base.logarithms import log_sum
 from oddshift.model.records import Records
 from oddshift.model.release import Release, candidates, perturb
@@ -46,6 +47,8 @@ class Combination:
     weights: tuple[float, ...]
     name: str = "combination"
     weigh: Weigh | None = None
+
+    fingerprint = property(content)
 
     def __repr__(self) -> str:
         """Names and weights."""
@@ -218,17 +221,22 @@ def fit_and_combine(
     combined = fit_combination(part, fitted, kept, rng=rng)
     again = [True] * len(fits) if refit is None else refit
     final = [fit(known) if anew else old for fit, old, anew in zip(fits, fitted, again, strict=True)]
-    weigh = _weighing(part, fitted, kept, int(rng.integers(1 << 31)))
+    weigh = _Weighing(part, tuple(fitted), kept, int(rng.integers(1 << 31)))
     return Combination(known, tuple(final), combined.weights, weigh=weigh)
 
 
-def _weighing(part: Knowledge, fitted: Sequence[Attacker], held: Records, seed: int) -> Weigh:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Weighing:
     """Weights of the parts, as fitted without the held-out documents, on those documents under any mechanism."""
 
-    def weigh(known: Knowledge) -> tuple[float, ...]:
-        there = replace(part, mechanism=known.mechanism, tiers=known.tiers)
-        read = [against(attacker, there) for attacker in fitted]
-        terms = held_out_terms(read, there, held, np.random.default_rng(seed))
-        return tuple(float(w) for w in best_weights(terms))
+    part: Knowledge
+    fitted: tuple[Attacker, ...]
+    held: Records
+    seed: int
 
-    return weigh
+    def __call__(self, known: Knowledge) -> tuple[float, ...]:
+        """The weights under the mechanism and tiers of `known`."""
+        there = replace(self.part, mechanism=known.mechanism, tiers=known.tiers)
+        read = [against(attacker, there) for attacker in self.fitted]
+        terms = held_out_terms(read, there, self.held, np.random.default_rng(self.seed))
+        return tuple(float(w) for w in best_weights(terms))

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, position_blocks
+from oddshift.base.identity import content
 from oddshift.model.release import Release
 
 
@@ -22,6 +24,8 @@ class Null:
     known: Knowledge
     name: str = "null"
     with_context: bool = False
+
+    fingerprint = cached_property(content)
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Zeros."""
@@ -37,6 +41,8 @@ class Own:
     name: str = "own"
     with_context: bool = False
 
+    fingerprint = cached_property(content)
+
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Columns of the mechanism."""
         for positions in position_blocks(release):
@@ -50,6 +56,8 @@ class OwnWithPrior:
 
     known: Knowledge
     attacker: Attacker
+
+    fingerprint = property(content)
 
     @property
     def name(self) -> str:

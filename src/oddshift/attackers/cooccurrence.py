@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.base.identity import content
 from oddshift.model.records import Records
 from oddshift.model.release import Release, candidates
 
@@ -39,6 +41,8 @@ class Cooccurrence:
     neighbours: tuple[_Neighbours, ...]
     name: str = "cooccurrence"
     with_context: bool = False
+
+    fingerprint = cached_property(content)
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus context term, a block of documents at a time."""

@@ -23,9 +23,8 @@ from oddshift.attackers.networks import ARCHITECTURES, arrays_of, put_back
 from oddshift.attackers.training import Curve, Schedule, State, noise, split, train
 from oddshift.base.arrays import FloatArray, IntArray, one_of, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.base.storage import sha256
+from oddshift.base.identity import content, fingerprint
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.model.records import Records
 from oddshift.model.release import Release
 from oddshift.model.tiers import Tiers
 
@@ -72,6 +71,11 @@ class Informed:
     scale: float
     curve: Curve
     name: str = "informed"
+
+    @property
+    def fingerprint(self) -> str:
+        """What is known, and the weights; how training went does not count."""
+        return content(self, without=("curve",))
 
     @property
     def with_context(self) -> bool:
@@ -272,9 +276,4 @@ def _loss(model: ContextNetwork, batch: Batch, truth: IntArray) -> Tensor:
 
 def _purpose(known: Knowledge, network: Network, schedule: Schedule) -> str:
     """A name for data and settings, so that a checkpoint continues nothing else."""
-    fit: Records = known.fit
-    parts = [fit.points.tobytes(), fit.offsets.tobytes(), known.log_prior.tobytes(), known.tiers.labels.tobytes()]
-    if fit.context is not None and network.reads_context:
-        parts.append(fit.context.tokens.tobytes())
-    settings = f"{network} {replace(schedule, max_seconds=None)} {known.mechanism!r} {known.tiers!r}"
-    return sha256(b"|".join([settings.encode(), *parts]))
+    return fingerprint(("informed", network, replace(schedule, max_seconds=None), known))

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.identity import content, fingerprint
 from oddshift.base.logarithms import log
 from oddshift.model.prior import Markov
 from oddshift.model.release import Release
@@ -30,6 +32,13 @@ class Exact:
     prior_of: Callable[[int], Markov]
     name: str = "exact"
     with_context: bool = False
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What is known, and the chain of every length that the fit records have."""
+        lengths = np.unique(self.known.fit.lengths)
+        chains = tuple(self.prior_of(int(length)) for length in lengths[lengths > 0])
+        return fingerprint((content(self, without=("prior_of",)), chains))
 
     def against(self, known: Knowledge) -> Exact:
         """The same chain against another mechanism."""

@@ -8,7 +8,7 @@ of it is calibrated. Print it beside the controls `null` and `own`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.attackers.networks import ARCHITECTURES, arrays_of, put_back
 from oddshift.attackers.training import Curve, Schedule, State, noise, split, train
 from oddshift.base.arrays import FloatArray, IntArray, one_of, positive, whole
-from oddshift.base.storage import sha256
+from oddshift.base.identity import content, fingerprint
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import gather
 from oddshift.model.release import Release
@@ -101,6 +101,11 @@ class Paper:
     name: str = "paper"
     with_context: bool = False
 
+    @property
+    def fingerprint(self) -> str:
+        """What is known, the settings, and the weights; how training went does not count."""
+        return content(self, without=("curve",))
+
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """log softmax(−‖x̂ − x‖²/T) minus the stated prior."""
         prior = np.zeros(len(self.known.log_prior))
@@ -131,8 +136,7 @@ def fit_paper(
     """Train the reconstruction on perturbed fit records, as the paper describes; never the default attacker."""
     settings, schedule = settings or PaperSettings(), schedule or PAPER_SCHEDULE
     learner = _Learner(known, settings, schedule)
-    data = b"|".join([known.fit.points.tobytes(), known.fit.offsets.tobytes()])
-    purpose = sha256(f"{settings} {schedule} {known.mechanism!r}".encode() + data)
+    purpose = fingerprint(("paper", settings, replace(schedule, max_seconds=None), known))
     curve = train(learner, schedule, purpose, checkpoint)
     return Paper(known, learner.model.eval(), settings, curve, f"paper-{settings.architecture}")
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
+from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import content
 from oddshift.model.release import Release
 
 
@@ -18,6 +20,14 @@ class Retrained:
 
     fit: Callable[[Knowledge], Attacker]
     fitted: Attacker
+
+    @property
+    def fingerprint(self) -> str:
+        """The fitted attacker, and the way it was fitted where that has a name of its own."""
+        try:
+            return content(self)
+        except InvalidInput:
+            return content(self, without=("fit",))
 
     @property
     def name(self) -> str:

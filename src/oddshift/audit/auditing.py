@@ -17,7 +17,7 @@ from oddshift.attackers.calibration import Calibration, calibration
 from oddshift.attackers.controls import Null, Own
 from oddshift.audit.audit_notes import assumptions, warnings
 from oddshift.audit.audit_result import AttackerResult, Audit, AuditSettings, SubgroupRate
-from oddshift.audit.measurement import Look, Setup, fingerprint
+from oddshift.audit.measurement import Look, Setup
 from oddshift.audit.proven import Proven
 from oddshift.audit.scan import Budget, Scan, tier_beliefs, worst_exceeds
 from oddshift.audit.summary import attacker_result, per_unit, standard_error, units_of_positions
@@ -25,7 +25,7 @@ from oddshift.audit.witness_search import search_witness
 from oddshift.base.arrays import FloatArray, one_of, positive
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, run
-from oddshift.base.storage import sha256
+from oddshift.base.identity import fingerprint
 from oddshift.bounds import METHODS
 from oddshift.evidence.certificates import (
     Certificate,
@@ -37,7 +37,6 @@ from oddshift.evidence.certificates import (
     evidence_of,
 )
 from oddshift.leakage.mpl import PAIR_LAWS
-from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records, Split
 from oddshift.model.release import perturb
 from oddshift.model.tiers import Tiers
@@ -251,7 +250,7 @@ def _evidence(
 ) -> tuple[Evidence, ...]:
     """One certificate for each law and tier, of the strongest attacker, with the values it rests on."""
     truth, tiers = split.certify, known.tiers
-    mechanism, documents = mechanism_hash(known.mechanism), documents_hash(truth)
+    mechanism, documents = known.mechanism.fingerprint, truth.fingerprint
     found = []
     for law in PAIR_LAWS:
         for tier, values, excluded in _values(trial, truth, tiers, law):
@@ -289,13 +288,3 @@ def _subgroups(trial: _Trial, truth: Records, tiers: Tiers, settings: AuditSetti
         name = truth.subgroup_names[number]
         rows.append(SubgroupRate(tiers.names[tier], name, len(found), float(found.mean()), lower, upper))
     return tuple(rows)
-
-
-def mechanism_hash(mechanism: Mechanism) -> str:
-    """Names the audited mechanism: its parameters and its points."""
-    return sha256(repr(mechanism).encode() + mechanism.space.points.tobytes())
-
-
-def documents_hash(records: Records) -> str:
-    """Names the audited documents, without a word of them."""
-    return sha256(records.sources.tobytes() + records.offsets.tobytes())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from oddshift.attackers.controls import OwnWithPrior
 from oddshift.audit.audit_result import AuditSettings
 from oddshift.audit.scan import Budget, Scan, log_scores, scan
 from oddshift.base.arrays import FloatArray
-from oddshift.base.storage import load, save, sha256
+from oddshift.base.identity import fingerprint
+from oddshift.base.storage import load, save
 from oddshift.model.records import Records
 from oddshift.model.release import Release
 
@@ -70,11 +72,11 @@ class Setup:
         """Random numbers of one task, the same whoever runs it."""
         return np.random.default_rng([self.settings.seed, 11, *key])
 
+    @cached_property
+    def _shared(self) -> str:
+        """What every attacker is run on; a kept scan of anything else is not read."""
+        read = (self.chosen_by, self.select, self.release, self.certify)
+        return fingerprint((*read, self.budget.tiers, self.budget.epsilon, self.known, self.settings))
+
     def _key(self, attacker: Attacker) -> str:
-        about = [fingerprint(attacker), repr(self.settings), sha256(self.release.outputs.tobytes())]
-        return sha256("|".join(about).encode())
-
-
-def fingerprint(attacker: Attacker) -> str:
-    """A hash that names the attacker: its own, when it has one, otherwise that of its name."""
-    return str(getattr(attacker, "fingerprint", sha256(attacker.name.encode())))
+        return fingerprint((self._shared, attacker))

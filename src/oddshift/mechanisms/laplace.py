@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, blocks, finite, generator, indices, positive
 from oddshift.base.errors import InvalidInput, NoGuarantee
+from oddshift.base.identity import content
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.voronoi import VORONOI_LIMIT, Edges, log_cell_probabilities, voronoi_edges
 from oddshift.model.space import Space, space_of
@@ -44,6 +45,8 @@ class Laplace:
         _check_euclidean(space_of(space), "space")
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
+
+    fingerprint = cached_property(content)
 
     def __repr__(self) -> str:
         """Sizes and budget."""

@@ -11,7 +11,7 @@ Pr[y|a] ≤ e^{ε·d}·Pr[y|b] + (1 + e^{ε·d})·r for every event.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, blocks, dense, floats, frozen, generator, indices
 from oddshift.base.errors import InvalidInput, NoGuarantee
+from oddshift.base.identity import content, fingerprint, type_name
 from oddshift.mechanisms.epsilon import true_epsilon
 from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.model.space import Space
@@ -41,6 +42,14 @@ class Mechanism(ABC):
     def configured(cls, space: Space, tiers: Tiers, epsilon: float, settings: MechanismSettings) -> Mechanism:
         """The mechanism that settings ask for at a nominal ε; one that settings cannot describe is refused."""
         raise InvalidInput(f"mechanism {settings.name!r} cannot be asked for by name, expected the object itself")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The fields of a dataclass; where they cannot say all, the points and the channel itself."""
+        if is_dataclass(self) and self.space.has_named_metric:
+            return content(self)
+        parts = (type_name(type(self)), self.space, self.outputs, self.claimed_epsilon, self.groups)
+        return fingerprint((*parts, self.is_estimate, self.log_matrix))
 
     @property
     @abstractmethod

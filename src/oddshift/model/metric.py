@@ -14,6 +14,7 @@ import numpy as np
 
 from oddshift.base.arrays import FloatArray, blocks, positive
 from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import content, fingerprint
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean radius of the Earth (IUGG), in kilometres."""
@@ -215,6 +216,11 @@ class Scaled:
     def name(self) -> str:
         """The inner name with its factor."""
         return f"{self.factor:g}*{self.metric.name}"
+
+    @property
+    def fingerprint(self) -> str:
+        """The inner metric and the factor; 1 · d is d."""
+        return fingerprint(self.metric) if self.factor == 1.0 else content(self)
 
     def check(self, points: FloatArray) -> None:
         """The inner metric decides."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, IntArray, indices, one_of
 from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import content
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
@@ -52,6 +53,8 @@ class Context:
         if len(self.tokens) and not MASKED <= self.tokens.min() <= self.tokens.max() < len(self.symbols):
             span = f"[{self.tokens.min()}, {self.tokens.max()}]"
             raise InvalidInput(f"context tokens span {span}, expected [{MASKED}, {len(self.symbols)})")
+
+    fingerprint = cached_property(content)
 
     def __repr__(self) -> str:
         """Counts only."""
@@ -138,6 +141,8 @@ class Records:
     def __len__(self) -> int:
         """Number of documents (units read together)."""
         return len(self.offsets) - 1
+
+    fingerprint = cached_property(content)
 
     def __repr__(self) -> str:
         """Counts only; never a value."""

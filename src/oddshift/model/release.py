@@ -14,6 +14,7 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import content
 from oddshift.model.records import Context, Records, gather
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
@@ -49,6 +50,8 @@ class Release:
     def __len__(self) -> int:
         """Number of documents."""
         return len(self.offsets) - 1
+
+    fingerprint = cached_property(content)
 
     def __repr__(self) -> str:
         """Counts only."""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import DENSE_LIMIT, FloatArray, IntArray, blocks, dense, finite, frozen
 from oddshift.base.errors import InvalidInput, TooLarge
+from oddshift.base.identity import content, fingerprint
 from oddshift.model.metric import Metric, MetricLike, Pairwise, Precomputed, metric_of
 
 METRIC_CHECK_LIMIT = 2_000
@@ -71,6 +72,22 @@ class Space:
     def __repr__(self) -> str:
         """Size and metric; never the coordinates."""
         return f"Space(n={len(self)}, metric={self.metric.name})"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Points and metric; a metric that only a local function computes counts by its distances."""
+        if self.has_named_metric:
+            return content(self)
+        return fingerprint(("Space", self.points, self.distances))
+
+    @cached_property
+    def has_named_metric(self) -> bool:
+        """Whether the metric itself has a fingerprint: not when it is a function without a module-level name."""
+        try:
+            fingerprint(self.metric)
+        except InvalidInput:
+            return False
+        return True
 
     @cached_property
     def distances(self) -> FloatArray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, axes, float_of, frozen, listed
 from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import content
 
 NOT_SENSITIVE = -1
 """Label of a point that is in no tier: it may be an output, never a secret."""
@@ -80,6 +82,11 @@ class Tiers:
         known = "public" if self.is_public else "secret"
         parts = ", ".join(f"{n}: {k} x{s:g}" for n, k, s in zip(self.names, sizes, self.scales, strict=True))
         return f"Tiers({parts}; {known})"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Labels, names, scales and whether they are public; levels only say which scales may be tried."""
+        return content(self, without=("levels",))
 
     @property
     def scale_of_points(self) -> FloatArray:

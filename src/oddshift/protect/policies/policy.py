@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from oddshift.audit.auditing import mechanism_hash
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import digest, sha256
@@ -82,6 +81,11 @@ class Policy:
         """The digest of the terms, and through them of the vocabulary: what names this policy in a ledger."""
         return digest(self.terms)
 
+    @property
+    def fingerprint(self) -> str:
+        """The same: terms and vocabulary by content."""
+        return self.sha256
+
     @cached_property
     def space(self) -> Space:
         """The points that may be secrets."""
@@ -94,12 +98,17 @@ class Policy:
         return Tiers(self.vocabulary.labels, names=said.names, scales=said.scales, is_public=said.is_public)
 
     def mechanism(self) -> Mechanism:
-        """The mechanism that was certified, built again; the remapping is read, not computed."""
+        """The mechanism that was certified, built again; the remapping is read, not computed.
+
+        **Guarantee**: its fingerprint is computed again, and refused when the certificate names another.
+        """
         inner = _MADE[self.terms.mechanism.name](self.space, self.tiers, self.terms.mechanism)
         prior, destination = self.vocabulary.prior, self.vocabulary.destination
-        if self.terms.remap is None or prior is None or destination is None:
-            return inner
-        return Remap.stored(inner, prior, self.terms.remap.cost, destination)
+        made: Mechanism = inner
+        if self.terms.remap is not None and prior is not None and destination is not None:
+            made = Remap.stored(inner, prior, self.terms.remap.cost, destination)
+        _refuse_other(self.terms.certificate, made)
+        return made
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,10 +141,10 @@ def make_policy(
 ) -> Policy:
     """A policy over the mechanism's points; `tiers` label them, and give the scales a tiered mechanism was made with.
 
-    **Guarantee**: a certificate about another mechanism is refused.
+    **Guarantee**: a certificate about another mechanism is refused, and so is a mechanism that the policy would not
+    build again exactly.
     """
-    if certificate.mechanism_hash and certificate.mechanism_hash != mechanism_hash(mechanism):
-        raise InvalidInput(f"the certificate is about another mechanism than {mechanism!r}")
+    _refuse_other(certificate, mechanism)
     inner = mechanism.inner if isinstance(mechanism, Remap) else mechanism
     if type(inner) not in _NAMES:
         raise InvalidInput(f"{type(inner).__name__} cannot be a policy, expected one of {', '.join(_MADE)}")
@@ -161,7 +170,15 @@ def make_policy(
         vocabulary=digest(vocabulary),
         certificate=certificate,
     )
-    return Policy(terms, vocabulary)
+    policy = Policy(terms, vocabulary)
+    if policy.mechanism().fingerprint != mechanism.fingerprint:
+        raise InvalidInput(f"{mechanism!r} cannot be a policy: its terms do not say all of the mechanism")
+    return policy
+
+
+def _refuse_other(certificate: CertificateTerms, mechanism: Mechanism) -> None:
+    if certificate.mechanism_hash and certificate.mechanism_hash != mechanism.fingerprint:
+        raise InvalidInput(f"the certificate is about another mechanism than {mechanism!r}")
 
 
 def _mechanism_terms(mechanism: Mechanism, calibrated: bool) -> MechanismTerms:
