@@ -51,6 +51,31 @@ def test_what_is_missing_comes_with_its_command():
     assert replace(found, packages=(right,)).missing == {}
 
 
+@pytest.mark.parametrize(
+    ("wanted", "version", "holds"),
+    [
+        (">=2.0", "1.26.4", False),
+        (">=2.0", "2.10", True),
+        (">=3.8,<3.9", "3.9.1", False),
+        ("<3.9,>=3.8", "3.8.13", True),
+        ("==2.13.0", "2.13.0+cpu", True),
+        (">=2.0", "3.0rc1", True),
+        ("", "0.1", True),
+        ("", "", False),
+    ],
+)
+def test_a_version_outside_the_accepted_ones_counts_as_missing(wanted, version, holds):
+    assert Package("a", wanted, version, "").holds is holds
+
+
+def test_every_extra_is_looked_at_once_with_its_versions():
+    found = {(package.extra, package.name): package for package in diagnose().packages}
+    assert found["", "numpy"].wanted.startswith(">=")
+    assert found["attackers", "torch"].wanted == "==2.13.0"
+    assert len(found) == len(diagnose().packages)
+    assert {extra for extra, _ in found} >= {"", "attackers", "text", "tables", "cluster"}
+
+
 def test_without_a_folder_to_write_to_it_still_works(tmp_path):
     (tmp_path / "file").write_text("no folder")
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "file"), "ODDSHIFT_DATA": str(tmp_path / "none")}

@@ -189,3 +189,13 @@ def test_vectors_of_a_file(nowhere):
     found = start(nowhere / "v.npz", nowhere / "v.toml")
     assert found.documents == (12, 4, 4)
     assert found.certify_units < found.needed_units == 115
+
+
+def test_any_name_is_quoted_so_that_toml_reads_it_back():
+    """Quotes, backslashes, line breaks, control characters, and the one that JSON leaves as it is and TOML refuses."""
+    from oddshift.app.init.first_sections import _list, quoted
+
+    for name in ('a "b"', "back\\slash", "line\nbreak", "tab\t", "\x00\x1f\x7f", "ε é 語 😀"):
+        assert tomllib.loads(f"x = {quoted(name)}")["x"] == name
+        assert tomllib.loads(f"x = {_list([name, 'b'])}")["x"] == [name, "b"]
+        assert tomllib.loads(f"{quoted(name)} = 1") == {name: 1}

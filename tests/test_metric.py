@@ -44,6 +44,24 @@ def test_euclidean_near_pairs_far_from_the_origin(columns):
     assert METRICS["euclidean"].between(points, points) == pytest.approx(slow, rel=1e-9, abs=0.0)
 
 
+@pytest.mark.parametrize("columns", [1, 2, 8, 9, 49, 100])
+@pytest.mark.parametrize("name", ["euclidean", "manhattan", "hamming"])
+def test_blocks_against_the_definition(name, columns):
+    """Against one pair at a time; a count of differing columns is whole, whatever the number of columns."""
+    rng = np.random.default_rng(columns)
+    left, right = rng.integers(-2, 3, (17, columns)) * 0.7, rng.integers(-2, 3, (23, columns)) * 0.7
+    rule = {
+        "euclidean": lambda a, b: math.sqrt(((a - b) ** 2).sum()),
+        "manhattan": lambda a, b: np.abs(a - b).sum(),
+        "hamming": lambda a, b: float((a != b).sum()),
+    }[name]
+    found = METRICS[name].between(left, right)
+    assert found == pytest.approx(np.array([[rule(a, b) for b in right] for a in left]), rel=1e-12)
+    assert np.array_equal(found[3:9], METRICS[name].between(left[3:9], right)), "a block says what the whole says"
+    if name == "hamming":
+        assert np.array_equal(found, np.floor(found))
+
+
 def test_scaled_and_summed():
     mixed = summed([("euclidean", [0, 1]), (scaled("hamming", 3.0), [2])])
     points = np.array([[0.0, 0.0, 1.0], [3.0, 4.0, 2.0]])

@@ -115,9 +115,9 @@ def test_a_shortcut_is_found_wherever_it_is():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda a, b: np.nan if (a != b).any() else 0.0, "gave nan, expected a distance"),
-        (lambda a, b: "near", "gave what is no number, expected a distance"),
-        (lambda a, b: np.abs(a - b) * np.ones(2), "gave what is no number, expected a distance"),
+        (lambda a, b: np.nan if (a != b).any() else 0.0, "returned nan, expected a distance"),
+        (lambda a, b: "near", "returned something other than a number, expected a distance"),
+        (lambda a, b: np.abs(a - b) * np.ones(2), "returned something other than a number, expected a distance"),
         (lambda a, b: np.inf if (a != b).any() else 0.0, "inf"),
         (lambda a, b: a[0] - b[0], "expected distances >= 0"),
         (lambda a, b: (a[0] - b[0]) ** 2, "expected the triangle inequality"),

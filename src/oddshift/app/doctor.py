@@ -1,19 +1,20 @@
-"""A checkup: what is installed, which extras are missing and how to get them, and whether the core computes.
+"""What is installed, which extras are missing, how to install them, and whether the core computes correctly.
 
-Nothing heavy is imported: versions come from the installed packages' metadata.
+Nothing heavy is imported: versions come from the metadata of the installed packages.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-import re
 import tempfile
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 import numpy as np
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from oddshift.data.codecs.corpora import data_folder
 from oddshift.data.detectors.span_cache import cache_folder
@@ -21,14 +22,12 @@ from oddshift.leakage.exact import exact_leakage
 from oddshift.model.prior import Joint
 
 TOY = 1.845681
-"""The joint leakage of the paper's two binary secrets: what a core that works computes."""
-
-_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^]]*\])?\s*([^;\[]*)(?:;.*extra\s*==\s*['\"](\w+)['\"])?")
+"""The joint leakage of the paper's two binary secrets, which a working core computes."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """A library that oddshift asks for: the versions it takes, the one installed (empty for none), and the extra."""
+    """A library that oddshift asks for: the versions it accepts, the installed one (empty for none), and its extra."""
 
     name: str
     wanted: str
@@ -37,15 +36,13 @@ class Package:
 
     @property
     def holds(self) -> bool:
-        """Installed, and at the exact version where one is asked for."""
-        return bool(self.version) and (
-            not self.wanted.startswith("==") or self.version.split("+")[0] == self.wanted[2:]
-        )
+        """Whether it is installed, at a version that oddshift accepts."""
+        return bool(self.version) and SpecifierSet(self.wanted).contains(self.version, prereleases=True)
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found; `core_works` says that every library of the core is there and the toy comes out right."""
+    """What was found; `core_works` says that every library of the core is installed and a small example is right."""
 
     oddshift: str
     python: str
@@ -60,7 +57,7 @@ class Diagnosis:
 
     @property
     def missing(self) -> dict[str, str]:
-        """The command that completes each extra that is not complete; the core's under "core"."""
+        """For each incomplete extra the command that completes it; the core itself is listed as "core"."""
         incomplete = sorted({package.extra for package in self.packages if not package.holds})
         return {extra or "core": f"pip install '{_asked(extra)}'" for extra in incomplete}
 
@@ -88,13 +85,14 @@ def _asked(extra: str) -> str:
 
 
 def _packages() -> tuple[Package, ...]:
-    """Every library of the package's own metadata."""
+    """Every library that the metadata of oddshift itself asks for on this platform."""
+    extras = ("", *(metadata.metadata("oddshift").get_all("Provides-Extra") or ()))
     found = []
     for line in metadata.requires("oddshift") or ():
-        match = _REQUIREMENT.match(line)
-        if match is not None:
-            name, wanted, extra = match.group(1), match.group(2).strip(), match.group(3) or ""
-            found.append(Package(name, wanted, _version(name), extra))
+        asked = Requirement(line)
+        wanted_by = [extra for extra in extras if asked.marker is None or asked.marker.evaluate({"extra": extra})]
+        if wanted_by:
+            found.append(Package(asked.name, str(asked.specifier), _version(asked.name), wanted_by[0]))
     return tuple(sorted(found, key=lambda package: (package.extra, package.name)))
 
 

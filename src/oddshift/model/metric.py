@@ -21,7 +21,7 @@ EARTH_RADIUS_KM = 6371.0088
 
 _NEAR = 1e-4  # squared distances below this share of the squared norms are computed again without cancellation
 _LARGEST = 1e150
-_FEW_AXES = 8  # up to here differences are summed axis by axis, which is exact and as fast as a matrix product
+_FEW_AXES = 8  # up to here distances are computed from differences, which is exact and as fast as a matrix product
 
 
 @runtime_checkable
@@ -58,9 +58,9 @@ class Euclidean:
         return points
 
     def between(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Differences axis by axis for few axes, otherwise a matrix product with near pairs computed again."""
+        """From differences for few axes, otherwise by a matrix product with the near pairs computed again."""
         if left.shape[1] <= _FEW_AXES:
-            return np.sqrt(sum((left[:, k, None] - right[None, :, k]) ** 2 for k in range(left.shape[1])))
+            return _from_differences(left, right, "euclidean")
         squared = _squared_by_product(left, right)
         return np.sqrt(squared, out=squared)
 
@@ -101,8 +101,8 @@ class Manhattan:
         return points
 
     def between(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Summed axis by axis, so that no (n, m, k) array is built."""
-        return np.asarray(sum(np.abs(left[:, k, None] - right[None, :, k]) for k in range(left.shape[1])))
+        """Summed pair by pair, so that no (n, m, k) array is built."""
+        return _from_differences(left, right, "cityblock")
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ class Hamming:
         return points
 
     def between(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Counted axis by axis."""
-        return np.asarray(sum((left[:, k, None] != right[None, :, k]).astype(np.float64) for k in range(left.shape[1])))
+        """Counted pair by pair; SciPy gives the share of axes that differ, which is made a whole number again."""
+        return np.rint(left.shape[1] * _from_differences(left, right, "hamming"))
 
 
 @dataclass(frozen=True)
@@ -199,9 +199,12 @@ class Pairwise:
         try:
             block = np.array(values, dtype=np.float64).reshape(len(left), len(right))
         except (TypeError, ValueError) as error:
-            raise InvalidInput("the metric function gave what is no number, expected a distance >= 0") from error
+            raise InvalidInput(
+                "the metric function returned something other than a number, expected a distance >= 0"
+            ) from error
         if not np.isfinite(block).all():
-            raise InvalidInput(f"the metric function gave {block[~np.isfinite(block)][0]}, expected a distance >= 0")
+            bad = block[~np.isfinite(block)][0]
+            raise InvalidInput(f"the metric function returned {bad}, expected a distance >= 0")
         return block
 
 
@@ -311,6 +314,13 @@ def summed(parts: Sequence[tuple[MetricLike, Sequence[int]]]) -> Summed:
 
 def _directions(points: FloatArray) -> FloatArray:
     return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def _from_differences(left: FloatArray, right: FloatArray, name: str) -> FloatArray:
+    """Distances pair by pair in compiled code: each depends on its two points alone, so blocks agree with the whole."""
+    from scipy.spatial.distance import cdist
+
+    return np.asarray(cdist(left, right, name))
 
 
 def _squared_by_product(left: FloatArray, right: FloatArray) -> FloatArray:

@@ -73,12 +73,12 @@ def _grid(tiers: int) -> list[float]:
 
 
 def quoted(text: str) -> str:
-    """A TOML string."""
-    return json.dumps(text, ensure_ascii=False)
+    """A TOML string: JSON quotes it the same way, except that TOML refuses the delete character as it is."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _list(names: Sequence[str]) -> str:
-    return json.dumps(list(names), ensure_ascii=False)
+    return f"[{', '.join(map(quoted, names))}]"
 
 
 def _text(roles: Roles, choice: SectionChoice) -> list[str]:
