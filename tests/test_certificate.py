@@ -48,7 +48,7 @@ def test_the_sentence_speaks_of_the_procedure_and_the_attacker():
     text = certify(np.zeros(100), claim(assumptions=("secrets are independent",)), 0.05).sentence
     assert "certifies Pr[mPL > 1] <= 0.1 wrongly with probability at most 0.05" in text
     assert "as estimated by attacker plugin under the anchored pair law" in text
-    assert "names the detector misses are released in the clear" in text
+    assert "what the detector misses is released in the clear" in text
     assert "Assumed: secrets are independent." in text
     for forbidden in ("Pr[p", "10^", "confidence that", "1 - 1"):
         assert forbidden not in text

@@ -70,7 +70,8 @@ class Certificate:
         return (
             f"Bounds [{c.stated(self.lower):.6g}, {c.stated(self.upper):.6g}], each one-sided at level {self.alpha:g} "
             f"by {self.method}, mean {c.stated(self.mean):.6g} over {self.documents} independent units ({c.unit}; "
-            f"{self.excluded} without the tier). About {c.subject}; names the detector misses are released in the clear.{assumed}"
+            f"{self.excluded} without the tier). About {c.subject}; what the detector misses is released in the clear."
+            f"{assumed}"
         )
 
 
