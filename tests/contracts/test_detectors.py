@@ -1,11 +1,23 @@
 """Every registered detector keeps the same promises."""
 
+import time
+
 import numpy as np
 import pytest
 
-from oddshift.data.detectors import DETECTORS, Capitals, Detector, Gazetteer, Patterns, Pipeline, Spans, WordList
+from oddshift.data.detectors import (
+    DETECTORS,
+    Capitals,
+    Detector,
+    Gazetteer,
+    Handles,
+    Patterns,
+    Pipeline,
+    Spans,
+    WordList,
+)
 
-TEXTS = ["John Smith of Microsoft wrote to jo@example.com from Paris.", "", "John Smith again, 192.168.0.1."]
+TEXTS = ["John Smith of Microsoft wrote to jo@example.com from Paris.", "", "John Smith again, @jsmith, 192.168.0.1."]
 
 
 @pytest.fixture(params=sorted(DETECTORS))
@@ -15,6 +27,7 @@ def detector(request, data, empty_cache):
         "patterns": Patterns,
         "gazetteer": lambda: Gazetteer(["John Smith", "Paris"]),
         "capitals": Capitals,
+        "handles": Handles,
         "words": lambda: WordList({"paris": "GPE", "john": "PERSON"}),
     }
     return made[request.param]()
@@ -30,7 +43,8 @@ def test_spans_lie_inside_their_text_in_order(detector):
     spans = detector.detect(TEXTS)
     assert isinstance(spans, Spans)
     assert len(spans) >= 2
-    assert (np.diff(spans.document) >= 0).all()
+    places = list(zip(spans.document.tolist(), spans.start.tolist(), strict=True))
+    assert places == sorted(places)
     for document, start, end in zip(spans.document, spans.start, spans.end, strict=True):
         assert 0 <= start < end <= len(TEXTS[document])
 
@@ -55,3 +69,25 @@ def test_it_shows_no_secret(detector):
 
 def test_nothing_in_nothing(detector):
     assert len(detector.detect(["", " "])) == 0
+
+
+DISGUISED = ["Ｊｏｈｎ Ｓｍｉｔｈ wrote to ｊｏ＠ｅｘａｍｐｌｅ．ｃｏｍ from P\u0336aris on Monday, as 𝐉𝐨𝐡𝐧 did."]
+
+
+def test_spans_lie_on_the_characters_as_they_were_written(detector):
+    spans = detector.detect(DISGUISED)
+    assert len(spans) >= 1
+    for start, end in zip(spans.start, spans.end, strict=True):
+        assert 0 <= start < end <= len(DISGUISED[0])
+        assert DISGUISED[0][start:end].strip() == DISGUISED[0][start:end]
+
+
+@pytest.mark.parametrize("piece", ["a.", "a@", "A ", "www.", "Mr. A ", "ⓐ\u0336", "a/b#", "'s "])
+def test_hostile_text_is_read_in_half_a_second(detector, piece):
+    detector.detect(["Ann met Bob 1234 at jo@example.com."])  # whatever is loaded once
+    text = piece * (8000 // len(piece))
+    limit = 2.0 if isinstance(detector, Pipeline) else 0.5  # a network reads about 8,000 tokens a second
+    for hostile in (text, text + "@"):
+        start = time.process_time()
+        detector.detect([hostile])
+        assert time.process_time() - start < limit

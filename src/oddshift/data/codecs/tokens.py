@@ -16,6 +16,8 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray, one_of
 from oddshift.base.errors import InvalidInput
+from oddshift.data.detectors.honorifics import is_no_end
+from oddshift.data.detectors.normalising import Normalised, normalised
 from oddshift.data.detectors.occurrences import Occurrences
 from oddshift.data.detectors.spans import Spans
 from oddshift.model.records import gather, numbered, offsets_of
@@ -63,8 +65,8 @@ class Tokens:
 
     @cached_property
     def occurrences(self) -> Occurrences:
-        """The lower-cased type and the characters of every token."""
-        lowered, types = numbered([form.lower() for form in self.forms])
+        """The type (lower-cased, in plain letters) and the characters of every token."""
+        lowered, types = numbered([normalised(form).text.lower() for form in self.forms])
         lengths = np.array([len(form) for form in self.forms], dtype=np.int64)[self.form]
         edges = offsets_of(lengths + self.spaced)
         base = np.repeat(edges[self.offsets[:-1]], np.diff(self.offsets))
@@ -73,10 +75,14 @@ class Tokens:
 
     @cached_property
     def breaks(self) -> BoolArray:
-        """Which tokens open a sentence: the first after a full stop, question or exclamation mark, or line break."""
+        """Which tokens open a sentence: the first after a full stop, question or exclamation mark, or line break.
+
+        The dot of a title ("Mr.") or of an initial ends none.
+        """
         blank = np.array([not form.strip() for form in self.forms], dtype=np.bool_)[self.form]
         newline = np.array(["\n" in form for form in self.forms], dtype=np.bool_)[self.form]
         ends = np.array([form in _ENDS for form in self.forms], dtype=np.bool_)[self.form] | newline
+        ends &= ~self._is_dot_of_word
         closes = np.array([form in _CLOSERS for form in self.forms], dtype=np.bool_)[self.form]
         matters = np.flatnonzero(~(closes | (blank & ~newline)))
         opens = np.zeros(len(self.form), dtype=np.bool_)
@@ -84,6 +90,13 @@ class Tokens:
         opens[matters[1:]] = ends[matters[:-1]] & ~ends[matters[1:]] & (document[1:] == document[:-1])
         opens[self.offsets[:-1][np.diff(self.offsets) > 0]] = True
         return opens
+
+    @property
+    def _is_dot_of_word(self) -> BoolArray:
+        """Which tokens are the dot right after a title or an initial."""
+        dot = np.array([form == "." for form in self.forms], dtype=np.bool_)[self.form]
+        short = np.array([is_no_end(form) for form in self.forms], dtype=np.bool_)[self.form] & ~self.spaced
+        return dot & np.append(False, short[:-1])[: len(dot)]
 
     def take(self, documents: IntArray) -> Tokens:
         """Some documents, in that order."""
@@ -106,11 +119,16 @@ class Tokens:
 
 
 def tokenise(texts: Sequence[str], tokeniser: str = "spacy") -> Tokens:
-    """Texts cut by spaCy's English rules ("spacy") or by letters, digits and marks alone ("plain")."""
+    """Texts cut by spaCy's English rules ("spacy") or by letters, digits and marks alone ("plain").
+
+    Words in circled, squared or other letters in disguise are cut where plain letters would be; their forms stay as
+    they are written.
+    """
     one_of(tokeniser, "tokeniser", tuple(TOKENISERS))
     if not len(texts):
         raise InvalidInput("texts is empty, expected at least one")
-    return TOKENISERS[tokeniser](texts)
+    plain = [normalised(text) for text in texts]
+    return _as_written(TOKENISERS[tokeniser]([p.text for p in plain]), texts, plain)
 
 
 def _by_spacy(texts: Sequence[str]) -> Tokens:
@@ -140,6 +158,27 @@ def _by_pieces(texts: Sequence[str]) -> Tokens:
     form, forms = numbered([word for text in pieces for word, _ in text])
     spaced = np.array([bool(blank) for text in pieces for _, blank in text], dtype=np.bool_)
     return Tokens(tuple(str(f) for f in forms), form, spaced, offsets_of([len(text) for text in pieces]))
+
+
+def _as_written(tokens: Tokens, texts: Sequence[str], plain: Sequence[Normalised]) -> Tokens:
+    """Tokens of texts as they read, with the characters as they were written."""
+    changed = [d for d, p in enumerate(plain) if p.start is not None]
+    if not changed:
+        return tokens
+    start = tokens.occurrences.start
+    words: list[str] = [tokens.forms[form] for form in tokens.form.tolist()]
+    spaced, kept = tokens.spaced.copy(), np.ones(len(words), dtype=np.bool_)
+    for document in changed:
+        first, last = tokens.offsets[document : document + 2].tolist()
+        text, edges = texts[document], plain[document].start or ()
+        cuts = [edges[s] for s in start[first:last].tolist()] + [len(text)]
+        for token, (a, b) in enumerate(pairwise(cuts), start=first):
+            spaced[token] &= text[a:b].endswith(" ")
+            words[token] = text[a : b - 1] if spaced[token] else text[a:b]
+            kept[token] = b > a
+    form, forms = numbered([word for word, keep in zip(words, kept.tolist(), strict=True) if keep])
+    cuts_kept = np.append(0, np.cumsum(kept))[tokens.offsets].astype(np.int64)
+    return Tokens(tuple(str(f) for f in forms), form, spaced[kept], cuts_kept)
 
 
 TOKENISERS: dict[str, Callable[[Sequence[str]], Tokens]] = {"spacy": _by_spacy, "plain": _by_pieces}

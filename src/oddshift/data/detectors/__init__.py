@@ -6,6 +6,8 @@ Adding one: a file with a frozen class that has a `name` and `detect(texts) -> S
 from oddshift.data.detectors.capitals import Capitals
 from oddshift.data.detectors.detection_report import DetectionReport, examples, planted_recall, report_on
 from oddshift.data.detectors.gazetteer import Gazetteer, WordList
+from oddshift.data.detectors.handles import HANDLE_LABELS, Handles
+from oddshift.data.detectors.normalising import normalised
 from oddshift.data.detectors.occurrences import Occurrences
 from oddshift.data.detectors.patterns import PATTERN_LABELS, Patterns
 from oddshift.data.detectors.similarity import closest, similarity_to
@@ -19,17 +21,20 @@ DETECTORS: dict[str, type[Detector]] = {
     "gazetteer": Gazetteer,
     "words": WordList,
     "capitals": Capitals,
+    "handles": Handles,
 }
 """Every detector by the name a configuration uses."""
 
 __all__ = [
     "DETECTORS",
+    "HANDLE_LABELS",
     "NAME_LABELS",
     "PATTERN_LABELS",
     "Capitals",
     "DetectionReport",
     "Detector",
     "Gazetteer",
+    "Handles",
     "Occurrences",
     "Patterns",
     "Pipeline",
@@ -39,6 +44,7 @@ __all__ = [
     "WordList",
     "closest",
     "examples",
+    "normalised",
     "planted_recall",
     "report_on",
     "similarity_to",

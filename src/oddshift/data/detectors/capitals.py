@@ -9,10 +9,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from oddshift.data.detectors.honorifics import (
+    PERSON,
+    ends_in_abbreviation,
+    is_title,
+    titled_names,
+    without_possessive,
+)
+from oddshift.data.detectors.normalising import through_normalised
 from oddshift.data.detectors.spans import Spans
 
 CAPITALISED = "CAPITALISED"
-"""The one label."""
+"""The label of a capitalised word that follows no title; one that follows a title is a PERSON."""
 
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _OPENS = re.compile(r"(?:^|[.!?…\n])[\s\"'“‘«()\[\]*-]*$")
@@ -20,7 +28,7 @@ _OPENS = re.compile(r"(?:^|[.!?…\n])[\s\"'“‘«()\[\]*-]*$")
 
 @dataclass(frozen=True)
 class Capitals:
-    """Words that start with a capital where no sentence opens; single letters apart.
+    """Words that start with a capital where no sentence opens, and names after a title; single letters apart.
 
     A word type is believed as any guess is: at half of its occurrences and at least two of them. It finds names of
     people, firms and places alike, and misses those that only open sentences or are written in small letters; text in
@@ -34,16 +42,28 @@ class Capitals:
     name: str = "capitalised words"
 
     def detect(self, texts: Sequence[str]) -> Spans:
-        """Every capitalised word that opens no sentence."""
-        found = [
-            (document, match.start(), match.end(), CAPITALISED)
-            for document, text in enumerate(texts)
-            for match in _WORD.finditer(text)
-            if match.group()[0].isupper() and len(match.group()) > 1 and not _opens(text, match.start())
-        ]
-        return Spans.of(found, is_exact=False)
+        """Every capitalised word that opens no sentence, without its "'s"; titles apart."""
+        return through_normalised(_detect, texts)
+
+
+def _detect(texts: Sequence[str]) -> Spans:
+    found = []
+    for document, text in enumerate(texts):
+        named = titled_names(text)
+        inside = {place for a, b in named for place in range(a, b)}
+        found += [(document, a, b, PERSON) for a, b in named]
+        for match in _WORD.finditer(text):
+            word = without_possessive(match.group())
+            if _is_name(word) and match.start() not in inside and not _opens(text, match.start()):
+                found.append((document, match.start(), match.start() + len(word), CAPITALISED))
+    return Spans.of(sorted(found), is_exact=False)
+
+
+def _is_name(word: str) -> bool:
+    return word[0].isupper() and len(word) > 1 and not is_title(word)
 
 
 def _opens(text: str, start: int) -> bool:
     """Whether a sentence opens there: nothing but marks since its beginning."""
-    return _OPENS.search(text[max(0, start - 20) : start]) is not None if start else True
+    before = text[max(0, start - 20) : start]
+    return start == 0 or (_OPENS.search(before) is not None and not ends_in_abbreviation(before))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oddshift.base.errors import InvalidInput
+from oddshift.data.detectors.normalising import normalised, through_normalised
 from oddshift.data.detectors.spans import Spans
 
 _WORD = re.compile(r"\w+")
@@ -47,7 +48,7 @@ class Gazetteer:
 
     def detect(self, texts: Sequence[str]) -> Spans:
         """Every whole match."""
-        return _matches(texts, self._index, self.keep_case)
+        return through_normalised(lambda plain: _matches(plain, self._index, self.keep_case), texts)
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,14 +76,15 @@ class WordList:
 
     def detect(self, texts: Sequence[str]) -> Spans:
         """Every occurrence."""
-        return _matches(texts, self._index, False)
+        return through_normalised(lambda plain: _matches(plain, self._index, False), texts)
 
 
 def _index_of(pairs: Iterable[tuple[str, str]], keep_case: bool) -> _Entries:
     """Entries by first word, longest first."""
     index: _Entries = {}
     for entry, label in pairs:
-        words = tuple(_WORD.findall(entry if keep_case else entry.lower()))
+        plain = normalised(entry).text
+        words = tuple(_WORD.findall(plain if keep_case else plain.lower()))
         if not words:
             raise InvalidInput("an entry of the list holds no word, expected at least one letter or digit in each")
         index.setdefault(words[0], []).append((words, label))

@@ -1,17 +1,20 @@
 """Numbers and addresses of a fixed form (e-mail, phone, card, IBAN, SSN, IP...), by Presidio's recognisers.
 
-Only the pattern recognisers run, each by itself: no language model, no registry lookup, no network. The e-mail
-recogniser asks for a public-suffix list, which is read from the copy inside the package.
+Only the pattern recognisers run, each by itself: no language model, no registry lookup, no network. E-mail addresses
+and links are found by expressions of our own, because Presidio's take cubic time on hostile text; their domains are
+checked against the public-suffix list inside the package, which is never fetched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from oddshift.base.errors import InvalidInput
+from oddshift.data.detectors.handles import email_like, links
+from oddshift.data.detectors.normalising import through_normalised
 from oddshift.data.detectors.spans import Spans
 
 PATTERN_LABELS = (
@@ -51,13 +54,15 @@ class Patterns:
 
     def detect(self, texts: Sequence[str]) -> Spans:
         """Every match at or above the threshold."""
-        recognizers = _recognizers(self.labels)
+        return through_normalised(self._detect, texts)
+
+    def _detect(self, texts: Sequence[str]) -> Spans:
+        finders = _finders(self.labels)
         found: list[tuple[int, int, int, str]] = []
         for document, text in enumerate(texts):
-            for label, recognizer in recognizers.items():
+            for label, find in finders.items():
                 if _may_hold(text, label):
-                    hits = recognizer.analyze(text, [label])
-                    found += [(document, h.start, h.end, label) for h in hits or () if h.score >= self.threshold]
+                    found += [(document, start, end, label) for start, end in find(text, self.threshold)]
         return Spans.of(sorted(set(found)), is_exact=True)
 
 
@@ -70,14 +75,16 @@ def _may_hold(text: str, label: str) -> bool:
     return sum(c.isdigit() for c in text) >= _FEWEST_DIGITS
 
 
+_Finder = Callable[[str, float], Iterator[tuple[int, int]]]
+
+
 @lru_cache(maxsize=8)
-def _recognizers(labels: tuple[str, ...]) -> dict[str, Any]:
+def _finders(labels: tuple[str, ...]) -> dict[str, _Finder]:
     try:
         from presidio_analyzer import predefined_recognizers as known
     except ImportError as error:
         raise InvalidInput("Presidio is not installed; get it with: pip install 'oddshift[text]'") from error
-    made = {
-        "EMAIL_ADDRESS": _offline_email,
+    recognizers = {
         "PHONE_NUMBER": known.PhoneRecognizer,
         "CREDIT_CARD": known.CreditCardRecognizer,
         "IBAN_CODE": known.IbanRecognizer,
@@ -85,20 +92,38 @@ def _recognizers(labels: tuple[str, ...]) -> dict[str, Any]:
         "IP_ADDRESS": known.IpRecognizer,
         "MAC_ADDRESS": known.MacAddressRecognizer,
         "CRYPTO": known.CryptoRecognizer,
-        "URL": known.UrlRecognizer,
     }
-    return {label: made[label]() for label in labels}
+    own: dict[str, _Finder] = {"EMAIL_ADDRESS": _emails, "URL": _links}
+    return {label: own[label] if label in own else _by(recognizers[label](), label) for label in labels}
 
 
-def _offline_email() -> Any:
-    """The e-mail recogniser with a public-suffix list that is never fetched."""
+def _by(recognizer: Any, label: str) -> _Finder:
+    """A recogniser of Presidio's as a function of the text and the least score."""
+
+    def find(text: str, threshold: float) -> Iterator[tuple[int, int]]:
+        for hit in recognizer.analyze(text, [label]) or ():
+            if hit.score >= threshold:
+                yield hit.start, hit.end
+
+    return find
+
+
+def _emails(text: str, threshold: float) -> Iterator[tuple[int, int]]:
+    """Addresses whose domain lies under a public suffix."""
+    return ((a, b) for a, b in email_like(text) if _has_domain(text[a:b].partition("@")[2]))
+
+
+def _links(text: str, threshold: float) -> Iterator[tuple[int, int]]:
+    """Links with a scheme, and others whose host lies under a public suffix."""
+    return ((a, b) for a, b in links(text) if "://" in text[a : a + 8] or _has_domain(text[a:b].partition("/")[0]))
+
+
+def _has_domain(host: str) -> bool:
+    return bool(_suffixes()(host).top_domain_under_public_suffix)
+
+
+@lru_cache(maxsize=1)
+def _suffixes() -> Any:
     import tldextract
-    from presidio_analyzer.predefined_recognizers import EmailRecognizer
 
-    extract = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
-
-    class OfflineEmail(EmailRecognizer):
-        def validate_result(self, pattern_text: str) -> bool:
-            return bool(extract(pattern_text).fqdn)
-
-    return OfflineEmail()
+    return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())

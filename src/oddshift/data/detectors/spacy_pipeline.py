@@ -18,6 +18,8 @@ import numpy as np
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution, run
 from oddshift.data.detectors import span_cache
+from oddshift.data.detectors.honorifics import PERSON, with_titled_names
+from oddshift.data.detectors.normalising import through_normalised
 from oddshift.data.detectors.spans import Spans
 from oddshift.data.detectors.tagging import NAME_LABELS
 
@@ -50,7 +52,10 @@ class Pipeline:
         return f"spaCy pipeline {Path(self.pipeline).name}"
 
     def detect(self, texts: Sequence[str]) -> Spans:
-        """The spans of the selected labels in every text."""
+        """The spans of the selected labels in every text; people without their titles, and whoever follows a title."""
+        return through_normalised(self._detect, texts)
+
+    def _detect(self, texts: Sequence[str]) -> Spans:
         folder = pipeline_folder(self.pipeline)
         _check_labels(folder, self.labels)
         key = span_cache.key_of(folder, texts) if self.is_cached else ""
@@ -59,7 +64,8 @@ class Pipeline:
             found = _run(str(folder), texts, self.workers)
             if self.is_cached:
                 span_cache.keep(key, found)
-        return found.only(self.labels)
+        chosen = found.only(self.labels)
+        return with_titled_names(chosen, texts) if PERSON in self.labels else chosen
 
 
 def pipeline_folder(pipeline: str | Path) -> Path:
