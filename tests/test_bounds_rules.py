@@ -213,6 +213,7 @@ def test_plans_say_enough_at_exactly_what_they_need():
     assert plan.needs == 29
     assert plan.says(29).startswith("enough: needs 29, has 29 (clopper_pearson, delta=0.1, alpha=0.05, power 1")
     assert plan.says(28).startswith("undecided: needs 29, has 28")
+    assert plan.says(0).startswith("undecided: needs 29, has 0")
     for bad in (-1, 2.5, "29"):
         with pytest.raises(InvalidInput, match=r"has=.*expected a whole number >= 0"):
             plan.says(bad)
@@ -270,3 +271,18 @@ def test_a_resampled_plan_repeats_under_its_seed_and_names_its_pilot():
 def test_a_resampled_plan_refuses(replicates, method, message):
     with pytest.raises(InvalidInput, match=message):
         bounds.plan_resampled([0.0], 0.1, 0.05, 0.8, method=method, replicates=replicates, rng=np.random.default_rng(0))
+
+
+def test_one_value_is_enough_where_its_zero_is_rare_enough():
+    assert bounds.plan_clopper_pearson(0.96, 0.0, 0.05, 0.5) == 1
+    assert bounds.zero_failures(0.96, 0.05, "clopper_pearson") == 1
+
+
+@pytest.mark.parametrize("stable", [False, True])
+def test_a_plan_does_not_depend_on_how_many_numbers_are_looked_at_together(monkeypatch, stable):
+    from oddshift.bounds import planners
+
+    whole = bounds.plan_clopper_pearson(0.3, 0.1, 0.05, 0.8, stable)
+    for block in (1, 2, 7):
+        monkeypatch.setattr(planners, "_BLOCK", block)
+        assert bounds.plan_clopper_pearson(0.3, 0.1, 0.05, 0.8, stable) == whole

@@ -1,0 +1,130 @@
+"""The terminal's words and tables, from stored values alone."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from oddshift.app.display import attackers_table, choice_line, comparison_table, headline, show_adaptation, show_audit
+from reports import HOSTILE, complete, made_up_adaptation, small_audit
+
+
+@pytest.fixture(scope="module")
+def found():
+    return small_audit(150)[0]
+
+
+def printed(show, value):
+    stream = io.StringIO()
+    show(value, Console(file=stream, width=400))
+    return stream.getvalue()
+
+
+def cells(table):
+    """The table as rows of plain text, its head first."""
+    columns = [[str(column.header), *map(str, column.cells)] for column in table.columns]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("state", "start"),
+    [("certified", "CERTIFIED:"), ("violated", "VIOLATED: not "), ("undecided", "UNDECIDED, which is not a pass:")],
+)
+def test_the_headline_begins_with_the_state_and_never_passes_an_undecided_one(found, state, start):
+    line = headline(replace(found, verdict=replace(found.verdict, state=state)))
+    assert line.startswith(start)
+    assert f"Pr[mPL > 1.5] <= {found.settings.delta:g}" in line
+    assert f"attacker {found.strongest}, level {found.settings.alpha:g}" in line
+
+
+def test_without_a_delta_the_headline_says_so(found):
+    assert "no delta was stated" in headline(replace(found, settings=replace(found.settings, delta=None)))
+
+
+def test_every_attacker_has_a_row_and_every_tier_its_columns(found):
+    rows = cells(attackers_table(found))
+    assert [row[0] for row in rows[1:]] == [row.name for row in found.attackers]
+    for tier in found.tier_names:
+        assert f"{tier} top-1" in rows[0]
+        assert f"{tier} anchored" in rows[0]
+    own = next(row for row in found.attackers if row.name == "own")
+    shown = rows[1 + [row.name for row in found.attackers].index("own")]
+    assert shown[1] == f"{own.log_score:.3f}"
+    assert shown[2].startswith("+0.000")
+    place = rows[0].index(f"{found.tier_names[0]} top-1")
+    assert shown[place] == f"{own.tiers[0].top1:.1%}"
+
+
+def test_a_tier_that_an_attacker_says_nothing_about_is_a_dash(found):
+    silent = replace(found.attackers[0], tiers=())
+    rows = cells(attackers_table(replace(found, attackers=(silent, *found.attackers[1:]))))
+    assert rows[1][-2:] == ["-", "-"]
+
+
+def test_secret_tiers_have_a_column_for_pairs_across(found):
+    assert not any("across" in name for name in cells(attackers_table(found))[0])
+    secret = cells(attackers_table(replace(found, tiers_are_public=False)))
+    assert sum("across" in name for name in secret[0]) == len(found.tier_names)
+    assert secret[1][secret[0].index(f"{found.tier_names[0]} across")] == "-"
+
+
+def test_the_strongest_attacker_stands_in_bold(found):
+    styles = [row.style for row in attackers_table(found).rows]
+    names = [row.name for row in found.attackers]
+    assert [name for name, style in zip(names, styles, strict=True) if style == "bold"] == [found.strongest]
+
+
+def test_an_audit_prints_its_bounds_witness_notes_and_assumptions(found):
+    text = printed(show_audit, complete(found))
+    assert "Proved from above: joint leakage <= 6.0000 (under the known law of the data)." in text
+    assert complete(found).witness.sentence in text
+    assert "note: a note" in text
+    assert text.rstrip().endswith(found.assumptions[-1] + ".")
+    for certificate in found.certificates:
+        assert f"{certificate.claim.tier}, {certificate.claim.pair_law} pairs: {certificate.mean:.4f}" in text
+    bare = printed(show_audit, found)
+    assert "Proved from above" not in bare
+
+
+def test_names_from_a_user_are_not_read_as_marks_of_the_terminal(found):
+    odd = "[bold red]x[/nothing]"
+    text = printed(show_audit, replace(complete(found), warnings=(odd,), assumptions=(odd,), upper_basis=odd))
+    assert text.count(odd) == 3
+    assert HOSTILE in printed(show_adaptation, replace(made_up_adaptation(), warnings=(HOSTILE,)))
+
+
+def test_the_choice_line_names_scales_only_when_they_are_certified():
+    assert "at scales PII x0.7, PoII x0.9 (anchored pairs" in choice_line(made_up_adaptation())
+    failed = choice_line(made_up_adaptation(chosen=None))
+    assert failed.startswith("UNDECIDED, which is not a pass: no scales were certified")
+    assert "x0.7" not in failed
+
+
+def test_the_comparison_has_every_release_and_what_is_certified_in_bold():
+    found = made_up_adaptation()
+    table = comparison_table(found)
+    rows = cells(table)
+    assert rows[0][:5] == ["release", "scales", "exact ε", "loss", "outputs"]
+    assert [row[0] for row in rows[1:]] == [row.name for row in found.compared]
+    chosen = "AmPL, remapped" if found.settings.remap else "AmPL"
+    assert [row[0] for row, line in zip(rows[1:], table.rows, strict=True) if line.style == "bold"] == [chosen]
+    first = found.compared[0].outcome
+    assert rows[1][3] == f"{first.loss:.4f}"
+    assert rows[1][5] == f"{100 * first.tiers[0].rate:.2f}±0.40%"
+
+
+def test_an_unknown_exact_epsilon_is_a_dash_and_a_missing_tier_too():
+    found = made_up_adaptation()
+    row = replace(found.compared[0], outcome=replace(found.compared[0].outcome, tiers=()), exact_epsilon=None)
+    shown = cells(comparison_table(replace(found, compared=(row,))))[1]
+    assert shown[2] == "-"
+    assert shown[5:] == ["-"] * 4
+
+
+def test_an_adaptation_says_over_which_pairs_its_exact_epsilon_is():
+    found = made_up_adaptation()
+    assert "over pairs of one tier" in printed(show_adaptation, found)
+    assert "over all pairs" in printed(show_adaptation, replace(found, tiers_are_public=False))
+    assert "One release alone: exact epsilon 1.1000." in printed(show_adaptation, found)
+    assert "exact epsilon 1.1" not in printed(show_adaptation, replace(found, exact_epsilon=None))

@@ -1,0 +1,167 @@
+"""Numbers and verdicts as people read them: every sentence says what the state is, and none says more."""
+
+import math
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oddshift.app.report.sources import Sources
+from oddshift.app.report.verdict import SECRETS_SHOWN, verdict
+from oddshift.app.report.wording import (
+    SIGNS,
+    TITLES,
+    adaptation_sentence,
+    interval,
+    level_sentence,
+    number,
+    of_verdict,
+    percent,
+    scales_in_words,
+    verdict_sentence,
+    worst_certificate,
+)
+from oddshift.bounds.methods import STATES
+from reports import complete, made_up_adaptation, small_audit
+
+
+@pytest.fixture(scope="module")
+def found():
+    return small_audit(150)[0]
+
+
+@given(st.floats(1e-6, 1e6))
+@settings(max_examples=150, deadline=None)
+def test_a_number_is_right_to_three_digits(value):
+    assert float(number(value)) == pytest.approx(value, rel=5.1e-3)
+    assert float(number(value, 5)) == pytest.approx(value, rel=5.1e-5)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(0.0, "0"), (2.0, "2"), (2.0001, "2.00"), (1234.0, "1.23e+03"), (-0.5, "-0.5"), (1e-9, "1e-09")]
+)
+def test_a_rounded_number_keeps_its_zeros_and_an_exact_one_drops_them(value, said):
+    assert number(value) == said
+
+
+@given(st.floats(0.0, 1.0))
+@settings(max_examples=200, deadline=None)
+def test_a_percentage_never_says_nothing_of_something_or_all_of_less(share):
+    said = percent(share)
+    assert said.endswith("%")
+    if said.startswith(("<", ">")):
+        assert 0.0 < share < 0.0001 or 0.9995 <= share < 1.0
+        return
+    shown = float(said[:-1])
+    assert abs(shown - 100 * share) <= 0.5
+    if share > 0.0:
+        assert shown > 0
+    if share < 1.0:
+        assert shown < 100
+
+
+def test_an_interval_says_both_ends_in_order():
+    assert interval(0.0, 0.125) == "0% to 12%"
+    assert scales_in_words(("a", "b"), (0.25, 1.0)) == "a 0.25, b 1"
+    with pytest.raises(ValueError, match="zip"):
+        scales_in_words(("a",), (0.25, 1.0))
+
+
+def test_every_state_has_a_title_and_a_sign_of_its_own():
+    assert set(TITLES) == set(SIGNS) == set(STATES)
+    assert len(set(SIGNS.values())) == len(STATES)
+
+
+def test_the_worst_certificate_is_the_largest_rate_under_the_law_of_the_verdict(found):
+    mine = of_verdict(found)
+    assert {c.claim.pair_law for c in mine} == {found.settings.law}
+    assert [c.claim.tier for c in mine] == list(found.tier_names)
+    assert worst_certificate(found).mean == max(c.mean for c in mine)
+
+
+def with_state(found, state):
+    """The audit with another state of its verdict."""
+    return replace(found, verdict=replace(found.verdict, state=state))
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_only_a_certified_audit_is_said_to_keep_its_budget_in_every_tier(found, state):
+    said = verdict_sentence(with_state(found, state))
+    assert ("In every tier at most" in said) == (state == "certified")
+    assert ("give too much away" in said) == (state == "violated")
+    assert ("not a pass" in said) == (state == "undecided")
+    assert percent(worst_certificate(found).mean) in said
+    assert said.endswith(".")
+
+
+def test_a_withheld_verdict_gives_its_reason_whatever_the_state(found):
+    claims = [replace(item.certificate.claim, withheld="nobody learned") for item in found.evidence]
+    certificates = [replace(i.certificate, claim=c) for i, c in zip(found.evidence, claims, strict=True)]
+    evidence = [replace(i, certificate=c) for i, c in zip(found.evidence, certificates, strict=True)]
+    held = replace(found, evidence=tuple(evidence))
+    assert verdict_sentence(held) == "No verdict may be given, which is not a pass: nobody learned."
+
+
+@pytest.mark.parametrize(
+    ("law", "words"),
+    [("anchored", "hold the truth"), ("uniform", "all pairs of candidates"), ("worst", "documents have a pair")],
+)
+def test_the_pair_law_is_said_in_words(found, law, words):
+    asked = replace(found, settings=replace(found.settings, law=law))
+    assert words in verdict_sentence(asked)
+    assert f"the budget ε = {number(found.settings.epsilon)}" in verdict_sentence(asked)
+
+
+def test_the_level_sentence_names_the_attacker_the_law_and_the_documents(found):
+    said = level_sentence(found)
+    assert f"attacker {found.strongest} under the {found.settings.law} pair law" in said
+    assert f"on {found.documents[2]} documents that nobody learned from" in said
+
+
+def test_a_failed_search_is_not_said_to_show_that_no_scales_exist():
+    said = adaptation_sentence(made_up_adaptation(chosen=None))
+    assert said.startswith("No scales were certified")
+    assert "a failed search does not show that none exist" in said
+
+
+def test_chosen_scales_come_with_their_largest_upper_bound():
+    said = adaptation_sentence(made_up_adaptation())
+    assert "PII 0.7, PoII 0.9" in said
+    assert "(upper bound 4.5%)" in said
+    untested = replace(made_up_adaptation(), sequence=())
+    assert "upper bound" not in adaptation_sentence(untested)
+
+
+def words_of(markup):
+    return re.sub(r"<[^>]*>", " ", markup)
+
+
+def test_the_head_of_the_page_has_a_card_for_each_part_and_says_each_note_once(found):
+    audit = replace(complete(found), assumptions=("the same", "mine"), warnings=("careful",))
+    adapted = replace(made_up_adaptation(), assumptions=("the same", "yours"), warnings=("careful",))
+    both = verdict(Sources(name="x", audit=audit, adaptation=adapted))
+    assert both.count('class="card') == 2
+    said = words_of(both)
+    assert [said.count(line) for line in ("the same", "mine", "yours", "careful")] == [1, 1, 1, 1]
+    assert SECRETS_SHOWN not in said
+    alone = verdict(Sources(name="x", adaptation=replace(adapted, warnings=()), has_secrets=True))
+    assert alone.count('class="card') == 1
+    assert SECRETS_SHOWN in words_of(alone)
+    assert "Notes" not in words_of(alone)
+
+
+def test_the_facts_tell_whether_one_release_alone_is_within_the_budget(found):
+    budget = found.settings.epsilon
+    for exact, said in ((budget, "within"), (budget * (1 + 1e-6), "beyond"), (math.inf, "beyond")):
+        shown = words_of(verdict(Sources(name="x", audit=replace(found, exact_epsilon=exact))))
+        assert f", {said} the budget" in shown
+
+
+def test_a_state_is_shown_by_sign_and_word_and_not_by_colour_alone(found):
+    for state in STATES:
+        card = verdict(Sources(name="x", audit=with_state(found, state)))
+        assert f'class="card {state}"' in card
+        assert SIGNS[state] in words_of(card)
+        assert TITLES[state] in words_of(card)
