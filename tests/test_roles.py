@@ -1,5 +1,7 @@
 """What the columns of a file seem to be: each rule at its edge, and no cell in a refusal."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -81,9 +83,7 @@ def test_words_that_differ_in_most_rows_are_identifiers_and_numbers_are_not():
 
 
 def plain(name, **counts):
-    return Column(
-        **{**dict(name=name, rows=1000, distinct=20, missing=0, is_number=False, is_running=False, words=1.0), **counts}
-    )
+    return replace(Column(name, 1000, 20, 0, False, False, 1.0), **counts)
 
 
 def test_text_needs_two_words_under_its_name_and_five_under_any():
@@ -182,8 +182,8 @@ def test_a_suggestion_ignores_points_of_no_tier_and_tiers_of_one_point():
     assert (kept - 0.5) / 0.5 == pytest.approx(0.25, abs=0.01)
     lonely = Tiers([0, 0, 1, -1, -1], names=("a", "b"), scales=(1.0, 1.0), is_public=True)
     assert suggest_epsilon(space, lonely, np.random.default_rng(0)).nearest == 1.0
+    alone = Tiers([0, 1, -1, -1, -1], names=("a", "b"), scales=(1.0, 1.0), is_public=True)
     with pytest.raises(InvalidInput, match="no tier has two distinct values"):
-        alone = Tiers([0, 1, -1, -1, -1], names=("a", "b"), scales=(1.0, 1.0), is_public=True)
         suggest_epsilon(space, alone, np.random.default_rng(0))
 
 
