@@ -10,6 +10,7 @@ from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from oddshift.app.report import Sources, page, read_sources
@@ -282,3 +283,24 @@ def test_secrets_are_shown_only_if_kept_and_not_declined(run, audited):
 def test_an_adaptation_is_read_from_its_folder(tmp_path):
     save(tmp_path / "adaptation.npz", made_up_adaptation())
     assert read_sources(tmp_path).adaptation.chosen == (0.7, 0.9)
+
+
+def without_cost(outcome):
+    tiers = tuple(replace(tier, rate=0.0, rate_error=0.0, top1=0.0, loss=0.0) for tier in outcome.tiers)
+    return replace(outcome, tiers=tiers, loss=0.0, plain_loss=0.0)
+
+
+def test_costs_that_are_all_zero_and_tiers_without_pairs_still_give_a_page(audited):
+    adapted = made_up_adaptation()
+    free = replace(
+        adapted,
+        grid=tuple(map(without_cost, adapted.grid)),
+        uniform=tuple(map(without_cost, adapted.uniform)),
+        rounds=tuple(replace(step, outcome=without_cost(step.outcome)) for step in adapted.rounds),
+        compared=tuple(replace(row, outcome=without_cost(row.outcome)) for row in adapted.compared),
+        constant_loss=0.0,
+    )
+    Checked(page(Sources(name="x", adaptation=free)))
+    found, _ = audited
+    no_pairs = tuple(replace(row, histogram=np.zeros_like(row.histogram)) for row in found.attackers)
+    Checked(page(Sources(name="x", audit=replace(found, attackers=no_pairs))))

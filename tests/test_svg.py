@@ -123,6 +123,12 @@ def test_ticks_are_round_evenly_spaced_and_inside(low, span, about):
         assert digits in {"1", "2", "5"}
 
 
+def test_a_scale_of_one_value_has_one_place_and_one_tick():
+    flat = AxisScale(0.0, 0.0, 10.0, 110.0)
+    assert flat(0.0) == flat(5.0) == 10.0
+    assert flat.ticks() == [0.0]
+
+
 def test_no_tick_is_minus_zero():
     assert all(str(t) != "-0.0" for t in AxisScale(-1.0, 1.0, 0.0, 1.0).ticks())
 

@@ -32,6 +32,8 @@ class AxisScale:
 
     def __call__(self, value: float) -> float:
         """The place of a value; what lies outside is moved to the nearer end."""
+        if self.high <= self.low:  # one value only, such as costs that are all zero
+            return self.start
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
@@ -41,6 +43,8 @@ class AxisScale:
         >>> AxisScale(0.0, 0.31, 0.0, 1.0).ticks(4)
         [0.0, 0.1, 0.2, 0.3]
         """
+        if self.high <= self.low:
+            return [self.low]
         rough = (self.high - self.low) / about
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough * (1 - 1e-9))
