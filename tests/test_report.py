@@ -123,7 +123,7 @@ def test_each_part_alone_still_gives_a_page(audited):
     assert "Repair" in only_adaptation
     assert "What leaks" not in only_adaptation
     failed = page(Sources(name="x", adaptation=made_up_adaptation(chosen=None)))
-    assert "No scales were certified" in failed
+    assert "No scales could be certified" in failed
     Checked(failed)
 
 
@@ -144,7 +144,7 @@ def test_secret_tiers_with_names_of_markup_and_nobody_who_learned():
     seen = Checked(made)
     assert seen.tags.count("script") == 1
     assert "img" not in seen.tags
-    assert "No verdict may be given, which is not a pass" in made
+    assert "No verdict can be given, and that is not a pass" in made
     assert attacker_rates(found).rows[0][4] == "0%"
 
 
@@ -155,7 +155,7 @@ def test_the_verdict_says_what_the_state_is(audited):
         for state in ("certified", "violated", "undecided")
     }
     said = {state: verdict_sentence(audit) for state, audit in states.items()}
-    assert said["certified"].startswith("In every tier at most 5% of the pairs that hold the truth exceed")
+    assert said["certified"].startswith("In every tier, at most 5% of the pairs that contain the true value exceed")
     assert "more than 5% of" in said["violated"]
     assert "not a pass" in said["undecided"]
     free = replace(found, settings=replace(found.settings, delta=None), verdict=None)

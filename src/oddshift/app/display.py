@@ -1,4 +1,4 @@
-"""An audit or an adaptation on the terminal: the verdict, a table with controls or baselines, and what was assumed."""
+"""An audit or an adaptation in the terminal: the verdict, a table with controls or baselines, and the assumptions."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ def show_audit(audit: Audit, console: Console) -> None:
     fit, select, certify = audit.documents
     console.print(headline(audit), style="bold", markup=False)
     console.print(
-        f"One release alone: exact epsilon {audit.exact_epsilon:.4f} (claimed {audit.claimed_epsilon:.4g}), "
-        f"budget {asked.epsilon:g}."
+        f"One release on its own: the exact epsilon is {audit.exact_epsilon:.4f} (claimed: "
+        f"{audit.claimed_epsilon:.4g}); "
+        f"the budget is {asked.epsilon:g}."
     )
     console.print(f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.")
     console.print(attackers_table(audit))
-    console.print(f"anchored: share of pairs with the truth whose mPL exceeds {asked.epsilon:g}; log score in nats.")
+    console.print(
+        f"anchored: the share of pairs with the true value whose mPL exceeds {asked.epsilon:g}; log scores are in nats."
+    )
     if _reads_context(audit):
-        console.print("given W: gain over the single release under the same prior, of attackers that read W.")
+        console.print("given W: for attackers that read W, the gain over the single release under the same prior.")
     if not audit.tiers_are_public:
         console.print(
-            "across: the same for anchored pairs whose other value is of another tier, since tiers are secret."
+            "across: the same for anchored pairs whose other value is in another tier, because tiers are secret."
         )
     console.print(_calibrated(audit.calibration))
     console.print(f"Certificates of the strongest attacker, {audit.strongest}:")
@@ -41,7 +44,7 @@ def show_audit(audit: Audit, console: Console) -> None:
         console.print(line, markup=False)
     if audit.upper_bound is not None:
         console.print(
-            f"Proved from above: joint leakage <= {audit.upper_bound:.4f} ({audit.upper_basis}).", markup=False
+            f"Proved upper bound: joint leakage <= {audit.upper_bound:.4f} ({audit.upper_basis}).", markup=False
         )
     if audit.witness is not None:
         console.print(audit.witness.sentence, markup=False)
@@ -58,17 +61,18 @@ def headline(audit: Audit) -> str:
     claim = f"Pr[mPL > {asked.epsilon:g}] <= {asked.delta:g}" if asked.delta is not None else "no delta was stated"
     words = {
         "certified": f"CERTIFIED: {claim} in every tier",
-        "violated": f"VIOLATED: not {claim}",
+        "violated": f"VIOLATED: {claim} does not hold",
         "undecided": f"UNDECIDED, which is not a pass: {claim}",
     }
     return f"{words[audit.state]} ({asked.law} pairs, attacker {audit.strongest}, level {asked.alpha:g})"
 
 
 def _calibrated(found: Calibration) -> str:
-    """Whether the strongest attacker believes as much as it should."""
+    """Whether the strongest attacker is as sure as it should be."""
     return (
-        f"Calibration of {found.attacker} on {found.documents} documents: what it states of its first guesses and how "
-        f"often they are right differ by {found.calibration_error:.3f}; best temperature {found.temperature:.3f}."
+        f"Calibration of {found.attacker} on {found.documents} documents: how sure it is of its first guesses and how "
+        f"often they are right differ by {found.calibration_error:.3f}; the best temperature is "
+        f"{found.temperature:.3f}."
     )
 
 
@@ -123,10 +127,10 @@ def show_adaptation(found: Adaptation, console: Console) -> None:
         f"exact ε: of one release, over {'pairs of one tier' if found.tiers_are_public else 'all pairs'}."
     )
     if found.exact_epsilon is not None:
-        console.print(f"One release alone: exact epsilon {found.exact_epsilon:.4f}.")
+        console.print(f"One release on its own: the exact epsilon is {found.exact_epsilon:.4f}.")
     for evidence in found.evidence:
         console.print(f"  {evidence.certificate.sentence}", markup=False)
-    console.print("The worst pair of a document was not tested; an audit of the chosen mechanism looks at it.")
+    console.print("The worst pair of each document was not tested here; an audit of the chosen mechanism does that.")
     for note in found.warnings:
         console.print(f"note: {note}", style="yellow", markup=False)
     console.print("Assumed: " + "; ".join(found.assumptions) + ".", markup=False)
@@ -143,7 +147,7 @@ def choice_line(found: Adaptation) -> str:
 
 
 def comparison_table(found: Adaptation) -> Table:
-    """The choice beside plain noise and one scale of equal utility; what is certified in bold."""
+    """The choice next to plain noise and one scale of equal utility; the certified row is bold."""
     from rich.table import Table
 
     table = Table()

@@ -1,6 +1,6 @@
 """Made-up people in short texts: a mechanism that keeps its promise on every word and breaks it on the texts.
 
-Everything here is told from stored results; the texts are our own, so they may be shown.
+Everything here is told from stored results. The people are made up, so their texts may be shown.
 """
 
 from __future__ import annotations
@@ -44,12 +44,16 @@ def tell_audit(audit: Audit, console: Console) -> None:
     """The promise of one release, and what reading them together does to it."""
     asked = audit.settings
     console.print(
-        f"The exponential mechanism claims epsilon {audit.claimed_epsilon:g} for every word; exactly it is "
-        f"{audit.exact_epsilon:.4f}: kept."
+        f"The exponential mechanism claims epsilon {audit.claimed_epsilon:g} for every word. The exact value is "
+        f"{audit.exact_epsilon:.4f}, so it keeps its promise."
     )
-    console.print("Then attackers read whole texts. null ignores the release, own reads each word alone:")
+    console.print(
+        "Then attackers read whole texts. The control null ignores the release; own reads each word on its own:"
+    )
     console.print(attackers_table(audit))
-    console.print(f"anchored: share of pairs with the truth whose mPL exceeds {asked.epsilon:g}; log score in nats.")
+    console.print(
+        f"anchored: the share of pairs with the true value whose mPL exceeds {asked.epsilon:g}; log scores are in nats."
+    )
     console.print(headline(audit), style="bold", markup=False)
     for certificate in audit.certificates:
         if certificate.claim.pair_law == asked.law:
@@ -59,7 +63,7 @@ def tell_audit(audit: Audit, console: Console) -> None:
         console.print(audit.witness.sentence, markup=False)
         console.print(f"  {audit.witness_needs}" if audit.witness_needs else "", markup=False)
     if audit.upper_bound is not None:
-        console.print(f"Proved from above: mPL <= {audit.upper_bound:.4f} ({audit.upper_basis}).", markup=False)
+        console.print(f"Proved upper bound: mPL <= {audit.upper_bound:.4f} ({audit.upper_basis}).", markup=False)
 
 
 def tell_belief(belief: Belief, console: Console) -> None:
@@ -76,15 +80,16 @@ def tell_belief(belief: Belief, console: Console) -> None:
         table.add_row(name, *(f"{p:.1%}" for p in odds), style="bold" if row == belief.truth else "")
     console.print(table)
     console.print(
-        f"Odds of the truth against another candidate moved by mPL {belief.leakage:.2f} per unit of distance."
+        f"The odds of the true value against another candidate moved by {belief.leakage:.2f} per unit of "
+        "distance (mPL)."
     )
 
 
 def tell_choice(found: Adaptation, console: Console) -> None:
-    """The certified scales beside plain noise and one scale of equal utility."""
+    """The certified scales next to plain noise and one scale of equal utility."""
     console.print(
         f"{len(found.grid)} scales tried, {len(found.rounds)} rounds of the loop, {len(found.sequence)} candidates "
-        "tested in turn on documents nobody had looked at."
+        "tested in turn on documents that nothing had been chosen on."
     )
     console.print(choice_line(found), style="bold", markup=False)
     console.print(comparison_table(found))
@@ -106,4 +111,6 @@ def tell_sample(sample: list[tuple[str, str]], console: Console) -> None:
     for before, after in sample:
         console.print(f"before: {before}", markup=False)
         console.print(f"after:  {after}", style="bold", markup=False)
-    console.print("(Noise here is seeded, so that the demo repeats; oddshift protect draws it from the system.)")
+    console.print(
+        "(The noise here is seeded, so that the demo repeats; oddshift protect draws it from the operating system.)"
+    )

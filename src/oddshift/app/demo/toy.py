@@ -101,16 +101,17 @@ def tell(numbers: Story, console: Console) -> None:
     console.print(f"   {n.violated:.1%} of joint releases exceed the budget; there the attacker's belief")
     console.print(f"   in the first secret goes from {n.prior:.0%} to {n.posterior:.1%}.")
     console.print(
-        f"3. Trusting no model: {n.correct} of {n.guesses} guesses on fresh releases right: leakage > {n.witnessed:.3f}"
+        f"3. Trusting no model: {n.correct} of {n.guesses} guesses on fresh releases are right: leakage > "
+        f"{n.witnessed:.3f}"
     )
     console.print("   (this procedure errs with probability at most 1 in 1,000).")
     table = Table(title="4. Witnessed <= true <= proved", title_justify="left")
     table.add_column("quantity")
     table.add_column("leakage", justify="right")
     table.add_column("kind")
-    table.add_row("guess game", f"{n.witnessed:.4f}", "certified from below")
+    table.add_row("guess game", f"{n.witnessed:.4f}", "certified lower bound")
     table.add_row("joint posterior", f"{n.joint:.4f}", "exact")
     for method, value in sorted(n.upper.items(), key=lambda item: item[1]):
-        table.add_row(f"upper bound: {method}", f"{value:.4f}", "proved from above")
+        table.add_row(f"upper bound: {method}", f"{value:.4f}", "proved upper bound")
     console.print(table)
-    console.print(f"5. Masking the first secret altogether still leaks {n.masked:.4f}: the second one tells.")
+    console.print(f"5. Masking the first secret completely still leaks {n.masked:.4f}, through the second one.")

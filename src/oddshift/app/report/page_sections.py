@@ -115,7 +115,7 @@ def repair(sources: Sources) -> Html:
 
 def _compared(found: Adaptation) -> Html:
     """Tiers against one scale of equal loss."""
-    per_tier = [f"{name} {what}" for name in found.tier_names for what in ("beyond ε", "guessed first")]
+    per_tier = [f"{name} {what}" for name in found.tier_names for what in ("beyond ε", "first guess right")]
     rows = [
         [
             row.name,
@@ -127,8 +127,8 @@ def _compared(found: Adaptation) -> Html:
     ]
     bold = [k for k, row in enumerate(found.compared) if row.name.startswith("AmPL")]
     said = (
-        "What tiers buy is who is protected. Compare AmPL with uniform, one scale for all tiers at equal loss. On "
-        "certify documents, ± one standard error."
+        "Tiers decide who is protected more. Compare AmPL with uniform, which uses one scale for all tiers and has the "
+        "same loss. Measured on certify documents, ± one standard error."
     )
     made = table(("choice", "scales", "loss", *per_tier), rows, "Tiers against one scale", bold)
     return _table("Tiers against one scale", said, made)

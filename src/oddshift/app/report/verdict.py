@@ -18,7 +18,7 @@ from oddshift.app.report.wording import (
 )
 from oddshift.audit import Audit
 
-SECRETS_SHOWN = "This page shows secrets, because the run kept examples. Treat it like the data."
+SECRETS_SHOWN = "This page shows secrets, because the run kept examples. Treat it as you treat the data."
 
 
 def verdict(sources: Sources) -> Html:
@@ -51,10 +51,22 @@ def _facts(audit: Audit) -> Html:
     guessed, alone = (next(t.top1 for t in row.tiers if t.tier == tier) for row in (strongest, audit.row("own")))
     single = "within" if audit.exact_epsilon <= budget * (1 + 1e-9) else "beyond"
     facts = (
-        (number(audit.exact_epsilon), f"exact ε of one release alone (claimed {claimed}), {single} the budget"),
-        (percent(worst.mean), f"beyond ε when read together: {tier}, {interval(worst.lower, worst.upper)}"),
-        (percent(guessed), f"of {tier} secrets guessed first, against {percent(alone)} from one release alone"),
-        (f"{strongest.gain:+.2f}", f"nats of log score that attacker {audit.strongest} gains by reading together"),
+        (
+            number(audit.exact_epsilon),
+            f"exact ε of one release on its own (claimed: {claimed}), which is {single} the budget",
+        ),
+        (
+            percent(worst.mean),
+            f"beyond ε in tier {tier} when releases are read together ({interval(worst.lower, worst.upper)})",
+        ),
+        (
+            percent(guessed),
+            f"of {tier} secrets are guessed at the first attempt, compared with {percent(alone)} from one release",
+        ),
+        (
+            f"{strongest.gain:+.2f}",
+            f"nats of log score that attacker {audit.strongest} gains by reading all releases together",
+        ),
     )
     rows = (tag("div", None, tag("dt", None, what), tag("dd", None, value)) for value, what in facts)
     return tag("dl", {"class": "facts"}, *rows)
@@ -62,9 +74,10 @@ def _facts(audit: Audit) -> Html:
 
 def _adaptation_card(found: Adaptation) -> Html:
     level = (
-        f"A sequence of scales frozen on select documents, tested on {found.documents[2]} certify documents; this "
-        f"procedure errs with probability at most {found.settings.alpha:g}, for the leakage as estimated by attacker "
-        f"{found.attacker} under the {found.settings.law} pair law."
+        f"The candidate scales were fixed on the select documents and tested on {found.documents[2]} certify "
+        "documents. "
+        f"This procedure errs with probability at most {found.settings.alpha:g}. It measures the leakage that attacker "
+        f"{found.attacker} estimates, under the {found.settings.law} pair law."
     )
     return _card(found.state, "After adaptation", adaptation_sentence(found), tag("p", {"class": "level"}, level))
 
@@ -74,7 +87,7 @@ def _about(sources: Sources) -> Html:
     found = [part for part in (sources.audit, sources.adaptation) if part is not None]
     assumed = dict.fromkeys(line for part in found for line in part.assumptions)
     noted = dict.fromkeys(line for part in found for line in part.warnings)
-    blocks = [tag("div", None, tag("h2", None, "This rests on"), items(list(assumed)))]
+    blocks = [tag("div", None, tag("h2", None, "What this rests on"), items(list(assumed)))]
     if noted:
         blocks.append(tag("div", None, tag("h2", None, "Notes"), items(list(noted))))
     return tag("div", {"class": "about"}, *blocks)

@@ -1,4 +1,4 @@
-"""Words: numbers as people read them, and the verdict in one sentence."""
+"""Words: numbers as people read them, and the verdict in one or two sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIGNS = {"certified": "✓", "violated": "✗", "undecided": "?"}
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits; zeros at its end are dropped only where it is that number exactly.
+    """A number with `digits` significant digits; trailing zeros are dropped only where the short form is exact.
 
     >>> number(0.95703), number(1.5), number(0.25003), number(134.3), number(float("inf"))
     ('0.957', '1.5', '0.250', '134', '∞')
@@ -58,7 +58,7 @@ def scales_in_words(names: tuple[str, ...], scales: Scales) -> str:
 
 
 def of_verdict(audit: Audit) -> list[Certificate]:
-    """The certificates under the pair law of the verdict, one a tier."""
+    """The certificates under the pair law of the verdict, one for each tier."""
     return [c for c in audit.certificates if c.claim.pair_law == audit.settings.law]
 
 
@@ -68,53 +68,63 @@ def worst_certificate(audit: Audit) -> Certificate:
 
 
 def verdict_sentence(audit: Audit) -> str:
-    """What an audit found, in one sentence."""
+    """What an audit found."""
     asked, worst = audit.settings, worst_certificate(audit)
     pairs = _pairs(asked.law, asked.epsilon)
-    where, seen = f"in tier {worst.claim.tier}", f"{percent(worst.mean)} measured"
+    where, seen = f"in tier {worst.claim.tier}", percent(worst.mean)
     withheld = next((c.claim.withheld for c in of_verdict(audit) if c.claim.withheld), "")
     if withheld:
-        return f"No verdict may be given, which is not a pass: {withheld}."
+        return f"No verdict can be given, and that is not a pass: {withheld}."
     if asked.delta is None:
-        return f"No δ was stated, so nothing is certified: {where}, {seen}, at most {percent(worst.upper)} of {pairs}."
+        return (
+            f"No δ was stated, so nothing is certified. {where.capitalize()}, {seen} of {pairs}; the share is at most "
+            f"{percent(worst.upper)}."
+        )
     most = percent(asked.delta)
     if audit.state == "certified":
         return (
-            f"In every tier at most {most} of {pairs}; the largest is {seen} {where}, at most {percent(worst.upper)}."
+            f"In every tier, at most {most} of {pairs}. The largest measured share is {seen} {where}; it is certified "
+            f"to be at most {percent(worst.upper)}."
         )
     if audit.state == "violated":
-        return f"Read together, the releases give too much away: more than {most} of {pairs} {where} ({seen})."
+        return (
+            f"Read together, the releases give too much away: {where}, more than {most} of {pairs} ({seen} measured)."
+        )
     return (
-        f"Whether at most {most} of {pairs} is not settled, which is not a pass: "
-        f"{seen} {where}, bounds {interval(worst.lower, worst.upper)}."
+        f"It is not settled whether at most {most} of {pairs}, and that is not a pass. The measured share is {seen} "
+        f"{where}; the true one lies between {percent(worst.lower)} and {percent(worst.upper)}."
     )
 
 
 def level_sentence(audit: Audit) -> str:
-    """What the verdict speaks of, and how often the procedure errs."""
+    """What the verdict is about, and how often the procedure errs."""
     asked = audit.settings
     return (
-        f"This procedure errs with probability at most {asked.alpha:g}, for the leakage as estimated by attacker "
-        f"{audit.strongest} under the {asked.law} pair law, on {audit.documents[2]} documents that nobody learned from."
+        f"This procedure errs with probability at most {asked.alpha:g}. It measures the leakage that attacker "
+        f"{audit.strongest} estimates, under the {asked.law} pair law, on {audit.documents[2]} documents that no "
+        "attacker learned from."
     )
 
 
 def adaptation_sentence(found: Adaptation) -> str:
-    """What an adaptation found, in one sentence."""
+    """What an adaptation found."""
     asked = found.settings
     claim = f"at most {percent(asked.delta)} of {_pairs(asked.law, asked.epsilon)}"
     if found.chosen is None:
-        return f"No scales were certified to keep {claim} in every tier; a failed search does not show that none exist."
+        return (
+            f"No scales could be certified for the claim that, in every tier, {claim}. A failed search does not show "
+            "that there are none."
+        )
     upper = next((max(t.upper) for t in found.sequence if t.scales == found.chosen), None)
     bound = "" if upper is None else f" (upper bound {percent(upper)})"
-    return f"With scales {scales_in_words(found.tier_names, found.chosen)}, {claim} in every tier{bound}."
+    return f"With the scales {scales_in_words(found.tier_names, found.chosen)}, {claim} in every tier{bound}."
 
 
 def _pairs(law: str, epsilon: float) -> str:
-    """The pairs a rate is over, as the object of a sentence that ends with the budget."""
+    """What a rate counts, as the rest of a sentence that begins with a share."""
     budget = f"the budget ε = {number(epsilon)}"
     return {
-        "anchored": f"the pairs that hold the truth exceed {budget}",
+        "anchored": f"the pairs that contain the true value exceed {budget}",
         "uniform": f"all pairs of candidates exceed {budget}",
-        "worst": f"the documents have a pair that exceeds {budget}",
+        "worst": f"the documents contain a pair that exceeds {budget}",
     }[law]

@@ -1,4 +1,4 @@
-"""Who finds how much: the violation rate of every attacker beside the two controls, with intervals."""
+"""How much each attacker finds: its violation rate next to those of the two controls, with intervals."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ def attacker_rates(audit: Audit) -> Figure:
     )
     asked = audit.settings
     return Figure(
-        title="Who finds how much",
+        title="How much each attacker finds",
         says=(
-            f"Beyond ε the strongest attacker, {audit.strongest}, finds {strongest}; "
-            f"one release alone gives {percent(controls)}."
+            f"The strongest attacker, {audit.strongest}, goes beyond ε in this share of pairs: {strongest}. From one "
+            f"release alone the share is {percent(controls)}."
         ),
         draw=lambda width, label: _draw(panels, asked.delta, width, label),
         key=(
-            "square: control (null ignores the release, own reads one position); circle: attacker; "
-            "diamond: the strongest; cross: learned nothing",
-            f"lines: two one-sided bounds at level {asked.alpha:g}; the strongest by {asked.method}, the others by "
-            "Hoeffding-Bentkus from their mean, not certified",
+            "square: a control (null ignores the release, own reads a single position); circle: an attacker; "
+            "diamond: the strongest attacker; cross: an attacker that learned nothing",
+            f"lines: two one-sided bounds at level {asked.alpha:g}; those of the strongest attacker use the method "
+            f"{asked.method}, the others use Hoeffding-Bentkus on their mean and are not certified",
         ),
-        head=("tier and attacker", "beyond ε", "bounds", "guessed first", "beyond ε across tiers"),
+        head=("tier and attacker", "beyond ε", "bounds", "first guess right", "beyond ε across tiers"),
         rows=[_cells(tier, row) for tier, rows in panels.items() for row in rows],
     )
 

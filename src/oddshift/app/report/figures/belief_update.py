@@ -17,10 +17,12 @@ def belief_update(found: Belief, epsilon: float) -> Figure:
     return Figure(
         title="What the attacker comes to believe",
         says=(
-            f"Belief in the truth, {truth.name}, goes from {percent(truth.prior)} before any release over "
-            f"{percent(truth.alone)} after its own to {percent(truth.together)} after all releases of the document. "
-            f"Its worst pair is {truth.name} against {other.name}: mPL {number(found.leakage)} at distance "
-            f"{number(found.distance)}, {'beyond' if found.leakage > epsilon else 'within'} ε = {number(epsilon)}."
+            f"The attacker's belief in the true value, {truth.name}, is {percent(truth.prior)} before any release, "
+            f"{percent(truth.alone)} after its own release, and {percent(truth.together)} after all releases of the "
+            f"document. The worst pair is {truth.name} and {other.name}: its mPL is {number(found.leakage)} at "
+            "distance "
+            f"{number(found.distance)}, which is {'beyond' if found.leakage > epsilon else 'within'} "
+            f"ε = {number(epsilon)}."
         ),
         draw=lambda width, label: _draw(found, width, label),
         key=(

@@ -47,11 +47,12 @@ def frontier(found: Adaptation) -> Figure:
         says=_says(found),
         draw=lambda width, label: _draw(found, width, label),
         key=(
-            "values: point at a mark, or reach the picture by Tab and go on by arrow keys",
-            "filled dots: at most δ in every tier; hollow: more; crosses: more noise for the less sensitive tier, "
-            "never chosen",
-            "solid line: the best of them; dashed: one scale for all tiers",
-            "dots on select documents; star, diamond and square on certify documents",
+            "to see values, point at a mark, or press Tab to reach the picture and use the arrow keys",
+            "filled dots: at most δ in every tier; hollow dots: more than δ; crosses: the less sensitive tier "
+            "gets more "
+            "noise, which is never chosen",
+            "solid line: the best choices; dashed line: one scale for all tiers",
+            "dots are measured on select documents; the star, diamond and square on certify documents",
         ),
         head=("scales", "loss", "beyond ε", *(f"{name} {what}" for name in found.tier_names for what in _WHAT)),
         rows=[_cells(found, name, point) for name, point in _named(found)]
@@ -59,19 +60,22 @@ def frontier(found: Adaptation) -> Figure:
     )
 
 
-_WHAT = ("beyond ε", "guessed first")
+_WHAT = ("beyond ε", "first guess right")
 
 
 def _says(found: Adaptation) -> str:
     points = dict(_chosen(found))
-    said = [f"No scales (EM) exceed ε for {_cost(points['EM'])}"] if "EM" in points else []
+    said = [f"Without scales (EM), ε is exceeded for {_cost(points['EM'])}"] if "EM" in points else []
     if "AmPL" in points:
         said.append(
-            f"the chosen ones, {scales_in_words(found.tier_names, points['AmPL'].scales)}, for {_cost(points['AmPL'])}"
+            f"with the chosen scales, {scales_in_words(found.tier_names, points['AmPL'].scales)}, for "
+            f"{_cost(points['AmPL'])}"
         )
     if "uniform" in points:
-        said.append(f"one scale of equal loss, {number(points['uniform'].scales[0])}, for {_cost(points['uniform'])}")
-    return "; ".join(said) + f". To stay under: δ = {percent(found.settings.delta)}."
+        said.append(
+            f"with one scale of equal loss, {number(points['uniform'].scales[0])}, for {_cost(points['uniform'])}"
+        )
+    return "; ".join(said) + f". The share must stay below δ = {percent(found.settings.delta)}."
 
 
 def _cost(point: ScaledOutcome) -> str:
@@ -145,7 +149,7 @@ def _grid_spot(found: Adaptation, point: ScaledOutcome) -> Spot:
 
 
 def _tip(found: Adaptation, point: ScaledOutcome, name: str) -> str:
-    tiers = "; ".join(f"{t.tier}: {percent(t.rate)} beyond ε, {percent(t.top1)} guessed first" for t in point.tiers)
+    tiers = "; ".join(f"{t.tier}: {percent(t.rate)} beyond ε, {percent(t.top1)} guessed right" for t in point.tiers)
     scales = scales_in_words(found.tier_names, point.scales)
     return f"{name}: {scales}; loss {number(point.loss)}; {tiers}"
 

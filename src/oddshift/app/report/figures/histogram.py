@@ -41,12 +41,15 @@ def histogram(audit: Audit) -> Figure:
     said = ", ".join(f"{percent(p.rate)} in {p.tier}" for p in panels)
     return Figure(
         title="How much leaks",
-        says=f"Beyond ε = {number(audit.settings.epsilon)}: {said}. Attacker {audit.strongest}, {law} pairs.",
+        says=(
+            f"Share of {law} pairs whose mPL exceeds ε = {number(audit.settings.epsilon)}, as attacker "
+            f"{audit.strongest} estimates it: {said}."
+        ),
         draw=lambda width, label: _draw(panels, audit.settings.epsilon, width, label),
         key=(
-            "above the axis: pairs by their mPL when releases are read together, striped beyond ε",
-            "below: the same for each release alone (own), to a height of its own",
-            "the last bar holds all that lies farther out",
+            "above the axis: pairs by their mPL when the releases are read together; bars beyond ε are striped",
+            "below the axis: the same for each release on its own (own), drawn to a separate scale",
+            "the last bar contains everything further out",
             "bars pool all pairs; percentages average over documents, as certificates do",
         ),
         head=("mPL", *(f"{p.tier}: {who}" for p in panels for who in (audit.strongest, "own"))),

@@ -20,7 +20,7 @@ def learning_curve(row: AttackerResult) -> Figure:
             f"{number(curve.validation[best])} after epoch {best}, whose state was used."
         ),
         draw=lambda width, label: _draw(row, width, label),
-        key=("solid: validation; dashed: training; diamond: best epoch",),
+        key=("solid line: validation; dashed line: training; diamond: best epoch",),
         head=("epoch", "training", "validation"),
         rows=[
             [str(k), number(curve.train[k - 1], 4) if 0 < k <= len(curve.train) else "-", number(loss, 4)]

@@ -7,7 +7,7 @@ from oddshift.app.report.markup import Html, join, tag
 from oddshift.app.report.svg import drawing, text
 
 STEPS = (
-    ("Perturb", ("each secret by itself,", "with noise of its own")),
+    ("Perturb", ("each secret on its own,", "with noise of its own")),
     ("Attack", ("knows noise and prior,", "reads all of y and W")),
     ("Audit", ("mPL: shift of the odds", "per distance, against ε")),
     ("Adapt", ("less or more noise", "for each tier")),

@@ -17,13 +17,14 @@ def reliability(found: Calibration) -> Figure:
     return Figure(
         title="Is the attacker calibrated?",
         says=(
-            f"Attacker {found.attacker} is {lean}: stated and true share of right first guesses differ by "
-            f"{percent(found.calibration_error)} on average, best temperature {number(found.temperature)} (1 is "
-            f"calibrated), log score {number(found.log_score)} nats (prior {number(found.prior_score)}, own "
+            f"Attacker {found.attacker} is {lean}: the stated and the true share of correct first guesses differ by "
+            f"{percent(found.calibration_error)} on average. The best temperature is {number(found.temperature)} "
+            "(1 means "
+            f"calibrated). The log score is {number(found.log_score)} nats (prior {number(found.prior_score)}, own "
             f"{number(found.own_score)})."
         ),
         draw=lambda width, label: _draw(found, width, label),
-        key=("dots: first guesses, larger where there are more of them", "dashed: how it should be"),
+        key=("dots: first guesses, larger where there are more of them", "dashed line: perfect calibration"),
         head=("stated", "right", "positions"),
         rows=[[percent(b.confidence), percent(b.accuracy), str(b.positions)] for b in found.reliability],
     )

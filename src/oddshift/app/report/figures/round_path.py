@@ -1,4 +1,4 @@
-"""How the loop moved: the scale of every tier, round by round."""
+"""How the scales moved: the scale of every tier, round by round."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ def loop_rounds(found: Adaptation) -> Figure:
         for name, a, b in zip(found.tier_names, first.outcome.scales, last.outcome.scales, strict=True)
     )
     return Figure(
-        title="How the loop moved",
-        says=f"{len(found.rounds)} rounds: {moves}; objective {number(first.objective)} to {number(last.objective)}.",
+        title="How the scales moved",
+        says=(
+            f"{len(found.rounds)} rounds moved the scales: {moves}. The objective went from "
+            f"{number(first.objective)} to "
+            f"{number(last.objective)}."
+        ),
         draw=lambda width, label: _draw(found, width, label),
-        key=("one line a tier; small scales mean more noise",),
+        key=("one line for each tier; a smaller scale means more noise",),
         head=("round", *(f"scale {name}" for name in found.tier_names), "beyond ε", "loss", "objective"),
         rows=[
             [

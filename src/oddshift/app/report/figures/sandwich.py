@@ -28,12 +28,14 @@ def sandwich(audit: Audit) -> Figure:
     """Witnessed ≤ true ≤ proven, with the estimate of the strongest attacker and the single release between them."""
     bars = _bars(audit)
     return Figure(
-        title="Between witnessed and proven",
+        title="Between what was witnessed and what is proven",
         says=" ".join(f"{bar.name}: {_none(bar) if bar.value is None else _said(bar)}." for bar in bars),
         draw=lambda width, label: _draw(bars, audit.settings.epsilon, width, label),
         key=(
-            "about the largest mPL of any pair, not about how often ε is exceeded",
-            "bar from the left: shown to be reached; bar from the right: proven to be out of reach; between: estimates",
+            "this is about the largest mPL of any pair, not about how often ε is exceeded",
+            "a bar from the left was shown to be reached; a bar from the right was proven to be out of reach; "
+            "estimates lie "
+            "between them",
         ),
         head=("what", "largest mPL", "how it is known"),
         rows=[[bar.name, "none" if bar.value is None else _said(bar), bar.why or _HOW[bar.side]] for bar in bars],
@@ -52,7 +54,7 @@ def _bars(audit: Audit) -> list[Bar]:
         shown = Bar("Witnessed", witness.lower_bound, "below")
     proven = Bar("Proven", audit.upper_bound, "above", audit.upper_basis)
     if audit.upper_bound is None:
-        proven = Bar("Proven", None, "above", "it takes a model of how secrets depend on each other")
+        proven = Bar("Proven", None, "above", "a proof needs a model of how the secrets depend on each other")
     largest = audit.row(audit.strongest).largest
     return [
         Bar("One release alone", audit.exact_epsilon, "exact"),

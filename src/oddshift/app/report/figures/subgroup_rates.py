@@ -1,4 +1,4 @@
-"""Who is hit harder: the rate of the strongest attacker in each subgroup of documents."""
+"""Which groups are affected most: the rate of the strongest attacker in each subgroup of documents."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def subgroup_rates(audit: Audit) -> Figure:
     """All bounds hold together at the stated level."""
     worst = max(audit.subgroups, key=lambda row: row.mean)
     return Figure(
-        title="Who is hit harder",
+        title="Which groups are affected most",
         says=(
-            f"The largest rate of a subgroup is {percent(worst.mean)} ({interval(worst.lower, worst.upper)}), "
-            f"{worst.subgroup} in tier {worst.tier}."
+            f"The most affected subgroup is {worst.subgroup} in tier {worst.tier}, with a rate of "
+            f"{percent(worst.mean)} ({interval(worst.lower, worst.upper)})."
         ),
         draw=lambda width, label: _draw(audit, width, label),
         key=(f"lines: bounds that hold together at level {audit.settings.alpha:g}",),

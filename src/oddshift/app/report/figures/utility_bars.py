@@ -1,4 +1,4 @@
-"""What the release still serves for: expected loss before and after remapping, beside a constant output."""
+"""What the release is still useful for: expected loss before and after remapping, next to a constant output."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ ROW = 50.0
 
 
 def utility(found: Adaptation) -> Figure:
-    """Loss of the named choices; nothing that loses as much as a constant serves for anything."""
+    """Loss of the named choices; a release that loses as much as a constant is useless."""
     points = _points(found)
     return Figure(
-        title="What the release still serves for",
+        title="What the release is still useful for",
         says=(
             f"Expected loss ({found.settings.cost}): {'; '.join(_said(found, *point) for point in points)}; "
             f"one constant output {number(found.constant_loss)}."
@@ -24,8 +24,9 @@ def utility(found: Adaptation) -> Figure:
         draw=lambda width, label: _draw(found, points, width, label),
         key=(
             "hollow: before remapping; filled: as released",
-            "effective outputs: how many words the release uses, exp of its entropy; near 1 it says nothing",
-            "a loss near the constant's serves for nothing, however private",
+            "effective outputs: how many different values the release uses (exp of its entropy); near 1 it says "
+            "nothing",
+            "a release whose loss is near that of a constant output is useless, however private it is",
         ),
         head=("choice", "scales", "loss before", "loss as released", "effective outputs"),
         rows=[
