@@ -16,13 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.adapt import AdaptSettings, AdaptTask, Experiment, adapt, grid_of
-from oddshift.adapt.certification import trials
+from oddshift.adapt.certification import Certification, trials
 from oddshift.adapt.experiment import is_admissible
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.gains import standard_error
 from oddshift.attackers.known_chain import Exact
-from oddshift.audit.scan import leakage_from, tier_beliefs
-from oddshift.audit.summary import per_unit, standard_error, units_of_positions
+from oddshift.audit.claims import ClaimBuilder, values_by_tier
+from oddshift.audit.scan import Budget, scan
 from oddshift.base.arrays import FloatArray
 from oddshift.base.execution import Execution, run
 from oddshift.base.storage import load, save
@@ -117,11 +118,12 @@ def _best(task: AdaptTask, chosen: float) -> float:
         Experiment(task.known, family, part, rng.random(len(part.points)), settings)
         for part, rng in zip(parts, streams, strict=True)
     )
+    made = Certification(task.attackers, select, certifying, ClaimBuilder(settings, task.detector, split.by))
     best = chosen
     for scales in grid_of(WHOLE_GRID, 2):
         if is_admissible(scales) and select.loss(scales) < best:
             point = select.outcome(scales, task.attackers[0].against)  # type: ignore[attr-defined]
-            trial = next(trials([point], task.attackers, select, certifying))
+            trial = next(trials([point], made))
             best = point.loss if trial.tested.state == "certified" else best
     return best
 
@@ -144,13 +146,10 @@ def truth(mechanism: Mechanism, tiers: Tiers) -> Truth:
     values: list[list[FloatArray]] = [[], []]
     for _ in range(FRESH // CHUNK):
         secrets = draw(law, CHUNK, rng)
-        exceeds = np.zeros(len(secrets.points))
-        for block in tier_beliefs(exact, perturb(secrets, mechanism, tiers, rng), secrets, tiers):
-            leak = leakage_from(block, block.truth, law.space)
-            exceeds[block.positions] = (leak > EPSILON).sum(axis=1) / (len(block.index) - 1)
-        units, labels = units_of_positions(secrets), secrets.tier_of_position(tiers)
-        for tier in range(2):
-            values[tier].append(per_unit(exceeds, units, labels == tier))
+        release, budget = perturb(secrets, mechanism, tiers, rng), Budget(mechanism, tiers, EPSILON)
+        found = scan(exact, release, secrets, budget, rng, laws=("anchored",), detailed=False)
+        for row in values_by_tier(found.anchored, secrets, tiers):
+            values[row.tier].append(row.values)
     whole = [np.concatenate(part) for part in values]
     return Truth(tuple(float(v.mean()) for v in whole), tuple(standard_error(v) for v in whole))
 

@@ -64,8 +64,8 @@ def audited(names: Sequence[str], clock: Clock) -> Audit:
         one = config.model_copy(update={"audit": config.audit.model_copy(update={"attackers": (name,)})})
         attackers += fit_attackers(one, known, loaded, FitOptions(epochs=EPOCHS))
         clock.tick(f"fitting {name}")
-    settings = AuditSettings(epsilon=2.5, delta=config.audit.delta, detector=loaded.detector)
-    found = audit(loaded.split, known, attackers, settings)
+    settings = AuditSettings(epsilon=2.5, delta=config.audit.delta)
+    found = audit(loaded.split, known, attackers, settings, detector=loaded.detector)
     clock.tick("auditing all of them, certificates, witness")
     return replace(found, warnings=(*found.warnings, *loaded.notes))
 

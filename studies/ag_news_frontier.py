@@ -19,7 +19,7 @@ from oddshift.app.configuration import parse_config
 from oddshift.app.loading import load_data
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import against
-from oddshift.audit.summary import per_unit, standard_error, units_of_positions
+from oddshift.attackers.gains import gain, units_of
 from oddshift.base.identity import fingerprint
 from studies.ag_news import ag_news
 from studies.ag_news_adapt import ASKED, WORKERS
@@ -112,7 +112,7 @@ def _tops(point: ScaledOutcome) -> list[str]:
 def _spots(task: AdaptTask) -> str:
     """Log-score gain of the amortised attackers beside ones fitted at the very scales."""
     experiment = select_experiment(task)
-    units = units_of_positions(experiment.records)
+    units = units_of(experiment.records)
     rows = []
     for scales in SPOTS:
         known = experiment.at(scales).known
@@ -120,10 +120,10 @@ def _spots(task: AdaptTask) -> str:
             gains = []
             fresh = ATTACKERS[attacker.name](known, np.random.default_rng(0))
             for tried in (against(attacker, known), fresh):
-                look = experiment.look(known, tried)
-                gains.append(per_unit(look.own_score - look.log_score, units, np.ones(len(units), dtype=bool)))
-            cells = [f"{g.mean():+.3f} ± {standard_error(g):.3f}" for g in gains]
-            rows.append([scales, attacker.name, *cells, f"{gains[1].mean() - gains[0].mean():+.3f}"])
+                found = experiment.scores(known, tried)
+                gains.append(gain(found.own_score, found.log_score, units))
+            cells = [f"{g.mean:+.3f} ± {g.error:.3f}" for g in gains]
+            rows.append([scales, attacker.name, *cells, f"{gains[1].mean - gains[0].mean:+.3f}"])
     return table(["scales", "attacker", "amortised", "fitted there", "lost by amortising"], rows)
 
 

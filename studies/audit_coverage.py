@@ -11,10 +11,10 @@ import time
 import numpy as np
 
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.gains import standard_error, units_of
 from oddshift.attackers.known_chain import Exact
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.scan import Budget, scan
-from oddshift.audit.summary import per_unit, standard_error, units_of_positions
 from oddshift.data.embedded.chains import draw_sequences
 from oddshift.data.embedded.people import LENGTHS, People, people
 from oddshift.mechanisms import Exponential
@@ -44,12 +44,10 @@ def main() -> None:
     truth: dict[tuple[str, int], list[np.ndarray]] = {(law, t): [] for law in LAWS for t in range(2)}
     for _ in range(FRESH // 5_000):
         secrets = draw(corpus, 5_000, rng)
-        found = scan(
-            exact, perturb(secrets, em, corpus.tiers, rng), secrets, Budget(corpus.space, corpus.tiers, EPSILON), rng
-        )
-        labels, units = secrets.tier_of_position(corpus.tiers), units_of_positions(secrets)
+        found = scan(exact, perturb(secrets, em, corpus.tiers, rng), secrets, Budget(em, corpus.tiers, EPSILON), rng)
+        labels, units = secrets.tier_of_position(corpus.tiers), units_of(secrets)
         for (law, tier), values in truth.items():
-            values.append(per_unit(getattr(found, law), units, labels == tier))
+            values.append(units.means(found.rate(law), labels == tier))
     errors = dict.fromkeys(truth, 0)
     uppers: dict[tuple[str, int], list[float]] = {key: [] for key in truth}
     rates = {key: (float(np.concatenate(v).mean()), standard_error(np.concatenate(v))) for key, v in truth.items()}

@@ -86,6 +86,7 @@ def made_up_adaptation(chosen=(0.7, 0.9)):
     )
     return Adaptation(
         settings=AdaptSettings(epsilon=1.5, delta=0.05),
+        detector="none",
         mechanism="Remap(made up)",
         tier_names=TIERS,
         tiers_are_public=True,
@@ -148,7 +149,7 @@ def hostile(audited):
     names = {"subgroup": HOSTILE}
     found = replace(
         found,
-        settings=replace(found.settings, detector=HOSTILE),
+        detector=HOSTILE,
         mechanism=HOSTILE,
         upper_basis=HOSTILE,
         subgroups=tuple(replace(row, **names) for row in found.subgroups),

@@ -71,24 +71,25 @@ def test_a_point_repeats_bit_for_bit_because_its_noise_is_common():
 def test_rates_and_hits_are_those_of_the_audit_of_the_same_release():
     made = measuring(task())
     situation = made.experiment.at((0.4, 0.8))
-    look = made.experiment.look(situation.known, made.read(situation.known))
+    found = made.experiment.measure(situation.known, made.read(situation.known))
     release = perturb_with(
         made.experiment.records, situation.known.mechanism, situation.known.tiers, made.experiment.uniforms
     )
-    budget = Budget(situation.known.mechanism.space, situation.known.tiers, EPSILON)
+    budget = Budget(situation.known.mechanism, situation.known.tiers, EPSILON)
     audited = scan(made.read(situation.known), release, made.experiment.records, budget, np.random.default_rng(0))
-    assert look.exceeds == pytest.approx(audited.anchored)
-    assert (look.hit == (audited.rank == 0)).all()
-    assert look.log_score == pytest.approx(audited.log_score)
+    assert found.rate("anchored") == pytest.approx(audited.anchored)
+    assert (found.hit == (audited.rank == 0)).all()
+    assert found.scores.log_score == pytest.approx(audited.scores.log_score)
+    assert found.scores.own_score == pytest.approx(audited.scores.own_score)
 
 
 def test_the_uniform_law_averages_to_all_pairs():
     made = measuring(task(law="uniform", documents=100))
     situation = made.experiment.at((1.0, 1.0))
-    look = made.experiment.look(situation.known, made.read(situation.known))
+    found = made.experiment.measure(situation.known, made.read(situation.known))
     known, tiers = situation.known, situation.known.tiers
     release = perturb_with(made.experiment.records, known.mechanism, tiers, made.experiment.uniforms)
-    exact = np.zeros(len(look.exceeds))
+    exact = np.zeros(len(found.rate("uniform")))
     for block in made.read(known).beliefs(release):
         for row, position in enumerate(block.positions):
             inside = np.flatnonzero(tiers.labels == tiers.labels[made.experiment.records.points[position]])
@@ -97,7 +98,7 @@ def test_the_uniform_law_averages_to_all_pairs():
             )
             upper = np.triu_indices(len(inside), 1)
             exact[position] = (leak[upper] > EPSILON * (1 + 1e-9)).mean()
-    assert look.exceeds.mean() == pytest.approx(exact.mean(), abs=0.03)
+    assert found.rate("uniform").mean() == pytest.approx(exact.mean(), abs=0.03)
 
 
 def test_the_loss_is_the_expected_cost_before_and_after_remapping():

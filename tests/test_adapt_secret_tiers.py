@@ -7,13 +7,14 @@ import pytest
 from rich.console import Console
 
 from oddshift.adapt import AdaptSettings, Experiment, Measuring
-from oddshift.adapt.certification import trials
+from oddshift.adapt.certification import Certification, trials
 from oddshift.adapt.comparison import SCAN_LIMIT, compared, known_epsilon, verify_epsilon
 from oddshift.app.adapt_run import run_adapt
 from oddshift.app.display import show_adaptation
 from oddshift.app.runs import read_adaptation
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.plugin import fit_plugin
+from oddshift.audit.claims import ClaimBuilder
 from oddshift.base.errors import NoGuarantee
 from oddshift.data.embedded import people
 from oddshift.mechanisms import PathExponential, Tiered
@@ -67,7 +68,8 @@ def rows(corpus):
         for part in (split.select, split.certify)
     )
     measuring = Measuring(select, attacker.against)
-    (trial,) = trials((measuring.outcome(SCALES),), (attacker,), select, certifying)
+    claims = ClaimBuilder(settings, "none", "document")
+    (trial,) = trials((measuring.outcome(SCALES),), Certification((attacker,), select, certifying, claims))
     return {row.name: row for row in compared(measuring, certifying, trial, attacker)}
 
 

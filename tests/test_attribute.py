@@ -77,5 +77,5 @@ def test_what_cannot_be_used_is_refused():
         fit_attribute(known, np.zeros(20, dtype=int), rng=np.random.default_rng(0))
     attacker = fit_attribute(known, labels, rng=np.random.default_rng(0))
     release = perturb(fit, known.mechanism, known.tiers, np.random.default_rng(0))
-    with pytest.raises(InvalidInput, match="one a document"):
+    with pytest.raises(InvalidInput, match="one for each document"):
         attribute_report(attacker, release, labels[:3])

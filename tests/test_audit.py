@@ -15,8 +15,9 @@ from oddshift.attackers.known_chain import Exact
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.proven import Proven
-from oddshift.audit.scan import Budget, scan, worst_exceeds
+from oddshift.audit.scan import Budget, scan
 from oddshift.audit.triples import exhaustive_rate, sampled_rate, scanned_rate
+from oddshift.audit.worst_pair import worst_exceeds
 from oddshift.base.errors import InvalidInput, TooLarge
 from oddshift.base.execution import Execution
 from oddshift.base.storage import digest
@@ -63,7 +64,7 @@ def test_fractions_of_a_position_are_those_of_the_definition(strong):
     split, known, _, exact = strong
     truth = split.certify.take(np.arange(30))
     release = perturb(truth, EM, known.tiers, np.random.default_rng(0))
-    found = scan(exact, release, truth, Budget(SPACE, known.tiers, 0.8), np.random.default_rng(0))
+    found = scan(exact, release, truth, Budget(EM, known.tiers, 0.8), np.random.default_rng(0))
     for block in exact.beliefs(release):
         for position, shift, log_prior in zip(block.positions, block.shift, block.log_prior, strict=True):
             value = truth.points[position]
@@ -71,9 +72,9 @@ def test_fractions_of_a_position_are_those_of_the_definition(strong):
             others = np.arange(K) != value
             assert found.anchored[position] == pytest.approx((leak[value] > 0.8)[others].mean())
             belief = log_prior + shift - np.logaddexp.reduce(log_prior + shift)
-            assert found.log_score[position] == pytest.approx(-belief[value])
+            assert found.scores.log_score[position] == pytest.approx(-belief[value])
             assert found.rank[position] == (belief > belief[value]).sum()
-            assert found.mean[position, 0] == pytest.approx(leak[value][others].mean())
+            assert found.details.mean[position, 0] == pytest.approx(leak[value][others].mean())
             assert worst_exceeds(shift[None], SPACE, np.arange(K), 0.8)[0] == (leak.max() > 0.8)
 
 
@@ -81,7 +82,7 @@ def test_the_uniform_law_is_unbiased(strong):
     split, known, _, exact = strong
     truth = split.certify.take(np.arange(20))
     release = perturb(truth, EM, known.tiers, np.random.default_rng(0))
-    rows = [scan(exact, release, truth, Budget(SPACE, known.tiers, 0.8), np.random.default_rng(s)) for s in range(300)]
+    rows = [scan(exact, release, truth, Budget(EM, known.tiers, 0.8), np.random.default_rng(s)) for s in range(300)]
     shifts = np.empty((len(truth.points), K))
     for block in exact.beliefs(release):
         shifts[block.positions] = block.shift

@@ -13,8 +13,9 @@ from oddshift.attackers.controls import Own
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.attackers.training import Curve
 from oddshift.audit import AuditSettings, audit
-from oddshift.audit.scan import Budget, scan, worst_exceeds
+from oddshift.audit.scan import Budget, scan
 from oddshift.audit.summary import tier_rates
+from oddshift.audit.worst_pair import worst_exceeds
 from oddshift.base.storage import load, save
 from oddshift.leakage.mpl import mpl
 from oddshift.mechanisms import Tiered
@@ -72,7 +73,7 @@ def test_pairs_within_and_across_secret_tiers_are_those_of_the_definition(secret
     for block in plugin.beliefs(release):
         for position, shift in zip(block.positions, block.shift, strict=True):
             beyond[position] = mpl(np.zeros(K), shift, space.distances) > 1.5
-    budget = Budget(space, known.tiers, 1.5)
+    budget = Budget(known.mechanism, known.tiers, 1.5)
     runs = [scan(plugin, release, truth, budget, np.random.default_rng(seed)) for seed in range(400)]
     found = [tier_rates(run, truth, known.tiers, {})[tier].pair_split for run in runs]
     expected = by_hand(beyond, truth, tier)
@@ -182,6 +183,6 @@ def test_what_the_context_alone_tells_is_no_joint_gain_and_certifies_nothing(pub
     result = audit(split, known, [told, plugin, both], AuditSettings(epsilon=1.5, delta=0.5))
     assert result.strongest == "told and joint"
     assert result.row("told and joint").gain > result.row("told and joint").joint_gain + 0.05 > 0.1
-    assert result.row("plugin").gain == result.row("plugin").joint_gain
+    assert result.row("own").gain == result.row("own").joint_gain == 0.0
     show_audit(result, Console(width=250))
     assert f"{result.row('told and joint').joint_gain:+.3f}" in capsys.readouterr().out

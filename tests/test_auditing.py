@@ -50,7 +50,7 @@ def test_text_to_verdict_and_no_secret_in_anything_written(texts, tmp_path, caps
     found = run_audit(texts, tmp_path / "run")
     assert found.row("plugin").learned
     assert found.row("own").tiers[0].anchored == 0.0
-    assert "gazetteer" in found.settings.detector
+    assert "gazetteer" in found.detector
     (tmp_path / "run" / "report.html").write_text(page(read_sources(tmp_path / "run")))
     written = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
     assert len(written) >= 6

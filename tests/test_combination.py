@@ -11,11 +11,11 @@ from oddshift.attackers.combination import (
     best_weights,
     fit_and_combine,
     fit_combination,
-    gain_by_document,
     held_out_terms,
 )
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
+from oddshift.attackers.gains import Units
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log_sum
@@ -43,7 +43,7 @@ def test_with_enough_documents_the_optimum_is_found():
     logits = [rng.normal(size=(4_000, 4)), rng.normal(size=(4_000, 4))]
     law = np.exp(0.5 * logits[0] + 1.5 * logits[1])
     truth = (np.cumsum(law / law.sum(axis=1, keepdims=True), axis=1) < rng.random((4_000, 1))).sum(axis=1)
-    weights = best_weights(ContextTerms(np.zeros((4_000, 4)), tuple(logits), truth, np.arange(4_000)))
+    weights = best_weights(ContextTerms(np.zeros((4_000, 4)), tuple(logits), truth, Units(np.arange(4_000), 4_000)))
     np.testing.assert_allclose(weights, [0.5, 1.5], atol=0.15)
 
 
@@ -53,7 +53,7 @@ def test_the_gradient_is_that_of_the_loss():
         rng.normal(size=(30, 5)),
         (rng.normal(size=(30, 5)), rng.normal(size=(30, 5))),
         rng.integers(5, size=30),
-        np.arange(30) // 3,
+        Units(np.arange(30) // 3, 10),
     )
     at, step = np.array([0.3, 0.7]), 1e-6
     _, gradient = held.loss(at)
@@ -108,12 +108,6 @@ def test_terms_outside_the_candidates_do_not_count():
     labels = world.known.tiers.labels
     assert (np.isneginf(held.base) == (labels[held.truth][:, None] != labels[None, :])).all()
     assert np.isfinite(log_sum(held.base)).all()
-
-
-def test_the_error_is_by_document():
-    values, document = np.array([1.0, 1.0, 3.0, 3.0]), np.array([5, 5, 9, 9])
-    assert gain_by_document(values, document) == (2.0, pytest.approx(1.0))
-    assert gain_by_document(values, np.zeros(4, dtype=int))[1] == np.inf
 
 
 def test_what_cannot_be_used_is_refused():

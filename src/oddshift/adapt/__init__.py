@@ -1,8 +1,8 @@
 """AmPL: adapt the noise of each tier until the leakage of the joint release is certified."""
 
+from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import (
     Adaptation,
-    AdaptSettings,
     Compared,
     Round,
     ScaledOutcome,

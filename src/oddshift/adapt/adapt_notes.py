@@ -1,23 +1,23 @@
-"""What an adaptation says beside its numbers: what was assumed, and what a reader should know before using it."""
+"""What an adaptation says besides its numbers: what was assumed, and what a reader should know before using it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oddshift.adapt.adaptation import AdaptSettings
+from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.certification import Trial
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.audit.audit_notes import assumptions as supposed
-from oddshift.model.records import Split
+from oddshift.audit.claims import ClaimBuilder
 
 FEW_OUTPUTS = 5.0
 """Effective outputs below which a release is nearly constant."""
 
 
-def assumptions(known: Knowledge, settings: AdaptSettings, split: Split, attacker: Attacker) -> tuple[str, ...]:
+def assumptions(known: Knowledge, claims: ClaimBuilder, attacker: Attacker, *, remap: bool) -> tuple[str, ...]:
     """What the certificate of the chosen scales supposes: what an audit's does, and what belongs to a release."""
-    said = (*supposed(known, settings, split, attacker), "a record is released once: repeated releases compose")
-    return (*said, "the remapping comes from the fit records and is treated as public") if settings.remap else said
+    said = (*supposed(known, claims, attacker), "a record is released once: repeated releases compose")
+    return (*said, "the remapping comes from the fit records and is treated as public") if remap else said
 
 
 def warnings(

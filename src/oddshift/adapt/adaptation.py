@@ -4,47 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from oddshift.adapt.adapt_settings import AdaptSettings
+from oddshift.attackers.gains import Gain
 from oddshift.evidence.certificates import Evidence, JointCertificate
 
 Scales = tuple[float, ...]
 """One factor of ε for each tier, from the most sensitive on."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdaptSettings:
-    """What is asked: the budget ε, how often it may be exceeded (δ) in every tier, and how to look for the scales.
-
-    `objective` is `certified` (least loss such that the certified rate is at most δ in every tier) or `weighted` (the
-    paper's, where the loop alone decides). `law` is the pair law of the rate. `remap` says whether outputs are remapped
-    before they are released, `cost` what a changed value costs. `grid` holds the scales tried in each tier, on
-    `documents` select documents with the attacker named `search_attacker` (by default the strongest at scale 1). In the
-    loop, `rate_weight` and `loss_weight` are the paper's λ_1 and λ_2, and `pooled` says whether its rate is the mean
-    over tiers or the largest of them; a step is `first_step`/(t+1)^`decay`, and rounds stop when scales move by less
-    than `tolerance`.
-    """
-
-    epsilon: float
-    delta: float
-    alpha: float = 0.05
-    law: str = "anchored"
-    method: str = "betting"
-    objective: str = "certified"
-    remap: bool = True
-    cost: str = "cosine"
-    grid: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-    documents: int = 500
-    search_attacker: str = ""
-    rate_weight: float = 1.0
-    loss_weight: float = 1.0
-    pooled: bool = False
-    first_step: float = 0.5
-    decay: float = 0.6
-    tolerance: float = 0.005
-    rounds: int = 30
-    independent: bool = False
-    detector: str = "none (every position was given)"
-    unit: str = "document"
-    seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +32,8 @@ class ScaledOutcome:
     """Some scales, and what they do: rates and accuracies of the attacker, and the expected loss as released.
 
     `loss` is Σ_x π_x Σ_y Pr[y|x]·c(x, y) over all tiers, after remapping where it is asked; `plain_loss` the same
-    before it. `gain` is the attacker's held-out gain over `own` in nats. Scales that decrease from a more to a less
+    before it. `gain` is the attacker's held-out gain over the single release
+    under its own prior, in nats. Scales that decrease from a more to a less
     sensitive tier are shown, but not `admissible`.
     """
 
@@ -82,8 +48,8 @@ class ScaledOutcome:
 
     @property
     def learned(self) -> bool:
-        """Whether the attacker beats `own` beyond chance: two standard errors."""
-        return self.gain > 2.0 * self.gain_error
+        """Whether the attacker learned something: its joint gain is beyond chance."""
+        return Gain(self.gain, self.gain_error).is_significant
 
     @property
     def rate(self) -> float:
@@ -136,6 +102,7 @@ class Adaptation:
     """
 
     settings: AdaptSettings
+    detector: str
     mechanism: str
     tier_names: tuple[str, ...]
     tiers_are_public: bool

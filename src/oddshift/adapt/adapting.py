@@ -13,25 +13,24 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.adapt.adapt_notes import assumptions, warnings
-from oddshift.adapt.adaptation import Adaptation, AdaptSettings, Round, ScaledOutcome
-from oddshift.adapt.certification import Trial, check_documents, evidence, sequence, trials
+from oddshift.adapt.adapt_settings import AdaptSettings
+from oddshift.adapt.adaptation import Adaptation, Round, ScaledOutcome
+from oddshift.adapt.certification import Certification, Trial, check_documents, evidence, sequence, trials
 from oddshift.adapt.comparison import compared
 from oddshift.adapt.experiment import Experiment, Family
 from oddshift.adapt.frontier import grid_of, hypervolume, rays, uniform_outcomes
 from oddshift.adapt.measuring import Measuring, Progress, silent
 from oddshift.adapt.rounds import rounds, weighted
 from oddshift.attackers.attacker import Attacker, Knowledge, against
-from oddshift.base.arrays import one_of, positive, unit_open
+from oddshift.attackers.gains import units_of
+from oddshift.audit.choice import standing, strongest
+from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder
+from oddshift.base.arrays import one_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
 from oddshift.base.identity import fingerprint
 from oddshift.mechanisms.utility import constant_output
 from oddshift.model.records import Records, Split
-
-OBJECTIVES = ("certified", "weighted")
-
-LAWS = ("anchored", "uniform")
-"""Pair laws that scales are adapted under; the worst pair is audited, not adapted."""
 
 GRID_LIMIT = 1000
 """Combinations of scales in a grid, at most."""
@@ -41,8 +40,8 @@ GRID_LIMIT = 1000
 class AdaptTask:
     """What is adapted: the split secrets, what attackers know at scales 1, the family, and fitted attackers.
 
-    The attackers must serve any scales (`against`); the strongest on the select documents at scale 1 measures the
-    frontier, and for each candidate the strongest there certifies it.
+    `detector` names who found the secrets. The attackers must serve any scales (`against`); the strongest on the select
+    documents at scale 1 measures the frontier, and for each candidate the strongest there certifies it.
     """
 
     split: Split
@@ -50,6 +49,7 @@ class AdaptTask:
     family: Family
     attackers: tuple[Attacker, ...]
     settings: AdaptSettings
+    detector: str = NO_DETECTOR
 
 
 def adapt(
@@ -73,14 +73,13 @@ def adapt(
     )
     grid = measuring.outcomes(grid_of(settings.grid, len(task.known.tiers)), "frontier")
     loop = tuple(rounds(measuring, weighted(settings)))
-    found = _tested(measuring, loop, task.attackers, certifying)
+    made = Certification(task.attackers, select, certifying, ClaimBuilder(settings, task.detector, split.by))
+    found = _tested(measuring, loop, made)
     chosen = next((trial for trial in reversed(found) if trial.tested.state == "certified"), None)
-    return _concluded(_Search(measuring, grid, loop, found, chosen, search_attacker), task, certifying)
+    return _concluded(_Search(measuring, grid, loop, found, chosen, search_attacker), task, made)
 
 
-def _tested(
-    measuring: Measuring, loop: tuple[Round, ...], attackers: Sequence[Attacker], certifying: Experiment
-) -> tuple[Trial, ...]:
+def _tested(measuring: Measuring, loop: tuple[Round, ...], made: Certification) -> tuple[Trial, ...]:
     settings = measuring.experiment.settings
     if settings.objective == "weighted":
         candidates: tuple[ScaledOutcome, ...] = tuple(last.outcome for last in loop[-1:])
@@ -88,7 +87,7 @@ def _tested(
         rays(measuring)
         candidates = sequence(list(measuring.known.values()), settings)
     done = []
-    for trial in trials(candidates, attackers, measuring.experiment, certifying):
+    for trial in trials(candidates, made):
         done.append(trial)
         measuring.progress("candidates", len(done), len(candidates))
     return tuple(done)
@@ -106,14 +105,17 @@ class _Search:
     search_attacker: Attacker
 
 
-def _concluded(search: _Search, task: AdaptTask, certifying: Experiment) -> Adaptation:
+def _concluded(search: _Search, task: AdaptTask, made: Certification) -> Adaptation:
     settings, known, chosen = task.settings, task.known, search.chosen
-    experiment = search.measuring.experiment
+    experiment, certifying = search.measuring.experiment, made.certifying
     released = None if chosen is None else certifying.released(chosen.tested.scales)
-    constant = constant_output(known.mechanism.space, experiment.weights, settings.cost, known.mechanism.outputs)[1]
+    constant = constant_output(known.mechanism.space, experiment.weights, settings.cost_name, known.mechanism.outputs)[
+        1
+    ]
     attacker = search.search_attacker if chosen is None else chosen.attacker
     return Adaptation(
         settings=settings,
+        detector=task.detector,
         mechanism=repr(known.mechanism if released is None else released),
         tier_names=known.tiers.names,
         tiers_are_public=known.tiers.is_public,
@@ -131,7 +133,7 @@ def _concluded(search: _Search, task: AdaptTask, certifying: Experiment) -> Adap
         hypervolumes=_hypervolumes(search),
         evidence=() if chosen is None or released is None else evidence(chosen, certifying, released),
         verdict=None if chosen is None else chosen.verdict,
-        assumptions=assumptions(task.known, settings, task.split, attacker),
+        assumptions=assumptions(known, made.claims, attacker, remap=settings.remap),
         warnings=warnings(search.trials, chosen, settings, constant),
     )
 
@@ -165,25 +167,20 @@ def select_experiment(task: AdaptTask) -> Experiment:
 
 
 def _search_attacker(task: AdaptTask, select: Experiment) -> Attacker:
-    """The attacker that measures the frontier: the one named, else that of the best select log score at scale 1."""
+    """The attacker that measures the frontier: the one named, else the strongest on select documents at scale 1."""
     named = {attacker.name: attacker for attacker in task.attackers}
     if task.settings.search_attacker:
         return named[one_of(task.settings.search_attacker, "search_attacker", tuple(named))]
     known = select.at((1.0,) * len(task.known.tiers)).known
-    scores = [select.look(known, against(attacker, known)).log_score.mean() for attacker in task.attackers]
-    return task.attackers[int(np.argmin(scores))]
+    units = units_of(select.records)
+    standings = [standing(select.scores(known, against(attacker, known)), units) for attacker in task.attackers]
+    return task.attackers[strongest(standings)]
 
 
 def _check(task: AdaptTask) -> None:
     settings, n = task.settings, len(task.known.tiers)
-    positive(settings.epsilon, "epsilon")
-    unit_open(settings.delta, "delta")
-    one_of(settings.objective, "objective", OBJECTIVES)
-    one_of(settings.law, "law", LAWS)
     if not task.attackers:
         raise InvalidInput("attackers is empty, expected at least one that serves any scales")
-    if not settings.grid or any(not 0.0 < scale <= 1.0 for scale in settings.grid):
-        raise InvalidInput(f"grid={settings.grid}, expected scales in (0, 1]; calibrate the mechanism to spend more")
     if len(settings.grid) ** n > GRID_LIMIT:
         raise InvalidInput(f"a grid of {len(settings.grid)}^{n} points, expected at most {GRID_LIMIT}: fewer scales")
     if not any(task.split.select.lengths > 0):

@@ -11,17 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.adapt.adaptation import AdaptSettings, ScaledOutcome, Tested
+from oddshift.adapt.adapt_settings import AdaptSettings
+from oddshift.adapt.adaptation import ScaledOutcome, Tested
 from oddshift.adapt.experiment import Experiment
 from oddshift.adapt.frontier import front
 from oddshift.attackers.attacker import Attacker, Knowledge, against
-from oddshift.audit.auditing import NOTHING_LEARNED
-from oddshift.audit.summary import per_unit, standard_error, units_of_positions
+from oddshift.attackers.gains import units_of
+from oddshift.audit.choice import standing, strongest
+from oddshift.audit.claims import NOTHING_LEARNED, ClaimBuilder, values_by_tier
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
-from oddshift.base.identity import fingerprint
 from oddshift.bounds import METHODS, zero_failures
-from oddshift.evidence.certificates import Claim, Evidence, JointCertificate, certify_joint, evidence_of
+from oddshift.evidence.certificates import Evidence, JointCertificate, certify_joint, evidence_of
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records
 
@@ -78,32 +79,40 @@ def _spaced(outcomes: Sequence[ScaledOutcome], most: int) -> list[ScaledOutcome]
     return [outcomes[k] for k in chosen]
 
 
-def trials(
-    candidates: Sequence[ScaledOutcome], attackers: Sequence[Attacker], select: Experiment, certifying: Experiment
-) -> Iterator[Trial]:
+@dataclass(frozen=True, eq=False, repr=False)
+class Certification:
+    """What candidates are tested with: the attackers, documents to choose among them, documents to certify on."""
+
+    attackers: tuple[Attacker, ...]
+    select: Experiment
+    certifying: Experiment
+    claims: ClaimBuilder
+
+
+def trials(candidates: Sequence[ScaledOutcome], made: Certification) -> Iterator[Trial]:
     """Candidates in their order, up to and including the first that is not certified."""
     for candidate in candidates:
-        trial = _tried(candidate, attackers, select, certifying)
+        trial = _tried(candidate, made)
         yield trial
         if trial.tested.state != "certified":
             return
 
 
-def _tried(
-    candidate: ScaledOutcome, attackers: Sequence[Attacker], select: Experiment, certifying: Experiment
-) -> Trial:
+def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
+    certifying, settings = made.certifying, made.certifying.settings
     situation = certifying.at(candidate.scales)
-    attacker, learned = _strongest(attackers, select, situation.known)
-    look = certifying.look(situation.known, attacker)
-    withheld = "" if learned or certifying.settings.independent else NOTHING_LEARNED
-    rows = certifying.values(look, situation.known.tiers)
-    values = tuple(row[1] for row in rows)
+    attacker, learned = _strongest(made, situation.known)
+    found = certifying.measure(situation.known, attacker)
+    withheld = "" if learned or settings.independent else NOTHING_LEARNED
+    tiers = situation.known.tiers
+    rows = values_by_tier(found.rate(settings.law), certifying.records, tiers)
+    values = tuple(row.values for row in rows)
     verdict = certify_joint(
         values,
-        [_claim(row[0], attacker, certifying, withheld) for row in rows],
-        certifying.settings.alpha,
-        certifying.settings.method,
-        excluded=[row[2] for row in rows],
+        [made.claims.claim(attacker, tiers.names[row.tier], settings.law, withheld) for row in rows],
+        settings.alpha,
+        settings.method,
+        excluded=[row.excluded for row in rows],
     )
     tested = Tested(
         scales=candidate.scales,
@@ -112,39 +121,16 @@ def _tried(
         upper=tuple(part.upper for part in verdict.parts),
         lower=tuple(part.lower for part in verdict.parts),
     )
-    return Trial(tested, certifying.measured(situation, look), attacker, verdict, values)
+    return Trial(tested, certifying.measured(situation, found), attacker, verdict, values)
 
 
-def _strongest(attackers: Sequence[Attacker], select: Experiment, known: Knowledge) -> tuple[Attacker, bool]:
-    """The attacker with the best select log score under these scales, and whether it beats `own` beyond chance."""
-    units = units_of_positions(select.records)
-    everyone = np.ones(len(units), dtype=bool)
-    tried = []
-    for attacker in attackers:
-        read = against(attacker, known)
-        look = select.look(known, read)
-        gains = per_unit(look.own_score - look.log_score, units, everyone)
-        learned = gains.mean() > 2.0 * standard_error(gains)
-        tried.append((bool(learned), -float(per_unit(look.log_score, units, everyone).mean()), read))
-    learned, _, best = max(tried, key=lambda row: row[:2])  # one that learned, if any did
-    return best, learned
-
-
-def _claim(tier: int, attacker: Attacker, certifying: Experiment, withheld: str) -> Claim:
-    settings = certifying.settings
-    return Claim(
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        tier=certifying.known.tiers.names[tier],
-        pair_law=settings.law,
-        attacker=attacker.name,
-        attacker_hash=fingerprint(attacker),
-        with_context=attacker.with_context,
-        detector=settings.detector,
-        unit=settings.unit,
-        assumptions=("secrets are independent of each other (declared)",) if settings.independent else (),
-        withheld=withheld,
-    )
+def _strongest(made: Certification, known: Knowledge) -> tuple[Attacker, bool]:
+    """The strongest attacker on the select documents under these scales, and whether it learned anything."""
+    readers = [against(attacker, known) for attacker in made.attackers]
+    units = units_of(made.select.records)
+    standings = [standing(made.select.scores(known, reader), units) for reader in readers]
+    best = strongest(standings)
+    return readers[best], standings[best].learned
 
 
 def evidence(trial: Trial, certifying: Experiment, mechanism: Mechanism) -> tuple[Evidence, ...]:
@@ -160,9 +146,9 @@ def check_documents(certify_records: Records, experiment: Experiment) -> None:
     """Refuse a δ that no outcome on these documents could certify, saying what would help."""
     settings, tiers = experiment.settings, experiment.known.tiers
     needs = zero_failures(settings.delta, settings.alpha, settings.method)
-    units, labels = units_of_positions(certify_records), certify_records.tier_of_position(tiers)
+    units, labels = units_of(certify_records), certify_records.tier_of_position(tiers)
     for tier in np.unique(labels):
-        has = len(np.unique(units[labels == tier]))
+        has = units.count(labels == tier)
         if has < needs:
             least = METHODS[settings.method].upper(np.zeros(has), settings.alpha)
             raise InvalidInput(

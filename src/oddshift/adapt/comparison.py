@@ -15,6 +15,7 @@ from oddshift.adapt.frontier import equal_utility
 from oddshift.adapt.measuring import Measuring
 from oddshift.attackers.attacker import Attacker, Knowledge, against
 from oddshift.base.errors import NoGuarantee
+from oddshift.leakage.limits import exceeds_budget, nearest_distance
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.path import PathExponential
 from oddshift.mechanisms.remap import Remap
@@ -23,8 +24,6 @@ from oddshift.model.tiers import Tiers
 
 SCAN_LIMIT = 2_000
 """Points up to which an exact ε without a closed form is computed for a comparison: the scan takes n²·|Y| work."""
-
-_ROUNDING = 1e-9  # relative
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +90,7 @@ def verify_epsilon(mechanism: Mechanism, limit: float) -> float:
     """
     plain = mechanism.inner if isinstance(mechanism, Remap) else mechanism
     exact = plain.exact_epsilon
-    if exact > limit * (1.0 + _ROUNDING):
+    if exact > limit and exceeds_budget(exact, limit, nearest_distance(plain.space)):
         raise NoGuarantee(f"the exact epsilon of the chosen scales is {exact:.6g}, expected at most {limit:.6g}")
     return exact
 

@@ -13,29 +13,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from oddshift.adapt.adaptation import AdaptSettings, ScaledOutcome, Scales, TierOutcome
+from oddshift.adapt.adapt_settings import AdaptSettings
+from oddshift.adapt.adaptation import ScaledOutcome, Scales, TierOutcome
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.attackers.controls import Own, OwnWithPrior
-from oddshift.audit.scan import (
-    Budget,
-    TierBeliefs,
-    another_anchor,
-    beyond_without_truth,
-    complete,
-    leakage_from,
-    log_scores,
-    tier_beliefs,
-    truth_leakage,
-    uniform_share,
-)
-from oddshift.audit.summary import per_unit, standard_error, units_of_positions
+from oddshift.attackers.gains import gain, standard_error, units_of
+from oddshift.audit.scan import Budget, Scan, Scores, scan, scores
 from oddshift.base.arrays import FloatArray
 from oddshift.mechanisms.channel import Channel
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.utility import effective_outputs, losses
 from oddshift.model.records import Records
-from oddshift.model.release import perturb_with
+from oddshift.model.release import Release, perturb_with
 from oddshift.model.tiers import Tiers
 
 Family = Callable[[Tiers], Mechanism]
@@ -43,19 +32,6 @@ Family = Callable[[Tiers], Mechanism]
 
 Reader = Callable[[Knowledge], Attacker]
 """The attacker against a mechanism: `attacker.against`, or a new fit where scales are adapted as in the paper."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Findings:
-    """What an attacker finds at every position of a release: share of pairs beyond ε, a hit, and two log scores.
-
-    `own_score` is that of the single release under the same prior: what W tells alone is no gain.
-    """
-
-    exceeds: FloatArray
-    hit: FloatArray
-    log_score: FloatArray
-    own_score: FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,13 +61,13 @@ class Experiment:
         remap = self.settings.remap if remap is None else remap
         tiers = self.known.tiers.with_scales(scales, ordered=False)
         plain = Channel.of(self.family(tiers))
-        released = Channel.of(Remap(plain, self.weights, self.settings.cost)) if remap else plain
+        released = Channel.of(Remap(plain, self.weights, self.settings.cost_name)) if remap else plain
         return Situation(scales, plain, replace(self.known, tiers=tiers, mechanism=released))
 
     def released(self, scales: Scales) -> Mechanism:
         """The mechanism as it is released, with its own name and claim: for a policy, not for measuring."""
         mechanism = self.family(self.known.tiers.with_scales(scales))
-        return Remap(mechanism, self.weights, self.settings.cost) if self.settings.remap else mechanism
+        return Remap(mechanism, self.weights, self.settings.cost_name) if self.settings.remap else mechanism
 
     @cached_property
     def weights(self) -> FloatArray:
@@ -99,50 +75,42 @@ class Experiment:
         prior = np.exp(self.known.log_prior)
         return prior / prior.sum()
 
-    def look(self, known: Knowledge, attacker: Attacker) -> Findings:
-        """Release the documents under `known` and run the attacker on them."""
-        release = perturb_with(self.records, known.mechanism, known.tiers, self.uniforms)
-        n = len(self.records.points)
-        found = Findings(np.zeros(n), np.zeros(n), np.full(n, np.nan), np.zeros(n))
+    def measure(self, known: Knowledge, attacker: Attacker) -> Scan:
+        """Release the documents under `known` and scan what the attacker gives away, under the law that is asked."""
         rng = np.random.default_rng([self.settings.seed, 21])
-        for block in tier_beliefs(attacker, release, self.records, known.tiers):
-            found.exceeds[block.positions] = self._exceeds(block, rng)
-            found.hit[block.positions] = block.score.max(axis=1) <= block.at(block.score, block.truth)
-            found.log_score[block.positions] = block.log_score
-        control: Attacker = OwnWithPrior(known, attacker) if attacker.with_context else Own(known)
-        found.own_score[:] = log_scores(control, release, self.records, known.tiers)
-        complete(attacker, found.log_score)
-        return found
+        laws, budget = (self.settings.law,), self._budget(known)
+        return scan(attacker, self._release(known), self.records, budget, rng, laws=laws, detailed=False)
 
-    def _exceeds(self, block: TierBeliefs, rng: np.random.Generator) -> FloatArray:
-        """The share of a position's pairs beyond ε: with the truth, or also with one other candidate (uniform law)."""
-        budget = Budget(self.known.mechanism.space, self.known.tiers, self.settings.epsilon)
-        anchored = (truth_leakage(block, budget) > budget.limit).sum(axis=1) / (len(block.index) - 1)
-        if self.settings.law == "anchored":
-            return anchored
-        leak = leakage_from(block, another_anchor(block, rng), budget.space)
-        return uniform_share(anchored, beyond_without_truth(block, leak, budget.limit))
+    def scores(self, known: Knowledge, attacker: Attacker) -> Scores:
+        """Release the documents under `known` and score the attacker: what it is chosen by."""
+        return scores(attacker, self._release(known), self.records, self._budget(known))
+
+    def _release(self, known: Knowledge) -> Release:
+        return perturb_with(self.records, known.mechanism, known.tiers, self.uniforms)
+
+    def _budget(self, known: Knowledge) -> Budget:
+        return Budget(known.mechanism, known.tiers, self.settings.epsilon)
 
     def outcome(self, scales: Scales, read: Reader, *, remap: bool | None = None) -> ScaledOutcome:
         """What these scales do, as released."""
         situation = self.at(scales, remap=remap)
-        return self.measured(situation, self.look(situation.known, read(situation.known)))
+        return self.measured(situation, self.measure(situation.known, read(situation.known)))
 
-    def measured(self, situation: Situation, look: Findings) -> ScaledOutcome:
-        """Averages over documents of a look, beside the exact utility of the mechanism."""
-        units, mechanism = units_of_positions(self.records), situation.known.mechanism
-        gains = per_unit(look.own_score - look.log_score, units, np.ones(len(units), dtype=bool))
-        by_point = losses(mechanism, self.settings.cost)
+    def measured(self, situation: Situation, found: Scan) -> ScaledOutcome:
+        """Averages over units of a scan, beside the exact utility of the mechanism."""
+        mechanism, by_position = situation.known.mechanism, found.scores
+        joint = gain(by_position.own_score, by_position.log_score, units_of(self.records))
+        by_point = losses(mechanism, self.settings.cost_name)
         loss = float(self.weights @ by_point)
         return ScaledOutcome(
             scales=situation.scales,
             admissible=is_admissible(situation.scales),
-            tiers=self._tiers(look, situation.known.tiers, by_point),
+            tiers=self._tiers(found, situation.known.tiers, by_point),
             loss=loss,
             plain_loss=loss if situation.plain is mechanism else self._loss(situation.plain),
             effective_outputs=effective_outputs(mechanism, self.weights),
-            gain=float(gains.mean()),
-            gain_error=standard_error(gains),
+            gain=joint.mean,
+            gain_error=joint.error,
         )
 
     def loss(self, scales: Scales) -> float:
@@ -150,23 +118,14 @@ class Experiment:
         return self._loss(self.at(scales).known.mechanism)
 
     def _loss(self, mechanism: Mechanism) -> float:
-        return float(self.weights @ losses(mechanism, self.settings.cost))
+        return float(self.weights @ losses(mechanism, self.settings.cost_name))
 
-    def values(self, look: Findings, tiers: Tiers) -> list[tuple[int, FloatArray, int]]:
-        """(tier, one rate for each unit that has the tier, units without it): what a certificate rests on."""
-        units, labels = units_of_positions(self.records), self.records.tier_of_position(tiers)
-        total = len(np.unique(self.records.clusters))
-        return [
-            (int(tier), per_unit(look.exceeds, units, labels == tier), total - len(np.unique(units[labels == tier])))
-            for tier in np.unique(labels)
-        ]
-
-    def _tiers(self, look: Findings, tiers: Tiers, by_point: FloatArray) -> tuple[TierOutcome, ...]:
-        units, labels = units_of_positions(self.records), self.records.tier_of_position(tiers)
+    def _tiers(self, found: Scan, tiers: Tiers, by_point: FloatArray) -> tuple[TierOutcome, ...]:
+        units, labels = units_of(self.records), self.records.tier_of_position(tiers)
         rows = []
         for tier in np.unique(labels):
             keep = labels == tier
-            rate, hit = (per_unit(values, units, keep) for values in (look.exceeds, look.hit))
+            rate, hit = (units.means(values, keep) for values in (found.rate(self.settings.law), found.hit))
             inside = self.weights * (tiers.labels == tier)
             rows.append(
                 TierOutcome(

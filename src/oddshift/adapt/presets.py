@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from oddshift.adapt.adaptation import AdaptSettings, Round, Scales
+from oddshift.adapt.adapt_settings import AdaptSettings
+from oddshift.adapt.adaptation import Round, Scales
 from oddshift.adapt.measuring import Measuring
 from oddshift.adapt.rounds import rounds, weighted
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.adapt.adaptation import AdaptSettings, Round, ScaledOutcome, Scales
+from oddshift.adapt.adapt_settings import AdaptSettings
+from oddshift.adapt.adaptation import Round, ScaledOutcome, Scales
 from oddshift.adapt.measuring import Measuring, rounded_scales
 from oddshift.base.arrays import BoolArray, FloatArray
 
@@ -98,15 +99,12 @@ def _next(last: Round, settings: AdaptSettings, movable: BoolArray) -> FloatArra
 
 
 def project(scales: npt.ArrayLike, lowest: float, highest: float) -> FloatArray:
-    """The nearest scales with lowest ≤ s_1 ≤ … ≤ s_K ≤ highest: pool adjacent violators, then clip.
+    """The nearest scales with lowest ≤ s_1 ≤ … ≤ s_K ≤ highest: isotonic regression, then clip.
 
     >>> project([0.9, 0.5, 1.2], 0.1, 1.0)
     array([0.7, 0.7, 1. ])
     """
-    blocks: list[list[float]] = []
-    for scale in np.asarray(scales, dtype=np.float64).tolist():
-        blocks.append([scale])
-        while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
-            blocks[-2:] = [blocks[-2] + blocks[-1]]
-    pooled = np.concatenate([np.full(len(block), np.mean(block)) for block in blocks])
-    return np.clip(pooled, lowest, highest)
+    from scipy.optimize import isotonic_regression
+
+    pooled = isotonic_regression(np.asarray(scales, dtype=np.float64)).x
+    return np.asarray(np.clip(pooled, lowest, highest))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from oddshift.adapt import Adaptation, AdaptSettings, AdaptTask, Experiment, Family, adapt
+from oddshift.adapt.adapt_settings import SHARED, CostName
 from oddshift.adapt.comparison import verify_epsilon
 from oddshift.adapt.measuring import Progress, silent
 from oddshift.app.configuration import Config, parse_config
@@ -27,7 +28,13 @@ from oddshift.protect.policies import certificate_terms, save_policy
 PARTS = ".parts-adapt"
 """Where measured points are kept until the adaptation is finished."""
 
-COSTS = {"text": "cosine", "people": "cosine", "vectors": "cosine", "location": "haversine", "table": "euclidean"}
+COSTS: dict[str, CostName] = {
+    "text": "cosine",
+    "people": "cosine",
+    "vectors": "cosine",
+    "location": "haversine",
+    "table": "euclidean",
+}
 """What a changed value costs by default, by kind of data."""
 
 
@@ -81,7 +88,12 @@ def adapt_task(config: Config, loaded: Loaded, folder: Path | None = None) -> Ad
         _retrained(config, known, loaded) if config.adapt.retrain else _amortised(config, known, loaded, family, folder)
     )
     return AdaptTask(
-        split=loaded.split, known=known, family=family, attackers=attackers, settings=_settings(config, loaded)
+        split=loaded.split,
+        known=known,
+        family=family,
+        attackers=attackers,
+        settings=_settings(config),
+        detector=loaded.detector,
     )
 
 
@@ -133,22 +145,12 @@ def scale_family(config: Config, loaded: Loaded) -> Family:
     return family
 
 
-def _settings(config: Config, loaded: Loaded) -> AdaptSettings:
+def _settings(config: Config) -> AdaptSettings:
     asked, how = config.audit, config.adapt
-    assert asked.delta is not None
-    return AdaptSettings(
-        epsilon=asked.epsilon or config.mechanism.epsilon,
-        delta=asked.delta,
-        alpha=asked.alpha,
-        law=asked.law,
-        method=asked.method,
-        cost=how.cost or COSTS[config.data.kind],
-        independent=asked.independent,
-        detector=loaded.detector,
-        unit=loaded.split.by,
-        seed=asked.seed,
-        **how.model_dump(exclude={"cost", "retrain"}),
-    )
+    shared = asked.model_dump(include=set(SHARED) - {"epsilon"})
+    cost = how.cost or COSTS[config.data.kind]
+    epsilon = asked.epsilon or config.mechanism.epsilon
+    return AdaptSettings(epsilon=epsilon, cost=cost, **shared, **how.model_dump(exclude={"cost"}))
 
 
 def _write_policy(folder: Path, found: Adaptation, task: AdaptTask, loaded: Loaded, config: Config) -> None:

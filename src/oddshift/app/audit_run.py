@@ -71,9 +71,18 @@ def run_audit(
         split, note = within_cpu(loaded.split, known, attackers, max_cpu / 2, config.audit.seed)
         loaded, notes = replace(loaded, split=split), (*notes, *([note] if note else []))
     spread = Execution(config.execution.kind, config.execution.workers, config.execution.address)
-    settings = _settings(config, loaded)
+    settings = _settings(config)
     proven = prove(config, known, loaded)
-    found = audit(loaded.split, known, attackers, settings, proven=proven, execution=spread, parts=folder / PARTS)
+    found = audit(
+        loaded.split,
+        known,
+        attackers,
+        settings,
+        detector=loaded.detector,
+        proven=proven,
+        execution=spread,
+        parts=folder / PARTS,
+    )
     found = replace(found, warnings=(*found.warnings, *notes))
     _illustrate(folder, found, attackers, known, loaded, keep=keep_examples)
     write_run(folder, found, text)
@@ -81,19 +90,9 @@ def run_audit(
     return found
 
 
-def _settings(config: Config, loaded: Loaded) -> AuditSettings:
+def _settings(config: Config) -> AuditSettings:
     asked = config.audit
-    return AuditSettings(
-        epsilon=asked.epsilon or config.mechanism.epsilon,
-        delta=asked.delta,
-        alpha=asked.alpha,
-        law=asked.law,
-        method=asked.method,
-        worst_positions=asked.worst_positions,
-        independent=asked.independent,
-        detector=loaded.detector,
-        seed=asked.seed,
-    )
+    return AuditSettings(epsilon=asked.epsilon or config.mechanism.epsilon, **asked.model_dump(exclude={"epsilon"}))
 
 
 def _is_finished(folder: Path, with_examples: bool) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.combination import gain_by_document
+from oddshift.attackers.gains import Units, gain
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray, blocks, indices
 from oddshift.base.errors import InvalidInput
@@ -62,49 +62,49 @@ def fit_attribute(known: Knowledge, labels: IntArray, *, rng: np.random.Generato
     """Learn from the fit records, perturbed afresh, and one label (0, 1, ...) for each of their documents."""
     from sklearn.linear_model import LogisticRegression
 
-    given = indices(labels, "labels", 1 << 31)
-    if len(given) != len(known.fit) or len(np.unique(given)) < 2:
+    kinds = indices(labels, "labels", 1 << 31)
+    if len(kinds) != len(known.fit) or len(np.unique(kinds)) < 2:
         raise InvalidInput(
-            f"{len(given)} labels of {len(np.unique(given))} kinds, expected {len(known.fit)} of at least 2"
+            f"{len(kinds)} labels of {len(np.unique(kinds))} kinds, expected {len(known.fit)} of at least 2"
         )
     inputs = document_vectors(known, perturb(known.fit, known.mechanism, known.tiers, rng))
     centre, spread = inputs.mean(axis=0), np.maximum(inputs.std(axis=0), 1e-12)
     inputs = (inputs - centre) / spread
-    counts = np.bincount(given) + 0.5
+    counts = np.bincount(kinds) + 0.5
     log_prior = np.log(counts / counts.sum())
     learn, held = split(known.fit.clusters, _HELD, int(rng.integers(1 << 31)))
 
     def fitted(strength: float, documents: IntArray) -> Any:
-        return LogisticRegression(C=strength, max_iter=1_000).fit(inputs[documents], given[documents])
+        return LogisticRegression(C=strength, max_iter=1_000).fit(inputs[documents], kinds[documents])
 
     def score(strength: float) -> float:
         model = fitted(strength, learn)
-        known_labels = np.isin(given[held], model.classes_)
+        known_labels = np.isin(kinds[held], model.classes_)
         rows = held[known_labels]
-        column = np.searchsorted(model.classes_, given[rows])
+        column = np.searchsorted(model.classes_, kinds[rows])
         return float(-model.predict_log_proba(inputs[rows])[np.arange(len(rows)), column].sum()) if len(rows) else 0.0
 
-    usable = len(np.unique(given[learn])) > 1
+    usable = len(np.unique(kinds[learn])) > 1
     best = min(_STRENGTHS, key=score) if usable else _STRENGTHS[0]
-    return Attribute(known, fitted(best, np.arange(len(given))), centre, spread, log_prior)
+    return Attribute(known, fitted(best, np.arange(len(kinds))), centre, spread, log_prior)
 
 
 def attribute_report(attacker: Attribute, release: Release, labels: IntArray) -> AttributeReport:
     """Accuracy and log score on documents whose labels are known."""
     truth = indices(labels, "labels", len(attacker.log_prior))
     if len(truth) != len(release):
-        raise InvalidInput(f"{len(truth)} labels, expected {len(release)}, one a document")
+        raise InvalidInput(f"{len(truth)} labels, expected {len(release)}, one for each document")
     found = attacker.log_probabilities(release)
     score, before = -found[np.arange(len(truth)), truth], -attacker.log_prior[truth]
-    gain, error = gain_by_document(before - score, np.arange(len(truth)))
+    gained = gain(before, score, Units(np.arange(len(truth)), len(truth)))
     return AttributeReport(
         documents=len(truth),
         accuracy=float((found.argmax(axis=1) == truth).mean()),
         prior_accuracy=float((truth == attacker.log_prior.argmax()).mean()),
         log_score=float(score.mean()),
         prior_score=float(before.mean()),
-        gain=gain,
-        gain_error=error,
+        gain=gained.mean,
+        gain_error=gained.error,
     )
 
 

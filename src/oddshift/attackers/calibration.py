@@ -13,7 +13,8 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
 from oddshift.attackers.clipped import allowed_points, log_posterior
-from oddshift.attackers.combination import FIT_ENTRIES, SIGNIFICANT, ContextTerms, gain_by_document
+from oddshift.attackers.combination import FIT_ENTRIES, ContextTerms
+from oddshift.attackers.gains import Gain, Units, gain, units_of
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
@@ -36,7 +37,8 @@ class Bin:
 class Calibration:
     """What an attacker's beliefs are worth on documents with known secrets.
 
-    `gain` is own's log score minus this one's, with its standard error by document. `cosine` and `mean_squared_error`
+    `gain` is how much it beats `own_score`, the single release under the attacker's own prior, with its standard error
+    by independent unit. `cosine` and `mean_squared_error`
     compare the posterior mean of the coordinates with the truth; `sequence_accuracy` is the share of documents all of
     whose secrets are guessed.
     """
@@ -60,8 +62,8 @@ class Calibration:
 
     @property
     def learned(self) -> bool:
-        """Whether it beats the single release beyond chance; if not, it learned nothing from the context."""
-        return self.gain > SIGNIFICANT * self.gain_error
+        """Whether it beats the single release under its prior beyond chance; if not, the context taught it nothing."""
+        return Gain(self.gain, self.gain_error).is_significant
 
     @property
     def calibration_error(self) -> float:
@@ -106,12 +108,12 @@ def calibration(attacker: Attacker, known: Knowledge, secrets: Records, release:
 def _references(
     known: Knowledge, release: Release, block: Beliefs, allowed: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Log posteriors of the two controls at the same positions: prior alone, and the single release."""
+    """Log posteriors of the two controls there: the common prior, and the single release under the attacker's prior."""
     nothing = np.zeros((len(block.positions), len(known.log_prior)))
     own = known.mechanism.log_columns(release.outputs[block.positions])
     return (
         log_posterior(Beliefs(block.positions, nothing, known.log_prior), allowed),
-        log_posterior(Beliefs(block.positions, own, known.log_prior), allowed),
+        log_posterior(Beliefs(block.positions, own, block.log_prior), allowed),
     )
 
 
@@ -133,7 +135,7 @@ def _mark(
 
 
 def _summary(name: str, marks: _Marks, secrets: Records, temperature: tuple[float, float]) -> Calibration:
-    gain, error = gain_by_document(marks.own - marks.score, secrets.document_of_position)
+    gained = gain(marks.own, marks.score, units_of(secrets))
     right = (marks.rank == 0).astype(np.float64)
     wrong_in = np.bincount(secrets.document_of_position, weights=1.0 - right, minlength=len(secrets))
     filled = secrets.lengths > 0
@@ -144,8 +146,8 @@ def _summary(name: str, marks: _Marks, secrets: Records, temperature: tuple[floa
         log_score=float(marks.score.mean()),
         prior_score=float(marks.prior.mean()),
         own_score=float(marks.own.mean()),
-        gain=gain,
-        gain_error=error,
+        gain=gained.mean,
+        gain_error=gained.error,
         temperature=temperature[0],
         log_score_at_temperature=temperature[1],
         reliability=_reliability(marks.confidence, right),
@@ -168,6 +170,8 @@ def _best_temperature(posterior: FloatArray, truth: IntArray) -> tuple[float, fl
     from scipy.optimize import minimize
 
     base = np.where(np.isfinite(posterior), 0.0, -np.inf)
-    held = ContextTerms(base, (np.where(np.isfinite(posterior), posterior, 0.0),), truth, np.arange(len(truth)))
+    held = ContextTerms(
+        base, (np.where(np.isfinite(posterior), posterior, 0.0),), truth, Units(np.arange(len(truth)), len(truth))
+    )
     found = minimize(held.loss, np.ones(1), jac=True, method="L-BFGS-B", bounds=[(1e-3, 1e3)])
     return 1.0 / float(found.x[0]), float(found.fun)

@@ -13,6 +13,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge
 from oddshift.attackers.cooccurrence import document_blocks
+from oddshift.attackers.gains import SIGNIFICANT, Units, gain, units_of
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
@@ -26,10 +27,6 @@ BLOCK_ENTRIES = 4_000_000
 
 FIT_ENTRIES = 12_000_000
 """Entries (positions x points) of each part that the weights are fitted on."""
-
-SIGNIFICANT = 2.0
-"""Standard errors (by document) by which a gain over `own` must exceed 0 before anything is believed."""
-
 
 Weigh = Callable[[Knowledge], tuple[float, ...]]
 """The weights of some parts under a mechanism."""
@@ -87,7 +84,7 @@ class ContextTerms:
     base: FloatArray  # (positions, points), −inf outside the candidates
     terms: tuple[FloatArray, ...]
     truth: IntArray
-    document: IntArray
+    units: Units
 
     def scores(self, weights: FloatArray) -> FloatArray:
         """−log posterior of the truth at every position."""
@@ -151,7 +148,7 @@ def held_out_terms(
     base = own + (known.log_prior if prior is None else prior)
     for tier in np.unique(tiers):
         base[np.ix_(tiers == tier, ~candidates(known.tiers, int(tier)))] = -np.inf
-    return ContextTerms(base, tuple(terms), chosen.points, chosen.document_of_position)
+    return ContextTerms(base, tuple(terms), chosen.points, units_of(chosen))
 
 
 def best_weights(held: ContextTerms) -> FloatArray:
@@ -172,17 +169,8 @@ def best_weights(held: ContextTerms) -> FloatArray:
 
 def _is_better(held: ContextTerms, weights: FloatArray, than: FloatArray, errors: float) -> bool:
     """Whether the log score gains more than so many standard errors."""
-    gain, error = gain_by_document(held.scores(than) - held.scores(weights), held.document)
-    return gain > errors * error
-
-
-def gain_by_document(values: FloatArray, document: IntArray) -> tuple[float, float]:
-    """Mean over positions and its standard error, documents being the independent units; infinite for one document."""
-    _, unit = np.unique(document, return_inverse=True)
-    mean = float(values.mean())
-    sums = np.bincount(unit, weights=values - mean)
-    n = len(sums)
-    return mean, float(np.sqrt(n / (n - 1) * (sums**2).sum()) / len(values)) if n > 1 else np.inf
+    found = gain(held.scores(than), held.scores(weights), held.units)
+    return found.mean > errors * found.error
 
 
 def fit_combination(

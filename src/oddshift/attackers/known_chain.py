@@ -15,6 +15,7 @@ from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.identity import content, fingerprint
 from oddshift.base.logarithms import log
+from oddshift.leakage.forward_backward import DenseSteps, both_sides
 from oddshift.model.prior import Markov
 from oddshift.model.release import Release
 
@@ -72,14 +73,9 @@ class Exact:
 
 def _messages(prior: Markov, seen: FloatArray) -> FloatArray:
     """log of (from the left) x (from the right) at every position, (documents, length, values), own term left out."""
-    left, right = np.empty_like(seen), np.empty_like(seen)
-    left[:, 0], right[:, -1] = prior.initial, 1.0
-    for t in range(1, seen.shape[1]):
-        left[:, t] = _scaled((left[:, t - 1] * seen[:, t - 1]) @ prior.transitions[t - 1])
-    for t in range(seen.shape[1] - 2, -1, -1):
-        right[:, t] = _scaled((right[:, t + 1] * seen[:, t + 1]) @ prior.transitions[t].T)
-    return log(left) + log(right)
-
-
-def _scaled(message: FloatArray) -> FloatArray:
-    return message / message.max(axis=1, keepdims=True)
+    found = np.empty_like(seen)
+    first = np.broadcast_to(prior.initial, seen[:, 0].shape)
+    by_position = [seen[:, t] for t in range(seen.shape[1])]
+    for t, left, right in both_sides(first, by_position, DenseSteps(prior.transitions)):
+        found[:, t] = log(left.values) + log(right.values)
+    return found

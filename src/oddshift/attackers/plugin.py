@@ -18,6 +18,7 @@ from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, whole
 from oddshift.base.identity import content
 from oddshift.base.logarithms import log
+from oddshift.leakage.forward_backward import both_sides
 from oddshift.model.records import Records
 from oddshift.model.release import Release, candidates
 from oddshift.model.tiers import Tiers
@@ -99,73 +100,70 @@ class Plugin:
     def _batch(self, outputs: IntArray, sets: IntArray) -> tuple[FloatArray, FloatArray]:
         """Context terms and log priors of documents of one length, each (documents·length, points)."""
         documents, length = outputs.shape
-        seen = self._likelihoods(outputs)
-        left, prior = self._forward(seen, sets)
-        right, scale = np.ones_like(left[0]), np.zeros(left[0].shape[:2])
-        context = np.empty((documents, length, left[0].shape[2]))
-        priors = np.empty_like(context)
+        likelihoods = self._likelihoods(outputs)
+        seen = [likelihoods[:, t] for t in range(length)]
+        steps = _SparseSteps(self.chain, sets)
+        first = np.stack([self.chain.steps[g].first for g in sets[:, 0]], axis=1)
+        priors = self._priors(first, steps, length)
+        context = np.empty_like(priors)
         shares = log(self.chain.shares)[:, None, None]
-        for t in range(length - 1, -1, -1):
-            both = _log_mix(left[t] * right, shares + left.scales[t][:, :, None] + scale[:, :, None])
-            priors[:, t] = _log_mix(prior[t], shares)
+        for t, left, right in both_sides(first, seen, steps):
+            weights = shares + (left.log_scale + right.log_scale)[:, :, None]
+            both = _log_mix(left.values * right.values, weights)
             possible = np.isfinite(priors[:, t])
             context[:, t] = np.where(possible, both - np.where(possible, priors[:, t], 0.0), 0.0)
-            if t:
-                right, grown = _scaled(self._back(right * seen[:, t], sets[:, t]))
-                scale = scale + grown
         return context.reshape(documents * length, -1), priors.reshape(documents * length, -1)
+
+    def _priors(self, first: FloatArray, steps: _SparseSteps, length: int) -> FloatArray:
+        """log of the chain's law at every position before any output, (documents, length, points)."""
+        shares, mass = log(self.chain.shares)[:, None, None], first
+        priors = np.empty((first.shape[1], length, first.shape[2]))
+        for t in range(length):
+            mass = steps.ahead(t - 1, mass) if t else mass
+            priors[:, t] = _log_mix(mass, shares)
+        return priors
 
     def _likelihoods(self, outputs: IntArray) -> FloatArray:
         columns = self.known.mechanism.log_columns(outputs.ravel())
         columns -= columns.max(axis=1, keepdims=True)
         return np.exp(columns, out=columns).reshape(*outputs.shape, -1)
 
-    def _forward(self, seen: FloatArray, sets: IntArray) -> tuple[_Messages, list[FloatArray]]:
-        """Messages from the left at every position, with and without what was seen."""
-        message = np.stack([self.chain.steps[g].first for g in sets[:, 0]], axis=1)
-        prior = message
-        messages, scales, priors = [message], [np.zeros(message.shape[:2])], [prior]
-        for t in range(1, seen.shape[1]):
-            message, grown = _scaled(self._ahead(message * seen[:, t - 1], sets[:, t]))
-            prior = self._ahead(prior, sets[:, t])
-            messages.append(message)
-            scales.append(scales[-1] + grown)
-            priors.append(prior)
-        return _Messages(messages, scales), priors
 
-    def _ahead(self, mass: FloatArray, sets: IntArray) -> FloatArray:
-        """Σ_a mass(a)·T(a, b), (topics, documents, points)."""
+@dataclass(frozen=True, eq=False, repr=False)
+class _SparseSteps:
+    """The transitions of an estimated chain for a batch of documents: sparse bigrams and a rest of rank one.
+
+    Messages are (topics, documents, points); `sets` is the candidate set of every position, (documents, length).
+    """
+
+    chain: EstimatedChain
+    sets: IntArray
+
+    def ahead(self, t: int, mass: FloatArray) -> FloatArray:
+        """Σ_a mass(a)·T(a, b), b at position t + 1."""
         result = np.empty_like(mass)
-        for g in np.unique(sets):
-            rows, step = np.flatnonzero(sets == g), self.chain.steps[g]
-            part = mass[:, rows]
+        for g, rows in self._groups(t + 1):
+            step, part = self.chain.steps[g], mass[:, rows]
             flat = (part * step.weight).reshape(-1, part.shape[2])
             moved = (step.bigram.T @ flat.T).T.reshape(part.shape)
-            rest = part.sum(axis=2) - (part * step.weight).sum(axis=2)
+            rest = part.sum(axis=2) - flat.sum(axis=1).reshape(part.shape[:2])
             result[:, rows] = moved + rest[:, :, None] * step.topics[:, None, :]
         return result
 
-    def _back(self, mass: FloatArray, sets: IntArray) -> FloatArray:
-        """Σ_b T(a, b)·mass(b), (topics, documents, points)."""
+    def back(self, t: int, mass: FloatArray) -> FloatArray:
+        """Σ_b T(a, b)·mass(b), b at position t + 1."""
         result = np.empty_like(mass)
-        for g in np.unique(sets):
-            rows, step = np.flatnonzero(sets == g), self.chain.steps[g]
-            part = mass[:, rows]
+        for g, rows in self._groups(t + 1):
+            step, part = self.chain.steps[g], mass[:, rows]
             moved = (step.bigram @ part.reshape(-1, part.shape[2]).T).T.reshape(part.shape)
             flat = np.einsum("zdk,zk->zd", part, step.topics)
             result[:, rows] = step.weight * moved + (1.0 - step.weight) * flat[:, :, None]
         return result
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Messages:
-    """Forward messages, each scaled to a largest entry of one, with the logarithm of what was taken out."""
-
-    values: list[FloatArray]
-    scales: list[FloatArray]
-
-    def __getitem__(self, t: int) -> FloatArray:
-        return self.values[t]
+    def _groups(self, t: int) -> list[tuple[int, IntArray]]:
+        """The candidate sets at a position, each with its documents."""
+        here = self.sets[:, t]
+        return [(int(g), np.flatnonzero(here == g)) for g in np.unique(here)]
 
 
 def fit_plugin(
@@ -264,12 +262,6 @@ def _topics(known: Knowledge, topics: int, smoothing: float, rng: np.random.Gene
         belongs = np.exp(score - score.max(axis=1, keepdims=True))
         belongs /= belongs.sum(axis=1, keepdims=True)
     return shares, laws
-
-
-def _scaled(message: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The message with a largest entry of one for each topic and document, and the logarithm of what was taken out."""
-    peak = message.max(axis=2)
-    return message / peak[:, :, None], np.log(peak)
 
 
 def _log_mix(values: FloatArray, log_weights: FloatArray) -> FloatArray:

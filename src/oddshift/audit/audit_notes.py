@@ -1,51 +1,48 @@
-"""What an audit says beside its numbers: what was assumed, and what a reader should know before trusting them."""
+"""What an audit says besides its numbers: what was assumed, and what a reader should know before trusting them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.audit.audit_result import AttackerResult, AuditSettings
+from oddshift.audit.audit_result import AttackerResult
+from oddshift.audit.audit_settings import AuditSettings
+from oddshift.audit.claims import ClaimBuilder
 from oddshift.bounds import zero_failures
 from oddshift.evidence.certificates import Evidence
 from oddshift.evidence.witness import Witness
-from oddshift.model.records import Split
+from oddshift.leakage.limits import exceeds_budget, nearest_distance
 
 MORE_OFTEN = 0.005
 """How much more often another attacker exceeds ε before a reader is told."""
 
 CONTROLS = frozenset({"null", "own"})
 
-_ROUNDING = 1.0 + 1e-9
 
-
-class Asked(Protocol):
-    """The part of what is asked that certificates suppose."""
-
-    @property
-    def independent(self) -> bool:
-        """Whether secrets are declared independent of each other."""
-
-    @property
-    def detector(self) -> str:
-        """Who found the secrets."""
-
-
-def assumptions(known: Knowledge, settings: Asked, split: Split, strongest: Attacker) -> tuple[str, ...]:
+def assumptions(known: Knowledge, claims: ClaimBuilder, strongest: Attacker) -> tuple[str, ...]:
     """What the certificates suppose."""
     reads = "reads the public context W" if strongest.with_context else "reads the sensitive positions only"
     said = [
-        f"documents (by {split.by}) are independent draws of one population",
+        f"documents (by {claims.unit}) are independent draws of one population",
         "the noise of every position is drawn afresh and independently",
         "vocabulary, tiers and prior come from the fit records and are treated as public",
         f"tiers are {'public' if known.tiers.is_public else 'secret'}",
         f"attacker {strongest.name} {reads}",
-        f"detector: {settings.detector}; names it misses are released in the clear",
+        f"detector: {claims.detector}; names it misses are released in the clear",
     ]
-    if settings.independent:
+    if claims.question.independent:
         said.append("secrets are independent of each other (declared, not tested)")
     return tuple(said)
+
+
+def single_exceeds(known: Knowledge, epsilon: float) -> bool:
+    """Whether one release alone exceeds ε."""
+    return beyond(known.mechanism.exact_epsilon, epsilon, known)
+
+
+def beyond(leakage: float, epsilon: float, known: Knowledge) -> bool:
+    """Whether a largest leakage exceeds ε by more than rounding; distances are looked at only if it matters."""
+    return leakage > epsilon and exceeds_budget(leakage, epsilon, nearest_distance(known.mechanism.space))
 
 
 def warnings(
@@ -63,14 +60,14 @@ def warnings(
         *_too_few(evidence, settings),
         *_alone(known, settings),
         *_across(results, evidence),
-        *_outside(results, *bounds),
+        *_outside(results, known, *bounds),
     )
 
 
 def _idle(results: Sequence[AttackerResult]) -> list[str]:
     return [
-        f"attacker {row.name} learned nothing: its log score on the select documents does not beat own beyond chance"
-        + (" given W" if row.with_context else "")
+        f"attacker {row.name} learned nothing: its log score on the select documents does not beat "
+        f"the single release under its own prior{' given W' if row.with_context else ''} beyond chance"
         for row in results
         if not row.learned and row.name not in CONTROLS
     ]
@@ -104,7 +101,7 @@ def _too_few(evidence: Sequence[Evidence], settings: AuditSettings) -> list[str]
 
 def _alone(known: Knowledge, settings: AuditSettings) -> list[str]:
     exact = known.mechanism.exact_epsilon
-    if exact <= settings.epsilon * _ROUNDING:
+    if not single_exceeds(known, settings.epsilon):
         return []
     return [f"one release alone already exceeds the budget: exact epsilon {exact:.4g} > {settings.epsilon:g}"]
 
@@ -121,11 +118,13 @@ def _across(results: Sequence[AttackerResult], evidence: Sequence[Evidence]) -> 
     ]
 
 
-def _outside(results: Sequence[AttackerResult], witness: Witness | None, upper_bound: float | None) -> list[str]:
+def _outside(
+    results: Sequence[AttackerResult], known: Knowledge, witness: Witness | None, upper_bound: float | None
+) -> list[str]:
     """Estimates that cannot be true: flagged as miscalibrated, never clipped."""
     found = []
     for row in results:
-        if upper_bound is not None and row.largest > upper_bound * _ROUNDING:
+        if upper_bound is not None and beyond(row.largest, upper_bound, known):
             found.append(
                 f"attacker {row.name} is miscalibrated: it estimates a leakage of {row.largest:.4g}, "
                 f"above the proven bound {upper_bound:.4g}"

@@ -6,28 +6,10 @@ from dataclasses import dataclass
 
 from oddshift.attackers.calibration import Calibration
 from oddshift.attackers.training import Curve
+from oddshift.audit.audit_settings import AuditSettings
 from oddshift.base.arrays import FloatArray
 from oddshift.evidence.certificates import Certificate, Evidence, JointCertificate
 from oddshift.evidence.witness import Witness
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditSettings:
-    """What is asked: the budget ε, how often it may be exceeded (δ), and at which error level that is certified.
-
-    `law` is the pair law of the verdict (all laws are reported). `independent` declares that secrets are independent
-    of each other, which is printed as an assumption. `detector` names who found the secrets.
-    """
-
-    epsilon: float
-    delta: float | None = None
-    alpha: float = 0.05
-    law: str = "anchored"
-    method: str = "betting"
-    worst_positions: int = 1_000
-    independent: bool = False
-    detector: str = "none (every position was given)"
-    seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +30,9 @@ class PairSplit:
 class TierRates:
     """One attacker on one tier: the share of pairs beyond ε under each law, averaged over documents.
 
-    `diagnostic` is the anchored share beyond scale·ε. `worst` is the share of looked-at documents in which any pair
-    exceeds ε (`worst_documents` of them; None where it was not asked). `pair_split` splits the pairs of secret tiers.
+    `diagnostic` is the anchored share beyond scale·ε. `worst` is the share of units in which any pair at one uniform
+    position exceeds ε (`worst_documents` of them; None where it was not asked). `pair_split` splits the pairs
+    of secret tiers.
     """
 
     tier: str
@@ -71,11 +54,12 @@ class TierRates:
 class AttackerResult:
     """One attacker on the certify split, its controls being rows like it.
 
-    `log_score` is the mean over documents of −log posterior of the truth (nats, lower is better); `gain` how much lower
-    it is than that of `own`, with the standard error by document. `joint_gain` is over the single release under the
-    attacker's own prior: without W the same, with W without what W alone tells. `learned` says that it beat both on the
-    select split; `largest` is the largest mPL it estimates between a truth and another candidate. `histogram` is (laws,
-    tiers, bins) counts of mPL, the laws being anchored and uniform. `curve` is how a network learned, else empty.
+    `log_score` is the mean over units of −log posterior of the truth (nats, lower is better); `gain` how much lower it
+    is than that of `own`, with the standard error by unit. `joint_gain` is over the single release under the attacker's
+    own prior (given W, if it reads W): what it gains by reading positions together. `learned` says that this gain was
+    beyond chance on the select split; `largest` is the largest mPL it estimates between a truth and another candidate.
+    `histogram` is (laws, tiers, bins) counts of mPL, the laws being anchored and uniform. `curve` is how a network
+    learned, else empty.
     """
 
     name: str
@@ -109,15 +93,18 @@ class SubgroupRate:
 class Audit:
     """An audit: every attacker with its controls, certificates of the strongest, witnesses, and what was assumed.
 
-    `calibration` is that of the strongest attacker, on certify documents. `upper_basis` says what the proven bound
+    `detector` names who found the secrets. `single_exceeds` says whether one release alone exceeds ε. `calibration` is
+    that of the strongest attacker, on certify documents. `upper_basis` says what the proven bound
     rests on, `witness_needs` how many guesses an undecided witness would take; both are empty where there is nothing
     to say.
     """
 
     settings: AuditSettings
+    detector: str
     mechanism: str
     claimed_epsilon: float
     exact_epsilon: float
+    single_exceeds: bool
     upper_bound: float | None
     upper_basis: str
     tier_names: tuple[str, ...]

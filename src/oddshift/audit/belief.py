@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.audit.scan import TierBeliefs, tier_beliefs
+from oddshift.audit.beliefs_by_tier import TierBeliefs, tier_beliefs
 from oddshift.base.arrays import FloatArray
 from oddshift.base.logarithms import log_normalise
 from oddshift.model.records import Records

@@ -32,7 +32,7 @@ def within_cpu(
     rng = np.random.default_rng([seed, 5])
     some = split.certify.take(rng.permutation(len(split.certify))[:TRIAL])
     release = perturb(some, known.mechanism, known.tiers, rng)
-    budget = Budget(known.mechanism.space, known.tiers, 1.0)
+    budget = Budget(known.mechanism, known.tiers, 1.0)
     start = time.process_time()
     everyone: tuple[Attacker, ...] = (Null(known), Own(known), *attackers)
     for attacker in everyone:

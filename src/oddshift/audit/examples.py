@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.audit.scan import tier_beliefs
+from oddshift.audit.beliefs_by_tier import tier_beliefs
 from oddshift.base.logarithms import log_normalise
 from oddshift.model.records import Records
 from oddshift.model.release import Release
 
-BELIEVED = 3
+SHOWN_CANDIDATES = 3
 """Candidates shown of each posterior, the most believed first."""
 
 
@@ -28,7 +28,7 @@ class Example:
     released: str
     prior: float
     posterior: float
-    believed: tuple[tuple[str, float], ...]
+    candidates: tuple[tuple[str, float], ...]
 
 
 def examples(
@@ -40,7 +40,7 @@ def examples(
         before = np.exp(log_normalise(np.broadcast_to(block.log_prior, block.shift.shape)))
         after = np.exp(log_normalise(block.score))
         for row, position in enumerate(block.positions):
-            top = np.argsort(-after[row], kind="stable")[:BELIEVED]
+            top = np.argsort(-after[row], kind="stable")[:SHOWN_CANDIDATES]
             document = int(secrets.document_of_position[position])
             found.append(
                 Example(
@@ -51,7 +51,7 @@ def examples(
                     released=_released(known, names, int(release.outputs[position])),
                     prior=float(before[row, block.truth[row]]),
                     posterior=float(after[row, block.truth[row]]),
-                    believed=tuple((_name(names, int(block.index[k])), float(after[row, k])) for k in top),
+                    candidates=tuple((_name(names, int(block.index[k])), float(after[row, k])) for k in top),
                 )
             )
     return tuple(sorted(found, key=lambda example: (example.document, example.position)))

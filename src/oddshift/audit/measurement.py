@@ -8,11 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.attackers.controls import OwnWithPrior
-from oddshift.audit.audit_result import AuditSettings
-from oddshift.audit.scan import Budget, Scan, log_scores, scan
-from oddshift.base.arrays import FloatArray
+from oddshift.attackers.attacker import Attacker
+from oddshift.audit.audit_settings import AuditSettings
+from oddshift.audit.scan import Budget, Scan, Scores, scan, scores
 from oddshift.base.identity import fingerprint
 from oddshift.base.storage import load, save
 from oddshift.model.records import Records
@@ -20,53 +18,40 @@ from oddshift.model.release import Release
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Look:
-    """One attacker: its log scores on the select split, and its scan of the certify split.
+class Measurement:
+    """One attacker: its log scores on the select split, and its scan of the certify split."""
 
-    `given` are the log scores on both of the single release under its prior, None unless it reads W.
-    """
-
-    select: FloatArray
-    scan: Scan
-    given: tuple[FloatArray, FloatArray] | None
+    select: Scores
+    certify: Scan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Setup:
-    """What every attacker is run on: one release to choose by, one to certify on. A task for any worker."""
+class AuditReleases:
+    """What every attacker is run on: a release of the select records to choose by, one of the certify records."""
 
-    chosen_by: Release
+    select_release: Release
     select: Records
-    release: Release
+    certify_release: Release
     certify: Records
     budget: Budget
-    known: Knowledge
     settings: AuditSettings
     parts: Path | None
 
-    def look(self, task: tuple[int, Attacker]) -> Look:
+    def measure(self, task: tuple[int, Attacker]) -> Measurement:
         """Run one attacker, or read what an interrupted audit kept of it."""
         number, attacker = task
         kept = None if self.parts is None else self.parts / f"{number:02d}-{self._key(attacker)[:16]}.npz"
         if kept is not None and kept.exists():
-            found: Look = load(kept, Look)
+            found: Measurement = load(kept, Measurement)
             return found
-        look = Look(
-            log_scores(attacker, self.chosen_by, self.select, self.budget.tiers),
-            scan(attacker, self.release, self.certify, self.budget, self.stream(number)),
-            self._given(attacker) if attacker.with_context else None,
+        made = Measurement(
+            scores(attacker, self.select_release, self.select, self.budget),
+            scan(attacker, self.certify_release, self.certify, self.budget, self.stream(number)),
         )
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            save(kept, look)
-        return look
-
-    def _given(self, attacker: Attacker) -> tuple[FloatArray, FloatArray]:
-        control, tiers = OwnWithPrior(self.known, attacker), self.budget.tiers
-        return (
-            log_scores(control, self.chosen_by, self.select, tiers),
-            log_scores(control, self.release, self.certify, tiers),
-        )
+            save(kept, made)
+        return made
 
     def stream(self, *key: int) -> np.random.Generator:
         """Random numbers of one task, the same whoever runs it."""
@@ -75,8 +60,8 @@ class Setup:
     @cached_property
     def _shared(self) -> str:
         """What every attacker is run on; a kept scan of anything else is not read."""
-        read = (self.chosen_by, self.select, self.release, self.certify)
-        return fingerprint((*read, self.budget.tiers, self.budget.epsilon, self.known, self.settings))
+        read = (self.select_release, self.select, self.certify_release, self.certify)
+        return fingerprint((*read, self.budget, self.settings))
 
     def _key(self, attacker: Attacker) -> str:
         return fingerprint((self._shared, attacker))

@@ -1,25 +1,25 @@
-"""One attacker against the truth: what every position of a release gives away, without materialising triples.
+"""The scan: one attacker against the truth, at every position of a release. Audits and adaptations both measure here.
 
-An anchor x_i is compared with every other candidate x_j at once: |shift_i − shift_j| / d(x_i, x_j). With the truth as
-anchor that is the `anchored` law, exactly; with another candidate as anchor it is a draw of the remaining pairs of the
-`uniform` law. `worst` asks whether any pair exceeds ε, and stops at the first that does.
+An anchor x_i is compared with every other candidate x_j at once: |shift_i − shift_j| against ε·d(x_i, x_j). With the
+truth as anchor that is the `anchored` law, exactly; with another candidate as anchor it is a draw of the remaining
+pairs of the `uniform` law. No triple is ever stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.attackers.attacker import Attacker, Beliefs
-from oddshift.base.arrays import BoolArray, FloatArray, IntArray, blocks
+from oddshift.attackers.attacker import Attacker
+from oddshift.audit.beliefs_by_tier import TierBeliefs, tier_beliefs
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.base.logarithms import log_sum
-from oddshift.leakage.mpl import ROUNDING
+from oddshift.leakage.limits import exceeds
+from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records
-from oddshift.model.release import Release, candidates
+from oddshift.model.release import Release
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
@@ -28,24 +28,45 @@ BINS = 120
 
 HISTOGRAM_SPAN = 6.0
 
-_NEVER = -1e30  # stands for an impossible value, so that two of them do not differ
+SCANNED_LAWS = ("anchored", "uniform")
+"""Pair laws whose share a scan gives at every position; the worst pair is asked for separately."""
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """What leakage is measured against: a mechanism over points, their tiers, and ε."""
+
+    mechanism: Mechanism
+    tiers: Tiers
+    epsilon: float
+
+    @property
+    def space(self) -> Space:
+        """The points that are compared."""
+        return self.mechanism.space
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scan:
-    """What one attacker gives away, position by position (rows follow the release's positions).
+class Scores:
+    """−log posterior of the truth at every position, in nats: the attacker's, and that of the single release.
 
-    `log_score` is −log posterior of the truth in nats, `rank` the number of candidates believed more than the truth.
-    `anchored` and `uniform` are fractions of pairs beyond ε, `diagnostic` the anchored one beyond scale·ε;
-    `largest` is the largest mPL of the truth; `drawn` is one mPL from each of the two laws, (positions, 2).
-    `across` is, for both laws, how much of `anchored` and `uniform` comes from pairs across two tiers, (positions, 2);
-    0 where tiers are public. `histogram` is (laws, tiers, BINS + 1) counts of pairs.
+    `own_score` is under the attacker's own prior (given W, if it reads W), so that a better prior is not a gain.
     """
 
     log_score: FloatArray
-    rank: IntArray
-    anchored: FloatArray
-    uniform: FloatArray
+    own_score: FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScanDetail:
+    """What an audit shows of every position besides the rates (rows follow the release's positions).
+
+    `diagnostic` is the anchored share beyond scale·ε; `largest` the largest mPL of the truth; `mean` and `drawn` are
+    the mean of mPL and one draw of it under the anchored and the uniform law, (positions, 2). `across` is how much of
+    the two rates comes from pairs across two tiers, (positions, 2); 0 where tiers are public. `histogram` is (laws,
+    tiers, BINS + 1) counts of pairs.
+    """
+
     diagnostic: FloatArray
     largest: FloatArray
     mean: FloatArray
@@ -54,167 +75,143 @@ class Scan:
     histogram: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class Budget:
-    """What leakage is measured with: the points, their tiers, and the budget."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Scan:
+    """What one attacker gives away, position by position (rows follow the release's positions).
 
-    space: Space
-    tiers: Tiers
-    epsilon: float
+    `scores` are log scores; `rank` is the number of candidates believed more than the truth; `anchored` and `uniform`
+    are shares of pairs beyond ε, None where that law was not asked for; `detail` is there when it was asked for.
+    """
+
+    scores: Scores
+    rank: IntArray
+    anchored: FloatArray
+    uniform: FloatArray | None
+    detail: ScanDetail | None
+
+    def rate(self, law: str) -> FloatArray:
+        """The share of pairs beyond ε at every position, under a law that was scanned."""
+        values = {"anchored": self.anchored, "uniform": self.uniform}.get(law)
+        if values is None:
+            raise InvalidInput(f"law={law!r} was not scanned, expected one that was asked for")
+        return values
 
     @property
-    def limit(self) -> float:
-        """ε with room for rounding: only what lies beyond it counts."""
-        return self.epsilon * (1.0 + ROUNDING)
+    def hit(self) -> FloatArray:
+        """1 where no candidate is believed more than the truth, else 0."""
+        return (self.rank == 0).astype(np.float64)
+
+    @property
+    def details(self) -> ScanDetail:
+        """The detail, where it was asked for."""
+        if self.detail is None:
+            raise InvalidInput("the scan has no detail, expected one made with detailed=True")
+        return self.detail
 
 
-def scan(attacker: Attacker, release: Release, truth: Records, budget: Budget, rng: np.random.Generator) -> Scan:
-    """Run an attacker over a release and compare it with the truth, block by block."""
-    n = len(truth.points)
+def scan(
+    attacker: Attacker,
+    release: Release,
+    truth: Records,
+    budget: Budget,
+    rng: np.random.Generator,
+    *,
+    laws: Sequence[str] = SCANNED_LAWS,
+    detailed: bool = True,
+) -> Scan:
+    """Run an attacker over a release and compare it with the truth, block by block.
+
+    The detail takes all laws; without it, only what `laws` needs is computed.
+    """
+    n, needs_uniform = len(truth.points), detailed or "uniform" in laws
     out = Scan(
-        log_score=np.full(n, np.nan),
+        scores=Scores(np.full(n, np.nan), np.full(n, np.nan)),
         rank=np.zeros(n, dtype=np.int64),
         anchored=np.zeros(n),
-        uniform=np.zeros(n),
+        uniform=np.zeros(n) if needs_uniform else None,
+        detail=_empty_detail(n, len(budget.tiers)) if detailed else None,
+    )
+    for block in tier_beliefs(attacker, release, truth, budget.tiers):
+        _score(out.scores, block, release, budget)
+        out.rank[block.positions] = (block.score > block.at(block.score, block.truth)[:, None]).sum(axis=1)
+        _fill(out, block, budget, rng)
+    _refuse_gaps(attacker, out.scores)
+    return out
+
+
+def scores(attacker: Attacker, release: Release, truth: Records, budget: Budget) -> Scores:
+    """The log scores alone: the only thing attackers are chosen by."""
+    n = len(truth.points)
+    found = Scores(np.full(n, np.nan), np.full(n, np.nan))
+    for block in tier_beliefs(attacker, release, truth, budget.tiers):
+        _score(found, block, release, budget)
+    _refuse_gaps(attacker, found)
+    return found
+
+
+def leakage_from(block: TierBeliefs, anchor: IntArray, space: Space) -> FloatArray:
+    """mPL between each row's anchor and every candidate, 0 for the anchor itself."""
+    gap, distance = _gaps(block, anchor, space)
+    gap /= distance
+    return gap
+
+
+def _empty_detail(n: int, tiers: int) -> ScanDetail:
+    return ScanDetail(
         diagnostic=np.zeros(n),
         largest=np.zeros(n),
         mean=np.zeros((n, 2)),
         drawn=np.zeros((n, 2)),
         across=np.zeros((n, 2)),
-        histogram=np.zeros((2, len(budget.tiers), BINS + 1)),
+        histogram=np.zeros((2, tiers, BINS + 1)),
     )
-    for block in tier_beliefs(attacker, release, truth, budget.tiers):
-        out.log_score[block.positions] = block.log_score
-        out.rank[block.positions] = (block.score > block.at(block.score, block.truth)[:, None]).sum(axis=1)
-        _fill(out, block, budget, rng)
-    return replace(out, log_score=complete(attacker, out.log_score))
 
 
-def log_scores(attacker: Attacker, release: Release, truth: Records, tiers: Tiers) -> FloatArray:
-    """−log posterior of the truth at every position, in nats: the only thing attackers are chosen by."""
-    scores = np.full(len(truth.points), np.nan)
-    for block in tier_beliefs(attacker, release, truth, tiers):
-        scores[block.positions] = block.log_score
-    return complete(attacker, scores)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TierBeliefs:
-    """Beliefs about positions of one tier, over its candidates only, and which of them is the truth.
-
-    `index` are the candidates' points; `shift` is (positions, candidates), `log_prior` that or (candidates,);
-    `truth` is the column of each position's secret.
-    """
-
-    positions: IntArray
-    tier: int
-    index: IntArray
-    shift: FloatArray
-    log_prior: FloatArray
-    truth: IntArray
-
-    @cached_property
-    def score(self) -> FloatArray:
-        """log posterior up to a constant for each position."""
-        return self.log_prior + self.shift
-
-    @property
-    def log_score(self) -> FloatArray:
-        """−log posterior of the truth, in nats."""
-        return log_sum(self.score) - self.at(self.score, self.truth)
-
-    @staticmethod
-    def at(values: FloatArray, column: IntArray) -> FloatArray:
-        """One entry of each row."""
-        return np.take_along_axis(values, column[:, None], axis=1)[:, 0]
-
-
-def tier_beliefs(attacker: Attacker, release: Release, truth: Records, tiers: Tiers) -> Iterator[TierBeliefs]:
-    """An attacker's beliefs, checked, one tier at a time."""
-    labels = truth.tier_of_position(tiers)
-    for block in attacker.beliefs(release):
-        _check(attacker, block, len(tiers.labels))
-        for tier in np.unique(labels[block.positions]):
-            rows = np.flatnonzero(labels[block.positions] == tier)
-            index = np.flatnonzero(candidates(tiers, int(tier)))
-            positions = block.positions[rows]
-            prior = block.log_prior[index] if block.log_prior.ndim == 1 else block.log_prior[np.ix_(rows, index)]
-            shift = np.maximum(block.shift[np.ix_(rows, index)], _NEVER)
-            column = np.searchsorted(index, truth.points[positions])
-            yield TierBeliefs(positions, int(tier), index, shift, prior, column)
-
-
-def worst_exceeds(shift: FloatArray, space: Space, index: IntArray, epsilon: float) -> BoolArray:
-    """Whether any pair of candidates exceeds ε, for each row of `shift` (positions, candidates).
-
-    The higher end of such a pair lies above the row's lowest shift by more than ε times the distance to its nearest
-    neighbour; only those ends are compared with all others, the most extreme first, so the answer is exact.
-    """
-    found = np.zeros(len(shift), dtype=bool)
-    lowest = shift.min(axis=1)
-    nearest = np.concatenate([_limits(space, index, anchors, epsilon).min(axis=1) for anchors in _anchors(index)])
-    order = np.argsort(-(shift - lowest[:, None] - nearest).max(axis=0), kind="stable")
-    for anchors in (order[part] for part in _anchors(index)):
-        limit = _limits(space, index, anchors, epsilon)
-        for row in np.flatnonzero(~found):
-            high = np.flatnonzero(shift[row, anchors] - lowest[row] > nearest[anchors])
-            if len(high):
-                found[row] = bool((shift[row, anchors[high], None] - shift[row] > limit[high]).any())
-    return found
-
-
-def _anchors(index: IntArray) -> Iterator[IntArray]:
-    """Numbers of the candidates, a block at a time."""
-    return (np.arange(part.start, part.stop) for part in blocks(len(index), len(index)))
-
-
-def _limits(space: Space, index: IntArray, anchors: IntArray, epsilon: float) -> FloatArray:
-    """The difference of shifts beyond which each anchor and each candidate exceed ε; infinite with itself."""
-    distance = space.metric.between(space.points[index[anchors]], space.points[index])
-    distance[np.arange(len(anchors)), anchors] = np.inf
-    return np.asarray(epsilon * distance * (1.0 + ROUNDING) + ROUNDING)
+def _score(out: Scores, block: TierBeliefs, release: Release, budget: Budget) -> None:
+    out.log_score[block.positions] = block.log_score
+    out.own_score[block.positions] = block.own_score(budget.mechanism.log_columns(release.outputs[block.positions]))
 
 
 def _fill(out: Scan, block: TierBeliefs, budget: Budget, rng: np.random.Generator) -> None:
-    """Compare each position's truth, and one other candidate, with every candidate."""
-    n, positions, tier = len(block.index), block.positions, block.tier
-    limit, leak = budget.limit, truth_leakage(block, budget)
-    labels = budget.tiers.labels[block.index]
-    out.largest[positions] = leak.max(axis=1)
-    out.anchored[positions] = (leak > limit).sum(axis=1) / (n - 1)
-    out.across[positions, 0] = _across(leak > limit, labels, block.truth) / (n - 1)
-    out.diagnostic[positions] = (leak > budget.tiers.scales[tier] * limit).sum(axis=1) / (n - 1)
-    _record(out, block, leak, block.truth, rng, law=0, epsilon=budget.epsilon)
-    anchor = another_anchor(block, rng)
-    leak = leakage_from(block, anchor, budget.space)
-    beyond = beyond_without_truth(block, leak, limit)
-    out.uniform[positions] = uniform_share(out.anchored[positions], beyond)
-    out.across[positions, 1] = 2.0 / n * out.across[positions, 0] + _across(beyond, labels, anchor) / n
-    _record(out, block, leak, anchor, rng, law=1, epsilon=budget.epsilon)
-
-
-def truth_leakage(block: TierBeliefs, budget: Budget) -> FloatArray:
-    """mPL between each row's truth and every candidate; a tier of one point has nothing to compare."""
-    if len(block.index) < 2:
+    """Compare each truth and, where the uniform law is asked for, one other candidate with every candidate."""
+    n, positions = len(block.index), block.positions
+    if n < 2:
         name = budget.tiers.names[block.tier]
-        raise InvalidInput(f"tier {name} has {len(block.index)} points, expected at least 2 to compare")
-    return leakage_from(block, block.truth, budget.space)
-
-
-def another_anchor(block: TierBeliefs, rng: np.random.Generator) -> IntArray:
-    """One uniform candidate other than the truth, for each row."""
-    n = len(block.index)
-    return (block.truth + rng.integers(1, n, len(block.positions))) % n
-
-
-def beyond_without_truth(block: TierBeliefs, leak: FloatArray, limit: float) -> BoolArray:
-    """Which candidates other than the truth lie beyond ε of another anchor."""
-    beyond = leak > limit
+        raise InvalidInput(f"tier {name} has {n} points, expected at least 2 to compare")
+    gap, distance = _gaps(block, block.truth, budget.space)
+    beyond = exceeds(gap, distance, budget.epsilon)
+    out.anchored[positions] = beyond.sum(axis=1) / (n - 1)
+    if out.detail is not None:
+        scale, labels = budget.tiers.scales[block.tier], budget.tiers.labels[block.index]
+        out.detail.diagnostic[positions] = exceeds(gap, distance, scale * budget.epsilon).sum(axis=1) / (n - 1)
+        out.detail.across[positions, 0] = _across(beyond, labels, block.truth) / (n - 1)
+        gap /= distance
+        out.detail.largest[positions] = gap.max(axis=1)
+        _record(out.detail, block, gap, block.truth, rng, law=0, epsilon=budget.epsilon)
+    if out.uniform is None:
+        return
+    anchor = (block.truth + rng.integers(1, n, len(positions))) % n  # one uniform candidate other than the truth
+    gap, distance = _gaps(block, anchor, budget.space)
+    beyond = exceeds(gap, distance, budget.epsilon)
     beyond[np.arange(len(beyond)), block.truth] = False
-    return beyond
+    out.uniform[positions] = _uniform_share(out.anchored[positions], beyond)
+    if out.detail is not None:
+        across = _across(beyond, budget.tiers.labels[block.index], anchor)
+        out.detail.across[positions, 1] = 2.0 / n * out.detail.across[positions, 0] + across / n
+        gap /= distance
+        _record(out.detail, block, gap, anchor, rng, law=1, epsilon=budget.epsilon)
 
 
-def uniform_share(anchored: FloatArray, beyond: BoolArray) -> FloatArray:
+def _gaps(block: TierBeliefs, anchor: IntArray, space: Space) -> tuple[FloatArray, FloatArray]:
+    """|shift difference| and distance between each row's anchor and every candidate; the anchor is infinitely far."""
+    distance = space.metric.between(space.points[block.index[anchor]], space.points[block.index])
+    distance[np.arange(len(anchor)), anchor] = np.inf
+    gap = block.shift - block.at(block.shift, anchor)[:, None]
+    np.abs(gap, out=gap)
+    return gap, distance
+
+
+def _uniform_share(anchored: FloatArray, beyond: BoolArray) -> FloatArray:
     """A uniform pair holds the truth with probability 2/n, and those are known exactly: only the rest is drawn."""
     n = beyond.shape[1]
     return 2.0 / n * anchored + (1.0 - 2.0 / n) * beyond.sum(axis=1) / max(1, n - 2)
@@ -228,7 +225,7 @@ def _across(beyond: BoolArray, labels: IntArray, anchor: IntArray) -> IntArray:
 
 
 def _record(
-    out: Scan,
+    out: ScanDetail,
     block: TierBeliefs,
     leak: FloatArray,
     anchor: IntArray,
@@ -247,28 +244,6 @@ def _record(
     out.histogram[law, block.tier] += counts
 
 
-def leakage_from(block: TierBeliefs, anchor: IntArray, space: Space) -> FloatArray:
-    """mPL between each row's anchor and every candidate, 0 for the anchor itself."""
-    distance = space.metric.between(space.points[block.index[anchor]], space.points[block.index])
-    distance[np.arange(len(anchor)), anchor] = np.inf
-    gap = block.shift - block.at(block.shift, anchor)[:, None]
-    np.abs(gap, out=gap)
-    gap /= distance
-    return gap
-
-
-def complete(attacker: Attacker, scores: FloatArray) -> FloatArray:
-    """The scores, when the attacker spoke about every position; otherwise a refusal."""
-    if np.isnan(scores).any():
+def _refuse_gaps(attacker: Attacker, found: Scores) -> None:
+    if np.isnan(found.log_score).any():
         raise InvalidInput(f"attacker {attacker.name} left out positions, expected beliefs about every one")
-    return scores
-
-
-def _check(attacker: Attacker, block: Beliefs, n_points: int) -> None:
-    if block.shift.shape != (len(block.positions), n_points):
-        raise InvalidInput(
-            f"attacker {attacker.name} gave shifts of shape {block.shift.shape}, "
-            f"expected {(len(block.positions), n_points)}"
-        )
-    if np.isnan(block.shift).any() or np.isnan(block.log_prior).any() or (block.shift == np.inf).any():
-        raise InvalidInput(f"attacker {attacker.name} gave NaN or infinite beliefs, expected numbers")

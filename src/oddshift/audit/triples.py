@@ -10,7 +10,7 @@ import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray, blocks, whole
 from oddshift.base.errors import InvalidInput, TooLarge
-from oddshift.leakage.mpl import ROUNDING
+from oddshift.leakage.limits import shift_limit
 from oddshift.model.space import Space
 
 POOL = 32_768
@@ -82,9 +82,7 @@ def exhaustive_rate(shift: FloatArray, space: Space, epsilon: float) -> float:
     columns = np.ascontiguousarray(shift.T)
     beyond = 0
     for i in range(n - 1):
-        limit = (
-            epsilon * space.metric.between(space.points[[i]], space.points[i + 1 :])[0] * (1.0 + ROUNDING) + ROUNDING
-        )
+        limit = _limits(space, epsilon, i, slice(i + 1, None))
         beyond += int(np.count_nonzero(np.abs(columns[i + 1 :] - columns[i]) > limit[:, None]))
     return beyond / (n * (n - 1) // 2 * len(shift))
 
@@ -92,7 +90,7 @@ def exhaustive_rate(shift: FloatArray, space: Space, epsilon: float) -> float:
 def _limits(space: Space, epsilon: float, anchor: int, others: slice) -> FloatArray:
     """The shift beyond which the anchor and each other point exceed ε."""
     distance = space.metric.between(space.points[[anchor]], space.points[others])[0]
-    return epsilon * distance * (1.0 + ROUNDING) + ROUNDING
+    return shift_limit(epsilon, distance)
 
 
 def _pool(space: Space, epsilon: float, rng: np.random.Generator) -> tuple[IntArray, IntArray, FloatArray]:
@@ -102,7 +100,7 @@ def _pool(space: Space, epsilon: float, rng: np.random.Generator) -> tuple[IntAr
     distance = np.concatenate(
         [_pairwise(space, first[part], second[part]) for part in blocks(POOL, 64 * space.points.shape[1])]
     )
-    return first, second, epsilon * distance * (1.0 + ROUNDING) + ROUNDING
+    return first, second, shift_limit(epsilon, distance)
 
 
 def _pairwise(space: Space, first: IntArray, second: IntArray) -> FloatArray:

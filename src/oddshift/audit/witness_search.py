@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.audit.audit_result import AuditSettings
+from oddshift.attackers.gains import one_document_each
+from oddshift.audit.audit_settings import AuditSettings
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.bounds import BETS
 from oddshift.evidence.witness import Witness, pair_up, rounded_up, witness_of
@@ -135,9 +136,7 @@ def _lacking(growth: float, documents: int, settings: AuditSettings) -> str:
 
 def _independent(secrets: Records, rng: np.random.Generator) -> Records:
     """One document of each independent unit: those of one user know of each other."""
-    order = rng.permutation(len(secrets))
-    _, first = np.unique(secrets.clusters[order], return_index=True)
-    return secrets.take(np.sort(order[first]))
+    return secrets.take(np.sort(one_document_each(np.arange(len(secrets)), secrets, rng)))
 
 
 def _strata(secrets: Records, known: Knowledge) -> list[Stratum]:

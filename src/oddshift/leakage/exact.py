@@ -16,6 +16,7 @@ import numpy.typing as npt
 from oddshift.base.arrays import FloatArray, IntArray, listed, whole
 from oddshift.base.errors import ImpossibleObservation, InvalidInput, TooLarge
 from oddshift.base.logarithms import log, log_matmul, log_normalise, log_sum
+from oddshift.leakage.forward_backward import LOGARITHMS, LogSteps, both_sides
 from oddshift.leakage.mpl import separated, violation_rate
 from oddshift.mechanisms.epsilon import check_distances, check_log_matrix, log_ratios, per_distance
 from oddshift.model.prior import ENUMERATION_LIMIT, Joint, Markov, Prior, prior_of
@@ -34,7 +35,7 @@ def log_posterior(prior: Prior, log_matrices: Sequence[npt.ArrayLike], outputs: 
     """
     likelihoods = _likelihoods(prior, log_matrices, outputs)
     if isinstance(prior, Markov):
-        posteriors = _forward_backward(prior, likelihoods)
+        posteriors = _chain_posteriors(prior, likelihoods)
     elif isinstance(prior, Joint):
         cells = _cells(prior, likelihoods)
         axes = range(cells.ndim)
@@ -196,16 +197,11 @@ def _cells(prior: Joint, likelihoods: list[FloatArray]) -> FloatArray:
     return cells
 
 
-def _forward_backward(prior: Markov, likelihoods: list[FloatArray]) -> list[FloatArray]:
+def _chain_posteriors(prior: Markov, likelihoods: list[FloatArray]) -> list[FloatArray]:
     """Posteriors of a chain: what comes from the left, what comes from the right, and the own release."""
-    steps = log(prior.transitions)
-    left = [log(prior.initial)]
-    for step, own in zip(steps, likelihoods, strict=False):
-        left.append(log_matmul((left[-1] + own)[None, :], step)[0])
-    right = [np.zeros(len(prior.initial))]
-    for step, own in zip(steps[::-1], likelihoods[::-1], strict=False):
-        right.append(log_matmul(step, (right[-1] + own)[:, None])[:, 0])
-    return [a + own + b for a, own, b in zip(left, likelihoods, right[::-1], strict=True)]
+    sides = both_sides(log(prior.initial), likelihoods, LogSteps(log(prior.transitions)), LOGARITHMS)
+    found = [left.values + likelihoods[t] + right.values for t, left, right in sides]
+    return found[::-1]
 
 
 def _viterbi(prior: Markov, likelihoods: list[FloatArray]) -> tuple[int, ...]:

@@ -14,15 +14,13 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, float_of, floats, one_of
 from oddshift.base.errors import ImpossibleObservation, InvalidInput
+from oddshift.leakage.limits import exceeds
 from oddshift.mechanisms.epsilon import check_distances
 
 PairLaw = Literal["uniform", "anchored", "worst"]
 """`uniform`: two distinct candidates; `anchored`: the truth and another; `worst`: does any pair exceed ε."""
 
 PAIR_LAWS: tuple[str, ...] = get_args(PairLaw)
-
-ROUNDING = 1e-12
-"""Excess over ε·d (relative, and absolute in nats) that counts as rounding: exactly ε does not violate (strict >)."""
 
 
 def mpl(log_prior: npt.ArrayLike, log_posterior: npt.ArrayLike, distances: npt.ArrayLike) -> FloatArray:
@@ -69,7 +67,7 @@ def violation_rate(
     weight = np.exp(log_joint)
     total, any_pair = 0.0, np.zeros(log_joint.shape[1], dtype=bool)
     for a, b in _unordered(n):
-        beyond = np.abs(shift[a] - shift[b]) > budget * distances[a, b] * (1.0 + ROUNDING) + ROUNDING
+        beyond = exceeds(np.abs(shift[a] - shift[b]), float(distances[a, b]), budget)
         any_pair |= beyond
         if pairs == "uniform":
             total += float(weight[:, beyond].sum())

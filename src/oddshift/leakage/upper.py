@@ -91,11 +91,11 @@ def _diameter(model: _Model) -> FloatArray:
 def _tv(model: _Model) -> FloatArray:
     """ln(1 + η(e^r − 1)), η = TV(P_a, P_b), r the diameter: move only the mass that differs, each by at most r."""
     laws = _decisive_context(model)
-    apart = 0.5 * np.abs(laws[:, None, :] - laws[None, :, :]).sum(axis=2) * _UP
+    spread_of_laws = 0.5 * np.abs(laws[:, None, :] - laws[None, :, :]).sum(axis=2) * _UP
     r = model.diameter
     if np.isinf(r):
-        return np.where(apart > 0, np.inf, 0.0)
-    return np.logaddexp(log(1.0 - np.minimum(apart, 1.0)), log(apart) + r)
+        return np.where(spread_of_laws > 0, np.inf, 0.0)
+    return np.logaddexp(log(1.0 - np.minimum(spread_of_laws, 1.0)), log(spread_of_laws) + r)
 
 
 def _prior_only(model: _Model) -> FloatArray:

@@ -32,7 +32,7 @@ def _asked(sources: Sources) -> list[tuple[str, str]]:
             ("claimed ε of one release", number(audit.claimed_epsilon)),
             ("documents", f"{fit} to learn from, {select} to choose with, {certify} to certify on"),
             ("tiers", f"{', '.join(audit.tier_names)}; {'public' if audit.tiers_are_public else 'secret'}"),
-            ("detector", audit.settings.detector),
+            ("detector", audit.detector),
             ("attackers", ", ".join(_attacker(row.name, row.with_context) for row in audit.attackers)),
             ("seed", str(audit.settings.seed)),
         ]

@@ -45,11 +45,11 @@ def _audit_card(audit: Audit) -> Html:
 
 def _facts(audit: Audit) -> Html:
     """Four numbers: alone, together, guessed, learned."""
-    budget, worst, strongest = audit.settings.epsilon, worst_certificate(audit), audit.row(audit.strongest)
+    worst, strongest = worst_certificate(audit), audit.row(audit.strongest)
     claimed = number(audit.claimed_epsilon)
     tier = worst.claim.tier
     guessed, alone = (next(t.top1 for t in row.tiers if t.tier == tier) for row in (strongest, audit.row("own")))
-    single = "within" if audit.exact_epsilon <= budget * (1 + 1e-9) else "beyond"
+    single = "beyond" if audit.single_exceeds else "within"
     facts = (
         (
             number(audit.exact_epsilon),

@@ -1,0 +1,98 @@
+"""The question of an adaptation: every option with its default, for Python and for a configuration file alike.
+
+A file keeps the options that an audit shares (SHARED) in its `[audit]` table and the others in `[adapt]`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from oddshift.audit.audit_settings import DEFAULT_ATTACKERS, check_fitting, check_question
+from oddshift.base.arrays import float_of, one_of, positive, unit_open, whole
+from oddshift.base.errors import InvalidInput
+
+ObjectiveName = Literal["certified", "weighted"]
+"""`certified`: least loss whose rate is certified in every tier; `weighted`: the paper's loop alone decides."""
+
+AdaptedLaw = Literal["anchored", "uniform"]
+"""Pair laws that scales are adapted under; the worst pair is audited, not adapted."""
+
+CostName = Literal["cosine", "euclidean", "haversine"]
+
+DEFAULT_COST: CostName = "cosine"
+"""What a changed value costs when neither the question nor the kind of data says it."""
+
+SHARED = ("epsilon", "delta", "alpha", "law", "method", "attackers", "epochs", "gamma", "independent", "seed")
+"""Options that an adaptation has in common with an audit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptSettings:
+    """What is asked of an adaptation: the budget ε, how often it may be exceeded (δ), and how scales are looked for.
+
+    - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `gamma`, `independent`, `seed`: as in
+      `AuditSettings`; δ is required, for every tier, and the law is `anchored` or `uniform`.
+    - `objective`: `certified` (least loss whose rate is certified in every tier) or `weighted` (the paper's loop).
+    - `remap`: whether the output of least expected cost is released instead of the one that was drawn.
+    - `cost`: what a changed value costs; None takes that of the kind of data.
+    - `grid`: the scales that are tried in each tier, each in (0, 1].
+    - `documents`: how many select documents scales are compared on.
+    - `search_attacker`: the attacker that measures the frontier; "" takes the strongest at scale 1.
+    - `retrain`: fits attackers anew for every choice of scales, as the paper does; ours serve all scales as they are.
+    - `rounds`: at most how many rounds the loop takes.
+    - `rate_weight`, `loss_weight`: the paper's λ_1 and λ_2.
+    - `pooled`: whether the rate of the loop is the mean over tiers or the largest of them.
+    - `first_step`, `decay`: a step of the loop is first_step/(t+1)^decay.
+    - `tolerance`: rounds stop when scales move by less.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    epsilon: float
+    delta: float
+    alpha: float = 0.05
+    law: AdaptedLaw = "anchored"
+    method: str = "betting"
+    attackers: tuple[str, ...] = DEFAULT_ATTACKERS
+    epochs: int | None = None
+    gamma: float | None = None
+    independent: bool = False
+    seed: int = 0
+    objective: ObjectiveName = "certified"
+    remap: bool = True
+    cost: CostName | None = None
+    grid: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    documents: int = 500
+    search_attacker: str = ""
+    retrain: bool = False
+    rounds: int = 10
+    rate_weight: float = 1.0
+    loss_weight: float = 1.0
+    pooled: bool = False
+    first_step: float = 1.0
+    decay: float = 0.6
+    tolerance: float = 0.005
+
+    def __post_init__(self) -> None:
+        """Check every option once."""
+        check_question(self.epsilon, unit_open(self.delta, "delta"), self.alpha, self.method)
+        check_fitting(self.attackers, self.epochs, self.gamma, self.seed)
+        one_of(self.law, "law", get_args(AdaptedLaw))
+        one_of(self.objective, "objective", get_args(ObjectiveName))
+        if self.cost is not None:
+            one_of(self.cost, "cost", get_args(CostName))
+        if not self.grid or any(not 0.0 < scale <= 1.0 for scale in self.grid):
+            raise InvalidInput(f"grid={self.grid}, expected scales in (0, 1]; calibrate the mechanism to spend more")
+        whole(self.documents, "documents", 1)
+        whole(self.rounds, "rounds", 0)
+        for name in ("first_step", "tolerance"):
+            positive(getattr(self, name), name)
+        for name in ("rate_weight", "loss_weight", "decay"):
+            if not 0.0 <= float_of(getattr(self, name), name) < float("inf"):
+                raise InvalidInput(f"{name}={getattr(self, name)}, expected a number >= 0")
+
+    @property
+    def cost_name(self) -> str:
+        """The cost that is asked for, or the default one."""
+        return self.cost or DEFAULT_COST

@@ -1,0 +1,81 @@
+"""The question of an audit: every option with its default, for Python and for the `[audit]` table of a file alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from oddshift.base.arrays import one_of, positive, unit_open, whole
+from oddshift.base.errors import InvalidInput
+from oddshift.bounds import METHODS
+from oddshift.leakage.mpl import PAIR_LAWS, PairLaw
+
+UpperMethod = Literal["chain", "diameter"]
+"""What a proven bound from above rests on: a chain of secrets, or no law at all."""
+
+DEFAULT_ATTACKERS = ("plugin", "counts")
+"""Attackers that try when none are named: they need no training."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditSettings:
+    """What is asked of an audit: the budget ε, how often it may be exceeded (δ), and who tries.
+
+    - `epsilon`: the budget per unit of distance. In a configuration file it is by default the mechanism's.
+    - `delta`: the share of pairs that may exceed ε; None asks for bounds without a verdict.
+    - `alpha`: the level at which certificates may err.
+    - `law`: the pair law of the verdict (`anchored`, `uniform` or `worst`); all laws are reported.
+    - `method`: the bound on a mean, by name in `oddshift.bounds.METHODS`.
+    - `attackers`: names of attackers to fit; the controls `null` and `own` are always added.
+    - `epochs`: a limit on the training of networks; None leaves their own, at most 60.
+    - `gamma`: raises every posterior to at least this value; None leaves beliefs as they are.
+    - `upper`: asks for a proven bound from above: `chain` under the known law of the secrets, otherwise under a chain
+      estimated from the fit documents; `diameter` under no law at all.
+    - `worst_positions`: how many independent units the worst pair is looked for in, for each tier.
+    - `independent`: declares that secrets are independent of each other, which is printed as an assumption.
+    - `seed`: repeats the audit.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    epsilon: float
+    delta: float | None = None
+    alpha: float = 0.05
+    law: PairLaw = "anchored"
+    method: str = "betting"
+    attackers: tuple[str, ...] = DEFAULT_ATTACKERS
+    epochs: int | None = None
+    gamma: float | None = None
+    upper: UpperMethod | None = None
+    worst_positions: int = 1_000
+    independent: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every option once."""
+        check_question(self.epsilon, self.delta, self.alpha, self.method)
+        one_of(self.law, "law", PAIR_LAWS)
+        check_fitting(self.attackers, self.epochs, self.gamma, self.seed)
+        if self.upper is not None:
+            one_of(self.upper, "upper", get_args(UpperMethod))
+        whole(self.worst_positions, "worst_positions", 1)
+
+
+def check_question(epsilon: float, delta: float | None, alpha: float, method: str) -> None:
+    """Refuse a budget, a rate, a level or a method that cannot be."""
+    positive(epsilon, "epsilon")
+    if delta is not None:
+        unit_open(delta, "delta")
+    unit_open(alpha, "alpha")
+    one_of(method, "method", tuple(METHODS))
+
+
+def check_fitting(attackers: tuple[str, ...], epochs: int | None, gamma: float | None, seed: int) -> None:
+    """Refuse names, limits or seeds that no attacker could be fitted with."""
+    if not isinstance(attackers, tuple) or not all(isinstance(name, str) and name for name in attackers):
+        raise InvalidInput(f"{attackers=}, expected a tuple of names")
+    if epochs is not None:
+        whole(epochs, "epochs", 1)
+    if gamma is not None:
+        unit_open(gamma, "gamma")
+    whole(seed, "seed", 0)

@@ -1,0 +1,86 @@
+"""Beliefs joined with the truth, one tier at a time: over the candidates of the tier only, and checked.
+
+The attacker never sees what is made here; only the audit joins beliefs with secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from oddshift.attackers.attacker import Attacker, Beliefs
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.base.logarithms import log_sum
+from oddshift.model.records import Records
+from oddshift.model.release import Release, candidates
+from oddshift.model.tiers import Tiers
+
+_NEVER = -1e30  # stands for an impossible value, so that two of them do not differ
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TierBeliefs:
+    """Beliefs about positions of one tier, over its candidates only, and which of them is the truth.
+
+    `index` are the candidates' points; `shift` is (positions, candidates), `log_prior` that or (candidates,);
+    `truth` is the column of each position's secret.
+    """
+
+    positions: IntArray
+    tier: int
+    index: IntArray
+    shift: FloatArray
+    log_prior: FloatArray
+    truth: IntArray
+
+    @cached_property
+    def score(self) -> FloatArray:
+        """log posterior up to a constant for each position."""
+        return self.log_prior + self.shift
+
+    @property
+    def log_score(self) -> FloatArray:
+        """−log posterior of the truth, in nats."""
+        return log_sum(self.score) - self.at(self.score, self.truth)
+
+    def own_score(self, log_columns: FloatArray) -> FloatArray:
+        """−log posterior of the truth under the same prior, from each position's own release alone.
+
+        `log_columns` is log M(y|x) of every position's output, (positions, all points).
+        """
+        alone = self.log_prior + np.maximum(log_columns[:, self.index], _NEVER)
+        return log_sum(alone) - self.at(alone, self.truth)
+
+    @staticmethod
+    def at(values: FloatArray, column: IntArray) -> FloatArray:
+        """One entry of each row."""
+        return np.take_along_axis(values, column[:, None], axis=1)[:, 0]
+
+
+def tier_beliefs(attacker: Attacker, release: Release, truth: Records, tiers: Tiers) -> Iterator[TierBeliefs]:
+    """An attacker's beliefs, checked, one tier at a time."""
+    labels = truth.tier_of_position(tiers)
+    for block in attacker.beliefs(release):
+        _check(attacker, block, len(tiers.labels))
+        for tier in np.unique(labels[block.positions]):
+            rows = np.flatnonzero(labels[block.positions] == tier)
+            index = np.flatnonzero(candidates(tiers, int(tier)))
+            positions = block.positions[rows]
+            prior = block.log_prior[index] if block.log_prior.ndim == 1 else block.log_prior[np.ix_(rows, index)]
+            shift = np.maximum(block.shift[np.ix_(rows, index)], _NEVER)
+            column = np.searchsorted(index, truth.points[positions])
+            yield TierBeliefs(positions, int(tier), index, shift, prior, column)
+
+
+def _check(attacker: Attacker, block: Beliefs, n_points: int) -> None:
+    if block.shift.shape != (len(block.positions), n_points):
+        raise InvalidInput(
+            f"attacker {attacker.name} gave shifts of shape {block.shift.shape}, "
+            f"expected {(len(block.positions), n_points)}"
+        )
+    if np.isnan(block.shift).any() or np.isnan(block.log_prior).any() or (block.shift == np.inf).any():
+        raise InvalidInput(f"attacker {attacker.name} gave NaN or infinite beliefs, expected numbers")
