@@ -7,7 +7,7 @@ import numpy as np
 from oddshift.attackers import ATTACKERS, FitOptions
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.clipped import Clipped
-from oddshift.attackers.controls import Own, OwnWithPrior
+from oddshift.attackers.controls import Own
 from oddshift.attackers.known_chain import Exact
 from oddshift.attackers.retrained import Retrained
 from oddshift.base.logarithms import log
@@ -125,8 +125,6 @@ def wrapped(known):
         "clipped": Clipped(known, plain, 0.01),
         "clipped less": Clipped(known, plain, 0.001),
         "clipped own": Clipped(known, Own(known), 0.01),
-        "own given": OwnWithPrior(known, plain),
-        "own given otherwise": OwnWithPrior(known, fitted("unigram", known)),
         "retrained": Retrained(_plugin, plain),
         "retrained otherwise": Retrained(_plugin, fitted("unigram", known)),
         "counts, other weights": replace(fitted("counts", known), weights=(0.25, 0.5)),

@@ -1,0 +1,107 @@
+"""Forward-backward against enumeration of every sequence, for each arithmetic and kind of transition."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from oddshift.attackers.plugin import EstimatedChain, _SparseSteps, _Step
+from oddshift.leakage.forward_backward import LOGARITHMS, DenseSteps, LogSteps, both_sides, forward
+
+K, LENGTH = 4, 5
+
+
+@pytest.fixture
+def chain():
+    rng = np.random.default_rng(0)
+    first = rng.dirichlet(np.ones(K))
+    transitions = rng.dirichlet(np.ones(K), size=(LENGTH - 1, K))
+    seen = [rng.random(K) for _ in range(LENGTH)]
+    return first, transitions, seen
+
+
+def enumerated(first, transitions, seen, *, without):
+    """Σ over all sequences of their probability and the likelihood of every output but one, by value at that place."""
+    total = np.zeros(len(first))
+    for values in product(range(len(first)), repeat=len(seen)):
+        weight = first[values[0]] * np.prod([transitions[t][values[t], values[t + 1]] for t in range(len(seen) - 1)])
+        weight *= np.prod([seen[t][values[t]] for t in range(len(seen)) if t != without])
+        total[values[without]] += weight
+    return total
+
+
+def together(left, right):
+    """Both messages of one row as numbers, what was divided out put back."""
+    return left.values * right.values * np.exp(left.log_scale + right.log_scale)[..., None]
+
+
+def test_scaled_messages_are_the_sums_over_all_sequences(chain):
+    first, transitions, seen = chain
+    for t, left, right in both_sides(first, seen, DenseSteps(transitions)):
+        np.testing.assert_allclose(together(left, right), enumerated(first, transitions, seen, without=t), rtol=1e-12)
+        assert left.values.max() <= 1.0
+
+
+def test_logarithms_give_the_same(chain):
+    first, transitions, seen = chain
+    steps = LogSteps(np.log(transitions))
+    for t, left, right in both_sides(np.log(first), [np.log(s) for s in seen], steps, LOGARITHMS):
+        expected = enumerated(first, transitions, seen, without=t)
+        np.testing.assert_allclose(np.exp(left.values + right.values), expected, rtol=1e-12)
+
+
+def test_logarithms_reach_where_numbers_underflow():
+    """A likelihood of e^−2000 that every sequence needs: the posterior is finite in logarithms."""
+    steps, seen = LogSteps(np.log([[[0.9, 0.1], [0.1, 0.9]]])), [np.array([-2000.0, -np.inf]), np.zeros(2)]
+    sides = {
+        t: left.values + right.values for t, left, right in both_sides(np.log([0.5, 0.5]), seen, steps, LOGARITHMS)
+    }
+    np.testing.assert_allclose(sides[1], np.log(0.5) - 2000.0 + np.log([0.9, 0.1]), rtol=1e-12)
+
+
+def test_positions_come_from_the_last_to_the_first_each_once(chain):
+    first, transitions, seen = chain
+    assert [t for t, _, _ in both_sides(first, seen, DenseSteps(transitions))] == [4, 3, 2, 1, 0]
+    assert [t for t, _, _ in both_sides(first, seen[:1], DenseSteps(transitions[:0]))] == [0]
+
+
+def test_a_batch_is_each_document_alone(chain):
+    first, transitions, _ = chain
+    seen = list(np.random.default_rng(1).random((LENGTH, 3, K)))
+    batch = {
+        t: together(left, right)
+        for t, left, right in both_sides(np.broadcast_to(first, (3, K)), seen, DenseSteps(transitions))
+    }
+    for document in range(3):
+        alone = [s[document] for s in seen]
+        for t, left, right in both_sides(first, alone, DenseSteps(transitions)):
+            np.testing.assert_allclose(batch[t][document], together(left, right), rtol=1e-12)
+
+
+def test_a_forward_message_without_outputs_is_the_law_of_the_secret(chain):
+    first, transitions, _ = chain
+    nothing = [np.ones(K)] * LENGTH
+    law = first
+    for t, message in enumerate(forward(first, nothing, DenseSteps(transitions))):
+        law = law @ transitions[t - 1] if t else law
+        np.testing.assert_allclose(message.values / message.values.sum(), law, rtol=1e-12)
+
+
+def test_sparse_steps_of_rank_one_are_the_dense_matrix_they_stand_for():
+    """λ(a)·bigram(a → b) + (1 − λ(a))·topic(b), one matrix for each topic and candidate set."""
+    rng = np.random.default_rng(2)
+    topics, documents = 2, 3
+    steps = []
+    for _ in range(2):
+        bigram = rng.dirichlet(np.ones(K), size=K) * (rng.random((K, K)) < 0.7)
+        steps.append(_Step(csr_array(bigram), rng.random(K), rng.dirichlet(np.ones(K), topics), np.ones((topics, K))))
+    sets = np.array([[0, 1], [1, 0], [0, 0]])
+    sparse = _SparseSteps(EstimatedChain(np.full(topics, 0.5), tuple(steps)), sets)
+    mass = rng.random((topics, documents, K))
+    ahead, back = sparse.ahead(0, mass), sparse.back(0, mass)
+    for z, d in product(range(topics), range(documents)):
+        step = steps[sets[d, 1]]
+        dense = step.weight[:, None] * step.bigram.toarray() + (1.0 - step.weight)[:, None] * step.topics[z]
+        np.testing.assert_allclose(ahead[z, d], mass[z, d] @ dense, rtol=1e-12)
+        np.testing.assert_allclose(back[z, d], dense @ mass[z, d], rtol=1e-12)
