@@ -104,10 +104,12 @@ def _same(one: _Run, two: _Run) -> str:
 
 
 def _asked_apart(one: Audit, two: Audit) -> Iterator[str]:
-    for name in ("epsilon", "delta", "alpha", "law", "method", "detector", "independent"):
+    for name in ("epsilon", "delta", "alpha", "law", "method", "independent"):
         first, second = getattr(one.settings, name), getattr(two.settings, name)
         if first != second:
             yield f"{name} differs: {first} and {second}"
+    if one.detector != two.detector:
+        yield f"detector differs: {one.detector} and {two.detector}"
     if one.tiers_are_public != two.tiers_are_public:
         yield "tiers are public in one run and secret in the other"
     if one.tier_names != two.tier_names:
