@@ -1,6 +1,7 @@
 """From a configuration to a run folder, for every kind of data; and no secret in it unless it is asked for."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -140,3 +141,39 @@ def test_the_run_of_another_configuration_is_never_written_over(texts, tmp_path)
     with pytest.raises(InvalidInput, match="holds the run of another configuration"):
         run_audit(texts.replace("delta = 0.3", "delta = 0.4"), tmp_path / "run")
     assert (tmp_path / "run" / "audit.npz").read_bytes() == before
+
+
+def test_a_finished_run_answers_for_its_data_too(texts, tmp_path):
+    """A changed file, a missing file and the file as it was: only the last is the run that was finished."""
+    data = Path(texts.split('path = "')[1].split('"')[0])
+    run = tmp_path / "run"
+    finished = run_audit(texts, run)
+    before, original = (run / "audit.npz").read_bytes(), data.read_bytes()
+    try:
+        data.write_bytes(original.replace(b"garden", b"harbor"))
+        with pytest.raises(InvalidInput, match=r"other data: the file of data\.path has other content now") as refused:
+            run_audit(texts, run)
+        assert "\n" not in str(refused.value)
+        data.unlink()
+        with pytest.raises(InvalidInput, match=r"the file of data\.path is missing"):
+            run_audit(texts, run)
+    finally:
+        data.write_bytes(original)
+    assert (run / "audit.npz").read_bytes() == before
+    assert repr(run_audit(texts, run)) == repr(finished)
+
+
+def test_comments_and_execution_are_not_part_of_a_run(texts, tmp_path):
+    run_audit(texts, tmp_path / "run")
+    before = (tmp_path / "run" / "audit.npz").stat().st_mtime_ns
+    run_audit(f"# again\n{texts}\n[execution]\nworkers = 1\n", tmp_path / "run")
+    assert (tmp_path / "run" / "audit.npz").stat().st_mtime_ns == before
+
+
+def test_a_run_of_an_older_version_is_not_continued(texts, tmp_path):
+    """It kept no fingerprint of its data, so nobody can tell whether it answers for these."""
+    run_audit(texts, tmp_path / "run")
+    (tmp_path / "run" / "inputs.json").unlink()
+    with pytest.raises(InvalidInput, match=r"a run of schema \d+ \(now \d+\) that kept no fingerprint") as refused:
+        run_audit(texts, tmp_path / "run")
+    assert "\n" not in str(refused.value)

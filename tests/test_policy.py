@@ -3,6 +3,7 @@
 import json
 import stat
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -214,3 +215,15 @@ def test_its_repr_and_its_digest_name_it():
     assert repr(policy) == "Policy(vectors, 12 points, path, not certified)"
     assert policy.sha256 == policy_of(PathExponential(SPACE, TIERS, 1.7)).sha256
     assert policy.sha256 != policy_of(PathExponential(SPACE, TIERS, 1.8)).sha256
+
+
+OLD = Path(__file__).parent / "fixtures" / "schema2"
+
+
+def test_an_older_policy_with_a_certificate_is_refused_by_its_version():
+    """Its certificate names the mechanism by a description that other mechanisms share."""
+    with pytest.raises(
+        InvalidInput, match=r"has schema 2, expected 3: an older oddshift wrote its certificate"
+    ) as found:
+        load_policy(OLD / "policy")
+    assert "\n" not in str(found.value)

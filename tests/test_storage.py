@@ -368,3 +368,34 @@ def test_a_refusal_names_the_place_and_never_the_value():
     with pytest.raises(InvalidInput, match=r"value\.password is an array of <U6, expected numbers") as caught:
         files.encode(Holder(np.array(["hunter"])), {})
     assert "hunter" not in str(caught.value)
+
+
+def test_an_older_version_is_read_where_the_fields_are_the_same(tmp_path):
+    path = tmp_path / "v.json"
+    files.save(path, Inner("x", 1.0))
+    edited(path, lambda e: e.update(schema=2))
+    assert files.schema_of(path) == 2
+    assert files.load(path, Inner) == Inner("x", 1.0)
+
+
+def test_an_older_version_of_other_fields_is_refused_by_its_version(tmp_path):
+    path = tmp_path / "v.json"
+    files.save(path, Inner("x", 1.0))
+    edited(path, lambda e: (e.update(schema=2), e["value"].pop("name"), rehash(e)))
+    with pytest.raises(TamperedEvidence, match=f"schema=2 of an older oddshift, expected {files.SCHEMA}"):
+        files.load(path, Inner)
+
+
+@pytest.mark.parametrize("schema", [1, files.SCHEMA + 1, True, 2.0, "3", None])
+def test_any_other_version_is_refused(tmp_path, schema):
+    path = tmp_path / "v.json"
+    files.save(path, Inner("x", 1.0))
+    edited(path, lambda e: e.update(schema=schema))
+    with pytest.raises(TamperedEvidence, match="schema="):
+        files.load(path, Inner)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "[" * 100_000, '{"schema": "3"}', "PK broken"])
+def test_a_file_without_a_version_states_none(tmp_path, text):
+    (tmp_path / "v.json").write_text(text)
+    assert files.schema_of(tmp_path / "v.json") is None

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -270,3 +271,16 @@ def test_rounding_in_the_last_digits_is_no_forgery_and_more_is():
     upper = stored.certificate.upper
     assert verify(forged(stored, upper=upper * (1 + 1e-11))).holds
     assert not verify(forged(stored, upper=upper * (1 + 1e-7))).holds
+
+
+OLD = Path(__file__).parent / "fixtures" / "schema2"
+
+
+def test_evidence_of_an_older_version_still_verifies(run):
+    """Written when hashes named mechanisms by description: the numbers, the digest and the answer stay."""
+    found = verify_file(OLD / "evidence.npz", require="certified")
+    assert found.holds
+    assert found.sha256 == "7e93ebea7d229568736132d81c2eac1d0057a067d7a2200e4a4a540e364f4f5b"
+    result = run(OLD / "evidence.npz", "--expect", found.sha256)
+    assert result.exit_code == 0
+    assert result.output.startswith("yes: recomputed from 80 stored values")

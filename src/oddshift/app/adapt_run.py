@@ -13,6 +13,7 @@ from oddshift.adapt.adapt_settings import SHARED, CostName
 from oddshift.adapt.comparison import verify_epsilon
 from oddshift.adapt.measuring import Progress, silent
 from oddshift.app.configuration import Config, parse_config
+from oddshift.app.inputs import inputs_of
 from oddshift.app.loading import Loaded, fit_attackers, load_data
 from oddshift.app.runs import ADAPTATION, POLICY, read_adaptation, refuse_other_run, write_adaptation
 from oddshift.attackers import FitOptions
@@ -46,7 +47,8 @@ def run_adapt(
     A finished adaptation is read, not repeated. `beside` is the folder that relative paths are looked for in first.
     """
     config = parse_config(text, source, beside)
-    refuse_other_run(folder, text)
+    inputs = inputs_of(config)
+    refuse_other_run(folder, inputs)
     if (folder / ADAPTATION).is_file():
         return read_adaptation(folder)
     if config.audit.delta is None:
@@ -61,7 +63,7 @@ def run_adapt(
         _write_policy(folder, found, task, loaded, config)
     else:
         (folder / POLICY).unlink(missing_ok=True)
-    write_adaptation(folder, found, text)
+    write_adaptation(folder, found, text, inputs)
     shutil.rmtree(parts, ignore_errors=True)
     return found
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.app.configuration import Config, parse_config
+from oddshift.app.inputs import inputs_of
 from oddshift.app.loading import Loaded, build_mechanism, fit_attackers, load_data, prove
 from oddshift.app.runs import (
     AUDIT,
@@ -56,7 +57,8 @@ def run_audit(
     `keep_examples` also writes what the strongest attacker believes about a few documents: these are secrets.
     """
     config = parse_config(text, source, beside)
-    refuse_other_run(folder, text)
+    inputs = inputs_of(config)
+    refuse_other_run(folder, inputs)
     if _is_finished(folder, keep_examples):
         return read_run(folder)
     loaded = load_data(config)
@@ -85,7 +87,7 @@ def run_audit(
     )
     found = replace(found, warnings=(*found.warnings, *notes))
     _illustrate(folder, found, attackers, known, loaded, keep=keep_examples)
-    write_run(folder, found, text)
+    write_run(folder, found, text, inputs)
     shutil.rmtree(folder / PARTS)
     return found
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import fingerprint
 
 
 class _Section(BaseModel):
@@ -234,6 +235,25 @@ class Config(_Section):
     adapt: AdaptConfig = AdaptConfig()
     execution: ExecutionConfig = ExecutionConfig()
 
+    @property
+    def fingerprint(self) -> str:
+        """Every setting but those of execution, which change no result; a file counts by its name, not its folder."""
+        return fingerprint(("configuration", _portable(self.model_dump(exclude={"execution"}))))
+
+
+PATH_KEYS = ("path", "vectors")
+"""Keys that may hold the path of a file or folder."""
+
+
+def _portable(value: Any) -> Any:
+    """Plain values with paths cut down to their last part."""
+    if isinstance(value, dict):
+        return {
+            key: Path(item).name if key in PATH_KEYS and isinstance(item, str | Path) else _portable(item)
+            for key, item in value.items()
+        }
+    return [_portable(item) for item in value] if isinstance(value, list | tuple) else value
+
 
 def parse_config(text: str, source: str, folder: Path | None = None) -> Config:
     """A configuration from the text of a file; a wrong key or value is one line that names it.
@@ -256,7 +276,7 @@ def _resolve(section: Any, folder: Path) -> None:
     """Make paths that exist beside the file absolute, here and in the tables inside."""
     if not isinstance(section, dict):
         return
-    for key in ("path", "vectors"):
+    for key in PATH_KEYS:
         given = section.get(key)
         if isinstance(given, str) and (folder / given).exists():
             section[key] = str((folder / given).resolve())

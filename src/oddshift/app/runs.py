@@ -5,6 +5,7 @@ adaptation.npz      the whole Adaptation, when scales were adapted
 policy.json         what `oddshift protect` applies, with vocabulary.npz beside it
 summary.json        the same in plain JSON, without arrays
 config.toml         the configuration it was run with
+inputs.json         fingerprints of that configuration and of the files it names, readable by their owner alone
 evidence/*.npz      one certificate each, with the values it rests on: `oddshift verify` takes these
 evidence/witness.json
 belief.json         how the odds of one secret moved, its candidates called w1, w2, ...
@@ -26,10 +27,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from oddshift.adapt.adaptation import Adaptation
+from oddshift.app.inputs import Inputs, refuse_other_inputs, write_inputs
 from oddshift.audit import Audit
 from oddshift.audit.belief import Belief
 from oddshift.audit.examples import Example
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.storage import load, save, write_atomic
 from oddshift.data.codecs.passages import Passage, Passages
 from oddshift.evidence.certificates import WitnessEvidence, save_evidence
@@ -56,8 +58,11 @@ LIBRARIES = ("oddshift", "numpy", "scipy", "torch", "spacy", "presidio-analyzer"
 """Whose versions a run keeps, where they are installed."""
 
 
-def write_run(folder: str | Path, audit: Audit, config: str = "") -> Path:
-    """Write the folder; `audit.npz` comes last, so that a folder that has it is complete."""
+def write_run(folder: str | Path, audit: Audit, config: str = "", inputs: Inputs | None = None) -> Path:
+    """Write the folder; `audit.npz` comes last, so that a folder that has it is complete.
+
+    Without `inputs` a later run never takes it for its own.
+    """
     home = Path(folder)
     (home / EVIDENCE).mkdir(parents=True, exist_ok=True)
     for evidence in audit.evidence:
@@ -70,6 +75,8 @@ def write_run(folder: str | Path, audit: Audit, config: str = "") -> Path:
     write_atomic(home / SUMMARY, json.dumps(summary(audit), indent=1).encode())
     write_atomic(home / CONFIG, config.encode())
     write_atomic(home / VERSIONS, json.dumps(versions(), indent=1).encode())
+    if inputs is not None:
+        write_inputs(home, inputs)
     save(home / AUDIT, audit)
     return home
 
@@ -108,11 +115,16 @@ def _stored(folder: str | Path, name: str, kind: type[Stored], otherwise: str) -
     path = Path(folder) / name
     if not path.is_file():
         raise InvalidInput(f"{folder} {otherwise}: it has no {name}")
-    found: Stored = load(path, kind)
+    try:
+        found: Stored = load(path, kind)
+    except TamperedEvidence as error:
+        raise TamperedEvidence(f"{path}: {error}") from error
     return found
 
 
-def write_adaptation(folder: str | Path, adaptation: Adaptation, config: str = "") -> Path:
+def write_adaptation(
+    folder: str | Path, adaptation: Adaptation, config: str = "", inputs: Inputs | None = None
+) -> Path:
     """Write an adaptation beside the audit of the same configuration; `adaptation.npz` comes last."""
     home = Path(folder)
     (home / EVIDENCE).mkdir(parents=True, exist_ok=True)
@@ -120,18 +132,17 @@ def write_adaptation(folder: str | Path, adaptation: Adaptation, config: str = "
         claim = evidence.certificate.claim
         save_evidence(home / EVIDENCE / f"adapted-{claim.pair_law}-{file_name(claim.tier)}.npz", evidence)
     write_atomic(home / CONFIG, config.encode())
+    if inputs is not None:
+        write_inputs(home, inputs)
     save(home / ADAPTATION, adaptation)
     return home
 
 
-def refuse_other_run(folder: Path, config: str) -> None:
-    """Never write over the run of another configuration."""
-    has_run = (folder / AUDIT).is_file() or (folder / ADAPTATION).is_file()
-    if has_run and (folder / CONFIG).read_text(encoding="utf-8") != config:
-        raise InvalidInput(
-            f"{folder} holds the run of another configuration (see {folder / CONFIG}), "
-            f"expected that configuration or a new folder, such as --out {folder}-2"
-        )
+def refuse_other_run(folder: Path, inputs: Inputs) -> None:
+    """Never read or write over the run of another configuration or of other data."""
+    finished = next((folder / name for name in (AUDIT, ADAPTATION) if (folder / name).is_file()), None)
+    if finished is not None:
+        refuse_other_inputs(folder, finished, inputs)
 
 
 def read_belief(folder: str | Path, *, with_secrets: bool) -> Belief | None:

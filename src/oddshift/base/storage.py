@@ -23,8 +23,11 @@ import numpy as np
 
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 
-SCHEMA = 2
-"""Version of the layout of stored files; a file of another version is refused."""
+SCHEMA = 3
+"""Version of stored files; since 3 the hashes inside them are fingerprints, by content."""
+
+READABLE = (2, 3)
+"""Versions that are still read; where fields have changed since, the refusal names the version."""
 
 MEMBER_LIMIT = 2_000_000_000
 """Largest member (bytes, unpacked) that is read from a stored file."""
@@ -131,12 +134,28 @@ def load(path: str | Path, *kinds: type) -> Any:
 def _open(envelope: Any, kinds: tuple[type, ...], arrays: Arrays) -> Any:
     if not isinstance(envelope, dict) or set(envelope) != {"schema", "sha256", "value"}:
         raise TamperedEvidence("expected exactly the entries schema, sha256, value")
-    if envelope["schema"] != SCHEMA:
-        raise TamperedEvidence(f"schema={envelope['schema']!r}, expected {SCHEMA}")
+    stated = envelope["schema"]
+    if type(stated) is not int or stated not in READABLE:
+        raise TamperedEvidence(f"schema={stated!r}, expected {SCHEMA}")
     found = _digest(envelope["value"], arrays)
     if envelope["sha256"] != found:
         raise TamperedEvidence(f"contents hash to {found[:12]}..., the file says {str(envelope['sha256'])[:12]}...")
-    return decode(envelope["value"], Union[kinds], arrays)  # noqa: UP007 (a union known only at run time)
+    try:
+        return decode(envelope["value"], Union[kinds], arrays)  # noqa: UP007 (a union known only at run time)
+    except TamperedEvidence as error:
+        if stated == SCHEMA:
+            raise
+        raise TamperedEvidence(f"schema={stated} of an older oddshift, expected {SCHEMA} ({error})") from error
+
+
+def schema_of(path: str | Path) -> int | None:
+    """The version that a stored file states; None when it states none. Nothing else of the file is checked."""
+    raw = Path(path).read_bytes()
+    try:
+        stated = json.loads(_unpack(raw)[0] if raw[:2] == b"PK" else raw).get("schema")
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    return stated if type(stated) is int else None
 
 
 def encode(value: Any, arrays: Arrays, where: str = "value") -> Any:

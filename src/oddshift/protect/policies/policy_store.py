@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from oddshift.base.errors import InvalidInput, TamperedEvidence
-from oddshift.base.storage import SCHEMA, load, save
+from oddshift.base.storage import SCHEMA, load, save, schema_of
 from oddshift.protect.policies.policy import Policy
 from oddshift.protect.policies.policy_terms import PolicyTerms
 from oddshift.protect.policies.vocabulary import Vocabulary
@@ -42,6 +41,7 @@ def load_policy(path: str | Path) -> Policy:
         terms: PolicyTerms = load(file, PolicyTerms)
     except TamperedEvidence as error:
         raise InvalidInput(f"{file} is not a policy: {error}") from error
+    _refuse_older(file, terms)
     try:
         vocabulary: Vocabulary = load(beside, Vocabulary)
     except TamperedEvidence as error:
@@ -54,9 +54,16 @@ def load_policy(path: str | Path) -> Policy:
 
 def _refuse_newer(file: Path) -> None:
     """Say so when a later version wrote the file; whatever else is wrong with it shows when it is read."""
-    try:
-        stated = json.loads(file.read_bytes()).get("schema")
-    except (ValueError, AttributeError):
-        return
-    if isinstance(stated, int) and stated > SCHEMA:
+    stated = schema_of(file)
+    if stated is not None and stated > SCHEMA:
         raise InvalidInput(f"{file} has schema {stated}, expected {SCHEMA}: a newer oddshift wrote it")
+
+
+def _refuse_older(file: Path, terms: PolicyTerms) -> None:
+    """Certificates before schema 3 name a mechanism by its description, which other mechanisms share."""
+    stated = schema_of(file)
+    if terms.certificate.mechanism_hash and stated is not None and stated < SCHEMA:
+        raise InvalidInput(
+            f"{file} has schema {stated}, expected {SCHEMA}: an older oddshift wrote its certificate, which does not "
+            "name the mechanism by its content; adapt and certify again"
+        )
