@@ -4,12 +4,19 @@ import pytest
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.tokens import tokenise
 from oddshift.data.detectors import (
+    FIRST_KINDS,
+    MARK_ONLY,
+    OCCUPATIONS,
+    SECOND_KINDS,
     Gazetteer,
+    Occupations,
     Occurrences,
     Spans,
     TierRule,
     WordList,
     closest,
+    default_rule,
+    mark_of,
     similarity_to,
     tag_types,
 )
@@ -204,3 +211,39 @@ def test_sixty_thousand_words_in_under_thirty_seconds():
     score = similarity_to(vectors, chosen)
     assert len(closest(score, ~chosen, 54_500)) == 5_450
     assert time.process_time() - start < 30
+
+
+def test_lists_say_how_much_of_them_occurs():
+    texts = ["Norma Kamali saw Bob. Bob saw Roe.", "Nobody here."]
+    use = Gazetteer(["Norma Kamali", "Bob", "Jane Roe", "Zed"]).matched(texts)
+    assert (use.entries, use.whole, use.by_surname, use.matched, use.occurrences) == (4, 2, 1, 3, 4)
+    assert use.line() == "3 of 4 listed entries occur, 4 times in all (1 of them by the surname alone)"
+    words = WordList({"bob": "NAME", "eve": "NAME"}).matched(texts)
+    assert words.line() == "1 of 2 listed entries occur, 2 times in all"
+
+
+def test_occupations_by_list():
+    text = "The Lawyer's nurses met two policemen, a flight attendant and an actress; she lawyered up."
+    found = Occupations().detect([text])
+    assert [text[a:b] for a, b in zip(found.start, found.end, strict=True)] == [
+        "Lawyer",
+        "nurses",
+        "policemen",
+        "flight attendant",
+        "actress",
+    ]
+    assert found.labels == ("OCCUPATION",)
+    assert 150 <= len(OCCUPATIONS) <= 250
+    assert len(set(OCCUPATIONS)) == len(OCCUPATIONS)
+
+
+def test_default_kinds_lead_to_tiers():
+    rule = default_rule(["PERSON", "GPE", "DATE", "HANDLE", "CAPITALISED"])
+    assert rule.names == ("PERSON", "GPE", "NAME", "PoII")
+    assert rule.tier_of["CAPITALISED"] == "NAME"
+    assert set(FIRST_KINDS) == {"PERSON", "ORG", "GPE"}
+    assert {"NORP", "LOC", "FAC", "EVENT", "PRODUCT", "DATE", "OCCUPATION", "HASHTAG"} <= set(SECOND_KINDS)
+    assert set(MARK_ONLY) <= set(SECOND_KINDS)
+    assert mark_of("ORG") == "[ORG]"
+    with pytest.raises(InvalidInput, match="at least one tier name"):
+        default_rule([])

@@ -11,13 +11,18 @@ from oddshift.data.detectors import (
     Detector,
     Gazetteer,
     Handles,
+    Occupations,
     Patterns,
     Pipeline,
     Spans,
     WordList,
 )
 
-TEXTS = ["John Smith of Microsoft wrote to jo@example.com from Paris.", "", "John Smith again, @jsmith, 192.168.0.1."]
+TEXTS = [
+    "John Smith of Microsoft, a lawyer, wrote to jo@example.com from Paris.",
+    "",
+    "John Smith again, the lawyer @jsmith, 192.168.0.1.",
+]
 
 
 @pytest.fixture(params=sorted(DETECTORS))
@@ -28,6 +33,7 @@ def detector(request, data, empty_cache):
         "gazetteer": lambda: Gazetteer(["John Smith", "Paris"]),
         "capitals": Capitals,
         "handles": Handles,
+        "occupations": Occupations,
         "words": lambda: WordList({"paris": "GPE", "john": "PERSON"}),
     }
     return made[request.param]()
@@ -71,7 +77,9 @@ def test_nothing_in_nothing(detector):
     assert len(detector.detect(["", " "])) == 0
 
 
-DISGUISED = ["Ｊｏｈｎ Ｓｍｉｔｈ wrote to ｊｏ＠ｅｘａｍｐｌｅ．ｃｏｍ from P\u0336aris on Monday, as 𝐉𝐨𝐡𝐧 did."]
+DISGUISED = [
+    "Ｊｏｈｎ Ｓｍｉｔｈ wrote to ｊｏ＠ｅｘａｍｐｌｅ．ｃｏｍ from P\u0336aris on Monday, as 𝐉𝐨𝐡𝐧 the ⓛⓐⓦⓨⓔⓡ did."
+]
 
 
 def test_spans_lie_on_the_characters_as_they_were_written(detector):

@@ -5,9 +5,12 @@ Adding one: a file with a frozen class that has a `name` and `detect(texts) -> S
 
 from oddshift.data.detectors.capitals import Capitals
 from oddshift.data.detectors.detection_report import DetectionReport, examples, planted_recall, report_on
-from oddshift.data.detectors.gazetteer import Gazetteer, WordList
+from oddshift.data.detectors.gazetteer import Gazetteer, ListUse, WordList
 from oddshift.data.detectors.handles import HANDLE_LABELS, Handles
+from oddshift.data.detectors.kinds import FIRST_KINDS, MARK_ONLY, SECOND_KINDS, TIER_OF_KIND, default_rule, mark_of
+from oddshift.data.detectors.linking import KnownNames, Linking, known_names, linked, ordinary_words
 from oddshift.data.detectors.normalising import normalised
+from oddshift.data.detectors.occupations import OCCUPATIONS, Occupations
 from oddshift.data.detectors.occurrences import Occurrences
 from oddshift.data.detectors.patterns import PATTERN_LABELS, Patterns
 from oddshift.data.detectors.similarity import closest, similarity_to
@@ -22,19 +25,29 @@ DETECTORS: dict[str, type[Detector]] = {
     "words": WordList,
     "capitals": Capitals,
     "handles": Handles,
+    "occupations": Occupations,
 }
 """Every detector by the name a configuration uses."""
 
 __all__ = [
     "DETECTORS",
+    "FIRST_KINDS",
     "HANDLE_LABELS",
+    "MARK_ONLY",
     "NAME_LABELS",
+    "OCCUPATIONS",
     "PATTERN_LABELS",
+    "SECOND_KINDS",
+    "TIER_OF_KIND",
     "Capitals",
     "DetectionReport",
     "Detector",
     "Gazetteer",
     "Handles",
+    "KnownNames",
+    "Linking",
+    "ListUse",
+    "Occupations",
     "Occurrences",
     "Patterns",
     "Pipeline",
@@ -43,8 +56,13 @@ __all__ = [
     "TypeTags",
     "WordList",
     "closest",
+    "default_rule",
     "examples",
+    "known_names",
+    "linked",
+    "mark_of",
     "normalised",
+    "ordinary_words",
     "planted_recall",
     "report_on",
     "similarity_to",

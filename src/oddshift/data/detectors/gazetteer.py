@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from oddshift.base.errors import InvalidInput
 from oddshift.data.detectors.normalising import normalised, through_normalised
 from oddshift.data.detectors.spans import Spans
+from oddshift.data.detectors.surnames import surnames_of, with_surnames
 
 _WORD = re.compile(r"\w+")
 
@@ -22,7 +23,9 @@ _Entries = dict[str, list[tuple[tuple[str, ...], str]]]
 class Gazetteer:
     """Names of any number of words, matched whole, longest first, whatever lies between their words but letters.
 
-    `keep_case` asks for the same casing ("Reading" the town, not "reading").
+    `keep_case` asks for the same casing ("Reading" the town, not "reading"). With `cover_surnames` the last word of a
+    listed full name is found alone too where it has a capital, unless it is a common word: a stop word, one of
+    `ordinary` (words that a corpus writes in small letters), or one that the document itself mostly writes so.
 
     >>> found = Gazetteer(["New York", "York"]).detect(["From New York to York."])
     >>> found.start.tolist(), found.end.tolist()
@@ -32,8 +35,11 @@ class Gazetteer:
     entries: Sequence[str]
     label: str = "NAME"
     keep_case: bool = False
+    cover_surnames: bool = True
+    ordinary: frozenset[str] = frozenset()
     name: str = "gazetteer"
     _index: _Entries = field(init=False, compare=False)
+    _surnames: dict[str, str] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         """Index the entries by their first word."""
@@ -41,14 +47,21 @@ class Gazetteer:
             raise InvalidInput("entries is one string, expected a list of names")
         pairs = ((entry, self.label) for entry in self.entries)
         object.__setattr__(self, "_index", _index_of(pairs, self.keep_case))
+        covered = surnames_of(self.entries, self.ordinary) if self.cover_surnames else ()
+        object.__setattr__(self, "_surnames", dict.fromkeys(covered, self.label))
 
     def __repr__(self) -> str:
         """The number of entries; never the names."""
         return f"Gazetteer({len(self.entries)} entries, label={self.label})"
 
     def detect(self, texts: Sequence[str]) -> Spans:
-        """Every whole match."""
-        return through_normalised(lambda plain: _matches(plain, self._index, self.keep_case), texts)
+        """Every whole match, and every bare surname."""
+        found = through_normalised(lambda plain: _matches(plain, self._index, self.keep_case), texts)
+        return with_surnames(texts, found, self._surnames) if self._surnames else found
+
+    def matched(self, texts: Sequence[str]) -> ListUse:
+        """How many of the entries occur in some texts, whole or by their surname."""
+        return _use(texts, self.detect(texts), self.entries, self.keep_case)
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,13 +91,56 @@ class WordList:
         """Every occurrence."""
         return through_normalised(lambda plain: _matches(plain, self._index, False), texts)
 
+    def matched(self, texts: Sequence[str]) -> ListUse:
+        """How many of the words occur in some texts."""
+        return _use(texts, self.detect(texts), tuple(self.words), False)
+
+
+@dataclass(frozen=True)
+class ListUse:
+    """How much of a list occurs: entries listed, found whole, found by their surname alone, and occurrences of any."""
+
+    entries: int
+    whole: int
+    by_surname: int
+    occurrences: int
+
+    @property
+    def matched(self) -> int:
+        """Entries that occur in some form."""
+        return self.whole + self.by_surname
+
+    def line(self) -> str:
+        """The counts in one sentence.
+
+        >>> ListUse(5, 2, 1, 9).line()
+        '3 of 5 listed entries occur, 9 times in all (1 of them by the surname alone)'
+        """
+        alone = f" ({self.by_surname} of them by the surname alone)" if self.by_surname else ""
+        return f"{self.matched} of {self.entries} listed entries occur, {self.occurrences} times in all{alone}"
+
+
+def _use(texts: Sequence[str], found: Spans, entries: Sequence[str], keep_case: bool) -> ListUse:
+    """Which entries the spans of a list stand for."""
+    rows = zip(found.document.tolist(), found.start.tolist(), found.end.tolist(), strict=True)
+    seen = {_key(texts[d][a:b], keep_case) for d, a, b in rows}
+    listed = {_key(entry, keep_case): entry for entry in entries}
+    whole = seen & set(listed)
+    alone = {words[0].lower() for words in seen - whole}
+    by_surname = sum(key not in whole and key[-1].lower() in alone for key in listed)
+    return ListUse(len(listed), len(whole), by_surname, len(found))
+
+
+def _key(entry: str, keep_case: bool) -> tuple[str, ...]:
+    plain = normalised(entry).text
+    return tuple(_WORD.findall(plain if keep_case else plain.lower()))
+
 
 def _index_of(pairs: Iterable[tuple[str, str]], keep_case: bool) -> _Entries:
     """Entries by first word, longest first."""
     index: _Entries = {}
     for entry, label in pairs:
-        plain = normalised(entry).text
-        words = tuple(_WORD.findall(plain if keep_case else plain.lower()))
+        words = _key(entry, keep_case)
         if not words:
             raise InvalidInput("an entry of the list holds no word, expected at least one letter or digit in each")
         index.setdefault(words[0], []).append((words, label))

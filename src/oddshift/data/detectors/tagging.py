@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -110,6 +111,7 @@ def tag_types(occurrences: Occurrences, spans: Sequence[Spans], rule: TierRule, 
     return TypeTags(labels, tagged, occurrences.totals, rule.names)
 
 
+@lru_cache(maxsize=1)
 def stop_words() -> frozenset[str]:
     """English function words that are never names by themselves (spaCy's list)."""
     from spacy.lang.en.stop_words import STOP_WORDS

@@ -1,0 +1,148 @@
+"""Linked names: who was found once by the whole name is found again by a part of it.
+
+"Norma Kamali" makes a later "Kamali" in the same document an occurrence of the same kind, and in any document where the
+whole name stands in the documents that were learned from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from oddshift.data.detectors.honorifics import NO_SENTENCE_ENDS, PERSON, without_possessive
+from oddshift.data.detectors.normalising import normalised
+from oddshift.data.detectors.spans import Detector, Spans
+from oddshift.data.detectors.tagging import stop_words
+
+LINKED_LABELS = (PERSON,)
+"""The kinds whose names are called by a part of them."""
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_SUFFIXES = frozenset(["jr", "sr", "ii", "iii", "iv", "phd", "md", "esq"])
+_CALENDAR = (
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december"
+)
+_NEVER = frozenset(_CALENDAR.split()) | _SUFFIXES | NO_SENTENCE_ENDS
+_FEWEST_LETTERS = 3
+
+
+@dataclass(frozen=True, repr=False)
+class KnownNames:
+    """What the documents learned from say about names; it holds real names and is as confidential as they are.
+
+    `surnames` leads from the last word of each whole name, in small letters, to its label; `ordinary` are words that
+    are written in small letters at least as often as with a capital, which no link may rest on.
+    """
+
+    surnames: Mapping[str, str] = field(default_factory=dict)
+    ordinary: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        """Counts only; never a name."""
+        return f"KnownNames({len(self.surnames)} surnames, {len(self.ordinary)} ordinary words)"
+
+
+@dataclass(frozen=True)
+class Linking:
+    """A detector whose names are linked: what it finds, and every other occurrence of a part of a name it found."""
+
+    detector: Detector
+    known: KnownNames = field(default_factory=KnownNames)
+
+    @property
+    def name(self) -> str:
+        """The name of the detector, and that its names are linked."""
+        return f"{self.detector.name} (names linked)"
+
+    def detect(self, texts: Sequence[str]) -> Spans:
+        """The spans of the detector and those linked to them."""
+        return linked(texts, self.detector.detect(texts), self.known)
+
+
+def ordinary_words(texts: Sequence[str]) -> frozenset[str]:
+    """Words that are written in small letters at least as often as with a capital.
+
+    >>> sorted(ordinary_words(["Brown met Will Brown.", "A brown fox will run, will it."]))
+    ['fox', 'it', 'met', 'run', 'will']
+    """
+    small: Counter[str] = Counter()
+    capital: Counter[str] = Counter()
+    for text in texts:
+        for match in _WORD.finditer(normalised(text).text):
+            word = without_possessive(match.group())
+            (small if word[0].islower() else capital)[word.lower()] += 1
+    return frozenset(word for word, n in small.items() if n >= capital[word])
+
+
+def may_link(word: str, ordinary: frozenset[str]) -> bool:
+    """Whether a word may stand for a whole name: capitalised, three letters or more, and no common word."""
+    low = word.lower()
+    common = low in ordinary or low in _NEVER or low in stop_words()
+    return word[:1].isupper() and len(low) >= _FEWEST_LETTERS and not common
+
+
+def known_names(texts: Sequence[str], spans: Spans, labels: Sequence[str] = LINKED_LABELS) -> KnownNames:
+    """What some documents say about names: the surnames of whole names, and the ordinary words."""
+    ordinary = ordinary_words(texts)
+    surnames = {
+        words[-1].lower(): label
+        for _, words, label in _names(texts, spans, labels)
+        if len(words) > 1 and may_link(words[-1], ordinary)
+    }
+    return KnownNames(surnames, ordinary)
+
+
+def linked(
+    texts: Sequence[str], spans: Spans, known: KnownNames | None = None, labels: Sequence[str] = LINKED_LABELS
+) -> Spans:
+    """Spans with every further occurrence of a part of a name: of the same document, or one of the known surnames.
+
+    Links keep the label of the name. What some span covers already stays as it is, and "'s" stays outside.
+    """
+    known = KnownNames() if known is None else known
+    parts: dict[int, dict[str, str]] = {}
+    for document, words, label in _names(texts, spans, labels):
+        own = parts.setdefault(document, {})
+        own.update({word.lower(): label for word in words if may_link(word, known.ordinary)})
+    taken: dict[int, bytearray] = {}
+    columns = (spans.document, spans.start, spans.end, spans.label)
+    rows = []
+    for d, a, b, label in zip(*(column.tolist() for column in columns), strict=True):
+        taken.setdefault(d, bytearray(len(texts[d])))[a:b] = b"\x01" * (b - a)
+        rows.append((d, a, b, spans.labels[label]))
+    for d, text in enumerate(texts):
+        if d in parts or known.surnames:
+            sought = {**known.surnames, **parts.get(d, {})}
+            rows += [(d, a, b, label) for a, b, label in _again(text, sought) if not any(taken.get(d, b"")[a:b])]
+    return Spans.of(sorted(rows), is_exact=spans.is_exact)
+
+
+def parts_of(name: str) -> list[str]:
+    """The words of a name that may be used alone, titles, initials and suffixes apart.
+
+    >>> parts_of("Dr. Norma J. Kamali-Roe Jr.")
+    ['Norma', 'Kamali', 'Roe']
+    """
+    words = [without_possessive(match.group()) for match in _WORD.finditer(normalised(name).text)]
+    return [w for w in words if len(w) > 1 and w.lower() not in _SUFFIXES and w.lower() not in NO_SENTENCE_ENDS]
+
+
+def _names(texts: Sequence[str], spans: Spans, labels: Sequence[str]) -> Iterator[tuple[int, list[str], str]]:
+    """(document, words, label) of every name found."""
+    columns = (spans.document, spans.start, spans.end, spans.label)
+    for d, a, b, label in zip(*(column.tolist() for column in columns), strict=True):
+        if spans.labels[label] in labels and (words := parts_of(texts[d][a:b])):
+            yield d, words, spans.labels[label]
+
+
+def _again(text: str, sought: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+    """(start, end, label) of every capitalised word that is sought."""
+    plain = normalised(text)
+    for match in _WORD.finditer(plain.text):
+        word = without_possessive(match.group())
+        label = sought.get(word.lower()) if word[0].isupper() else None
+        if label is not None:
+            yield *plain.original(match.start(), match.start() + len(word)), label
