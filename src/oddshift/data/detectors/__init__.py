@@ -13,6 +13,7 @@ from oddshift.data.detectors.normalising import normalised
 from oddshift.data.detectors.occupations import OCCUPATIONS, Occupations
 from oddshift.data.detectors.occurrences import Occurrences
 from oddshift.data.detectors.patterns import PATTERN_LABELS, Patterns
+from oddshift.data.detectors.planting import PlantedRecall, recall_of_planted
 from oddshift.data.detectors.similarity import closest, similarity_to
 from oddshift.data.detectors.spacy_pipeline import Pipeline
 from oddshift.data.detectors.spans import Detector, Spans
@@ -51,6 +52,7 @@ __all__ = [
     "Occurrences",
     "Patterns",
     "Pipeline",
+    "PlantedRecall",
     "Spans",
     "TierRule",
     "TypeTags",
@@ -64,6 +66,7 @@ __all__ = [
     "normalised",
     "ordinary_words",
     "planted_recall",
+    "recall_of_planted",
     "report_on",
     "similarity_to",
     "stop_words",
