@@ -6,9 +6,9 @@ _GIVEN = (
     "James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara Richard Susan Joseph "
     "Jessica Thomas Sarah Charles Karen Daniel Lisa Matthew Nancy Anthony Betty Steven Sandra Paul Ashley Andrew Emily "
     "Joshua Kimberly Kenneth Donna Kevin Michelle Brian Carol George Amanda Edward Melissa Ronald Deborah Timothy "
-    "Stephanie Fatima Mohammed Aisha Omar Yusuf Leila Hassan Amina Wei Mei Jing Hiroshi Yuki Kenji Sakura Min-jun Ji-woo "
+    "Stephanie Fatima Mohammed Aisha Omar Yusuf Leila Hassan Amina Wei Mei Jing Hiroshi Yuki Kenji Sakura Min-jun "
     "Priya Raj Ananya Arjun Deepa Vikram Sofia Mateo Camila Diego Valentina Santiago Lucia Alejandro Olga Ivan Natasha "
-    "Dmitri Katarzyna Piotr Zofia Giulia Marco Chiara Luca Ingrid Lars Astrid Sven Amara Chidi Ngozi Kwame Thandiwe Sipho"
+    "Dmitri Katarzyna Piotr Zofia Giulia Marco Chiara Luca Ingrid Lars Astrid Sven Amara Chidi Ngozi Kwame Sipho"
 )
 _FAMILY = (
     "Smith Johnson Williams Brown Jones Miller Davis Wilson Anderson Taylor Thomas Moore Jackson Martin Thompson White "
