@@ -28,6 +28,7 @@ from oddshift.data.codecs.location import (
     read_trajectories,
 )
 from oddshift.data.codecs.own_vectors import FROM_TEXT, vectors_from_text
+from oddshift.data.codecs.pipeline_vectors import FROM_PIPELINE, vectors_of_pipeline
 from oddshift.data.codecs.tabular import EncodedTable, TableSettings, breast_cancer, encode_table, read_table
 from oddshift.data.codecs.text import EncodedText, PreparedText, TextSettings, encode, prepare
 from oddshift.data.codecs.tokens import Tokens, tokenise
@@ -43,6 +44,7 @@ MODALITIES: dict[str, Callable[..., Any]] = {
 """Every modality by name: the function that gives its Encoded value."""
 
 __all__ = [
+    "FROM_PIPELINE",
     "FROM_TEXT",
     "MODALITIES",
     "PUBLISHED",
@@ -80,5 +82,6 @@ __all__ = [
     "read_vectors",
     "tokenise",
     "vectors_from_text",
+    "vectors_of_pipeline",
     "write_texts",
 ]

@@ -1,7 +1,8 @@
 """Word vectors read from the files in which they are published, only for the words that are needed.
 
-GloVe `.txt` (plain, `.gz`, `.zip`), fastText `.vec`, word2vec `.bin`, and `.npz` with `words` and `vectors`. Files are
-read line by line; a line that does not fit is named by its number.
+GloVe `.txt` (plain, `.gz`, `.zip`), fastText `.vec` and `.bin`, word2vec text and `.bin` (what gensim's
+`save_word2vec_format` writes), and `.npz` with `words` and `vectors`. Files are read line by line; a line that does not
+fit is named by its number. Gensim's own `.kv` files are pickles, which can run code and are never read.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.fasttext_binary import MAGIC, read_fasttext
 
 Float32Array = npt.NDArray[np.float32]
 
+_HEAD = 512  # bytes that are looked at to tell formats apart
+_WRITTEN = frozenset(b"0123456789+-.eEinfatyNIFATY \t\r")  # what written numbers consist of
 _LONGEST_WORD = 4096  # bytes; a longer word in a .bin file means that the file is something else
 
 
@@ -87,9 +91,25 @@ def read_vectors(
     if path.suffix == ".npz":
         return _from_npz(path, needed)
     with _opened(path, member) as stream, _counted(path, progress) as count:
-        if path.name.endswith((".bin", ".bin.gz")):
+        head = stream.peek(_HEAD)[:_HEAD]
+        if head.startswith(MAGIC):
+            stream.read(len(MAGIC))
+            return WordVectors(*read_fasttext(stream, path, needed))
+        if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+            raise InvalidInput(
+                f"{path.name} is a pickle (gensim's own format), which is never read because it can run code; expected "
+                "word2vec's format: KeyedVectors.load(...).save_word2vec_format('vectors.bin', binary=True)"
+            )
+        if path.name.endswith((".bin", ".bin.gz")) or _is_binary(head):
             return _from_word2vec(stream, path.name, needed, count)
         return _from_lines(stream, path.name, needed, count)
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether a file that starts with 'words width' goes on with raw numbers instead of written ones."""
+    first, _, rest = head.partition(b"\n")
+    numbers = rest.lstrip(b"\n").partition(b" ")[2].partition(b"\n")[0]
+    return _is_header(first.strip()) and any(byte not in _WRITTEN for byte in numbers)
 
 
 def _from_npz(path: Path, needed: frozenset[str] | None) -> WordVectors:
@@ -212,7 +232,7 @@ def _is_number(part: bytes) -> bool:
 
 
 @contextmanager
-def _opened(path: Path, member: str | None) -> Iterator[IO[bytes]]:
+def _opened(path: Path, member: str | None) -> Iterator[Any]:
     """The bytes of a file, unpacked when it is a .gz or a .zip."""
     try:
         if path.suffix == ".gz":
