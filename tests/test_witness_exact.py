@@ -292,7 +292,9 @@ def test_sentences_say_what_was_counted_and_never_pass_an_undecided_witness():
     assert "13 of 15 guesses right at 2 distances" in pooled.sentence
     assert pooled.sentence.startswith("Undecided, which is not a pass")
     assert "Pr[mPL > 1 | X = a]" in w.witness_of("hockey_stick", (9, 9, 0, 9), (1.0,), alpha=0.05, epsilon=1.0).sentence
-    assert WITNESS.sentence.startswith("Violation of epsilon = 1 shown: lower bound 1.48501 on the largest mPL")
+    assert WITNESS.sentence.startswith(
+        "Leakage above epsilon = 1 was shown: the lower bound on the largest mPL is 1.48501"
+    )
 
 
 def slow_guess_power(n, guessed, right, threshold, alpha):

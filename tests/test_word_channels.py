@@ -62,8 +62,8 @@ def test_a_string_that_two_words_share_is_one_output():
     ("vocabulary", "message"),
     [
         (["a"], "1 distinct words, expected 2, one for each point"),
-        (["a", 5], "words has what is no text"),
-        (["a", None], "words has what is no text"),
+        (["a", 5], "words has an entry that is not a string"),
+        (["a", None], "words has an entry that is not a string"),
         (5, "words is a int, expected a sequence"),
     ],
 )

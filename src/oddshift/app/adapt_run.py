@@ -44,7 +44,7 @@ def run_adapt(
 ) -> Adaptation:
     """Adapt the scales that a configuration asks for and keep them in `folder`, with a policy when they are certified.
 
-    A finished adaptation is read, not repeated. `beside` is the folder that relative paths are looked for in first.
+    A finished adaptation is read, not repeated. `beside` is the folder in which relative paths are looked up first.
     """
     config = parse_config(text, source, beside)
     inputs = inputs_of(config)

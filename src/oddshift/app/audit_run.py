@@ -52,7 +52,7 @@ def run_audit(
 ) -> Audit:
     """Run the audit that a configuration describes and keep it in `folder`; a finished run is read, not repeated.
 
-    `beside` is the folder that relative paths are looked for in first: that of the configuration file.
+    `beside` is the folder in which relative paths are looked up first: that of the configuration file.
     `max_cpu` bounds the work, in CPU seconds: half for the training of networks, the rest for the audit.
     `keep_examples` also writes what the strongest attacker believes about a few documents: these are secrets.
     """
@@ -121,7 +121,7 @@ def _illustrate(
 
 
 def _read(loaded: Loaded, few: Records, known: Knowledge) -> tuple[Passage, ...]:
-    """The first texts that some documents come from, beside a release of them; nothing where data are no texts."""
+    """The texts that some documents come from, with a release of each; nothing if the data are not texts."""
     if loaded.encoded is None:
         return ()
     texts = np.unique(few.sources)[:EXAMPLE_TEXTS]

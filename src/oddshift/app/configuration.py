@@ -1,6 +1,7 @@
 """The configuration of an audit: a TOML file, checked key by key before any work is done.
 
-Every key is documented here, next to its default. An unknown key is refused, with the nearest known one named.
+Every key is documented here, next to its default. An unknown key is refused, and the message names the nearest known
+one.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class PatternDetector(_Section):
 
 
 class ListDetector(_Section):
-    """Names of any number of words, one a line of a text file, matched whole; all lead to the first tier."""
+    """Names of one or more words, one on each line of a text file, matched as a whole; all belong to the first tier."""
 
     kind: Literal["gazetteer"]
     path: Path
@@ -46,7 +47,7 @@ class ListDetector(_Section):
 
 
 class WordDetector(_Section):
-    """Single words in any casing, one a line of a text file, with a label that may lead to a tier of its own."""
+    """Single words in any casing, one on each line of a text file, with a label that may have a tier of its own."""
 
     kind: Literal["words"]
     path: Path
@@ -116,7 +117,8 @@ class LocationData(_Section):
     """Trajectories; each fix is a secret, a trip is read together.
 
     The columns are named; an empty name says that there is none (`modalities.FixColumns` has what follows from that).
-    `every` keeps one fix in so many seconds (0 keeps all); places become cells of about `cell_km` kilometres.
+    `every` is the number of seconds between fixes that are kept (0 keeps all); places become cells of about `cell_km`
+    kilometres.
     """
 
     kind: Literal["location"]
@@ -273,7 +275,7 @@ def parse_config(text: str, source: str, folder: Path | None = None) -> Config:
 
 
 def _resolve(section: Any, folder: Path) -> None:
-    """Make paths that exist beside the file absolute, here and in the tables inside."""
+    """Make paths that exist next to the file absolute, here and in nested tables."""
     if not isinstance(section, dict):
         return
     for key in PATH_KEYS:
@@ -287,7 +289,7 @@ def _resolve(section: Any, folder: Path) -> None:
 
 def _first_problem(error: ValidationError, raw: dict[str, Any]) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
-    # the discriminator's value stands in the path of a union's error, but is no key of the file
+    # the path of a union's error contains the value of the discriminator, which is not a key of the file
     names = [str(part) for part in first["loc"]]
     place = ".".join(_keys(names, raw))
     more = f" (and {len(error.errors()) - 1} more)" if len(error.errors()) > 1 else ""
@@ -299,7 +301,7 @@ def _first_problem(error: ValidationError, raw: dict[str, Any]) -> str:
 
 
 def _keys(names: list[str], raw: Any) -> list[str]:
-    """The path of an error as keys of the file: the `kind` that chose among several tables is no key."""
+    """The path of an error as keys of the file: the `kind` that chose one of several tables is not a key."""
     kept: list[str] = []
     for i, name in enumerate(names):
         if isinstance(raw, dict) and raw.get("kind") == name and i + 1 < len(names):

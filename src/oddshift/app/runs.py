@@ -2,7 +2,7 @@
 
 audit.npz           the whole Audit
 adaptation.npz      the whole Adaptation, when scales were adapted
-policy.json         what `oddshift protect` applies, with vocabulary.npz beside it
+policy.json         what `oddshift protect` applies, with vocabulary.npz next to it
 summary.json        the same in plain JSON, without arrays
 config.toml         the configuration it was run with
 inputs.json         fingerprints of that configuration and of the files it names, readable by their owner alone
@@ -125,7 +125,7 @@ def _stored(folder: str | Path, name: str, kind: type[Stored], otherwise: str) -
 def write_adaptation(
     folder: str | Path, adaptation: Adaptation, config: str = "", inputs: Inputs | None = None
 ) -> Path:
-    """Write an adaptation beside the audit of the same configuration; `adaptation.npz` comes last."""
+    """Write an adaptation into the folder of the audit with the same configuration; `adaptation.npz` comes last."""
     home = Path(folder)
     (home / EVIDENCE).mkdir(parents=True, exist_ok=True)
     for evidence in adaptation.evidence:

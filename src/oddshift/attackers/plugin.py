@@ -202,7 +202,7 @@ def _trusted_step(known: Knowledge, tier: int, laws: FloatArray, bigram: bool, r
 
 
 def _trust(weight: FloatArray, follows: FloatArray, plain: FloatArray) -> float:
-    """The factor of the bigrams' weights that held-out pairs like best; 1 unless it is better by a standard error."""
+    """The factor of the bigrams' weights that suits held-out pairs best; 1 unless it is better by a standard error."""
     scores = [np.log(t * weight * follows + (1.0 - t * weight) * plain) for t in TRUST]
     best = int(np.argmax([score.mean() for score in scores]))
     better = scores[best] - scores[-1]

@@ -1,6 +1,6 @@
 """An attacker that is fitted anew for every mechanism, as the paper does in every round of its loop.
 
-Dear, and rarely needed: our own attackers estimate only the context, and serve any mechanism as they are.
+This is expensive and rarely needed: our own attackers estimate only the context, and serve any mechanism as they are.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Ground: errors, arrays, log arithmetic, stored values and how work is spread; nothing here knows what a secret is."""
+"""The ground floor: errors, arrays, log arithmetic, stored values, execution; nothing here knows what a secret is."""

@@ -1,7 +1,7 @@
-"""Arrays as they come from a caller: converted once, checked once, with messages that show the value.
+"""Arrays from a caller: converted once and checked once, with messages that show the value.
 
-Every public constructor and function sends its arguments through here, so that the code behind it can
-assume float64, the right number of axes, finite numbers, and probabilities that sum to one.
+Every public constructor and function passes its arguments through here. The code behind it can therefore assume
+float64, the right number of axes, finite numbers, and probabilities that sum to one.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def finite(value: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
 
 
 def axes(value: npt.ArrayLike, name: str) -> int:
-    """Number of axes of the argument, or a refusal of what has no regular shape."""
+    """Number of axes of the argument; a ragged one is refused."""
     try:
         return np.ndim(value)
     except ValueError as error:
@@ -111,7 +111,7 @@ def whole(value: int, name: str, low: int, high: int | None = None) -> int:
 
 
 def indices(value: npt.ArrayLike, name: str, size: int, *, is_secret: bool = False) -> IntArray:
-    """One axis of integers in [0, size); a secret one is not shown when it is refused."""
+    """One axis of integers in [0, size); a value that is refused is not shown if it is a secret."""
     axes(value, name)
     array = np.atleast_1d(np.asarray(value))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
@@ -125,7 +125,7 @@ def indices(value: npt.ArrayLike, name: str, size: int, *, is_secret: bool = Fal
 
 
 def listed(values: Iterable[Item], name: str) -> list[Item]:
-    """The items of the argument, or a refusal of what has none; they are not shown."""
+    """The items of the argument, which are not shown; an argument that is not a sequence is refused."""
     try:
         return list(values)
     except TypeError as error:

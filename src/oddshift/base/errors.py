@@ -1,11 +1,11 @@
 """Every exception of oddshift, in one tree.
 
 OddshiftError
-└── InvalidInput (also a ValueError)     what came cannot be used; says what came and what was expected
-    ├── TooLarge                         exact work refused above a stated size; says what would work instead
-    ├── ImpossibleObservation            outputs that have probability zero under the stated model
-    ├── NoGuarantee                      the quantity asked for does not exist or could not be verified
-    └── TamperedEvidence                 a stored file that does not say what its contents say
+└── InvalidInput (also a ValueError)   the input cannot be used; says what was given and what was expected
+    ├── TooLarge                       exact work is refused above a stated size; says what would work instead
+    ├── ImpossibleObservation          outputs that have probability zero under the stated model
+    ├── NoGuarantee                    the quantity asked for does not exist or could not be verified
+    └── TamperedEvidence               a stored file whose contents do not support what it states
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ class OddshiftError(Exception):
 
 
 class InvalidInput(OddshiftError, ValueError):
-    """What came cannot be used; the message says what came and what was expected."""
+    """The input cannot be used; the message says what was given and what was expected."""
 
 
 class TooLarge(InvalidInput):
-    """Exact work refused above a stated size; the message says what would work instead."""
+    """Exact work is refused above a stated size; the message says what would work instead."""
 
 
 class ImpossibleObservation(InvalidInput):
@@ -32,4 +32,4 @@ class NoGuarantee(InvalidInput):
 
 
 class TamperedEvidence(InvalidInput):
-    """A stored file whose contents do not support what it says."""
+    """A stored file whose contents do not support what it states."""

@@ -1,7 +1,7 @@
 """Arithmetic on logarithms of probabilities, safe for values far outside the range of floats.
 
 A sum that underflows would turn a rare output into an impossible one, and an impossible output is
-infinite leakage; so products fall back to an exact slow form wherever the fast one could underflow.
+infinite leakage. Products therefore use an exact but slower form for entries where the fast one could underflow.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def log(probability: npt.ArrayLike) -> FloatArray:
 
 
 def log_sum(values: FloatArray, axis: int = -1) -> FloatArray:
-    """log Σ exp(values) along an axis; −inf for a sum of nothing but zeros."""
+    """log Σ exp(values) along an axis; −inf if all terms are zero."""
     top = peak(values, axis)
     shifted = values - top
     return np.asarray(log(np.exp(shifted, out=shifted).sum(axis=axis)) + np.squeeze(top, axis=axis))
@@ -36,7 +36,7 @@ def log_matmul(left: FloatArray, right: FloatArray) -> FloatArray:
     """log of exp(left) @ exp(right) for (m, k) and (k, n) arrays of logarithms.
 
     A matrix product of rescaled exponentials, with every entry that could have underflowed computed
-    again term by term.
+    again, term by term.
     """
     row = peak(left, axis=1)
     column = peak(right, axis=0)

@@ -78,7 +78,7 @@ def sha256(data: bytes) -> str:
 def digest(value: Any) -> str:
     """SHA-256 of a dataclass: its fields as sorted JSON, then every array's name, type, shape and bytes.
 
-    **Guarantee**: equal contents give equal digests on every machine. It names contents; it is no signature.
+    **Guarantee**: equal contents give equal digests on every machine. It identifies contents; it is not a signature.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Point:
@@ -270,7 +270,7 @@ def _expect(holds: bool, where: str, found: Any, expected: str) -> None:
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _digest(body: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:

@@ -113,7 +113,9 @@ def exact_leakage(
     single = float(per_distance(ratios[0], apart).max())
     shifts = per_distance(np.sum(ratios, axis=0), apart)
     a, b = (int(i) for i in np.unravel_index(int(np.argmax(shifts)), shifts.shape))
-    outputs = np.array([int(np.argmax(np.max(m, axis=0))) for m in log_matrices])  # possible, wherever it matters not
+    outputs = np.array(
+        [int(np.argmax(np.max(m, axis=0))) for m in log_matrices]
+    )  # for positions whose output does not matter, one that is possible
     for part in model.parts:
         outputs[list(part.positions)] = part.outputs_favouring(a, b)
     return Leakage(single, float(shifts[a, b]), ((a, b), tuple(int(y) for y in outputs)), model)

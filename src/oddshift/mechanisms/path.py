@@ -22,7 +22,7 @@ from oddshift.model.space import Space, space_of
 from oddshift.model.tiers import Tiers, tiers_of
 
 _ROWS = 256  # rows whose bounds are computed together
-_PIECE = 48  # ways through so many stops are compared at once, so that they stay in a core's cache
+_PIECE = 48  # ways through this number of stops are compared at once, so that they stay in a core's cache
 _NEAREST = 8  # stops that are tried first, because they shorten most
 _EXPONENT = 600.0  # e^−600 is still a float64
 
@@ -104,7 +104,7 @@ def path_closure(distances: FloatArray, scales: FloatArray) -> FloatArray:
         legs, group = ways[low:high, :low].copy(), slice(low, high)
         _shorten(ways[group, :low], legs, ways[:low, :low])
         ways[:low, group] = ways[group, :low].T
-        legs[ways[group, :low] < legs] = np.inf  # a stop that is reached sooner another way is no first stop
+        legs[ways[group, :low] < legs] = np.inf  # a stop that is reached sooner another way is not a first stop
         _shorten(ways[group, group], legs, ways[:low, group])
         np.minimum(ways[group, group], ways[group, group].T.copy(), out=ways[group, group])
     closed = np.empty_like(ways)

@@ -1,7 +1,7 @@
 """Utility: what a release still serves for, exactly from the channel and by tasks before and after.
 
 The paper's loss is Σ_x p(x) Σ_y Pr[y|x]·c(x, y). A constant output can have a small loss and serve for nothing, so
-the effective number of outputs and the constant-output baseline stand beside every loss.
+every loss is reported together with the effective number of outputs and the loss of a constant output.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ CostLike = str | Cost | FloatArray
 
 @dataclass(frozen=True)
 class Utility:
-    """The expected loss of a mechanism with what it must be read beside.
+    """The expected loss of a mechanism, with the numbers that are needed to interpret it.
 
-    `tier_losses` is one number a tier (NaN for a tier without weight), `effective_outputs` the exponential of the
-    entropy of the output, `constant_loss` the loss of the best output that ignores the secret.
+    `tier_losses` has one number for each tier (NaN for a tier without weight), `effective_outputs` is the exponential
+    of the entropy of the output, and `constant_loss` is the loss of the best output that ignores the secret.
     """
 
     loss: float
@@ -201,7 +201,7 @@ def _costs(mechanism: Mechanism, cost: Cost, index: IntArray) -> FloatArray:
     if isinstance(cost, Matrix) and cost.table.shape == (len(mechanism.space), mechanism.n_outputs):
         return cost.table[index]
     shape = (len(mechanism.space), mechanism.n_outputs)
-    raise InvalidInput(f"the outputs of this mechanism are no points, expected a cost table of shape {shape}")
+    raise InvalidInput(f"the outputs of this mechanism are not points, expected a cost table of shape {shape}")
 
 
 def _weights(weights: npt.ArrayLike, n: int) -> FloatArray:

@@ -21,7 +21,7 @@ VORONOI_LIMIT = 400
 _NODES = 20
 _PANEL = 2.0  # longest panel in t: 1/cosh t has poles at distance π/2, so 20 nodes keep 16 digits
 _DECAY = 6.0  # how far the exponent z may grow in one panel, about
-_DEEP = 64.0  # e^{−64} is nothing beside 1 in float64
+_DEEP = 64.0  # e^{−64} is negligible against 1 in float64
 _ON_LINE = 1e-30  # distance, relative to the scene, that stands for a point on an edge's line: the limit h → 0
 _SIZE = 1.0  # cells, or distances to cells, up to this many 1/ε are computed from differences of G
 
@@ -83,8 +83,8 @@ def log_cell_probabilities(x: FloatArray, points: FloatArray, edges: Edges, epsi
     """log Pr[y is the nearest of `points` to x + noise] for every row of x, (n, m).
 
     Far from x the sum of the formula is taken as it is, scaled by the largest term. Near x, and for cells that are
-    small beside 1/ε, it would cancel: there G is replaced by G − G(z₀), z₀ the cell's nearest z (0 near x), since
-    constants integrate to nothing around a cell but for the directions in which it is unbounded.
+    small compared with 1/ε, it would cancel. There G is replaced by G − G(z₀), where z₀ is the cell's nearest z (0 near
+    x), because constants integrate to zero around a cell, except for the directions in which it is unbounded.
 
     **Guarantee**: quadrature in float64, relative accuracy about 1e-13 however far a cell is; 1e-15/(ε·width) for far
     cells that are long and thin. Never a silent zero: a cell whose digits are lost raises NoGuarantee.

@@ -1,4 +1,4 @@
-"""Channels that act on the word itself, as text filters do: mask, delete, substitute, add a noise character.
+"""Channels that act on the word itself, as text filters do: they mask it, delete it, substitute it, or add a character.
 
 The paper's discussion of text-space perturbation: each is a stochastic map like any other, so its leakage is
 measured the same way. Except for the mask they release the word itself some of the time, and then no ε bounds them.
@@ -158,7 +158,7 @@ class NoiseCharacter(Mechanism):
     def __init__(self, space: Space, words: Sequence[str], probability: float, alphabet: str = "") -> None:
         """One distinct word for each point; the default alphabet is a to z."""
         if not all(isinstance(word, str) for word in listed(words, "words")):
-            raise InvalidInput("words has what is no text, expected one word for each point")
+            raise InvalidInput("words has an entry that is not a string, expected one word for each point")
         letters = alphabet or "abcdefghijklmnopqrstuvwxyz"
         if len(words) != len(space_of(space)) or len(set(words)) != len(words):
             raise InvalidInput(f"{len(set(words))} distinct words, expected {len(space)}, one for each point")

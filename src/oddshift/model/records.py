@@ -49,7 +49,9 @@ class Context:
         """Check that the parts fit together."""
         _check_offsets(self.offsets, len(self.tokens), "context offsets")
         if len(self.breaks) != len(self.tokens):
-            raise InvalidInput(f"breaks has {len(self.breaks)} entries, expected {len(self.tokens)} (one a token)")
+            raise InvalidInput(
+                f"breaks has {len(self.breaks)} entries, expected {len(self.tokens)}, one for each token"
+            )
         if len(self.tokens) and not MASKED <= self.tokens.min() <= self.tokens.max() < len(self.symbols):
             span = f"[{self.tokens.min()}, {self.tokens.max()}]"
             raise InvalidInput(f"context tokens span {span}, expected [{MASKED}, {len(self.symbols)})")
@@ -79,8 +81,8 @@ class Context:
 class Records:
     """Documents of varying length; each sensitive position holds the row number of a point of `space`.
 
-    `points` is flat, cut into documents by `offsets` (a document may hold no secret). `users` and `subgroups` are one
-    number a document. `sources` says which original document each one was cut from.
+    `points` is flat, cut into documents by `offsets` (a document may hold no secret). `users` and `subgroups` hold
+    one number for each document. `sources` says which original document each one was cut from.
 
     >>> records = Records.from_documents(Space([[0.0], [1.0]]), [[0, 1], [1]])
     >>> records
@@ -108,7 +110,7 @@ class Records:
         for name in ("users", "subgroups", "sources"):
             value = getattr(self, name)
             if value is not None and len(value) != len(self):
-                raise InvalidInput(f"{name} has {len(value)} entries, expected {len(self)} (one a document)")
+                raise InvalidInput(f"{name} has {len(value)} entries, expected {len(self)}, one for each document")
         if self.context is not None:
             _check_slots(self.context, self.offsets)
 
@@ -122,7 +124,7 @@ class Records:
         users: Sequence[Hashable] | None = None,
         subgroups: Sequence[str] | None = None,
     ) -> Records:
-        """Records of one index sequence a document, with any user ids and subgroup names beside them."""
+        """Records from one sequence of indices for each document, with optional user ids and subgroup names."""
         if not len(documents):
             raise InvalidInput("documents is empty, expected at least one")
         rows = [indices(document, "a document", len(space), is_secret=True) for document in documents]
@@ -167,7 +169,7 @@ class Records:
 
     @property
     def clusters(self) -> IntArray:
-        """A number a document; those that share it are never told apart as independent (user, else source)."""
+        """One number for each document; those with the same number (user, else source) never count as independent."""
         return self.sources if self.users is None else self.users
 
     def tier_of_position(self, tiers: Tiers) -> IntArray:

@@ -23,7 +23,7 @@ def init(
         Path | None, typer.Option(help="Word vectors for text (GloVe, fastText, word2vec, .npz).")
     ] = None,
     pipeline: Annotated[str, typer.Option(help="A spaCy pipeline that finds names, by name or folder.")] = "",
-    words: Annotated[Path | None, typer.Option(help="A text file of sensitive names, one a line.")] = None,
+    words: Annotated[Path | None, typer.Option(help="A text file of sensitive names, one on each line.")] = None,
     as_json: Json = False,
 ) -> None:
     """Look at the columns of a file and write a configuration for it, each line with its reason.

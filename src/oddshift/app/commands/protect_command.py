@@ -27,7 +27,7 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
         Path, typer.Argument(metavar="IN", help="A .csv, .jsonl, .parquet, .txt or .npz file, or a folder.")
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A new file (or folder) of the same kind.")],
-    policy: Annotated[Path, typer.Option(help="A policy.json, its vocabulary beside it.")],
+    policy: Annotated[Path, typer.Option(help="A policy.json, with its vocabulary in the same folder.")],
     text: Annotated[list[str] | None, typer.Option(help="A column that holds texts (default: the policy's).")] = None,
     detector: Annotated[str, typer.Option(help="A spaCy pipeline: names it finds are masked too.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would change; write nothing.")] = False,

@@ -1,4 +1,4 @@
-"""A first configuration for somebody's file: look at its columns, choose, try it, write it with the reasons beside.
+"""A first configuration for somebody's file: look at its columns, choose, try the result, and write it with reasons.
 
 What is written was loaded before: data are read and encoded once, so `oddshift audit` takes the file as it is.
 """
@@ -90,8 +90,8 @@ def _loaded(text: str, out: Path, roles: Roles) -> Loaded:
         if roles.kind != "text" or "has a vector" not in str(error):
             raise
         raise InvalidInput(
-            "no sensitive word was found that could be perturbed: name some with --words FILE (one a line), or give a "
-            "spaCy pipeline with --pipeline NAME_OR_FOLDER"
+            "no sensitive word was found that could be perturbed: name some with --words FILE (one on each line), or "
+            "give a spaCy pipeline with --pipeline NAME_OR_FOLDER"
         ) from error
 
 

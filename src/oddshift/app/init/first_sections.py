@@ -1,4 +1,4 @@
-"""The sections of a first configuration, each line with its reason beside it."""
+"""The sections of a first configuration, each line with the reason for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_CELL_COLUMNS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class SectionChoice:
-    """What a text needs beside its file: word vectors, and who finds the sensitive words."""
+    """What a text needs in addition to its file: word vectors, and a way to find the sensitive words."""
 
     vectors: str = ""
     vectors_why: str = ""
@@ -34,7 +34,7 @@ def data_section(path: str, roles: Roles, choice: SectionChoice) -> str:
     """The [data] table of a kind of data."""
     written = {"text": _text, "table": _table, "location": _location, "vectors": _vectors}[roles.kind](roles, choice)
     left = [
-        f"# column {quoted(name)} is not protected ({why}): it would be released as it is"
+        f"# column {quoted(name)} is not protected ({why}): it would be released unchanged"
         for name, why in roles.left_out
     ]
     return "\n".join(["[data]", f'kind = "{roles.kind}"', f"path = {quoted(path)}", *written, *left])
@@ -105,7 +105,7 @@ def _text(roles: Roles, choice: SectionChoice) -> list[str]:
 def _who(choice: SectionChoice) -> list[str]:
     found = []
     if choice.words:
-        found.append(f'    {{kind = "gazetteer", path = {quoted(choice.words)}}},   # names, one a line')
+        found.append(f'    {{kind = "gazetteer", path = {quoted(choice.words)}}},   # names, one on each line')
     if choice.pipeline:
         found.append(f'    {{kind = "pipeline", path = {quoted(choice.pipeline)}}},   # people, organisations, places')
     else:
@@ -127,7 +127,7 @@ def _table(roles: Roles, choice: SectionChoice) -> list[str]:
             'unit = "cell"   # each cell is a secret, the cells of a row are read together; or "row"',
             f"tier_names = {_list(columns)}   # each column is a tier: put the most sensitive first",
             f"tier_of = {{{tiers}}}",
-            "is_public = true   # which column a cell is from is no secret, so values of one column are compared",
+            "is_public = true   # which column a cell is in is not a secret, so values of one column are compared",
         ]
     else:
         lines.append(
@@ -135,7 +135,7 @@ def _table(roles: Roles, choice: SectionChoice) -> list[str]:
         )
     if roles.user:
         lines.append(f"group = {quoted(roles.user)}   # rows with the same value are read together")
-    lines.append("public = []   # columns that are released as they are and that an attacker may use")
+    lines.append("public = []   # columns that are released unchanged and that an attacker may use")
     return lines
 
 

@@ -27,7 +27,7 @@ TIME = ("timestamp", "time", "datetime", "date", "when", "ts")
 TRIP = ("trip", "tripid", "journey", "track", "trajectory", "session", "route")
 
 MOST_CATEGORIES = 50
-"""Distinct values above which a column is no category."""
+"""Number of distinct values above which a column is not a category."""
 
 _LONGEST_NAME = 60  # characters; a longer "name" is a cell of a file without a header row
 
@@ -126,7 +126,7 @@ def _named(columns: Sequence[Column], names: Collection[str]) -> str:
 
 
 def _is_text(column: Column) -> bool:
-    """Several words a cell: two on average under a name that says text, five under any."""
+    """Whether cells hold several words: two on average if the name suggests text, otherwise five."""
     if column.is_number or column.missing == column.rows:
         return False
     return column.words >= (2.0 if column.stem in TEXT else 5.0)
@@ -173,4 +173,6 @@ def _refuse_data_as_names(path: Path, names: Sequence[str]) -> None:
         raise InvalidInput(f"the cells of {path.name} seem to be separated by {mark!r}, expected commas")
     odd = [n for n in names if not n.strip() or _number(n) is not None or len(n) > _LONGEST_NAME or "@" in n]
     if odd or len(set(names)) < len(names) or not names:
-        raise InvalidInput(f"the first row of {path.name} is no list of distinct column names, expected a header row")
+        raise InvalidInput(
+            f"the first row of {path.name} is not a list of distinct column names, expected a header row"
+        )

@@ -38,7 +38,7 @@ class AxisScale:
         return self.start + share * (self.end - self.start)
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round values inside the scale, about so many.
+        """Round values inside the scale, about `about` of them.
 
         >>> AxisScale(0.0, 0.31, 0.0, 1.0).ticks(4)
         [0.0, 0.1, 0.2, 0.3]

@@ -43,7 +43,7 @@ class PaperCertificate:
 def paper_certificate(rate: float, triples: int, factor: float = 1.05) -> PaperCertificate:
     """The paper's numbers from a violation rate δ* over S triples.
 
-    **Guarantee**: none; this is for tables that set our numbers beside the paper's.
+    **Guarantee**: none; this is for tables that compare our numbers with the paper's.
 
     >>> c = paper_certificate(0.088, 74_434_304)
     >>> round(c.delta, 4), round(c.exponent), round(c.printed_exponent, -3)

@@ -1,7 +1,7 @@
 """Evidence: a certificate or witness stored with the numbers it rests on, so that anyone can compute it again.
 
-The stored hash reveals damage and careless edits. It is no signature: whoever can rewrite values, bounds and hash
-together can forge; compare the digest with one published elsewhere.
+The stored hash reveals damage and careless edits. It is not a signature: somebody who can rewrite values, bounds and
+hash together can forge it. Compare the digest with one that was published elsewhere.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ ANCHORS = 64
 """Points whose neighbours become candidate pairs."""
 
 _BLOCK = 100_000  # draws asked of the sampler at once
-_REACH = (0.5, 1.0, 2.0, 4.0)  # candidate pairs lie near these values of ε·d, beside the nearest ones
+_REACH = (0.5, 1.0, 2.0, 4.0)  # candidate pairs lie near these values of ε·d, in addition to the nearest pairs
 _PREFIXES = 256  # events of discrete outputs that are judged
 _QUANTILES = 48  # thresholds tried for each score of a vector output
 

@@ -1,4 +1,4 @@
-"""A witness: counts that show leakage above a stated ε, and all that is needed to check them again."""
+"""A witness: counts that show leakage above a stated ε, with everything that is needed to check them again."""
 
 from __future__ import annotations
 
@@ -71,15 +71,15 @@ class Witness:
     def sentence(self) -> str:
         """One sentence that may be printed."""
         what = f"Pr[mPL > {self.epsilon:g} | X = a] of one pair" if self.game == "hockey_stick" else "the largest mPL"
-        found = f"lower bound {self.lower_bound:.6g} on {what}"
+        found = f"the lower bound on {what} is {self.lower_bound:.6g}"
         how = f"{self.game}, counts {self.counts}, distance {self.distances[0]:g}"
         if self.game == "pooled":
             right, guesses = sum(self.counts[0::2]), sum(self.counts[1::2])
             how = f"pooled, {right} of {guesses} guesses right at {len(self.distances)} distances"
-        tail = f"this procedure overstates it with probability at most {self.alpha:g}, whatever the attacker"
+        tail = f"This procedure overstates it with probability at most {self.alpha:g}, whatever the attacker"
         if self.shown:
-            return f"Violation of epsilon = {self.epsilon:g} shown: {found} ({how}); {tail}."
-        return f"Undecided, which is not a pass: no violation of {self.epsilon:g} shown; {found} ({how}); {tail}."
+            return f"Leakage above epsilon = {self.epsilon:g} was shown: {found} ({how}). {tail}."
+        return f"Undecided, which is not a pass. No leakage above {self.epsilon:g} was shown: {found} ({how}). {tail}."
 
 
 def witness_of(

@@ -163,7 +163,7 @@ def _spot(spot: Spot, x: AxisScale, y: AxisScale, *, is_last: bool) -> Html:
 
 
 def _name(name: str, point: ScaledOutcome, x: AxisScale, y: AxisScale, frame: Frame) -> Html:
-    """The name of a choice beside its mark, on the side that has room."""
+    """The name of a choice next to its mark, on the side that has space."""
     at, wide = x(point.loss), width_of(NAMES[name])
     side = "start" if at + 14 + wide < frame.right else "end"
     shift = 13 if side == "start" else -13

@@ -35,7 +35,7 @@ class Panel:
 
 
 def histogram(audit: Audit) -> Figure:
-    """mPL of the strongest attacker, beside what each release gives away by itself."""
+    """mPL of the strongest attacker, next to what each release gives away on its own."""
     law = "uniform" if audit.settings.law == "uniform" else "anchored"
     panels = [_panel(audit, rates.tier, law) for rates in audit.row(audit.strongest).tiers]
     said = ", ".join(f"{percent(p.rate)} in {p.tier}" for p in panels)
