@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import cached_property
+from threading import Lock
 
 import numpy as np
 
@@ -53,24 +53,23 @@ class Draws:
         self._uniforms = uniforms
         self._room = min(len(mechanism.space), row_bytes // (8 * self._inner.n_outputs))
         self._row = np.full(len(mechanism.space), -1, dtype=np.int64)
+        self._rows = np.empty((self._room, self._inner.n_outputs))  # pages are taken when they are written
         self._filled = 0
+        self._lock = Lock()
 
     def __call__(self, points: IntArray) -> IntArray:
-        """One output for each point, each with a uniform of its own."""
-        z = self._uniforms(len(points))
-        self._fill(np.unique(points[self._row[points] < 0]))
-        row = self._row[points]
+        """One output for each point, each with a uniform of its own; threads may call it at once."""
+        with self._lock:  # rows that are filled never change, so drawing from them needs no lock
+            z = self._uniforms(len(points))
+            self._fill(np.unique(points[self._row[points] < 0]))
+            row, filled = self._row[points], self._filled
         outputs = np.empty(len(points), dtype=np.int64)
         kept = np.flatnonzero(row >= 0)
-        outputs[kept] = Sampler(np.arange(self._filled), self._rows[: self._filled]).invert(row[kept], z[kept])
+        outputs[kept] = Sampler(np.arange(filled), self._rows[:filled]).invert(row[kept], z[kept])
         rest = np.flatnonzero(row < 0)
         if len(rest):
             outputs[rest] = self._inner.invert(points[rest], z[rest])
         return outputs if self._destination is None else self._destination[outputs]
-
-    @cached_property
-    def _rows(self) -> FloatArray:
-        return np.empty((self._room, self._inner.n_outputs))  # pages are taken when they are written
 
     def _fill(self, points: IntArray) -> None:
         """Rows for new points, as many as there is room for."""

@@ -6,8 +6,10 @@ Rounding a value to the policy's points comes before the noise: distances, and w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -107,6 +109,7 @@ class PlaceFinder:
 
     policy: Policy
     _last: dict[tuple[str, object], float] = field(default_factory=dict)
+    _lock: AbstractContextManager[object] = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
         """Refuse stay points, which need a whole trip at once."""
@@ -122,7 +125,8 @@ class PlaceFinder:
             if len(outside):
                 where = f"column {rules.columns[column]!r} at row {first + int(outside[0])}"
                 raise InvalidInput(f"{where} is outside [-{limit:g}, {limit:g}] degrees")
-        keep = self._kept(columns, len(places), first) if rules.every else None
+        with self._lock:
+            keep = self._kept(columns, len(places), first) if rules.every else None
         points = self.points(places if keep is None else places[keep])
         return FoundRows(points, rules.columns, self._values, keep=keep)
 
