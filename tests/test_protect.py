@@ -17,13 +17,16 @@ import pytest
 from oddshift.app.cli import main
 from oddshift.base.errors import InvalidInput
 from oddshift.data.embedded import people
+from oddshift.data.formats import open_data
 from oddshift.evidence.certificates import Claim, certify, evidence_of
 from oddshift.mechanisms import Exponential
 from oddshift.model.space import Space
 from oddshift.protect import Ledger, ProtectSettings, protect, text_blueprint
-from oddshift.protect.ledger import LEDGER
+from oddshift.protect.claim_terms import ClaimTerms
+from oddshift.protect.known_by import KnownBy, survey
+from oddshift.protect.ledger_store import LEDGER
 from oddshift.protect.policies import POLICY, VOCABULARY, certificate_terms, save_policy
-from oddshift.protect.staging import SIDECAR
+from oddshift.protect.staging import PREFIX, SIDECAR, staging_for
 
 CORPUS = people(400)
 
@@ -111,7 +114,8 @@ def test_a_release_and_what_is_said_about_it(home):
 def test_what_a_terminal_is_told(home, here):
     done = here()
     assert "400 records" in done.stdout
-    assert "columns released as they are: id" in done.stdout
+    assert done.stdout.startswith("released as they are: id\n")
+    assert "These records are refused a second time, by their content" in done.stdout
     assert "Certified: this procedure certifies" in done.stdout.replace("\n", " ")
     assert "released: out.csv" in done.stdout
     assert done.stderr == ""
@@ -140,9 +144,10 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 def peak_memory(home, times):
     """Kilobytes at the peak of one run over the corpus so many times."""
     write_input(home / "in.csv", CORPUS.texts * times)
-    launched = [sys.executable, "-c", LAUNCH, *command(home), "--again"]
+    launched = [sys.executable, "-c", LAUNCH, *command(home), "--allow-repeat"]
     said = subprocess.run(launched, cwd=home, capture_output=True, text=True, check=True).stdout
     (home / "out.csv").unlink()
+    (home / f"out.csv{SIDECAR}").unlink()
     return int(said)
 
 
@@ -159,34 +164,53 @@ def test_a_dry_run_counts_and_writes_nothing(home, here):
 
 
 def test_a_second_release_has_to_be_asked_for(home):
-    settings = ProtectSettings()
     policy, ledger = policy_of(), Ledger.beside(home / "policy" / POLICY)
     first = protect(home / "in.csv", home / "a.csv", policy, ledger)
     (home / "copy.csv").write_bytes((home / "in.csv").read_bytes())
     for name in ("in.csv", "copy.csv"):
-        with pytest.raises(InvalidInput, match="was released once with this policy"):
-            protect(home / name, home / "b.csv", policy, ledger, settings)
+        with pytest.raises(InvalidInput, match="400 of 400 records were released before") as caught:
+            protect(home / name, home / "b.csv", policy, ledger)
+        assert str(caught.value).endswith(" 19, 20 and 380 more")
     (home / "a.csv").unlink()
     (home / f"a.csv{SIDECAR}").unlink()
-    with pytest.raises(InvalidInput, match="was released once with this policy"):
-        protect(home / "in.csv", home / "a.csv", policy, ledger, settings)
+    with pytest.raises(InvalidInput, match="were released before"):
+        protect(home / "in.csv", home / "a.csv", policy, ledger)
     assert not (home / "a.csv").exists()
-    second = protect(home / "in.csv", home / "b.csv", policy, ledger, ProtectSettings(again=True))
-    assert (first.release, second.release) == (1, 2)
-    assert "release 2 of this input" in " ".join(second.notes)
-    other = policy_of(epsilon=2.0)
-    assert protect(home / "in.csv", home / "c.csv", other, ledger).release == 1
-    write_input(home / "in.csv", CORPUS.texts[:10])
-    assert protect(home / "in.csv", home / "d.csv", policy, ledger).release == 1
+    second = protect(home / "in.csv", home / "b.csv", policy, ledger, ProtectSettings(allow_repeat=True))
+    assert (first.release, first.repeated, first.composed_epsilon) == (1, 0, 1.0)
+    assert (second.repeated, second.composed_epsilon) == (400, 2.0)
 
 
-def test_the_hash_of_the_input_cannot_be_guessed_from_outside(home):
-    """The same input has another fingerprint beside another policy: only who holds the ledger can compare."""
+def test_a_repeated_release_is_not_called_certified(home):
+    """Two releases of a record at ε = 1 and one at ε = 2 spend 4 together, and no certificate speaks of that."""
+    policy, ledger = policy_of(), Ledger.beside(home / "policy")
+    protect(home / "in.csv", home / "a.csv", policy, ledger)
+    protect(home / "in.csv", home / "b.csv", policy, ledger, ProtectSettings(allow_repeat=True))
+    asked = ProtectSettings(allow_repeat=True, allow_uncertified=True)
+    third = protect(home / "in.csv", home / "c.csv", policy_of(epsilon=2.0, is_certified=False), ledger, asked)
+    assert third.composed_epsilon == 4.0
+    states = [json.loads((home / f"{name}.csv{SIDECAR}").read_text()) for name in "abc"]
+    assert [state["state"] for state in states] == ["certified", "not certified", "not certified"]
+    assert [state["composed_epsilon"] for state in states] == ["1.0", "2.0", "4.0"]
+    assert "no certificate covers that" in states[1]["sentence"]
+
+
+def test_the_name_of_an_input_cannot_be_guessed_from_outside(home):
+    """The same input has another name beside another policy: only who holds the ledger can compare."""
     save_policy(home / "other", policy_of())
-    found = [Ledger.beside(home / name).fingerprint([home / "in.csv"]) for name in ("policy", "other")]
-    again = Ledger.beside(home / "policy").fingerprint([home / "in.csv"])
+    names = ("policy", "other", "policy")
+    found = [
+        protect(
+            home / "in.csv",
+            home / f"{n}.csv",
+            policy_of(),
+            Ledger.beside(home / name),
+            ProtectSettings(allow_repeat=True),
+        ).input
+        for n, name in enumerate(names)
+    ]
     assert found[0] != found[1]
-    assert found[0] == again
+    assert found[0] == found[2]
 
 
 def test_an_uncertified_policy_is_refused_and_applied_loudly(home, here):
@@ -237,12 +261,13 @@ def test_outputs_of_another_kind_and_folders_that_are_missing(home):
 
 
 def limited():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
 
 
 def test_a_full_disk_leaves_nothing(home):
-    """The system itself refuses to write more than 20 kB to a file; the input has over 60."""
-    assert (home / "in.csv").stat().st_size > 60_000
+    """The system itself refuses to write more than 400 kB to a file; the input has more, the ledger has not."""
+    write_input(home / "in.csv", [" ".join(CORPUS.texts[n : n + 20]) for n in range(380)])
+    assert (home / "in.csv").stat().st_size > 600_000
     refused(oddshift(home, preexec_fn=limited), "File too large", home)
     assert oddshift(home).returncode == 0
 
@@ -272,75 +297,85 @@ def test_a_real_small_disk_leaves_nothing(home):
         subprocess.run(["umount", str(disk)], check=False)
 
 
-def killed_midway(home):
+def staged(home):
+    """The hidden folders of releases in the making."""
+    return [path for path in home.iterdir() if path.name.startswith(PREFIX)]
+
+
+def killed_midway(home, *arguments):
     """Start a release, and kill -9 it while its part is growing."""
-    running = subprocess.Popen(command(home), cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    parts, deadline = home / ".out.csv.parts", time.monotonic() + 60
+    running = subprocess.Popen(command(home, *arguments), cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and running.poll() is None:
-        sizes = [p.stat().st_size for p in parts.glob("*") if p.name != "lock"] if parts.is_dir() else []
-        if sizes and max(sizes) > 500_000:
+        if any(part.stat().st_size > 500_000 for part in home.glob(f"{PREFIX}*/part")):
             break
         time.sleep(0.01)
     running.send_signal(signal.SIGKILL)
     running.communicate()
-    return parts
 
 
-def test_killed_in_the_middle_and_started_again(home):
-    """Nothing is visible after the kill; the second run is complete, in order, and shows no value of the first."""
+def test_killed_in_the_middle_and_taken_over(home):
+    """Nothing is visible after the kill, its claims stay, its folder goes; no value of the first is ever shown."""
     write_input(home / "in.csv", CORPUS.texts * 40)
-    parts = killed_midway(home)
+    killed_midway(home, "--id", "id")
     assert not (home / "out.csv").exists()
-    (left,) = [p for p in parts.iterdir() if p.name != "lock"]
-    assert stat.S_IMODE(parts.stat().st_mode) == 0o700
-    assert stat.S_IMODE(left.stat().st_mode) == 0o600
-    first = left.read_text().splitlines()[1:-1]
+    (left,) = staged(home)
+    assert stat.S_IMODE(left.stat().st_mode) == 0o700
+    assert stat.S_IMODE((left / "part").stat().st_mode) == 0o600
+    first = (left / "part").read_text().splitlines()[1:-1]
     assert len(first) > 1000
-    done = oddshift(home)
+    refused(oddshift(home, "--id", "id"), "--take-over claims those of a release that died", home)
+    done = oddshift(home, "--id", "id", "--take-over")
     assert done.returncode == 0, done.stderr
     rows = (home / "out.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in rows[1:]] == [str(n) for n in range(16_000)]
-    assert not parts.exists()
     same = np.mean([a == b for a, b in zip(first, rows[1:], strict=False)])
     assert same < 0.01, "the second run shows values of the first"
-    assert [p for p in home.rglob("*") if p.is_file() and "part" in p.name] == []
+    assert staged(home) == []
+    refused(oddshift(home, "--id", "id", "--take-over"), "exists, expected a new name")
 
 
-def test_killed_between_ledger_and_rename(home):
-    """An entry whose release never became visible does not count."""
+def test_the_folder_of_a_dead_run_goes_whatever_the_next_out_is(home):
+    write_input(home / "in.csv", CORPUS.texts * 40)
+    killed_midway(home, "--id", "id")
+    assert len(staged(home)) == 1
+    (home / "elsewhere").mkdir()
+    write_input(home / "other.csv", CORPUS.texts[:3])
+    protect(home / "other.csv", home / "elsewhere" / "o.csv", policy_of(), Ledger.beside(home / "policy"))
+    assert staged(home) == []
+
+
+def test_killed_between_ledger_and_name(home):
+    """A release whose process died before its name was given is not finished; its records wait to be taken over."""
     policy, ledger = policy_of(), Ledger.beside(home / "policy")
-    parts = home / ".out.csv.parts"
-    parts.mkdir()
-    (parts / "abc").write_text("never seen")
-    ledger.record(ledger.fingerprint([home / "in.csv"]), policy.sha256, "abc", home / "out.csv")
-    assert protect(home / "in.csv", home / "out.csv", policy, ledger).release == 1
-    with pytest.raises(InvalidInput, match="was released once"):
-        protect(home / "in.csv", home / "b.csv", policy, ledger)
+    with staging_for(home / "out.csv") as staging:
+        staging.part.write_text("never seen")
+        known = KnownBy("content", ("text",))
+        found = survey(open_data(home / "in.csv", "text"), known, ledger.keys(), staging.keys, allow_new_keys=False)
+        claimed = ledger.claim(found.batches(), ClaimTerms(policy=policy.sha256, epsilon=1.0), staging.staged)
+        ledger.publishing(claimed.release)
+        with pytest.raises(InvalidInput, match="were released before"):
+            protect(home / "in.csv", home / "out.csv", policy, ledger, ProtectSettings(take_over=True))
+    with pytest.raises(InvalidInput, match="were released before"):
+        protect(home / "in.csv", home / "out.csv", policy, ledger)
+    assert ledger.totals().releases == {"finished": 1}, "a folder that is gone is taken for visible"
 
 
-def test_two_runs_at_once_do_not_mix(home, here):
-    import fcntl
+def test_two_runs_of_one_out_do_not_mix(home):
+    """Each run has a folder of its own; the second to end finds the name taken, and gives its records back."""
+    policy, ledger = policy_of(), Ledger.beside(home / "policy")
+    write_input(home / "other.csv", [f"{text} again" for text in CORPUS.texts[:5]])
+    policy_other = policy_of(unknown="mask")
 
-    parts = home / ".out.csv.parts"
-    parts.mkdir()
-    (parts / "growing").write_text("theirs")
-    with (parts / "lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        refused(here(), "another run is writing out.csv")
-        assert (parts / "growing").read_text() == "theirs"
+    def meanwhile(size):
+        if not (home / "out.csv").exists():
+            protect(home / "other.csv", home / "out.csv", policy_other, ledger)
 
-
-def test_an_unfinished_line_of_the_ledger_is_dropped(home):
-    ledger = Ledger.beside(home / "policy")
-    mark = ledger.fingerprint([home / "in.csv"])
-    with ledger.path.open("a") as stream:
-        stream.write('{"input": "half')
-    assert ledger.count(mark, "p") == 0
-    ledger.record(mark, "p", "x", home / "out.csv")
-    assert ledger.count(mark, "p") == 1
-    ledger.path.write_text("no json\n")
-    with pytest.raises(InvalidInput, match="is damaged"):
-        ledger.count(mark, "p")
+    with pytest.raises(InvalidInput, match="exists, expected a new name"):
+        protect(home / "in.csv", home / "out.csv", policy, ledger, count=meanwhile)
+    assert len((home / "out.csv").read_text().splitlines()) == 6
+    assert json.loads((home / f"out.csv{SIDECAR}").read_text())["records"] == 5
+    assert protect(home / "in.csv", home / "b.csv", policy, ledger).repeated == 0
 
 
 def test_an_input_that_changes_meanwhile_is_refused(home):
@@ -352,7 +387,7 @@ def test_an_input_that_changes_meanwhile_is_refused(home):
     with pytest.raises(InvalidInput, match="changed while it was read"):
         protect(home / "in.csv", home / "out.csv", policy_of(), ledger, count=touch)
     assert not (home / "out.csv").exists()
-    assert protect(home / "in.csv", home / "out.csv", policy_of(), ledger).release == 1
+    assert protect(home / "in.csv", home / "out.csv", policy_of(), ledger).repeated == 0
 
 
 def test_a_policy_folder_that_cannot_be_written_is_refused(home):

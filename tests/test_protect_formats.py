@@ -28,7 +28,7 @@ from oddshift.protect.policies import POLICY, save_policy
 
 LOUD = 1e6  # an epsilon that changes nothing
 WORDS = ("ann", "bob", "carl", "dora")
-FREE = ProtectSettings(allow_uncertified=True)
+FREE = ProtectSettings(allow_uncertified=True, allow_repeat=True)
 
 
 def text_policy(epsilon=LOUD, mask=False, **settings):

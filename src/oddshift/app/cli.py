@@ -17,6 +17,7 @@ from oddshift.app.commands.compare_command import compare
 from oddshift.app.commands.demo_command import demo
 from oddshift.app.commands.doctor_command import doctor
 from oddshift.app.commands.init_command import init
+from oddshift.app.commands.ledger_command import ledger
 from oddshift.app.commands.protect_command import protect
 from oddshift.app.commands.report_command import report
 from oddshift.app.commands.reproduce_command import reproduce
@@ -51,6 +52,7 @@ app.command()(init)
 app.command()(audit)
 app.command()(adapt)
 app.command()(protect)
+app.add_typer(ledger, name="ledger")
 app.command()(report)
 app.command()(verify)
 app.command()(compare)

@@ -4,9 +4,11 @@
 """
 
 from oddshift.protect.blueprints import location_blueprint, table_blueprint, text_blueprint, vector_blueprint
+from oddshift.protect.claim_terms import UserLimit
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.noise import os_uniforms, seeded_uniforms
-from oddshift.protect.release_files import Protected, ProtectSettings, protect
+from oddshift.protect.release_files import protect
+from oddshift.protect.release_report import Protected, ProtectSettings
 from oddshift.protect.sanitizer import Sanitizer
 
 __all__ = [
@@ -14,6 +16,7 @@ __all__ = [
     "ProtectSettings",
     "Protected",
     "Sanitizer",
+    "UserLimit",
     "location_blueprint",
     "os_uniforms",
     "protect",

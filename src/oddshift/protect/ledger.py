@@ -1,33 +1,58 @@
-"""The ledger: which inputs were released with a policy, kept beside the policy so that it travels with it.
+"""The ledger: which records were released with a policy, kept beside the policy so that it travels with it.
 
-Releasing an input twice leaks more than was certified, so a second time has to be asked for. Inputs are known by a
-keyed hash (HMAC-SHA256); the key stays here, because a plain hash of a short input could be undone by guessing it.
+Releasing a record twice leaks more than was certified, so records are claimed in one transaction *before* their noise
+is drawn, and a claimed record is not released again unasked. Records are known by keyed hashes: see `record_keys`.
 """
 
 from __future__ import annotations
 
-import hmac
-import json
-import os
-import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
 
 from oddshift.base.errors import InvalidInput
+from oddshift.protect.claim_terms import CLAIMED, CRASHED, FINISHED, PUBLISHING, Claimed, ClaimTerms, KeyBatch
+from oddshift.protect.ledger_claim import claim_named
+from oddshift.protect.ledger_store import LEDGER, identity, reading, secret_key, writing
+from oddshift.protect.record_keys import WIDTH, RecordKeys
+from oddshift.protect.row_repeats import claim_rows
 
-LEDGER = "releases.jsonl"
-"""Name of the ledger in the folder of a policy."""
 
-_READ = 1 << 20
+@dataclass(frozen=True)
+class StagedFolder:
+    """A folder in which a release is being made: where it is, and which folder it is, whatever is put in its place."""
+
+    path: str
+    device: int
+    inode: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerTotals:
+    """What a ledger holds, in numbers: no record, user or key can be read from it.
+
+    `releases` counts by state; `most_composed` and `user_most_spent` are the largest metric budgets of one record and
+    one user, `repeated` the records that were released more than once.
+    """
+
+    releases: dict[str, int]
+    records: int
+    repeated: int
+    unnamed_rows: int
+    kept: int
+    users: int
+    user_releases: int
+    user_most_spent: float
+    most_composed: float
+    changes: int
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """A file of one JSON object a line: a key, releases, and releases that never became visible (`withdrawn`)."""
+    """A database in one file; every method is one transaction, safe between threads and processes."""
 
     path: Path
 
@@ -37,79 +62,173 @@ class Ledger:
         place = Path(policy)
         return cls((place if place.is_dir() else place.parent) / LEDGER)
 
-    def fingerprint(self, files: Sequence[Path]) -> str:
-        """The keyed hash of an input: the contents of its files, whatever their names and order."""
-        key = self._key()
-        marks = sorted(_mark(key, path) for path in files)
-        return hmac.new(key, b"".join(marks), "sha256").hexdigest()
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever claimed here."""
+        return self.path.is_file() and self.path.stat().st_size > 0
 
-    def count(self, fingerprint: str, policy: str) -> int:
-        """How often that input was released with that policy."""
-        entries = self._entries()
-        gone = {entry["withdrawn"] for entry in entries if "withdrawn" in entry}
-        return sum(e.get("input") == fingerprint and e["policy"] == policy and e["part"] not in gone for e in entries)
+    def keys(self) -> RecordKeys:
+        """What turns records and users into keys of this ledger."""
+        if self.exists:
+            with reading(self.path) as db:
+                return RecordKeys(secret_key(db))
+        with writing(self.path) as db:
+            return RecordKeys(secret_key(db))
 
-    def record(self, fingerprint: str, policy: str, part: str, out: Path) -> None:
-        """Note a release, before it becomes visible under `out`; `part` is its name until then."""
-        moment = datetime.now(UTC).isoformat(timespec="seconds")
-        entry = {"input": fingerprint, "policy": policy, "part": part, "out": str(out.resolve()), "time": moment}
-        self._append(entry)
+    def claim(
+        self,
+        batches: Iterable[KeyBatch],
+        terms: ClaimTerms,
+        staged: StagedFolder | None = None,
+        *,
+        is_final: bool = False,
+    ) -> Claimed:
+        """Claim the records of an input for a new release, all of them or, when it raises, none.
 
-    def withdraw(self, parts: Sequence[str]) -> None:
-        """Note that some releases never became visible: they were interrupted between ledger and rename."""
-        known = {entry.get("part") for entry in self._entries()}
-        for part in parts:
-            if part in known:
-                self._append({"withdrawn": part})
+        `is_final` says that nothing has to become visible later: the release counts as finished.
 
-    def _key(self) -> bytes:
-        first = next((entry["key"] for entry in self._entries() if "key" in entry), None)
-        if first is None:
-            first = secrets.token_hex(32)
-            self._append({"key": first})
-        return bytes.fromhex(first)
+        **Guarantee**: when it returns, the claim is on the disk, and no other claim in this or another process finds
+        these records new.
+        """
+        if not terms.epsilon >= 0.0:
+            raise InvalidInput(f"epsilon={terms.epsilon} of a release, expected >= 0")
+        with writing(self.path) as db:
+            return _claim(db, batches, terms, staged, FINISHED if is_final else CLAIMED)
 
-    def _entries(self) -> list[dict[str, Any]]:
-        if not self.path.is_file():
+    def preview(self, batches: Iterable[KeyBatch], terms: ClaimTerms) -> Claimed:
+        """What `claim` would give or raise; nothing is claimed."""
+        found: list[Claimed] = []
+        with suppress(_NothingClaimed), writing(self.path) as db:
+            found.append(_claim(db, batches, terms, None, CLAIMED))
+            raise _NothingClaimed
+        return found[0]
+
+    def publishing(self, release: int) -> None:
+        """Note that a release is about to become visible."""
+        self._change(release, CLAIMED, PUBLISHING)
+
+    def finish(self, release: int, kept: Path | None = None) -> None:
+        """Note that a release is visible; `kept` is a database of what was released for each row (see `KeptCells`)."""
+        with writing(self.path) as db:
+            if kept is not None:
+                _keep(db, release, kept)
+            _move(db, release, (CLAIMED, PUBLISHING, FINISHED), FINISHED)
+
+    def abandon(self, release: int) -> None:
+        """Take a claim back: nothing of the release was ever visible, and what was drawn for it is deleted."""
+        with writing(self.path) as db:
+            _move(db, release, (CLAIMED, PUBLISHING), "abandoned")
+            for table in ("record", "content", "person"):
+                db.execute(f"DELETE FROM {table} WHERE release = ?", (release,))
+
+    def unfinished(self) -> list[tuple[int, StagedFolder, bool]]:
+        """Releases that are being made, or whose process died: number, folder, and whether one was becoming visible."""
+        if not self.exists:
             return []
-        lines = self.path.read_text(encoding="utf-8").split("\n")
-        try:
-            return [json.loads(line) for line in lines[:-1]]  # a line without its end was never finished
-        except ValueError as error:
-            raise InvalidInput(f"{self.path} is damaged, expected one JSON object a line") from error
+        with reading(self.path) as db:
+            found = db.execute(
+                "SELECT number, folder, device, inode, state FROM release WHERE state IN (?, ?) AND folder IS NOT NULL",
+                (CLAIMED, PUBLISHING),
+            ).fetchall()
+        return [(n, StagedFolder(path, device, inode), state == PUBLISHING) for n, path, device, inode, state in found]
 
-    def _append(self, entry: dict[str, str]) -> None:
-        with _locked(self.path) as stream:
-            end = stream.seek(0, os.SEEK_END)
-            stream.seek(0)
-            whole = stream.read().rfind(b"\n") + 1
-            if whole < end:
-                stream.truncate(whole)
-            stream.seek(whole)
-            stream.write(json.dumps(entry).encode() + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
+    def settle(self, release: int, is_visible: Callable[[], bool]) -> None:
+        """End a release whose process died: it is finished when it became visible; its claims stay in any case."""
+        with writing(self.path) as db:
+            row = db.execute("SELECT state FROM release WHERE number = ?", (release,)).fetchone()
+            if row and row[0] in (CLAIMED, PUBLISHING):
+                _move(db, release, (row[0],), FINISHED if row[0] == PUBLISHING and is_visible() else CRASHED)
+
+    def kept_cells(self, keys: bytes, policy: str) -> list[str | None]:
+        """What was released for each record with a policy, where it was kept."""
+        with reading(self.path) as db:
+            one = "SELECT cells FROM kept WHERE key = ? AND policy = ?"
+            found = [db.execute(one, (keys[i : i + WIDTH], policy)).fetchone() for i in range(0, len(keys), WIDTH)]
+        return [None if row is None else str(row[0]) for row in found]
+
+    def totals(self) -> LedgerTotals:
+        """What the ledger holds, in numbers."""
+        with reading(self.path) as db:
+            states = dict(db.execute("SELECT state, count(*) FROM release GROUP BY state ORDER BY state"))
+            records, repeated = db.execute(
+                "SELECT count(*), total(times > 1) FROM (SELECT count(*) AS times FROM record GROUP BY key)"
+            ).fetchone()
+            users, number, most = db.execute(
+                "SELECT count(*), total(number), max(spent) FROM ("
+                "SELECT sum(p.records) AS number, sum(p.records * l.epsilon) AS spent "
+                "FROM person p JOIN release l ON l.number = p.release GROUP BY p.key)"
+            ).fetchone()
+            composed = db.execute("SELECT max(composed) FROM release WHERE state <> 'abandoned'").fetchone()[0]
+            return LedgerTotals(
+                releases=states,
+                records=records,
+                repeated=int(repeated),
+                unnamed_rows=int(db.execute("SELECT total(copies) FROM content").fetchone()[0]),
+                kept=db.execute("SELECT count(*) FROM kept").fetchone()[0],
+                users=users,
+                user_releases=int(number),
+                user_most_spent=float(most or 0.0),
+                most_composed=float(composed or 0.0),
+                changes=identity(db)[1],
+            )
+
+    def check(self) -> list[str]:
+        """What is wrong with the database, line by line; a database that was put back is refused."""
+        with reading(self.path) as db:
+            lines = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
+            lost = db.execute(
+                "SELECT count(*) FROM record WHERE release NOT IN "
+                "(SELECT number FROM release WHERE state <> 'abandoned')"
+            ).fetchone()[0]
+        return [line for line in lines if line != "ok"] + ([f"{lost} records of no release"] if lost else [])
+
+    def _change(self, release: int, before: str, after: str) -> None:
+        with writing(self.path) as db:
+            _move(db, release, (before,), after)
 
 
-def _mark(key: bytes, path: Path) -> bytes:
-    total = hmac.new(key, digestmod="sha256")
-    with path.open("rb") as stream:
-        while data := stream.read(_READ):
-            total.update(data)
-    return total.digest()
+class _NothingClaimed(Exception):
+    """Raised to leave a ledger as it was."""
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[IO[bytes]]:
-    """The file, for one writer at a time; it is readable by its owner alone."""
-    import fcntl  # not on every system, and needed for files only
+def _claim(
+    db: sqlite3.Connection, batches: Iterable[KeyBatch], terms: ClaimTerms, staged: StagedFolder | None, state: str
+) -> Claimed:
+    release = _begin(db, terms, staged, state)
+    claimed = (claim_named if terms.is_named else claim_rows)(db, release, terms, batches)
+    db.execute(
+        "UPDATE release SET records = ?, composed = ?, is_again = ? WHERE number = ?",
+        (claimed.records, claimed.composed, claimed.rows_again > 0, release),
+    )
+    return claimed
 
-    try:
-        number = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise InvalidInput(
-            f"{path} cannot be written ({error.strerror}); releases are recorded beside the policy"
-        ) from error
-    with open(number, "r+b") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield stream
+
+def _begin(db: sqlite3.Connection, terms: ClaimTerms, staged: StagedFolder | None, state: str) -> int:
+    moment = datetime.now(UTC).isoformat(timespec="seconds")
+    place = (None, None, None) if staged is None else (staged.path, staged.device, staged.inode)
+    made = db.execute(
+        "INSERT INTO release (policy, epsilon, state, started, folder, device, inode) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (terms.policy, terms.epsilon, state, moment, *place),
+    )
+    assert made.lastrowid is not None
+    return made.lastrowid
+
+
+def _move(db: sqlite3.Connection, release: int, before: tuple[str, ...], after: str) -> None:
+    known = db.execute("SELECT state FROM release WHERE number = ?", (release,)).fetchone()
+    if known is None or known[0] not in before:
+        raise InvalidInput(f"release {release} is {known[0] if known else 'unknown'}, expected {' or '.join(before)}")
+    db.execute("UPDATE release SET state = ? WHERE number = ?", (after, release))
+
+
+def _keep(db: sqlite3.Connection, release: int, kept: Path) -> None:
+    """Copy what was released for each row from the database of the release."""
+    with closing(sqlite3.connect(kept)) as other:
+        rows = other.execute("SELECT row, cells FROM cells")
+        db.execute("CREATE TEMP TABLE shown (row INTEGER PRIMARY KEY, cells TEXT)")
+        db.executemany("INSERT INTO shown VALUES (?, ?)", rows)
+    db.execute(
+        "INSERT OR REPLACE INTO kept SELECT r.key, l.policy, s.cells FROM record r JOIN shown s ON s.row = r.row "
+        "JOIN release l ON l.number = r.release WHERE r.release = ?",
+        (release,),
+    )

@@ -1,69 +1,36 @@
 """Apply a policy to files: CSV, JSON lines, Parquet, plain text or a folder of it, in bounded memory.
 
-What comes out has the form of what came in, with secrets released through the policy's mechanism. See `parts` for what
-is visible when, and `ledger` for why the same input is not released twice.
+What comes out has the form of what came in, with secrets released through the policy's mechanism. A first pass claims
+the records in the `ledger`, a second draws their noise and writes; see `staging` for what is visible when.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from oddshift.base.arrays import IntArray
+from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.detectors import Detector
 from oddshift.data.formats import TEXT, Block, Count, DataFile, open_data, require_columns
 from oddshift.data.formats.plain_text import TextFile, TextFolder
+from oddshift.protect.claim_terms import Claimed, ClaimTerms
+from oddshift.protect.kept_cells import Cells, KeptCells, kept_cells, read_cells
+from oddshift.protect.known_by import KnownBy, Survey, known_by, survey
 from oddshift.protect.ledger import Ledger
-from oddshift.protect.policies import CONFIDENTIAL, LocationRules, Policy, TextRules
+from oddshift.protect.old_ledger import OLD_LEDGER, earlier_releases
+from oddshift.protect.overrides import Overrides, Shown
+from oddshift.protect.policies import LocationRules, Policy, TextRules
+from oddshift.protect.record_keys import RecordKeys
+from oddshift.protect.release_report import Protected, ProtectSettings, claim_notes, claim_report, sidecar
 from oddshift.protect.sanitizer import Found, Sanitizer
-from oddshift.protect.staging import Parts, parts_of, refuse_existing
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProtectSettings:
-    """How a policy is applied: which columns hold the texts (default: the policy's), and what was agreed to.
-
-    `again` releases an input once more, `allow_uncertified` applies a policy that no certificate stands behind,
-    `dry_run` counts and writes nothing. `detector` masks further names (see `WordFinder`).
-    """
-
-    columns: tuple[str, ...] = ()
-    detector: Detector | None = None
-    again: bool = False
-    allow_uncertified: bool = False
-    dry_run: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Protected:
-    """What was released: counts, never a value. `release` numbers the releases of this input with this policy.
-
-    `positions` counts the secrets of each tier, `masked` the masked words, `unseen` how many of those the policy has
-    never seen; `dropped` records are left out by the policy (thinned fixes). `as_they_are` columns were not touched.
-    """
-
-    out: str
-    records: int
-    dropped: int
-    positions: dict[str, int]
-    masked: int
-    unseen: int
-    as_they_are: tuple[str, ...]
-    policy: str
-    input: str
-    release: int
-    state: str
-    sentence: str
-    notes: tuple[str, ...]
-    is_dry_run: bool
+from oddshift.protect.staging import Staging, clear_dead, refuse_existing, staging_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,35 +55,70 @@ def protect(
     settings: ProtectSettings | None = None,
     *,
     count: Count = lambda size: None,
+    tell: Callable[[tuple[str, ...]], None] = lambda names: None,
 ) -> Protected:
-    """Release `source` under `out`, every secret once, each with noise of its own from the operating system.
+    """Release `source` under `out`, every record once, each secret with noise of its own from the operating system.
 
-    **Guarantee**: when it returns, `out` is whole and the release is recorded; when it raises or is killed, there is no
-    `out`, and no value of an unfinished run is ever shown beside one of a later run.
+    `tell` is called with every name that is released as it is (columns, keys, file names), before anything is written.
+
+    **Guarantee**: records are claimed in the ledger before their noise is drawn. When it returns, `out` is whole and
+    the release is recorded; when it raises, there is no `out` and no claim; when it is killed, there is no `out` or a
+    whole one, and its claims stay.
     """
     asked, start, target = settings or ProtectSettings(), Path(source), Path(out)
     _refuse_uncertified(policy, asked)
-    file = _opened(start, target, policy)
-    work = _Work(policy, asked, file)
+    work = _Work(policy, asked, _opened(start, target, policy))
     refuse_existing(target)
-    is_first = asked.dry_run and not ledger.path.is_file()  # a dry run writes nothing, not even a new ledger
-    fingerprint = "" if is_first else ledger.fingerprint(file.files)
-    moments = [path.stat().st_mtime_ns for path in file.files]
+    moments = [path.stat().st_mtime_ns for path in work.file.files]
+    _refuse_earlier(ledger, work)
     if asked.dry_run:
-        before = ledger.count(fingerprint, policy.sha256)
-        work.run(None, count)
-        return work.report(target, fingerprint, before + 1)
+        return _rehearse(work, ledger, target, count, tell)
     try:
-        with parts_of(target, ledger.withdraw) as parts:
-            before = _refuse_again(ledger, fingerprint, policy, asked)
-            work.run(parts.path, count)
-            if moments != [path.stat().st_mtime_ns for path in file.files]:
-                raise InvalidInput(f"{start} changed while it was read; nothing was released")
-            done = work.report(target, fingerprint, before + 1)
-            _publish(parts, ledger, done)
+        clear_dead(ledger)
+        with staging_for(target) as staging:
+            found = work.survey(ledger, staging.keys)
+            tell(work.as_they_are(found))
+            claimed = ledger.claim(found.batches(), work.terms, staging.staged)
+            with _abandoned_on_error(ledger, claimed.release, staging):
+                with kept_cells(staging.cells) as cells:
+                    work.run(staging.part, count, work.overrides(claimed, found, cells, ledger))
+                if moments != [path.stat().st_mtime_ns for path in work.file.files]:
+                    raise InvalidInput(f"{start} changed while it was read; nothing was released")
+                done = work.report(target, found, claimed)
+                ledger.publishing(claimed.release)
+                staging.publish(sidecar(done))
+            ledger.finish(claimed.release, staging.cells if asked.keep_releases else None)
     except OSError as error:
         raise InvalidInput(f"{error.strerror or error} ({error.filename or target}); nothing was released") from error
     return done
+
+
+def _rehearse(
+    work: _Work, ledger: Ledger, out: Path, count: Count, tell: Callable[[tuple[str, ...]], None]
+) -> Protected:
+    """Count what would be released, and ask the ledger whether it may be; nothing is written, not even a new ledger."""
+    keys = ledger.keys() if ledger.exists else RecordKeys(bytes(32))
+    found = survey(work.file, work.known, keys, None, allow_new_keys=work.settings.allow_new_keys)
+    tell(work.as_they_are(found))
+    claimed = ledger.preview(found.batches(), work.terms) if ledger.exists else None
+    work.run(None, count, None)
+    return work.report(out, found if ledger.exists else replace(found, mark=""), claimed)
+
+
+@contextmanager
+def _abandoned_on_error(ledger: Ledger, release: int, staging: Staging) -> Iterator[None]:
+    """When something fails before a release is visible, delete what was drawn and take the claim back."""
+    try:
+        yield
+    except BaseException:
+        is_shown = any(number == release and is_showing for number, _, is_showing in ledger.unfinished())
+        if is_shown and staging.is_visible():
+            ledger.finish(release)
+            raise
+        staging.discard()
+        with suppress(InvalidInput):  # then the claim stays, which is safe
+            ledger.abandon(release)
+        raise
 
 
 def _opened(source: Path, out: Path, policy: Policy) -> DataFile:
@@ -138,10 +140,62 @@ class _Work:
     tally: _Tally = field(default_factory=_Tally)
 
     def __post_init__(self) -> None:
-        """Refuse files without the columns that are needed."""
-        if self.settings.columns and self.policy.kind != "text":
+        """Refuse files without the columns that are needed, and wishes that cannot be met."""
+        asked, known = self.settings, self.known
+        if asked.columns and self.policy.kind != "text":
             raise InvalidInput(f"text columns were named for a policy of kind {self.policy.kind}, expected none")
-        require_columns(self.file, self.needed)
+        require_columns(self.file, (*self.needed, *known.columns, *((known.user,) if known.user else ())))
+        if asked.keep_releases and not known.is_named:
+            raise InvalidInput("rows without an id cannot be kept, expected an id column (--id)")
+        if asked.limit is not None and asked.limit.past == "drop" and self.file.path.suffix in (".npz", ".npy"):
+            raise InvalidInput(f"{self.file.path.name} cannot lose rows, expected refuse or mask past the budget")
+
+    @cached_property
+    def known(self) -> KnownBy:
+        """What tells the records apart."""
+        return known_by(self.policy, self.replaced, identity=self.settings.id, user=self.settings.user)
+
+    @property
+    def terms(self) -> ClaimTerms:
+        """What the ledger is told."""
+        asked = self.settings
+        return ClaimTerms(
+            policy=self.policy.sha256,
+            epsilon=self.policy.terms.mechanism.claimed_epsilon,
+            may_repeat=asked.allow_repeat,
+            is_kept=asked.keep_releases,
+            may_take_over=asked.take_over,
+            is_named=self.known.is_named,
+            limit=asked.limit,
+        )
+
+    def survey(self, ledger: Ledger, place: Path) -> Survey:
+        """The first pass over the input."""
+        return survey(self.file, self.known, ledger.keys(), place, allow_new_keys=self.settings.allow_new_keys)
+
+    def overrides(self, claimed: Claimed, found: Survey, cells: KeptCells, ledger: Ledger) -> Overrides:
+        """What the claim says about single rows."""
+        asked = self.settings
+
+        def earlier(row: int) -> Cells:
+            (text,) = ledger.kept_cells(found.key(row), self.policy.sha256)
+            return None if text is None else read_cells(text)
+
+        return Overrides(
+            claimed,
+            cells,
+            earlier,
+            empty="" if self.policy.kind == "text" else None,
+            is_dropping=asked.limit is not None and asked.limit.past == "drop",
+            is_keeping=asked.keep_releases,
+        )
+
+    def as_they_are(self, found: Survey) -> tuple[str, ...]:
+        """Columns, keys and names of files that are released as they are."""
+        columns = tuple(name for name in (*self.file.names, *found.new_keys) if name not in self.replaced)
+        if not isinstance(self.file, TextFolder):
+            return columns
+        return (*columns, *(path.relative_to(self.file.path).as_posix() for path in self.file.files))
 
     @property
     def replaced(self) -> tuple[str, ...]:
@@ -156,58 +210,61 @@ class _Work:
         rules = self.policy.terms.rules
         return (*self.replaced, *(rules.beside if isinstance(rules, LocationRules) else ()))
 
-    def run(self, place: Path | None, count: Count) -> None:
+    def run(self, place: Path | None, count: Count, overrides: Overrides | None) -> None:
         """Read everything, and write it to `place`; a dry run has none, draws nothing and writes nothing."""
         if place is None:
-            self._each(count, None)
+            self._each(count, None, None)
         else:
             with self.file.sink(place) as write:
-                self._each(count, write)
+                self._each(count, write, overrides)
         if not self.tally.counts["records"]:
             raise InvalidInput(f"{self.file.path.name} has 0 records, expected at least 1")
 
-    def _each(self, count: Count, write: Callable[[Any], object] | None) -> None:
+    def _each(self, count: Count, write: Callable[[Any], object] | None, overrides: Overrides | None) -> None:
         first = 1
         for block in self.file.blocks(count):
-            self._release(block, first, write)
+            shown, keep = self._release(block, first, is_drawn=write is not None)
+            if write is not None and overrides is not None:
+                write(block.render(*overrides.apply(first, len(block), shown, keep)))
             first += len(block)
 
-    def _release(self, block: Block, first: int, write: Callable[[Any], object] | None) -> None:
-        """One block; `first` is the number of its first record."""
+    def _release(self, block: Block, first: int, *, is_drawn: bool) -> tuple[Shown, BoolArray | None]:
+        """The released cells of one block, and which rows are shown; `first` is the number of its first record."""
         cells: Mapping[str, Sequence[Any]] = {name: block.cells(name) for name in self.needed}
         found = self._sanitizer.finder.find(cells, first)
         self.tally.add(len(block), found, self.policy.vocabulary.labels)
-        if write is not None:
-            shown = found.read(self._sanitizer.points(found.points))
-            write(block.render({name: shown[name] for name in self.replaced}, found.keep))
+        if not is_drawn:
+            return {}, None
+        shown = found.read(self._sanitizer.points(found.points))
+        return {name: shown[name] for name in self.replaced}, found.keep
 
     @cached_property
     def _sanitizer(self) -> Sanitizer:
         return Sanitizer(self.policy, detector=self.settings.detector)
 
-    def report(self, out: Path, fingerprint: str, release: int) -> Protected:
-        """What was done."""
-        terms = self.policy.terms
-        names = terms.tiers.names
+    def report(self, out: Path, found: Survey, claimed: Claimed | None) -> Protected:
+        """What was done, or would be."""
+        tally, terms = self.tally.counts, self.policy.terms
         return Protected(
             out=str(out),
-            positions={name: self.tally.tiers[t] for t, name in enumerate(names)},
-            as_they_are=tuple(name for name in self.file.names if name not in self.replaced),
+            positions={name: self.tally.tiers[t] for t, name in enumerate(terms.tiers.names)},
+            as_they_are=self.as_they_are(found),
             policy=self.policy.sha256,
-            input=fingerprint,
-            release=release,
-            state=terms.certificate.state,
-            sentence=terms.certificate.sentence,
-            notes=tuple(self._notes(release)),
+            input=found.mark,
+            notes=tuple(self._notes(claimed)),
             is_dry_run=self.settings.dry_run,
-            **{key: self.tally.counts[key] for key in ("records", "dropped", "masked", "unseen")},
+            records=tally["records"],
+            dropped=tally["dropped"],
+            masked=tally["masked"],
+            unseen=tally["unseen"],
+            **claim_report(claimed, terms, self.known),
         )
 
-    def _notes(self, release: int) -> Iterator[str]:
+    def _notes(self, claimed: Claimed | None) -> Iterator[str]:
         if not self.policy.terms.certificate.holds:
             yield f"NOT CERTIFIED: the policy's state is {self.policy.terms.certificate.state}"
-        if release > 1:
-            yield f"release {release} of this input: together they leak more than was certified"
+        if claimed is not None:
+            yield from claim_notes(claimed, self.known, self.settings.limit)
         if self.settings.detector is not None:
             yield f"{self.settings.detector.name} masked words by what stands around them, which no certificate covers"
         if self.policy.kind == "location":
@@ -220,21 +277,10 @@ def _refuse_uncertified(policy: Policy, settings: ProtectSettings) -> None:
         raise InvalidInput(f"the policy is not certified (state: {certificate.state}); --allow-uncertified applies it")
 
 
-def _refuse_again(ledger: Ledger, fingerprint: str, policy: Policy, settings: ProtectSettings) -> int:
-    before = ledger.count(fingerprint, policy.sha256)
-    if before and not settings.again:
-        times = "once" if before == 1 else f"{before} times"
-        raise InvalidInput(f"this input was released {times} with this policy, and releases add up; --again adds one")
-    return before
-
-
-def _publish(parts: Parts, ledger: Ledger, done: Protected) -> None:
-    """Record the release, then show it; one that could not be shown is taken back."""
-    note = {key: value for key, value in asdict(done).items() if key not in ("positions", "out", "is_dry_run")}
-    note["replaced"] = sum(done.positions.values())
-    ledger.record(done.input, done.policy, parts.part, parts.out)
-    try:
-        parts.publish(json.dumps({"schema": 1, **note, "policy_is": CONFIDENTIAL}, indent=1).encode())
-    finally:
-        if parts.path.exists():
-            ledger.withdraw([parts.part])
+def _refuse_earlier(ledger: Ledger, work: _Work) -> None:
+    """Refuse an input that the ledger of an earlier version holds."""
+    before = earlier_releases(ledger.path.with_name(OLD_LEDGER), work.file.files)
+    if before and not work.settings.allow_repeat:
+        raise InvalidInput(
+            f"{OLD_LEDGER} says that this input was released before, and releases add up; --allow-repeat adds one"
+        )

@@ -7,7 +7,8 @@
     sanitizer.columns({"age": [31], "city": ["oslo"]})    # a table in, its secret columns out
 
 Noise comes from the operating system, so no two calls give the same, and nothing can be computed again. **Every call is
-a release**: releasing the same record twice leaks more than was certified. `Sanitizer.seeded_for_experiments` repeats.
+a release**: releasing the same record twice leaks more than was certified. With a ledger, records are claimed before
+their noise is drawn, and a record that was released before is refused. `Sanitizer.seeded_for_experiments` repeats.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from oddshift.base.arrays import BoolArray, FloatArray, IntArray, finite, indice
 from oddshift.base.errors import InvalidInput
 from oddshift.data.detectors import Detector
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
+from oddshift.protect.ledger import Ledger
 from oddshift.protect.noise import Draws, Uniforms, os_uniforms, seeded_uniforms
 from oddshift.protect.policies import Policy
 from oddshift.protect.row_finders import PlaceFinder, TableFinder, VectorFinder, is_mask
@@ -73,15 +76,17 @@ FINDERS: dict[str, Callable[[Policy], Finder]] = {
 class Sanitizer:
     """A policy ready to be applied; rows of its mechanism are built when they are first needed, and kept.
 
-    `detector` masks further names in texts (see `WordFinder`).
+    `detector` masks further names in texts (see `WordFinder`). `ledger` (optional) remembers what was released:
+    equal texts of one call get one value, records that it holds are refused.
 
     **Guarantee**: each secret is released through the policy's mechanism once for every call, with a uniform of its
-    own. The certificate speaks of one release of each record.
+    own. The certificate speaks of one release of each record. Threads may share a sanitizer.
     """
 
     policy: Policy
     uniforms: Uniforms = os_uniforms
     detector: Detector | None = None
+    ledger: Ledger | None = None
 
     @classmethod
     def seeded_for_experiments(cls, policy: Policy, seed: int) -> Sanitizer:
@@ -92,37 +97,79 @@ class Sanitizer:
         """The policy, which shows no word."""
         return f"Sanitizer({self.policy!r})"
 
-    def texts(self, texts: Sequence[str]) -> list[str]:
-        """Texts with every sensitive word replaced or masked, all else as it was."""
+    def texts(self, texts: Sequence[str], *, ids: Sequence[object] | None = None) -> list[str]:
+        """Texts with every sensitive word replaced or masked, all else as it was.
+
+        With a ledger a text is known by its id, or by its content when no `ids` are given.
+        """
         self._expect("text", "texts")
         if isinstance(texts, str):
             raise InvalidInput("texts is one string, expected a list of strings")
         found = self.finder.find({"text": list(texts)})
-        return [str(text) for text in found.read(self.points(found.points))["text"]]
+        first = self._claim([texts], ids, by_content=True)
+        released = found.read(self._draws(found.points))["text"]
+        return [str(released[row]) for row in first]
 
     def points(self, index: npt.ArrayLike) -> IntArray:
         """One output for each point, by row number (a mask has the one output 0)."""
+        if self.ledger is not None:
+            raise InvalidInput("points are not records, which a ledger is about; expected a sanitizer without a ledger")
         return self._draws(indices(index, "index", len(self.policy.space), is_secret=True))
 
-    def rows(self, rows: npt.ArrayLike) -> FloatArray:
-        """Vectors (n, k), or latitude and longitude (n, 2), each replaced by a point of the policy (NaN for a mask)."""
+    def rows(self, rows: npt.ArrayLike, *, ids: Sequence[object] | None = None) -> FloatArray:
+        """Vectors (n, k), or latitude and longitude (n, 2), each replaced by a point of the policy (NaN for a mask).
+
+        `ids` name the rows in the ledger, where there is one.
+        """
         self._expect("vectors", "rows", "location")
         table, width = finite(rows, "rows", 2), self.policy.space.points.shape[1]
         if table.shape[1] != width:
             raise InvalidInput(f"rows has {table.shape[1]} columns, expected {width}")
         finder = self.finder
         points = finder.points(table) if isinstance(finder, PlaceFinder) else self.policy.space.nearest(table)
-        outputs = self.points(points)
+        first = self._claim([table.tolist()], ids)
+        outputs = self._draws(points)[first]
         return np.full(table.shape, np.nan) if is_mask(self.policy) else self.policy.space.points[outputs]
 
-    def columns(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-        """The secret columns of a table, released; other columns are not looked at."""
+    def columns(
+        self, columns: Mapping[str, Sequence[Any]], *, ids: Sequence[object] | None = None
+    ) -> dict[str, list[Any]]:
+        """The secret columns of a table, released; other columns are not looked at.
+
+        `ids` name the rows in the ledger, where there is one.
+        """
         self._expect("table", "columns")
         missing = [name for name in self.policy.terms.rules.columns if name not in columns]
         if missing:
             raise InvalidInput(f"the table has no column {missing[0]!r}; it has {', '.join(columns)}")
         found = self.finder.find(columns)
-        return found.read(self.points(found.points))
+        first = self._claim([columns[name] for name in self.policy.terms.rules.columns], ids)
+        shown = found.read(self._draws(found.points))
+        return {name: [column[row] for row in first] for name, column in shown.items()}
+
+    def _claim(
+        self, columns: Sequence[Sequence[Any]], ids: Sequence[object] | None, *, by_content: bool = False
+    ) -> IntArray:
+        """Claim some records, when there is a ledger; gives for each row the one whose value it gets, mostly itself."""
+        count = len(columns[0])
+        own: IntArray = np.arange(count)
+        if ids is not None and len(ids) != count:
+            raise InvalidInput(f"{len(ids)} ids for {count} records, expected one for each")
+        if self.ledger is None or not count:
+            return own
+        keys = self.ledger.keys()
+        if ids is not None:
+            batch = KeyBatch(keys.ids(ids, "ids"))
+        else:
+            batch = KeyBatch(keys.contents(columns) if by_content else keys.rows(columns))
+        terms = ClaimTerms(
+            policy=self.policy.sha256,
+            epsilon=self.policy.terms.mechanism.claimed_epsilon,
+            is_named=by_content or ids is not None,
+        )
+        claimed = self.ledger.claim([batch], terms, is_final=True)
+        own[claimed.copies[:, 0] - 1] = claimed.copies[:, 1] - 1
+        return own
 
     @cached_property
     def mechanism(self) -> Mechanism:

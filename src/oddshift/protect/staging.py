@@ -1,86 +1,197 @@
-"""A release in the making: written in a hidden folder beside its place, and renamed when it is whole.
+"""A release in the making: written in a fresh hidden folder beside its place, and given its name when it is whole.
 
-**Guarantee**: under OUT there is nothing, or a whole release. What an interrupted run left is deleted, never read.
+**Guarantee**: under OUT there is nothing, or a whole release. The folder is new, readable by its owner alone, and
+locked while its process lives; no link is ever followed. What a dead process left is deleted, never read.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from oddshift.base.errors import InvalidInput
+from oddshift.protect.ledger import Ledger, StagedFolder
 
 SIDECAR = ".protected.json"
 """What is added to OUT for the file beside it."""
 
-_LOCK = "lock"
-_NOTE = "note"
+PREFIX = ".oddshift-"
+"""How the names of hidden folders begin."""
+
+_PART, _NOTE = "part", "note"
+_CANNOT_LINK = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EISDIR)
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True)
-class Parts:
-    """The hidden folder of one release; `part` is the name of what is being written in it."""
+class Staging:
+    """The hidden folder of one release; `folder` and `parent` are open descriptors of it and of the place of OUT."""
 
     out: Path
     home: Path
-    part: str
+    folder: int
+    parent: int
 
     @property
-    def path(self) -> Path:
-        """Where to write, a file or a folder."""
-        return self.home / self.part
+    def part(self) -> Path:
+        """Where the release is written, a file or a folder."""
+        return self.home / _PART
+
+    @property
+    def cells(self) -> Path:
+        """Where released cells are noted by row."""
+        return self.home / "cells.db"
+
+    @property
+    def keys(self) -> Path:
+        """Where the keys of the records are noted."""
+        return self.home / "keys"
+
+    @property
+    def staged(self) -> StagedFolder:
+        """The folder as the ledger notes it."""
+        found = os.fstat(self.folder)
+        return StagedFolder(str(self.home.absolute()), found.st_dev, found.st_ino)
 
     def publish(self, note: bytes) -> None:
-        """Make the release visible, its sidecar first; each is renamed whole."""
-        sidecar = self.out.with_name(self.out.name + SIDECAR)
-        (self.home / _NOTE).write_bytes(note)
-        refuse_existing(self.out)
-        os.replace(self.home / _NOTE, sidecar)
-        os.rename(self.path, self.out)
-        _flush(self.out.parent)
+        """Make the release visible, its sidecar first; each is named whole, and nothing is written over."""
+        beside = self.out.name + SIDECAR
+        with open(os.open(_NOTE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self.folder), "wb") as stream:
+            stream.write(note)
+            stream.flush()
+            os.fsync(stream.fileno())
+        self._name(_NOTE, beside)
+        try:
+            self._name(_PART, self.out.name)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(beside, dir_fd=self.parent)
+            raise
+        os.fsync(self.parent)
+
+    def _name(self, inside: str, name: str) -> None:
+        """Give something in the folder its name outside; a name that is taken is refused."""
+        ends = {"src_dir_fd": self.folder, "dst_dir_fd": self.parent}
+        try:
+            os.link(inside, name, follow_symlinks=False, **ends)
+            os.unlink(inside, dir_fd=self.folder)
+        except FileExistsError:
+            raise InvalidInput(
+                f"{self.out.with_name(name)} exists, expected a new name: nothing is written over"
+            ) from None
+        except OSError as error:
+            if error.errno not in _CANNOT_LINK:
+                raise
+            self._rename(inside, name)
+
+    def _rename(self, inside: str, name: str) -> None:
+        """Where links cannot be made (folders, some file systems): the system refuses to rename a folder over files."""
+        if os.path.lexists(self.out.with_name(name)):
+            raise InvalidInput(f"{self.out.with_name(name)} exists, expected a new name: nothing is written over")
+        os.rename(inside, name, src_dir_fd=self.folder, dst_dir_fd=self.parent)
+
+    def is_visible(self) -> bool:
+        """Whether the part has left the folder, or has a second name outside it."""
+        return _was_visible(self.folder)
+
+    def discard(self) -> None:
+        """Delete what was drawn."""
+        for name in os.listdir(self.folder):
+            _delete(name, self.folder)
 
 
 def refuse_existing(out: Path) -> None:
-    """Never write over anything."""
-    if out.exists() or out.is_symlink():
-        raise InvalidInput(f"{out} exists, expected a new name: a release is never written over")
+    """Never write over anything, nor beside the sidecar of another release."""
+    for taken in (out, out.with_name(out.name + SIDECAR)):
+        if taken.exists() or taken.is_symlink():
+            raise InvalidInput(f"{taken} exists, expected a new name: a release is never written over")
     if not out.parent.is_dir():
         raise InvalidInput(f"{out.parent} is not a folder, expected one to write {out.name} into")
 
 
 @contextmanager
-def parts_of(out: Path, withdraw: Callable[[list[str]], None]) -> Iterator[Parts]:
-    """The folder of a new release of `out`; what an earlier one left there is withdrawn, then deleted unread.
-
-    Whatever happens inside, nothing is left behind but what was published.
-    """
+def staging_for(out: Path) -> Iterator[Staging]:
+    """A fresh folder for a new release of `out`; whatever happens inside, only what was published is left behind."""
     import fcntl  # not on every system, and needed for files only
 
-    home = out.with_name(f".{out.name}.parts")
-    home.mkdir(mode=0o700, exist_ok=True)
-    with (home / _LOCK).open("wb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InvalidInput(f"another run is writing {out}, expected one at a time") from error
-        try:
-            left = [path for path in home.iterdir() if path.name != _LOCK]
-            withdraw([path.name for path in left])
-            for path in left:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-            yield Parts(out, home, secrets.token_hex(16))
-        finally:
-            shutil.rmtree(home, ignore_errors=True)
-
-
-def _flush(folder: Path) -> None:
-    number = os.open(folder, os.O_RDONLY)
+    name = PREFIX + secrets.token_hex(8)
+    parent = os.open(out.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(number)
+        os.mkdir(name, 0o700, dir_fd=parent)
+        try:
+            folder = os.open(name, _FOLDER, dir_fd=parent)
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX)  # let go by the system when the process dies
+                yield Staging(out, out.parent / name, folder, parent)
+            finally:
+                os.close(folder)
+        finally:
+            shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
     finally:
-        os.close(number)
+        os.close(parent)
+
+
+def clear_dead(ledger: Ledger) -> int:
+    """Delete what dead processes left of releases of this ledger, wherever their OUT was; gives how many died.
+
+    Their claims stay: somebody may have seen what was drawn. `Ledger.claim` with `may_take_over` claims them anew.
+    """
+    died = 0
+    for release, staged, _ in ledger.unfinished():
+        found = _removed(staged)
+        if found is not None:
+            ledger.settle(release, lambda is_visible=found: is_visible)  # type: ignore[misc]
+            died += 1
+    return died
+
+
+def _removed(staged: StagedFolder) -> bool | None:
+    """Delete the folder of a dead process; whether its release was visible, or None while the process lives."""
+    import fcntl
+
+    place = Path(staged.path)
+    try:
+        parent = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return None  # not on this machine, perhaps on another
+    try:
+        folder = os.open(place.name, _FOLDER, dir_fd=parent)
+    except OSError:
+        os.close(parent)
+        return True  # somebody deleted it, or put something else in its place: take it for visible
+    try:
+        found = os.fstat(folder)
+        if (found.st_dev, found.st_ino) != (staged.device, staged.inode):
+            return True
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_visible = _was_visible(folder)
+        shutil.rmtree(place.name, ignore_errors=True, dir_fd=parent)
+        return is_visible
+    except BlockingIOError:
+        return None
+    finally:
+        os.close(folder)
+        os.close(parent)
+
+
+def _was_visible(folder: int) -> bool:
+    """Whether the part has left the folder, or has a second name outside it."""
+    try:
+        part = os.stat(_PART, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return True
+    return part.st_nlink > 1 and not stat.S_ISDIR(part.st_mode)
+
+
+def _delete(name: str, folder: int) -> None:
+    if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        shutil.rmtree(name, dir_fd=folder)
+    else:
+        os.unlink(name, dir_fd=folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,9 +18,11 @@ from oddshift.app.commands.terminal import Json, console_for
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from oddshift.protect import Protected
+    from oddshift.protect import Protected, ProtectSettings
 
-AGAIN = "Release this input once more; together the releases leak more than was certified."
+REPEAT = "Release records once more; together the releases leak more than was certified, and the output says so."
+KEEP = "Keep what is released, and give a record that was released before its earlier release again."
+TAKE_OVER = "Claim the records of a release whose process died before anything was visible."
 
 
 def protect(  # noqa: PLR0913, PLR0917 (one for each option)
@@ -31,32 +34,74 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     text: Annotated[list[str] | None, typer.Option(help="A column that holds texts (default: the policy's).")] = None,
     detector: Annotated[str, typer.Option(help="A spaCy pipeline: names it finds are masked too.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would change; write nothing.")] = False,
-    again: Annotated[bool, typer.Option("--again", help=AGAIN)] = False,
+    identity: Annotated[str, typer.Option("--id", help="The column that names a record (default: its content).")] = "",
+    user: Annotated[str, typer.Option(help="The column that names a user, whose releases are counted.")] = "",
+    user_budget: Annotated[float | None, typer.Option(help="The most that the releases of a user may spend.")] = None,
+    past_budget: Annotated[str, typer.Option(help="Records past that: refuse, mask or drop.")] = "refuse",
+    keep_releases: Annotated[bool, typer.Option("--keep-releases", help=KEEP)] = False,
+    allow_repeat: Annotated[bool, typer.Option("--allow-repeat", help=REPEAT)] = False,
+    take_over: Annotated[bool, typer.Option("--take-over", help=TAKE_OVER)] = False,
+    allow_new_keys: Annotated[bool, typer.Option("--allow-new-keys", help="Release JSON keys of later lines.")] = False,
     allow_uncertified: Annotated[bool, typer.Option("--allow-uncertified", help="Apply a policy that is not.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Release data the way a policy says: secrets through its mechanism, all else as it was, an input once.
+    """Release data the way a policy says: secrets through its mechanism, all else as it was, each record once.
 
     Example: oddshift protect mail.csv mail-protected.csv --policy mail-run/policy.json
     """
-    from oddshift.protect import Ledger, ProtectSettings
-    from oddshift.protect import protect as release
-    from oddshift.protect.policies import load_policy
+    from oddshift.protect import ProtectSettings, UserLimit
 
-    chosen = load_policy(policy)
     settings = ProtectSettings(
         columns=tuple(text or ()),
         detector=_pipeline(detector) if detector else None,
-        again=again,
+        id=identity,
+        user=user,
+        limit=None if user_budget is None else UserLimit(budget=user_budget, past=past_budget),
+        keep_releases=keep_releases,
+        allow_repeat=allow_repeat,
+        take_over=take_over,
+        allow_new_keys=allow_new_keys,
         allow_uncertified=allow_uncertified,
         dry_run=dry_run,
     )
+    _run(source, out, policy, settings, as_json)
+
+
+def _run(source: Path, out: Path, policy: Path, settings: ProtectSettings, as_json: bool) -> None:
+    from oddshift.protect import Ledger
+    from oddshift.protect import protect as release
+    from oddshift.protect.policies import load_policy
+
+    chosen, console = load_policy(policy), console_for(as_json)
     with _counted(source, as_json) as count:
-        done = release(source, out, chosen, Ledger.beside(policy), settings, count=count)
+        done = release(
+            source, out, chosen, Ledger.beside(policy), settings, count=count, tell=lambda names: _tell(names, console)
+        )
     if as_json:
-        print(json.dumps(asdict(done)))
+        print(json.dumps({**asdict(done), "composed_epsilon": _finite(done.composed_epsilon)}))
     else:
-        _show(done, console_for(False))
+        _show(done, console)
+
+
+def _finite(value: float) -> float | str:
+    """A number for JSON, which cannot say infinity."""
+    return value if math.isfinite(value) else str(value)
+
+
+_WHAT_IS_REFUSED = {
+    "id": "These records are refused a second time, by their id, in whatever file they come.",
+    "content": "These records are refused a second time, by their content, in whatever file they come.",
+    "row": "Rows without an id may be equal by chance: only an input that repeats many of them is refused later on.",
+}
+
+_NAMES_SHOWN = 50
+
+
+def _tell(names: tuple[str, ...], console: Console) -> None:
+    """Say what is released as it is, before it is."""
+    if names:
+        more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+        console.print(f"released as they are: {', '.join(names[:_NAMES_SHOWN])}{more}", markup=False)
 
 
 def _pipeline(name: str) -> Any:
@@ -75,12 +120,10 @@ def _show(done: Protected, console: Console) -> None:
         "(some keep their value: that is how the noise hides the others)"
     )
     console.print(f"words that {verb} masked: {done.masked:,} ({done.unseen:,} that the policy has never seen)")
-    if done.as_they_are:
-        console.print(f"columns released as they are: {', '.join(done.as_they_are)}", markup=False)
     console.print(done.sentence, markup=False)
     if not done.is_dry_run:
         console.print(f"released: {done.out}", markup=False)
-        console.print("This whole input is refused a second time; the same records in another file are not recognised.")
+        console.print(_WHAT_IS_REFUSED[done.known_by])
 
 
 @contextmanager

@@ -48,6 +48,15 @@ class JsonLinesBlock:
         """The keys of the first object."""
         return tuple(self._rows[0][1]) if self._rows else ()
 
+    @property
+    def all_keys(self) -> dict[str, int]:
+        """Every key of every object, and the number of the line where it first stands."""
+        found: dict[str, int] = {}
+        for line, members in self._rows:
+            for key in members:
+                found.setdefault(key, line)
+        return found
+
     def cells(self, name: str) -> list[Any]:
         """The values under one key; the last one where it stands twice."""
         for line, members in self._rows:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 
 from oddshift.base.arrays import BoolArray
@@ -42,7 +43,8 @@ class LineBlock:
     def render(self, released: Released, keep: BoolArray | None) -> bytes:
         """Other words, the same line ends."""
         written = []
-        for line, text in zip(self.lines, released[TEXT], strict=True):
+        lines = self.lines if keep is None else list(compress(self.lines, keep))
+        for line, text in zip(lines, released[TEXT], strict=True):
             before, _, after = _split_line(line)
             written += [before, str(text), after]
         return "".join(written).encode()
@@ -92,7 +94,9 @@ class FolderBlock:
 
     def render(self, released: Released, keep: BoolArray | None) -> list[FileText]:
         """Files of the same names with other words."""
-        rows = zip(self.names, self.texts, released[TEXT], strict=True)
+        names = self.names if keep is None else list(compress(self.names, keep))
+        texts = self.texts if keep is None else list(compress(self.texts, keep))
+        rows = zip(names, texts, released[TEXT], strict=True)
         marks = ((name, BYTE_ORDER_MARK if old.startswith(BYTE_ORDER_MARK) else "", new) for name, old, new in rows)
         return [(name, f"{mark}{new}".encode()) for name, mark, new in marks]
 

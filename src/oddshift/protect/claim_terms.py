@@ -1,0 +1,136 @@
+"""The terms of a claim: what a release is about, what was agreed to, and what the claim found.
+
+A claim says, before any noise is drawn, which records a release is about to show.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.base.arrays import IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.protect.record_keys import WIDTH
+
+SHOWN = 20
+"""How many row numbers a refusal lists."""
+
+AT_ONCE = 1 << 18
+"""Records that are looked up and inserted by one statement; a performance setting."""
+
+NOTHING = b""
+"""The key of a record without content, all zeros, as NumPy reads it: there is nothing in it to release twice."""
+
+CLAIMED, PUBLISHING, FINISHED, CRASHED = "claimed", "publishing", "finished", "crashed"
+"""The states of a release: noise may be drawn, it is becoming visible, it is visible, its process died before that."""
+
+
+@dataclass(frozen=True)
+class KeyBatch:
+    """The keys of some consecutive records, one after the other, and of their users where users are counted."""
+
+    keys: bytes
+    users: bytes = b""
+
+    def __len__(self) -> int:
+        """How many records."""
+        return len(self.keys) // WIDTH
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserLimit:
+    """The largest composed metric budget of a user, and what becomes of a record past it: refuse, mask or drop."""
+
+    budget: float
+    past: str = "refuse"
+
+    def __post_init__(self) -> None:
+        """Refuse a budget of nothing."""
+        if not self.budget > 0:
+            raise InvalidInput(f"the budget of a user is {self.budget}, expected > 0")
+        if self.past not in ("refuse", "mask", "drop"):
+            raise InvalidInput(f"past the budget {self.past!r}, expected refuse, mask or drop")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimTerms:
+    """What a release is about, and what was agreed to.
+
+    `epsilon` is the metric budget that the release of one record spends. `may_repeat` lets records be released once
+    more, `is_kept` gives records their earlier release again, `may_take_over` claims the records of a release
+    whose process died before anything of it was visible. `is_named` says that equal keys are one record; rows without
+    a name may be equal by chance.
+    """
+
+    policy: str
+    epsilon: float
+    may_repeat: bool = False
+    is_kept: bool = False
+    may_take_over: bool = False
+    is_named: bool = True
+    limit: UserLimit | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Claimed:
+    """What a claim found, by row number from 1.
+
+    `repeated` rows are released once more, `kept` rows get their earlier release again, `copies` are pairs (row,
+    earlier row of this input with the same record), `past` rows would exceed their user's budget. `composed` is the
+    largest metric budget that any record has spent, this release included. `share` and `chance` belong to rows without
+    a name: the share of them that was released before, and the share that would be expected of other rows.
+    """
+
+    release: int
+    records: int
+    repeated: IntArray
+    copies: IntArray
+    kept: IntArray
+    past: IntArray
+    composed: float
+    share: float = 0.0
+    chance: float = 0.0
+    rows_again: int = 0
+
+    @property
+    def repeats(self) -> int:
+        """How many records are released once more; of rows without a name, those beyond what chance explains."""
+        return len(self.repeated) + self.rows_again
+
+
+def pieces(batch: KeyBatch) -> Iterator[KeyBatch]:
+    """The batch in pieces that one statement takes."""
+    for start in range(0, len(batch) * WIDTH, AT_ONCE * WIDTH):
+        end = start + AT_ONCE * WIDTH
+        yield KeyBatch(batch.keys[start:end], batch.users[start:end])
+
+
+def number_rows(db: sqlite3.Connection, count: int) -> None:
+    """A table of numbers, by which one statement cuts a long row of keys: five times faster than one row at a time."""
+    db.execute("CREATE TEMP TABLE IF NOT EXISTS numbers (i INTEGER PRIMARY KEY)")
+    have = db.execute("SELECT coalesce(max(i) + 1, 0) FROM numbers").fetchone()[0]
+    db.execute(
+        "WITH RECURSIVE n(i) AS (SELECT ?1 WHERE ?1 < ?2 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?2) "
+        "INSERT INTO numbers SELECT i FROM n",
+        (have, count),
+    )
+
+
+def as_rows(rows: Iterable[int]) -> IntArray:
+    """Row numbers in order."""
+    return np.array(sorted(rows), dtype=np.int64)
+
+
+def counted(rows: list[int], total: int) -> str:
+    """How many of how many records."""
+    return f"{len(rows):,} of {total:,} records {'was' if len(rows) == 1 else 'were'}"
+
+
+def listed(rows: list[int]) -> str:
+    """The first row numbers, and how many there are beyond them."""
+    shown = sorted(rows)[:SHOWN]
+    more = len(rows) - len(shown)
+    return f"{'row' if len(rows) == 1 else 'rows'} {', '.join(map(str, shown))}{f' and {more:,} more' if more else ''}"

@@ -1,0 +1,160 @@
+"""Claiming records in a ledger: which are new, which were released before, and which are past their user's budget.
+
+Everything here happens inside one transaction, before any noise is drawn. A record that is claimed is never new again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from oddshift.base.arrays import BoolArray, IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.protect.claim_terms import (
+    CRASHED,
+    NOTHING,
+    Claimed,
+    ClaimTerms,
+    KeyBatch,
+    as_rows,
+    counted,
+    listed,
+    number_rows,
+    pieces,
+)
+from oddshift.protect.record_keys import WIDTH
+from oddshift.protect.user_budget import refuse_past, spend
+
+Keys = np.ndarray[tuple[int], np.dtype[np.bytes_]]
+
+
+def claim_named(db: sqlite3.Connection, release: int, terms: ClaimTerms, batches: Iterable[KeyBatch]) -> Claimed:
+    """Claim records that are known by id or content; raises, and so leaves nothing, when some may not be released."""
+    work = _Claiming(db, release, terms)
+    for batch in batches:
+        for part in pieces(batch):
+            work.add(part)
+    work.refuse()
+    return work.result()
+
+
+_CUT = f"substr(?1, n.i * {WIDTH} + 1, {WIDTH})"
+
+_FIND = f"""
+SELECT n.i, r.release, r.row, l.state, l.epsilon, EXISTS (SELECT 1 FROM kept k WHERE k.key = r.key AND k.policy = ?3)
+FROM numbers n CROSS JOIN record r ON r.key = {_CUT} JOIN release l ON l.number = r.release
+WHERE n.i < ?2 ORDER BY n.i, r.release
+"""
+
+_DIGITS = 12
+
+_INSERT = f"""
+INSERT INTO record
+SELECT {_CUT}, ?3, CAST(CAST(substr(?4, n.i * {_DIGITS} + 1, {_DIGITS}) AS TEXT) AS INTEGER)
+FROM numbers n WHERE n.i < ?2
+"""
+
+
+@dataclass(eq=False)
+class _Claiming:
+    """A claim in the making; its lists grow with every batch."""
+
+    db: sqlite3.Connection
+    release: int
+    terms: ClaimTerms
+    rows: int = 0
+    records: int = 0
+    composed: float = 0.0
+    refused: list[int] = field(default_factory=list)
+    repeated: list[int] = field(default_factory=list)
+    kept: list[int] = field(default_factory=list)
+    past: list[int] = field(default_factory=list)
+    copies: list[tuple[int, int]] = field(default_factory=list)
+    is_crashed: bool = False
+
+    def add(self, batch: KeyBatch) -> None:
+        """One batch: look its records up, count their users, insert what is new."""
+        number_rows(self.db, len(batch))
+        given: Keys = np.frombuffer(batch.keys, dtype=f"S{WIDTH}")
+        order = np.argsort(given, kind="stable")  # neighbours in the tree, and equal records side by side
+        keys, rows = given[order], order + self.rows + 1
+        self.rows += len(batch)
+        left_out = self._look_up(keys, rows) | (keys == NOTHING)
+        self._mark_copies(keys, rows, left_out)
+        if batch.users:
+            self.past += spend(self.db, self.release, self.terms, batch.users, rows, left_out)
+        if left_out.any():
+            keys, rows = keys[~left_out], rows[~left_out]
+        numbers = rows.astype(f"S{_DIGITS}").tobytes()
+        self.db.execute(_INSERT, (keys.tobytes(), len(keys), self.release, numbers))
+        self.records += len(keys)
+
+    def _look_up(self, keys: Keys, rows: IntArray) -> BoolArray:
+        """Which records must not be inserted; those that the ledger holds are sorted by what becomes of them."""
+        left_out = np.zeros(len(keys), dtype=np.bool_)
+        held: dict[int, list[tuple[int, int, str, float, int]]] = {}
+        for place, *rest in self.db.execute(_FIND, (keys.tobytes(), len(keys), self.terms.policy)):
+            held.setdefault(place, []).append(tuple(rest))
+        for place, releases in held.items():
+            left_out[place] = self._judge(int(rows[place]), bytes(keys[place]).ljust(WIDTH, b"\0"), releases)
+        return left_out
+
+    def _judge(self, row: int, key: bytes, releases: list[tuple[int, int, str, float, int]]) -> bool:
+        """What becomes of a record that the ledger holds; True when it is not inserted."""
+        terms = self.terms
+        if terms.may_take_over:
+            for release, _, state, _, _ in releases:
+                if state == CRASHED:
+                    self.db.execute("DELETE FROM record WHERE key = ? AND release = ?", (key, release))
+            releases = [one for one in releases if one[2] != CRASHED]
+        own = [first for release, first, *_ in releases if release == self.release]
+        if own:
+            self.copies.append((row, own[0]))
+        elif terms.is_kept and releases and releases[0][4]:
+            self.kept.append(row)
+        elif terms.may_repeat or not releases:
+            if releases:
+                self.repeated.append(row)
+                self.composed = max(self.composed, terms.epsilon + sum(one[3] for one in releases))
+            return False
+        else:
+            self.refused.append(row)
+            self.is_crashed |= all(one[2] == CRASHED for one in releases)
+        return True
+
+    def _mark_copies(self, keys: Keys, rows: IntArray, left_out: BoolArray) -> None:
+        """Equal records of one batch: all but the first are copies."""
+        first = 0
+        for place in (np.flatnonzero((keys[1:] == keys[:-1]) & ~left_out[1:]) + 1).tolist():
+            if not left_out[place - 1]:
+                first = int(rows[place - 1])
+            self.copies.append((int(rows[place]), first))
+            left_out[place] = True
+
+    def refuse(self) -> None:
+        """Refuse the whole input when one of its records may not be released."""
+        if self.refused:
+            hint = "--take-over claims those of a release that died, " if self.is_crashed else ""
+            raise InvalidInput(
+                f"{counted(self.refused, self.rows)} released before, and releases of a record add up "
+                f"({hint}--allow-repeat adds one): {listed(self.refused)}"
+            )
+        refuse_past(self.past, self.rows, self.terms)
+
+    def result(self) -> Claimed:
+        """What was found; a copy of a record that is past the limit is past it too."""
+        past = set(self.past)
+        copies = [pair for pair in self.copies if pair[1] not in past]
+        past |= {row for row, first in self.copies if first in past}
+        return Claimed(
+            release=self.release,
+            records=self.records,
+            repeated=as_rows(set(self.repeated) - {row for row, _ in self.copies} - past),
+            kept=as_rows(self.kept),
+            copies=np.array(sorted(copies), dtype=np.int64).reshape(-1, 2),
+            past=as_rows(past),
+            composed=max(self.composed, self.terms.epsilon if self.records else 0.0),
+        )

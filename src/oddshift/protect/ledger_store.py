@@ -1,0 +1,193 @@
+"""The file of a ledger: a SQLite database that only its owner can read, and a counter that shows when it was put back.
+
+Every change of the database raises its counter, and `releases.count` beside it follows after the change is on the disk.
+A database whose counter is behind that file was replaced by an older copy. Replacing both is not noticed.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from oddshift.base.errors import InvalidInput
+
+LEDGER = "releases.db"
+"""Name of the ledger in the folder of a policy."""
+
+COUNT = "releases.count"
+"""Name of the counter beside it."""
+
+WAIT = 300.0
+"""Seconds to wait for other writers."""
+
+_VERSION = 1
+
+_TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE release (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, policy TEXT NOT NULL, epsilon REAL NOT NULL, state TEXT NOT NULL,
+    started TEXT NOT NULL, records INTEGER NOT NULL DEFAULT 0, composed REAL NOT NULL DEFAULT 0,
+    is_again INTEGER NOT NULL DEFAULT 0, folder TEXT, device INTEGER, inode INTEGER
+);
+CREATE TABLE record (
+    key BLOB NOT NULL, release INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (key, release)
+) WITHOUT ROWID;
+CREATE TABLE content (
+    key BLOB NOT NULL, release INTEGER NOT NULL, copies INTEGER NOT NULL, PRIMARY KEY (key, release)
+) WITHOUT ROWID;
+CREATE TABLE person (
+    key BLOB NOT NULL, release INTEGER NOT NULL, records INTEGER NOT NULL, PRIMARY KEY (key, release)
+) WITHOUT ROWID;
+CREATE TABLE kept (
+    key BLOB NOT NULL, policy TEXT NOT NULL, cells TEXT NOT NULL, PRIMARY KEY (key, policy)
+) WITHOUT ROWID;
+"""
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[sqlite3.Connection]:
+    """The database, made where there is none, for one writer: all of what is done in it happens, or nothing.
+
+    **Guarantee**: when it ends without an error, what was written is on the disk. A ledger that was put back is
+    refused.
+    """
+    with _opened(path, is_new_allowed=True) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+                _create(connection, path)
+            check_counter(connection, path)
+            connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'counter'")
+            yield connection
+            name, counter = identity(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        _raise_count(path.with_name(COUNT), name, counter)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """The database as it is at one moment; there must be one."""
+    with _opened(path, is_new_allowed=False) as connection:
+        connection.execute("BEGIN")
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+            raise InvalidInput(f"{path} is empty, expected a ledger of releases")
+        check_counter(connection, path)
+        yield connection
+        connection.execute("ROLLBACK")
+
+
+def secret_key(connection: sqlite3.Connection) -> bytes:
+    """The key under which records and users are hashed; it never leaves the ledger."""
+    return bytes(connection.execute("SELECT value FROM meta WHERE name = 'key'").fetchone()[0])
+
+
+def identity(connection: sqlite3.Connection) -> tuple[str, int]:
+    """The random name of the ledger, and how often it was changed."""
+    found = dict(connection.execute("SELECT name, value FROM meta WHERE name IN ('name', 'counter')"))
+    return str(found["name"]), int(found["counter"])
+
+
+def check_counter(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database that is older than the counter beside it, or another one."""
+    version = connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
+    if version is None or version[0] != _VERSION:
+        raise InvalidInput(f"{path} is a ledger of version {version and version[0]}, expected {_VERSION}")
+    beside = path.with_name(COUNT)
+    name, counter = identity(connection)  # before the file is read: the file is never ahead of a whole change
+    known, least = _read_count(beside)
+    if known and known != name:
+        raise InvalidInput(f"{path} is another ledger than the one that {beside.name} counts; was it replaced?")
+    if least > counter:
+        raise InvalidInput(
+            f"{path} is older than its last release (change {counter}, expected {least} or more); bring back the newest"
+        )
+
+
+@contextmanager
+def _opened(path: Path, *, is_new_allowed: bool) -> Iterator[sqlite3.Connection]:
+    _prepare(path, is_new_allowed=is_new_allowed)
+    try:
+        with closing(sqlite3.connect(path, timeout=WAIT, isolation_level=None)) as connection:
+            _use_log(connection)
+            yield connection
+    except sqlite3.OperationalError as error:
+        raise InvalidInput(f"{path} cannot be used ({error}); releases are recorded beside the policy") from error
+    except sqlite3.DatabaseError as error:
+        raise InvalidInput(f"{path} is damaged or not a ledger ({error})") from error
+
+
+def _prepare(path: Path, *, is_new_allowed: bool) -> None:
+    """Make an empty file for its owner alone, before SQLite opens it; never follow a link."""
+    if path.is_symlink():
+        raise InvalidInput(f"{path} is a symbolic link, expected the ledger itself")
+    if path.exists():
+        return
+    if not is_new_allowed:
+        raise InvalidInput(f"{path} is not a file, expected a ledger of releases")
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} cannot be written ({error.strerror}); releases are recorded beside the policy"
+        ) from error
+
+
+def _use_log(connection: sqlite3.Connection) -> None:
+    """A write-ahead log, flushed at every commit; two processes may be making the file at once."""
+    give_up = time.monotonic() + WAIT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError:  # SQLite does not wait here by itself
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA cache_size = -64000")
+
+
+def _create(connection: sqlite3.Connection, path: Path) -> None:
+    beside = path.with_name(COUNT)
+    if _read_count(beside)[1]:
+        raise InvalidInput(f"{path} is missing although {beside.name} counts its releases; bring it back")
+    for statement in _TABLES.split(";"):
+        connection.execute(statement)
+    values = {"version": _VERSION, "key": secrets.token_bytes(32), "name": secrets.token_hex(8), "counter": 0}
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", list(values.items()))
+
+
+def _read_count(path: Path) -> tuple[str, int]:
+    """The name of the ledger and its counter as the file beside it says them; nothing and 0 where there is none."""
+    if not path.exists():
+        return "", 0
+    words = path.read_bytes().split()
+    if len(words) != 2 or not words[1].isdigit():
+        if not words:
+            return "", 0  # made by a process that was killed before it wrote
+        raise InvalidInput(f"{path} is damaged, expected the name of a ledger and a number")
+    return words[0].decode("ascii", "replace"), int(words[1])
+
+
+def _raise_count(path: Path, name: str, counter: int) -> None:
+    """Write a larger number over a smaller one, one process at a time."""
+    import fcntl  # not on every system, and needed for files only
+
+    number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    with open(number, "r+b") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        words = stream.read().split()
+        if len(words) != 2 or int(words[1]) < counter:
+            stream.seek(0)
+            stream.write(f"{name} {counter:020d}\n".encode())
+            stream.flush()
+            os.fsync(stream.fileno())

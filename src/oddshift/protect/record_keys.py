@@ -1,0 +1,104 @@
+"""What a record is known by in a ledger: its id, or its content without the accidents of a format, under a keyed hash.
+
+The hash is BLAKE2b with a random key that stays in the ledger, because a plain hash of a short record could be undone
+by guessing the record. Equal records get equal keys, whatever file, format or order they come in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oddshift.base.errors import InvalidInput
+
+WIDTH = 16
+"""Bytes of a key."""
+
+_BETWEEN = "\x1f"  # normalised cells hold no control character of this kind
+
+
+@dataclass(frozen=True, repr=False)
+class RecordKeys:
+    """Keys of records and users under one secret; `repr` does not show it."""
+
+    secret: bytes
+
+    def ids(self, cells: Sequence[Any], name: str, first: int = 1) -> bytes:
+        """The keys of some ids, one after the other; an empty one is refused with its row."""
+        return self._named(b"record", cells, name, first)
+
+    def users(self, cells: Sequence[Any], name: str, first: int = 1) -> bytes:
+        """The keys of some users."""
+        return self._named(b"person", cells, name, first)
+
+    def contents(self, columns: Iterable[Sequence[Any]]) -> bytes:
+        """The keys of some records by the content of the given columns."""
+        rows = zip(*columns, strict=True)
+        return self._hashed(b"record", (_BETWEEN.join(map(normal_text, row)) for row in rows))
+
+    def rows(self, columns: Iterable[Sequence[Any]]) -> bytes:
+        """The keys of rows that may honestly repeat, by the content of the given columns."""
+        rows = zip(*columns, strict=True)
+        return self._hashed(b"row", (_BETWEEN.join(map(normal_text, row)) for row in rows))
+
+    def _named(self, use: bytes, cells: Sequence[Any], name: str, first: int) -> bytes:
+        normal = [normal_name(cell) for cell in cells]
+        if "" in normal:
+            raise InvalidInput(f"column {name!r} at row {first + normal.index('')} is empty, expected a name or number")
+        return self._hashed(use, normal)
+
+    def _hashed(self, use: bytes, texts: Iterable[str]) -> bytes:
+        start = hashlib.blake2b(key=self.secret, digest_size=WIDTH, person=use)
+        found = []
+        for text in texts:
+            if not text.strip(_BETWEEN):
+                found.append(bytes(WIDTH))  # nothing in it to release
+                continue
+            one = start.copy()
+            one.update(text.encode("utf-8", "surrogatepass"))
+            found.append(one.digest())
+        return b"".join(found)
+
+
+def normal_text(cell: Any) -> str:
+    """A cell without the accidents of a format: 7, 7.0 and " 7 " are one, and so are "Ann  met" and "ann met".
+
+    >>> normal_text(7.0), normal_text(" 7 "), normal_text("Ann\\n met"), normal_text(None)
+    ('7', '7', 'ann met', '')
+    """
+    if cell is not None and not isinstance(cell, str) and hasattr(cell, "__iter__"):
+        return " ".join(map(normal_text, cell))
+    return normal_name(cell).casefold()
+
+
+def normal_name(cell: Any) -> str:
+    """A name or number as written in no particular format; unlike in a text, capitals count.
+
+    >>> normal_name(7), normal_name("007"), normal_name("aB  c"), normal_name(None)
+    ('7', '7', 'aB c', '')
+    """
+    if cell is None:
+        return ""
+    text = cell if isinstance(cell, str) else str(cell)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    plain = " ".join(text.split())
+    return _number(plain) if plain[:1] in _STARTS and len(plain) < _LONGEST else plain
+
+
+_STARTS = frozenset("+-.0123456789")
+_LONGEST = 40
+
+
+def _number(text: str) -> str:
+    """The shortest way to write a number, and any other text as it is; whole numbers keep every digit."""
+    if text.isdecimal():
+        return text.lstrip("0") or "0"
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)

@@ -1,0 +1,132 @@
+"""What a release is asked for, and what is said about it: counts and sentences, never a value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from oddshift.base.errors import InvalidInput
+from oddshift.data.detectors import Detector
+from oddshift.protect.claim_terms import Claimed, UserLimit
+from oddshift.protect.known_by import KnownBy
+from oddshift.protect.policies import CONFIDENTIAL, UNCERTIFIED, PolicyTerms
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtectSettings:
+    """How a policy is applied: which columns hold the texts (default: the policy's), and what was agreed to.
+
+    `id` and `user` name the columns by which records and users are known; `limit` bounds the composed budget of a user.
+    `keep_releases` keeps what is released, and gives a record its earlier release again; `allow_repeat` releases
+    records once more, which no certificate covers; `take_over` claims the records of a release whose process died.
+    `allow_uncertified` applies a policy that no certificate stands behind, `allow_new_keys` releases keys of JSON that
+    the first object lacks, `dry_run` counts and writes nothing. `detector` masks further names (see `WordFinder`).
+    """
+
+    columns: tuple[str, ...] = ()
+    detector: Detector | None = None
+    id: str = ""
+    user: str = ""
+    limit: UserLimit | None = None
+    keep_releases: bool = False
+    allow_repeat: bool = False
+    take_over: bool = False
+    allow_uncertified: bool = False
+    allow_new_keys: bool = False
+    dry_run: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a limit for users that nobody names."""
+        if self.limit is not None and not self.user:
+            raise InvalidInput("a budget of users was given without their column, expected both (--user)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protected:
+    """What was released: counts, never a value. `release` is its number in the ledger, 0 for a dry run without one.
+
+    `positions` counts the secrets of each tier, `masked` the masked words, `unseen` how many of those the policy has
+    never seen; `dropped` records are left out by the policy (thinned fixes). `as_they_are` lists every column, key and
+    file name that was not touched. `known_by` says what told records apart: `copies` of a record in this input have one
+    value, `kept` records got their earlier release again, `repeated` ones were released once more, `past_budget` ones
+    were masked or left out. `composed_epsilon` is the largest metric budget that any record has spent.
+    """
+
+    out: str
+    records: int
+    dropped: int
+    positions: dict[str, int]
+    masked: int
+    unseen: int
+    as_they_are: tuple[str, ...]
+    policy: str
+    input: str
+    release: int
+    known_by: str
+    copies: int
+    kept: int
+    repeated: int
+    past_budget: int
+    repeated_share: float
+    chance_share: float
+    composed_epsilon: float
+    state: str
+    sentence: str
+    notes: tuple[str, ...]
+    is_dry_run: bool
+
+
+def claim_report(claimed: Claimed | None, terms: PolicyTerms, known: KnownBy) -> dict[str, Any]:
+    """The fields of `Protected` that follow from a claim; records that were released before have no certificate."""
+    epsilon = terms.mechanism.claimed_epsilon if claimed is None else claimed.composed
+    repeated = 0 if claimed is None else claimed.repeats
+    state, sentence = terms.certificate.state, terms.certificate.sentence
+    if repeated:
+        state = UNCERTIFIED.state
+        sentence = (
+            f"Not certified: {repeated:,} records were released before; together the releases of one record spend "
+            f"a metric budget of up to {epsilon:g}, and no certificate covers that."
+        )
+    return {
+        "release": 0 if claimed is None else claimed.release,
+        "known_by": known.how,
+        "copies": 0 if claimed is None else len(claimed.copies),
+        "kept": 0 if claimed is None else len(claimed.kept),
+        "repeated": repeated,
+        "past_budget": 0 if claimed is None else len(claimed.past),
+        "repeated_share": 0.0 if claimed is None else claimed.share,
+        "chance_share": 0.0 if claimed is None else claimed.chance,
+        "composed_epsilon": epsilon,
+        "state": state,
+        "sentence": sentence,
+    }
+
+
+def claim_notes(claimed: Claimed, known: KnownBy, limit: UserLimit | None) -> Iterator[str]:
+    """What has to be said about a claim."""
+    if claimed.repeats:
+        yield (
+            f"NOT CERTIFIED: {claimed.repeats:,} records were released before; "
+            f"the composed metric budget of a record is up to {claimed.composed:g}"
+        )
+    if len(claimed.copies):
+        yield f"{len(claimed.copies):,} records stand in this input more than once; each has one released value"
+    if not known.is_named and claimed.share:
+        yield (
+            f"{claimed.share:.1%} of the rows were released before ({claimed.chance:.1%} by chance); "
+            "rows without an id cannot be told apart one by one"
+        )
+    if limit is not None and len(claimed.past):
+        done = "left out" if limit.past == "drop" else "masked"
+        yield f"{len(claimed.past):,} records are past the budget {limit.budget:g} of their user and were {done}"
+
+
+def sidecar(done: Protected) -> bytes:
+    """The file beside OUT: no count by tier, which would be news for secret tiers."""
+    left_out = ("positions", "out", "is_dry_run")
+    note = {key: value for key, value in asdict(done).items() if key not in left_out}
+    note["replaced"] = sum(done.positions.values())
+    note["composed_epsilon"] = str(done.composed_epsilon)  # it may be infinite, which JSON cannot say
+    return json.dumps({"schema": 2, **note, "policy_is": CONFIDENTIAL}, indent=1, allow_nan=False).encode()

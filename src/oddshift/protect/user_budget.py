@@ -1,0 +1,59 @@
+"""The budget of users: how many of their records were released, and the metric budget that these spend together.
+
+Releases compose: records of one user at ε each may all be about one secret, so together they spend the sum of their ε.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+import numpy as np
+
+from oddshift.base.arrays import BoolArray, IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.protect.claim_terms import ClaimTerms, listed
+from oddshift.protect.record_keys import WIDTH
+
+_SPENT = "SELECT total(p.records * l.epsilon) FROM person p JOIN release l ON l.number = p.release WHERE p.key = ?"
+
+_ADD = "INSERT INTO person VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET records = records + excluded.records"
+
+_ROUNDING = 1.0 + 1e-12  # ten releases of .1 stay within a budget of 1
+
+
+def spend(
+    db: sqlite3.Connection, release: int, terms: ClaimTerms, users: bytes, rows: IntArray, left_out: BoolArray
+) -> list[int]:
+    """Count one release for the user of every record that is not left out; gives the rows past the limit.
+
+    `users` holds the keys in the order of the row numbers, `rows` the row numbers in any order. Rows past the limit are
+    marked in `left_out`.
+    """
+    order = np.argsort(rows)
+    spent: dict[bytes, float] = {}
+    counts: dict[bytes, int] = {}
+    past: list[int] = []
+    budget = np.inf if terms.limit is None else terms.limit.budget * _ROUNDING
+    for position, place in enumerate(order.tolist()):
+        if left_out[place]:
+            continue
+        user = users[position * WIDTH : (position + 1) * WIDTH]
+        if user not in spent:
+            spent[user] = float(db.execute(_SPENT, (user,)).fetchone()[0])
+        if spent[user] + terms.epsilon > budget:
+            past.append(int(rows[place]))
+            left_out[place] = True
+        else:
+            spent[user] += terms.epsilon
+            counts[user] = counts.get(user, 0) + 1
+    db.executemany(_ADD, [(user, release, count) for user, count in counts.items()])
+    return past
+
+
+def refuse_past(past: list[int], total: int, terms: ClaimTerms) -> None:
+    """Refuse the whole input when a record is past its user's budget and that is what was asked for."""
+    if terms.limit is not None and terms.limit.past == "refuse" and past:
+        verb = "record is" if len(past) == 1 else "records are"
+        raise InvalidInput(
+            f"{len(past):,} of {total:,} {verb} past the budget {terms.limit.budget:g} of their user: {listed(past)}"
+        )

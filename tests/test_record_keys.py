@@ -1,0 +1,91 @@
+"""What a record is known by: equal under every format, different for different records, and not to be guessed."""
+
+import hashlib
+import hmac
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oddshift.base.errors import InvalidInput
+from oddshift.protect.record_keys import WIDTH, RecordKeys, normal_name, normal_text
+
+KEYS = RecordKeys(b"k" * 32)
+
+
+def split(keys):
+    return [keys[i : i + WIDTH] for i in range(0, len(keys), WIDTH)]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (7, "7"),
+        (7.0, " 7 "),
+        ("007", 7),
+        ("7.50", 7.5),
+        (True, "True"),
+        ("ﬁ", "fi"),
+        ("e\u0301", "é"),
+        ("a\t b", "a b"),
+        (12345678901234567890, "12345678901234567890"),
+    ],
+)
+def test_one_id_in_two_formats(left, right):
+    assert normal_name(left) == normal_name(right)
+    assert KEYS.ids([left], "id") == KEYS.ids([right], "id")
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [("a", "A"), ("7", "70"), (12345678901234567890, 12345678901234567891), ("1 2", "12"), (7, 7.5)]
+)
+def test_two_ids(left, right):
+    assert KEYS.ids([left], "id") != KEYS.ids([right], "id")
+
+
+def test_texts_are_known_without_case_and_spaces():
+    keys = split(KEYS.contents([["Ann met Bob.", "ann  MET\nbob. ", "Ann met Bob"]]))
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_cells_do_not_run_together():
+    assert len(set(split(KEYS.contents([["ab", "a"], ["c", "bc"]])))) == 2
+    assert normal_text([1.0, 2.5]) == "1 2.5"
+    assert split(KEYS.rows([[[1.0, 2.5], [1, 2.5]]]))[0] == split(KEYS.rows([[[1.0, 2.5]]]))[0]
+
+
+def test_a_record_without_content_has_the_key_of_nothing():
+    assert KEYS.contents([["", " \n", None]]) == bytes(3 * WIDTH)
+    assert KEYS.contents([["", "a"], ["", ""]])[:WIDTH] == bytes(WIDTH)
+
+
+def test_an_empty_id_is_refused_with_its_row():
+    with pytest.raises(InvalidInput, match="column 'id' at row 12 is empty"):
+        KEYS.ids(["a", " ", "b"], "id", first=11)
+    with pytest.raises(InvalidInput, match="column 'who' at row 1 is empty"):
+        KEYS.users([None], "who")
+
+
+def test_one_value_has_other_keys_for_other_uses_and_other_ledgers():
+    other = RecordKeys(b"l" * 32)
+    uses = [KEYS.ids(["a"], "id"), KEYS.users(["a"], "id"), KEYS.rows([["a"]]), other.ids(["a"], "id")]
+    assert len(set(uses)) == 4
+
+
+def test_no_plain_hash_of_a_record_is_its_key():
+    plain = {hashlib.new(name, b"a").digest()[:WIDTH] for name in ("sha256", "blake2b", "md5")}
+    plain |= {hashlib.blake2b(b"a", digest_size=WIDTH).digest(), hmac.new(b"", b"a", "sha256").digest()[:WIDTH]}
+    assert KEYS.ids(["a"], "id") not in plain
+    assert "kkkk" not in repr(KEYS)
+
+
+@given(st.one_of(st.text(), st.integers(), st.floats(allow_nan=False), st.none()))
+def test_normal_forms_stay_as_they_are(value):
+    assert normal_name(normal_name(value)) == normal_name(value)
+    assert normal_name(str(value)) == normal_name(value) or value is None
+
+
+@given(st.lists(st.text(min_size=1), max_size=8))
+def test_one_key_for_each_record(values):
+    assert len(KEYS.contents([values])) == WIDTH * len(values)
+    assert split(KEYS.contents([values])) == [KEYS.contents([[value]]) for value in values]
