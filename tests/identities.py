@@ -26,7 +26,20 @@ PUBLIC = Tiers([0, 0, 0, 1, 1, 1], names=("PII", "PoII"), scales=(0.4, 0.9), is_
 SWAPPED = Tiers([0, 1, 0, 0, 1, 1], names=("PII", "PoII"), scales=(0.4, 0.9), is_public=True)
 SECRET = Tiers(PUBLIC.labels, names=PUBLIC.names, scales=PUBLIC.scales, is_public=False)
 WORDS = ("an", "at", "cat", "car", "tea", "eat")
-SMALL = FitOptions(epochs=1, width=8)
+
+
+def chain_of(strength):
+    """The law of a ring's documents, by length."""
+    follow = np.roll(np.eye(8), 1, axis=1)
+    step = strength * follow + (1.0 - strength) / 8
+
+    def prior_of(length):
+        return Markov(np.full(8, 1 / 8), step, length)
+
+    return prior_of
+
+
+SMALL = FitOptions(epochs=1, width=8, prior_of=chain_of(0.9))
 
 MECHANISM_EXAMPLES = {
     "channel": lambda new: [new(CLOUD, log(_rows(seed))) for seed in (1, 2)],
@@ -103,17 +116,6 @@ def other_knowledge(known):
 def fitted(name, known, seed=0):
     """A small fit of a registered attacker."""
     return ATTACKERS[name](known, np.random.default_rng(seed), SMALL)
-
-
-def chain_of(strength):
-    """The law of a ring's documents, by length."""
-    follow = np.roll(np.eye(8), 1, axis=1)
-    step = strength * follow + (1.0 - strength) / 8
-
-    def prior_of(length):
-        return Markov(np.full(8, 1 / 8), step, length)
-
-    return prior_of
 
 
 def wrapped(known):

@@ -104,7 +104,7 @@ def test_what_a_mechanism_or_an_attacker_needs_is_said(texts, tmp_path):
     cases = [
         (texts.replace("epsilon = 1.0", 'epsilon = 1.0\nname = "tiered"'), "needs mechanism.scales"),
         (texts.replace("epsilon = 1.0", 'epsilon = 1.0\nname = "truncated"'), "needs mechanism.radius"),
-        (texts.replace('["plugin"]', '["oracle"]'), "audit.attackers names 'oracle', expected some of"),
+        (texts.replace('["plugin"]', '["oracle"]'), "audit.attackers names the attacker 'oracle', expected one of"),
         (texts.replace('["plugin"]', '["exact"]'), "needs data whose law is known"),
         (texts.replace("notes.csv", "nothing.csv"), "nothing.csv"),
     ]

@@ -1,16 +1,21 @@
 """Every registered attacker keeps the same promises."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
+from types import ModuleType
 
 import numpy as np
 import pytest
 
+from identities import chain_of
 from oddshift.attackers import ATTACKERS, FitOptions
+from oddshift.attackers.attacker import Beliefs
 from oddshift.attackers.controls import Own
+from oddshift.model.records import Records
 from worlds import gather, ring, two_tiers, with_words
 
-SMALL = FitOptions(epochs=1, width=8)
+SMALL = FitOptions(epochs=1, width=8, prior_of=chain_of(0.9))
 NETWORKS = ("rnn", "lstm", "transformer", "combination", "paper")
 PAPER = tuple(name for name in ATTACKERS if name.startswith("paper"))
 
@@ -76,15 +81,87 @@ def test_documents_do_not_tell_about_each_other(name, world):
     np.testing.assert_allclose(part, whole[chosen], atol=2e-4)
 
 
+def holdings(value, seen=None):
+    """Every array and every Records that can be reached from a value through fields, attributes, items and closures."""
+    seen = set() if seen is None else seen
+    if id(value) in seen or isinstance(value, str | bytes | int | float | complex | type | ModuleType | None):
+        return
+    seen.add(id(value))
+    if isinstance(value, np.ndarray):
+        yield value
+        return
+    if isinstance(value, Records):
+        yield value
+    if hasattr(value, "detach"):  # a tensor of torch
+        yield value.detach().numpy()
+        return
+    inside = []
+    if isinstance(value, Mapping):
+        inside += [*value.keys(), *value.values()]
+    elif isinstance(value, list | tuple | set | frozenset):
+        inside += list(value)
+    inside += [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
+    inside += [getattr(value, "__self__", None), *vars(value).values()] if hasattr(value, "__dict__") else []
+    for name in ("data", "indices", "indptr"):  # sparse matrices
+        inside.append(getattr(value, name, None) if type(value).__module__.startswith("scipy.sparse") else None)
+    for part in inside:
+        yield from holdings(part, seen)
+
+
+def leaks(attacker, secrets):
+    """What an attacker holds of the audited secrets: the records themselves, their memory, or their values in a row."""
+    found = []
+    for held in holdings(attacker):
+        if isinstance(held, Records):
+            found += ["the records"] if held.fingerprint == secrets.fingerprint else []
+        elif np.shares_memory(held, secrets.points):
+            found.append("their memory")
+        elif held.size >= len(secrets.points) and held.ndim == 1 and held.dtype.kind in "iuf":
+            windows = np.lib.stride_tricks.sliding_window_view(held, len(secrets.points))
+            found += ["their values"] if (windows == secrets.points).all(axis=1).any() else []
+    return found
+
+
+@dataclass(frozen=True)
+class Cheating:
+    """Knows the audited secrets, kept in one of several ways, and raises their odds."""
+
+    known: object
+    kept: object
+    name: str = "cheating"
+    with_context: bool = False
+
+    def beliefs(self, release):
+        truth = self.kept() if callable(self.kept) else getattr(self.kept, "points", self.kept)
+        for block in Own(self.known).beliefs(release):
+            raised = np.arange(8) == np.asarray(truth)[block.positions, None]
+            yield Beliefs(block.positions, block.shift + 5.0 * raised, block.log_prior)
+
+
+def ways_to_cheat(secrets):
+    copy = secrets.points.copy()
+    return {
+        "the records": secrets,
+        "their memory": secrets.points[:],
+        "their values": copy.astype(np.float64),
+        "a closure": lambda: copy,
+    }
+
+
 @pytest.mark.parametrize("name", ATTACKERS)
 def test_it_never_sees_the_audited_secrets(name, world):
-    """Only what the release holds counts: no field of an attacker leads to records other than the fit records."""
+    """Nothing that can be reached from an attacker is, shares or repeats the audited records."""
     attacker = fit(name, world.known)
-    before = gather(attacker, world.release)[0]
-    other = replace(world.secrets, points=(world.secrets.points + 1) % 8)  # the truth changes, the release does not
-    assert not np.array_equal(other.points, world.secrets.points)
-    np.testing.assert_array_equal(gather(attacker, world.release)[0], before)
-    assert repr(world.secrets.points) not in repr(attacker)
+    assert leaks(attacker, world.secrets) == []
+    assert leaks(attacker, world.known.fit) != []  # what it was fitted on is found: the search is not blind
+
+
+@pytest.mark.parametrize("way", ["the records", "their memory", "their values", "a closure"])
+def test_an_attacker_that_keeps_the_audited_secrets_is_caught(way, world):
+    cheat = Cheating(world.known, ways_to_cheat(world.secrets)[way])
+    assert leaks(cheat, world.secrets)
+    gained = gather(cheat, world.release)[0] - gather(Own(world.known), world.release)[0]
+    assert gained[np.arange(len(gained)), world.secrets.points].min() == 5.0  # and it does use them
 
 
 @pytest.mark.parametrize("name", [name for name in ATTACKERS if not name.endswith("+W")])

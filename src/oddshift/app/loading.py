@@ -7,7 +7,7 @@ unknown-word rule.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ from oddshift.app.configuration import (
 from oddshift.attackers import ATTACKERS, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.clipped import Clipped
-from oddshift.attackers.known_chain import Exact
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
@@ -215,14 +214,8 @@ def fit_attackers(config: Config, known: Knowledge, loaded: Loaded, options: Fit
     fitted: list[Attacker] = []
     for k, name in enumerate(config.audit.attackers):
         rng = np.random.default_rng([config.audit.seed, 2, k])
-        if name == "exact":
-            if loaded.prior_of is None:
-                raise InvalidInput("audit.attackers names 'exact', which needs data whose law is known (kind people)")
-            fitted.append(Exact(known, loaded.prior_of))
-        elif name not in ATTACKERS:
-            raise InvalidInput(f"audit.attackers names {name!r}, expected some of {', '.join((*ATTACKERS, 'exact'))}")
-        else:
-            fitted.append(ATTACKERS[name](known, rng, options))
+        fit = ATTACKERS.find(name, "audit.attackers")
+        fitted.append(fit(known, rng, replace(options, prior_of=loaded.prior_of)))
     gamma = config.audit.gamma
     return fitted if gamma is None else [Clipped(known, attacker, gamma) for attacker in fitted]
 

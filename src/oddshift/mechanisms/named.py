@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oddshift.base.errors import InvalidInput
+from oddshift.base.registry import Registry
 from oddshift.mechanisms.calibrate import calibrate
 from oddshift.mechanisms.channel import Channel
 from oddshift.mechanisms.exponential import Exponential
@@ -18,22 +19,26 @@ from oddshift.mechanisms.word_channels import Deletion, Mask, NoiseCharacter, Su
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
-MECHANISMS: dict[str, type[Mechanism]] = {
-    "channel": Channel,
-    "deletion": Deletion,
-    "exponential": Exponential,
-    "geometric": Geometric,
-    "mask": Mask,
-    "noise_character": NoiseCharacter,
-    "optimal": Optimal,
-    "path": PathExponential,
-    "projected_laplace": ProjectedLaplace,
-    "randomized_response": RandomizedResponse,
-    "substitution": Substitution,
-    "tiered": Tiered,
-    "truncated": Truncated,
-}
-"""Every mechanism by name."""
+MECHANISMS: Registry[type[Mechanism]] = Registry(
+    "mechanism",
+    "oddshift.mechanisms",
+    {
+        "channel": Channel,
+        "deletion": Deletion,
+        "exponential": Exponential,
+        "geometric": Geometric,
+        "mask": Mask,
+        "noise_character": NoiseCharacter,
+        "optimal": Optimal,
+        "path": PathExponential,
+        "projected_laplace": ProjectedLaplace,
+        "randomized_response": RandomizedResponse,
+        "substitution": Substitution,
+        "tiered": Tiered,
+        "truncated": Truncated,
+    },
+)
+"""Every mechanism by name, those of installed packages included."""
 
 
 def build_mechanism(settings: MechanismSettings, space: Space, tiers: Tiers, epsilon: float) -> Mechanism:

@@ -1,0 +1,163 @@
+"""Attackers by name: what a configuration looks names up in, and how each is fitted.
+
+`ATTACKERS[name](known, rng)` fits one. Only the networks load torch, when one of them is fitted. A package adds an
+attacker through the entry point group `oddshift.attackers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.combination import fit_and_combine
+from oddshift.attackers.controls import Null, Own
+from oddshift.attackers.cooccurrence import fit_cooccurrence
+from oddshift.attackers.known_chain import Exact
+from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.training import Schedule
+from oddshift.base.errors import InvalidInput
+from oddshift.base.registry import Registry
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.model.prior import Markov
+from oddshift.model.tiers import Tiers
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """What fitting may cost: limits of training, and a folder where an interrupted fit is continued from.
+
+    None leaves the attacker's own default. With `max_seconds` the result depends on the machine. With `scale_range`
+    networks are trained for all tier scales in it, `family` giving the mechanism at each. `prior_of(length)` is the law
+    of a document with that many secrets, where it is known: the attacker `exact` needs it.
+    """
+
+    epochs: int | None = None
+    width: int | None = None
+    max_seconds: float | None = None
+    checkpoints: Path | None = None
+    scale_range: tuple[float, float] | None = None
+    family: Callable[[Tiers], Mechanism] | None = None
+    prior_of: Callable[[int], Markov] | None = None
+
+
+TOPICS = 8
+"""Hidden topics of the plug-in attackers that have any."""
+
+Fit = Callable[..., Attacker]
+"""A function (known, rng, options) -> attacker; the options may be left out."""
+
+
+def _null(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+    return Null(known)
+
+
+def _own(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+    return Own(known)
+
+
+def _exact(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+    if options is None or options.prior_of is None:
+        raise InvalidInput("attacker 'exact' needs data whose law is known (kind people), expected another attacker")
+    return Exact(known, options.prior_of)
+
+
+def _plugin(topics: int, bigram: bool = True) -> Fit:
+    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+        return fit_plugin(known, topics, bigram=bigram, rng=rng)
+
+    return fit
+
+
+def _cooccurrence(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+    return replace(fit_and_combine(known, [fit_cooccurrence], rng=rng), name="cooccurrence")
+
+
+def _informed(architecture: str, reads_context: bool = False) -> Fit:
+    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+        from oddshift.attackers.informed import Network, fit_informed
+
+        options = options or FitOptions()
+        schedule = _limited(Schedule(seed=int(rng.integers(1 << 31))), options)
+        network = Network(architecture=architecture, reads_context=reads_context, scale_range=options.scale_range)
+        network = replace(network, width=options.width) if options.width else network
+        name = f"informed-{architecture}" + ("-words" if reads_context else "")
+        checkpoint = _file(options, name, known)
+        return fit_informed(known, network, schedule, family=options.family, checkpoint=checkpoint)
+
+    return fit
+
+
+def _counts(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+    """All evidence from counts, weighed together: chain with topics, and co-occurrence."""
+    seed = int(rng.integers(1 << 31))
+    fits = [lambda part: _plugin(TOPICS)(part, np.random.default_rng(seed)), fit_cooccurrence]
+    return replace(fit_and_combine(known, fits, rng=rng), name="counts")
+
+
+def _combination(reads_context: bool = False) -> Fit:
+    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+        seeds = [int(seed) for seed in rng.integers(1 << 31, size=2)]
+        fits = [
+            lambda part: _plugin(TOPICS)(part, np.random.default_rng(seeds[0])),
+            fit_cooccurrence,
+            lambda part: _informed("lstm", reads_context)(part, np.random.default_rng(seeds[1]), options),
+        ]
+        name = "combination" + ("+W" if reads_context else "")
+        return replace(fit_and_combine(known, fits, refit=(True, True, False), rng=rng), name=name)
+
+    return fit
+
+
+def _paper(architecture: str) -> Fit:
+    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+        from oddshift.attackers.paper import PAPER_SCHEDULE, PaperSettings, fit_paper
+
+        options = options or FitOptions()
+        schedule = _limited(replace(PAPER_SCHEDULE, seed=int(rng.integers(1 << 31))), options)
+        settings = PaperSettings(architecture=architecture)
+        settings = replace(settings, width=options.width) if options.width else settings
+        return fit_paper(known, settings, schedule, checkpoint=_file(options, f"paper-{architecture}", known))
+
+    return fit
+
+
+def _limited(schedule: Schedule, options: FitOptions) -> Schedule:
+    """The schedule within the options."""
+    epochs = schedule.epochs if options.epochs is None else options.epochs
+    return replace(schedule, epochs=epochs, max_seconds=options.max_seconds)
+
+
+def _file(options: FitOptions, name: str, known: Knowledge) -> Path | None:
+    """Where one fit is continued from; what is known tells a fit on a part from one on all."""
+    return None if options.checkpoints is None else options.checkpoints / f"{name}-{known.fingerprint[:16]}.safetensors"
+
+
+ATTACKERS: Registry[Fit] = Registry(
+    "attacker",
+    "oddshift.attackers",
+    {
+        "null": _null,
+        "own": _own,
+        "exact": _exact,
+        "unigram": _plugin(1, bigram=False),
+        "plugin": _plugin(1),
+        "plugin-topics": _plugin(TOPICS),
+        "cooccurrence": _cooccurrence,
+        "counts": _counts,
+        "rnn": _informed("rnn"),
+        "lstm": _informed("lstm"),
+        "transformer": _informed("transformer"),
+        "lstm+W": _informed("lstm", reads_context=True),
+        "combination": _combination(),
+        "combination+W": _combination(reads_context=True),
+        "paper-rnn": _paper("rnn"),
+        "paper-lstm": _paper("lstm"),
+        "paper-transformer": _paper("transformer"),
+    },
+)
+"""Every attacker by name, those of installed packages included; names that end in +W read the public context, the
+paper's are for reproduction only, and `exact` needs a known law."""

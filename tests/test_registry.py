@@ -1,0 +1,108 @@
+"""Registries: our own entries first, those of installed packages when asked for, no name twice."""
+
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+
+import numpy as np
+import pytest
+
+import oddshift.base.registry as registry_module
+from oddshift.attackers import ATTACKERS
+from oddshift.attackers.controls import Own
+from oddshift.base.errors import InvalidInput
+from oddshift.base.registry import Registry
+from oddshift.mechanisms import MECHANISMS, Exponential
+from worlds import ring
+
+GROUP = "oddshift.attackers"
+
+
+def fit_my_own(known, rng, options=None):
+    return Own(known, name="mine")
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Pretend that packages with these entry points are installed."""
+
+    def install(*points):
+        monkeypatch.setattr(registry_module, "_installed", lambda group: [p for p in points if p.group == group])
+
+    return install
+
+
+def point(name, value="test_registry:fit_my_own", group=GROUP):
+    return EntryPoint(name=name, value=value, group=group)
+
+
+def fresh(**own):
+    return Registry("attacker", GROUP, own)
+
+
+def test_without_other_packages_it_is_our_own(installed):
+    installed()
+    found = fresh(a=1, b=2)
+    assert (list(found), len(found), found["b"]) == (["a", "b"], 2, 2)
+    assert "c" not in found
+    with pytest.raises(KeyError):
+        found["c"]
+
+
+def test_an_entry_point_adds_a_name_and_is_loaded_only_when_asked_for(installed):
+    installed(point("zeta", value="no_such_module:fit"), point("mine"), point("elsewhere", group="oddshift.mechanisms"))
+    found = fresh(own=0)
+    assert list(found) == ["own", "mine", "zeta"]  # listing loads nothing
+    assert "zeta" in found
+    assert found["mine"] is fit_my_own
+    with pytest.raises(
+        InvalidInput, match=r"attacker 'zeta' of an installed package cannot be loaded: .*no_such_module"
+    ):
+        found["zeta"]
+
+
+def test_a_name_that_is_taken_is_refused_in_one_line(installed):
+    installed(point("own"))
+    with pytest.raises(InvalidInput, match="adds the attacker 'own', which oddshift has already") as refused:
+        list(fresh(own=0))
+    assert "\n" not in str(refused.value)
+
+
+def test_two_packages_with_one_name_are_refused_and_the_same_entry_twice_is_not(installed):
+    installed(point("mine"), point("mine", value="other:fit"))
+    with pytest.raises(InvalidInput, match="both add the attacker 'mine'"):
+        list(fresh())
+    installed(point("mine"), point("mine"))
+    assert list(fresh()) == ["mine"]
+
+
+def test_an_unknown_name_lists_all_that_are_known(installed):
+    installed(point("mine"))
+    with pytest.raises(InvalidInput, match=r"audit\.attackers names the attacker 'oracle', expected one of own, mine"):
+        fresh(own=0).find("oracle", "audit.attackers")
+    assert fresh(own=5).find("own", "audit.attackers") == 5
+
+
+def test_the_registries_of_attackers_and_mechanisms_are_open(installed, monkeypatch):
+    monkeypatch.delitem(ATTACKERS.__dict__, "_others", raising=False)
+    installed(point("mine"))
+    world = ring(documents=20)
+    assert ATTACKERS["mine"](world.known, np.random.default_rng(0)).name == "mine"
+    assert "mine" in list(ATTACKERS)
+    monkeypatch.delitem(ATTACKERS.__dict__, "_others", raising=False)
+    assert (ATTACKERS.group, MECHANISMS.group) == ("oddshift.attackers", "oddshift.mechanisms")
+    assert MECHANISMS["exponential"] is Exponential
+
+
+def test_the_exact_attacker_needs_a_known_law():
+    with pytest.raises(InvalidInput, match="'exact' needs data whose law is known"):
+        ATTACKERS["exact"](ring(documents=20).known, np.random.default_rng(0))
+
+
+def test_importing_looks_for_no_entry_points_and_loads_no_torch():
+    program = (
+        "import sys, oddshift, oddshift.attackers, oddshift.mechanisms; "
+        "print([name for name in ('importlib.metadata', 'torch') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
