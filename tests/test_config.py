@@ -66,3 +66,13 @@ def test_whether_tiers_are_public_must_be_said():
 )
 def test_wrong_values_are_one_line_with_the_value(old, new, message):
     assert message in refused(TEXT.replace(old, new))
+
+
+def test_guessed_people_reach_a_tier():
+    """A name after a title is a PERSON, and a tier rule that did not list it would release it."""
+    from oddshift.app.configuration import CapitalDetector
+    from oddshift.data.detectors import Capitals
+
+    found = Capitals().detect(["Then Mr. Kamali saw Ann."])
+    assert set(found.labels) == {"CAPITALISED", "PERSON"}
+    assert set(found.labels) <= set(CapitalDetector(kind="capitals").labels)

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from oddshift.app.configuration import parse_config
+from oddshift.app.loading import load_data
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import read_vectors, tokenise, vectors_of_pipeline
-from oddshift.data.detectors import Pipeline
+from oddshift.data.codecs import pipeline_with_vectors, read_vectors, tokenise, vectors_of_pipeline
+from oddshift.data.detectors import Capitals, Linking, Pipeline
 
 WORDS = ["the", "london", "paris", "smith", "john", "nurse"]
 
@@ -86,3 +88,34 @@ def test_vectors_made_of_pieces_need_words(tmp_path):
     assert vectors_of_pipeline(tmp_path / "floret", ["kamali"]).vectors.shape == (1, 4)
     with pytest.raises(InvalidInput, match="expected words="):
         vectors_of_pipeline(tmp_path / "floret")
+
+
+CONFIG = """
+[data]
+kind = "text"
+path = "{path}"
+vectors = "pipeline"
+is_public = true
+similar_percent = 0
+detectors = [{detector}]
+
+[mechanism]
+epsilon = 2.0
+"""
+
+
+def test_a_configuration_names_the_pipeline_once(made, tmp_path, empty_cache):
+    lines = ["John Smith lives in London.", "In Paris a nurse met John Smith."] * 10
+    (tmp_path / "t.csv").write_text("text\n" + "".join(f'"{line}"\n' for line in lines))
+    detector = f'{{kind = "pipeline", path = "{made}"}}'
+    loaded = load_data(parse_config(CONFIG.format(path=tmp_path / "t.csv", detector=detector), "here"))
+    assert {"john", "smith", "london"} <= set(loaded.names)
+    assert loaded.split.fit.space.points.shape[1] == 100
+
+
+def test_without_a_pipeline_there_are_no_vectors_of_one(made, tmp_path):
+    (tmp_path / "t.csv").write_text("text\n" + "Ann met Bob there.\n" * 9)
+    config = parse_config(CONFIG.format(path=tmp_path / "t.csv", detector='{kind = "capitals"}'), "here")
+    with pytest.raises(InvalidInput, match="no detector of kind 'pipeline'"):
+        load_data(config)
+    assert pipeline_with_vectors([Capitals(), Linking(Pipeline(made))]) == made

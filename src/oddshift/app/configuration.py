@@ -55,10 +55,10 @@ class WordDetector(_Section):
 
 
 class CapitalDetector(_Section):
-    """Capitalised words inside sentences: a guess at names that needs no trained pipeline."""
+    """Capitalised words inside sentences: a guess at names that needs no trained pipeline; after a title, a person."""
 
     kind: Literal["capitals"]
-    labels: tuple[Literal["CAPITALISED"], ...] = ("CAPITALISED",)
+    labels: tuple[Literal["CAPITALISED", "PERSON"], ...] = ("CAPITALISED", "PERSON")
 
 
 Detector = Annotated[
@@ -69,7 +69,8 @@ Detector = Annotated[
 class TextData(_Section):
     """Texts in a .csv, .jsonl or .parquet file, or a folder of .txt files; sensitive words are the secrets.
 
-    `vectors` is a file of word vectors, or "from-text": they are then made from the fit documents, which is rougher.
+    `vectors` is a file of word vectors, "pipeline" for those of the spaCy pipeline that finds the names, or "from-text"
+    for vectors made from the fit documents, which are rougher.
     `is_public` has no default: it says whether the attacker is told each position's tier. `similar_percent` is the
     share of the remaining vocabulary taken as the tier of similar words (0 for none), by their largest or mean
     similarity. `tier_names` are the tiers of detected words, most sensitive first; `tier_of` leads a detector's label
@@ -78,7 +79,7 @@ class TextData(_Section):
 
     kind: Literal["text"]
     path: Path
-    vectors: Literal["from-text"] | Path
+    vectors: Literal["from-text", "pipeline"] | Path
     is_public: bool
     detectors: tuple[Detector, ...] = Field(min_length=1)
     text: tuple[str, ...] = ("text",)

@@ -65,7 +65,7 @@ def load_data(config: Config) -> Loaded:
 
 
 def _text(data: TextData, rng: np.random.Generator) -> Loaded:
-    from oddshift.data.codecs import FROM_TEXT, Layout, Similar, TextSettings, prepare, read_corpus, read_vectors
+    from oddshift.data.codecs import Layout, Similar, TextSettings, prepare, read_corpus
     from oddshift.data.detectors import TierRule
     from oddshift.protect import text_blueprint
 
@@ -83,7 +83,7 @@ def _text(data: TextData, rng: np.random.Generator) -> Loaded:
         join_names=data.join_names,
     )
     detectors = [_detector(d) for d in data.detectors]
-    vectors = None if data.vectors == FROM_TEXT else read_vectors(data.vectors)
+    vectors = _word_vectors(data.vectors, detectors)
     made = prepare(corpus, vectors, detectors, settings, np.flatnonzero(part == 0))
     names = ", ".join(detector.name for detector in detectors)
     by = "document" if corpus.users is None else "user"
@@ -101,6 +101,21 @@ def _text(data: TextData, rng: np.random.Generator) -> Loaded:
         joined_by=made.joined_by,
     )
     return Loaded(split, made.encoded.tiers, names, blueprint, notes, made.encoded.lexicon.words, encoded=made.encoded)
+
+
+def _word_vectors(source: str | Path, detectors: list[Any]) -> Any:
+    """The vectors that a configuration names; None for those made from the text."""
+    from oddshift.data.codecs import (
+        FROM_PIPELINE,
+        FROM_TEXT,
+        pipeline_with_vectors,
+        read_vectors,
+        vectors_of_pipeline,
+    )
+
+    if source == FROM_TEXT:
+        return None
+    return vectors_of_pipeline(pipeline_with_vectors(detectors)) if source == FROM_PIPELINE else read_vectors(source)
 
 
 def _detector(chosen: Any) -> Any:

@@ -28,7 +28,7 @@ from oddshift.data.codecs.location import (
     read_trajectories,
 )
 from oddshift.data.codecs.own_vectors import FROM_TEXT, vectors_from_text
-from oddshift.data.codecs.pipeline_vectors import FROM_PIPELINE, vectors_of_pipeline
+from oddshift.data.codecs.pipeline_vectors import FROM_PIPELINE, pipeline_with_vectors, vectors_of_pipeline
 from oddshift.data.codecs.tabular import EncodedTable, TableSettings, breast_cancer, encode_table, read_table
 from oddshift.data.codecs.text import EncodedText, PreparedText, TextSettings, encode, prepare
 from oddshift.data.codecs.tokens import Tokens, tokenise
@@ -72,6 +72,7 @@ __all__ = [
     "encode_locations",
     "encode_table",
     "encode_vectors",
+    "pipeline_with_vectors",
     "prepare",
     "read_corpus",
     "read_headerless",

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ import numpy as np
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.word_vectors import WordVectors
-from oddshift.data.detectors.spacy_pipeline import pipeline_folder
+from oddshift.data.detectors.linking import Linking
+from oddshift.data.detectors.spacy_pipeline import Pipeline, pipeline_folder
+from oddshift.data.detectors.spans import Detector
 
 FROM_PIPELINE = "pipeline"
 """What a configuration says instead of a file of vectors: those of the pipeline that finds the names."""
@@ -39,6 +41,17 @@ def vectors_of_pipeline(pipeline: str | Path, words: Collection[str] | None = No
     found = {word: row for word in sought if (row := _row(vectors, vocabulary.strings, word)) is not None}
     table = np.array(list(found.values()), dtype=np.float32).reshape(len(found), vectors.shape[1])
     return WordVectors(tuple(found), table)
+
+
+def pipeline_with_vectors(detectors: Sequence[Detector]) -> str | Path:
+    """The first pipeline among some detectors, whose vectors `vectors = "pipeline"` asks for."""
+    for detector in detectors:
+        inner = detector.detector if isinstance(detector, Linking) else detector
+        if isinstance(inner, Pipeline):
+            return inner.pipeline
+    raise InvalidInput(
+        f"vectors={FROM_PIPELINE!r} and no detector of kind 'pipeline', expected one whose vectors to use"
+    )
 
 
 def _row(vectors: Any, strings: Any, word: str) -> np.typing.NDArray[np.float32] | None:
