@@ -116,9 +116,9 @@ def context_terms(
     parts: Sequence[Attacker], release: Release, own: FloatArray
 ) -> tuple[list[FloatArray], FloatArray | None]:
     """The context term of every part, (positions, points) each, and the prior given W of the first that reads W."""
-    terms, given = [], None
+    terms, context_prior = [], None
     for part in parts:
-        term, priors = np.empty_like(own), np.empty_like(own) if part.with_context and given is None else None
+        term, priors = np.empty_like(own), np.empty_like(own) if part.with_context and context_prior is None else None
         for block in part.beliefs(release):
             mine = own[block.positions]
             possible = np.isfinite(mine)
@@ -126,8 +126,8 @@ def context_terms(
             if priors is not None:
                 priors[block.positions] = block.log_prior
         terms.append(term)
-        given = priors if given is None else given
-    return terms, given
+        context_prior = priors if context_prior is None else context_prior
+    return terms, context_prior
 
 
 def held_out_terms(

@@ -70,7 +70,7 @@ class ContextNetwork(nn.Module):
             if shift is not None:
                 log_prior = (log_prior + shift).log_softmax(dim=-1)
             hidden, gates = (full - masked)[at].unbind(dim=1), gate[at].unbind(dim=1)
-            left, right = (_believed(h @ points, g, log_prior) for h, g in zip(hidden, gates, strict=True))
+            left, right = (_gated(h @ points, g, log_prior) for h, g in zip(hidden, gates, strict=True))
             context = (left * right).log()
             if batch.alone[group.members].any():
                 context = context.masked_fill(torch.from_numpy(batch.alone[group.members])[:, None], 0.0)
@@ -100,7 +100,7 @@ class ContextNetwork(nn.Module):
         return torch.stack([views[row, column], views[row + len(real), column]])
 
 
-def _believed(said: Tensor, gate: Tensor, log_prior: Tensor) -> Tensor:
+def _gated(said: Tensor, gate: Tensor, log_prior: Tensor) -> Tensor:
     """1 − g + g·exp(f)/E[exp f] for every candidate, g the gate of each position."""
     ratio = (said - said.amax(dim=-1, keepdim=True).detach()).exp()
     prior = log_prior.exp()

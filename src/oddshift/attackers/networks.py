@@ -64,10 +64,10 @@ class Transformer(nn.Module):
         length = elements.shape[1]
         queries = self.start + places
         steps = torch.arange(length)
-        apart = (steps[:, None] - steps[None, :]).clamp(-REACH, REACH) + REACH
+        offset = (steps[:, None] - steps[None, :]).clamp(-REACH, REACH) + REACH
         hidden = torch.eye(length, dtype=torch.bool)[None] | ~real[:, None, :]
         for layer in self.layers:
-            queries = layer(queries, elements, apart, hidden)
+            queries = layer(queries, elements, offset, hidden)
         batch, _, width = queries.shape
         return self.views(queries).reshape(batch, length, VIEWS, width)
 
@@ -86,10 +86,10 @@ class _Layer(nn.Module):
             nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
         )
 
-    def forward(self, queries: Tensor, elements: Tensor, apart: Tensor, hidden: Tensor) -> Tensor:
+    def forward(self, queries: Tensor, elements: Tensor, offset: Tensor, hidden: Tensor) -> Tensor:
         query = self._split(self.query(self.norm(queries)))
         key, value = self._split(self.key(elements)), self._split(self.value(elements))
-        scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1]) + self.by_distance[:, apart]
+        scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1]) + self.by_distance[:, offset]
         attention = scores.masked_fill(hidden[:, None], -1e9).softmax(dim=-1)
         attention = attention.masked_fill(hidden[:, None], 0.0)  # alone in its document: nothing to read
         queries = queries + self.back((attention @ value).transpose(1, 2).flatten(2))

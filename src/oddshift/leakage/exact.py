@@ -109,9 +109,9 @@ def exact_leakage(
     """
     model = split(prior, log_matrices, distances, target)
     ratios = [log_ratios(part.log_matrix) for part in model.parts]
-    apart = separated(model.distances)
-    single = float(per_distance(ratios[0], apart).max())
-    shifts = per_distance(np.sum(ratios, axis=0), apart)
+    spaced = separated(model.distances)
+    single = float(per_distance(ratios[0], spaced).max())
+    shifts = per_distance(np.sum(ratios, axis=0), spaced)
     a, b = (int(i) for i in np.unravel_index(int(np.argmax(shifts)), shifts.shape))
     outputs = np.array(
         [int(np.argmax(np.max(m, axis=0))) for m in log_matrices]
@@ -158,22 +158,22 @@ def split(prior: Prior, log_matrices: Sequence[npt.ArrayLike], distances: npt.Ar
     """Check a model and split it at its target into the own release and the context's independent parts."""
     matrices = check_matrices(prior, log_matrices)
     whole(target, "target", 0, len(matrices) - 1)
-    apart = check_distances(distances, prior.sizes[target])
+    checked = check_distances(distances, prior.sizes[target])
     own = _Part((target,), (matrices[target].shape[1],), matrices[target])
     context: list[_Part] = []
     if isinstance(prior, Markov):
         context = _sides(prior, matrices, target)
     elif isinstance(prior, Joint) and len(matrices) > 1:
         context = [_context(prior, matrices, target)]
-    return _Split(log(prior.marginals[target]), (own, *context), apart)
+    return _Split(log(prior.marginals[target]), (own, *context), checked)
 
 
 def check_matrices(prior: Prior, log_matrices: Sequence[npt.ArrayLike]) -> list[FloatArray]:
     """One checked (K_t, Y_t) array of log probabilities for each position of the prior."""
-    given = listed(log_matrices, "log_matrices")
-    if len(given) != len(prior_of(prior).sizes):
-        raise InvalidInput(f"{len(given)} log_matrices, expected {len(prior.sizes)}, one for each position")
-    matrices = [check_log_matrix(m, f"log_matrices[{t}]") for t, m in enumerate(given)]
+    listed_matrices = listed(log_matrices, "log_matrices")
+    if len(listed_matrices) != len(prior_of(prior).sizes):
+        raise InvalidInput(f"{len(listed_matrices)} log_matrices, expected {len(prior.sizes)}, one for each position")
+    matrices = [check_log_matrix(m, f"log_matrices[{t}]") for t, m in enumerate(listed_matrices)]
     for t, (matrix, size) in enumerate(zip(matrices, prior.sizes, strict=True)):
         if len(matrix) != size:
             raise InvalidInput(f"log_matrices[{t}] has {len(matrix)} rows, expected {size}, one for each value")

@@ -43,11 +43,11 @@ def mpl(log_prior: npt.ArrayLike, log_posterior: npt.ArrayLike, distances: npt.A
         raise InvalidInput(f"log_posterior has inf for value {int(np.argmax(after))}, expected a log probability")
     if after.max() == -np.inf:
         raise ImpossibleObservation("log_posterior is -inf for every value, expected an observation that can occur")
-    apart = separated(check_distances(distances, len(before)))
+    spaced = separated(check_distances(distances, len(before)))
     shift = after - before
     with np.errstate(invalid="ignore"):
         gap = np.abs(shift[:, None] - shift[None, :])
-    return np.nan_to_num(gap, nan=0.0, posinf=np.inf) / apart
+    return np.nan_to_num(gap, nan=0.0, posinf=np.inf) / spaced
 
 
 def violation_rate(
@@ -80,11 +80,11 @@ def violation_rate(
 
 def separated(distances: FloatArray) -> FloatArray:
     """Distances with an infinite diagonal, so that a value has leakage 0 to itself; zeros elsewhere are refused."""
-    apart = distances + np.diag(np.full(len(distances), np.inf))
-    if (apart == 0).any():
-        a, b = (int(i) for i in np.argwhere(apart == 0)[0])
+    spaced = distances + np.diag(np.full(len(distances), np.inf))
+    if (spaced == 0).any():
+        a, b = (int(i) for i in np.argwhere(spaced == 0)[0])
         raise InvalidInput(f"points {a} and {b} are at distance 0, expected distinct points to be apart")
-    return apart
+    return spaced
 
 
 def _unordered(n: int) -> Iterator[tuple[int, int]]:

@@ -111,11 +111,11 @@ def _best_plan(p: FloatArray, q: FloatArray, costs: FloatArray, is_coupling: boo
         return coo_array((entries, (place, variable)), shape=(count, edges + 1))
 
     caps = rows(np.append(y, np.arange(m)), np.append(column, np.full(m, edges)), np.repeat([1.0, -1.0], [edges, m]), m)
-    given = np.exp(-costs[x, y])  # γ(x|x') for one unit of ψ
-    blocks_of_rows = [caps, rows(x, column, -given * (q[y] / p[x]), n)]
+    conditional = np.exp(-costs[x, y])  # γ(x|x') for one unit of ψ
+    blocks_of_rows = [caps, rows(x, column, -conditional * (q[y] / p[x]), n)]
     limits = [np.zeros(m), np.full(n, -1.0)]
     if is_coupling:
-        blocks_of_rows.append(rows(y, column, given, m))
+        blocks_of_rows.append(rows(y, column, conditional, m))
         limits.append(np.full(m, 1.0 + _COLUMN_SLACK))
     solution = linprog(
         np.append(np.zeros(edges), 1.0),
@@ -127,7 +127,7 @@ def _best_plan(p: FloatArray, q: FloatArray, costs: FloatArray, is_coupling: boo
     if solution.x is None:
         return None
     plan = np.zeros((n, m))
-    plan[x, y] = np.maximum(solution.x[:-1], 0.0) * given * q[y]
+    plan[x, y] = np.maximum(solution.x[:-1], 0.0) * conditional * q[y]
     return plan
 
 

@@ -74,13 +74,13 @@ def upper_bound(
     one_of(method, "method", list(METHODS))
     matrices = check_matrices(prior, log_matrices)
     whole(target, "target", 0, len(matrices) - 1)
-    apart = separated(check_distances(distances, prior.sizes[target]))
+    spaced = separated(check_distances(distances, prior.sizes[target]))
     model = _Model(prior, [log_ratios(m) for m in matrices], matrices, target)
-    context = METHODS[method](model) if model.others else np.zeros(apart.shape)
+    context = METHODS[method](model) if model.others else np.zeros(spaced.shape)
     np.fill_diagonal(context, 0.0)  # a value is not told apart from itself, even where the bound is infinite
     if model.others:
         context += _OVER  # the exact leakage, a longer sum of logarithms, may round up to more than 0
-    return float(per_distance(model.ratios[target] + context, apart).max()) * _UP
+    return float(per_distance(model.ratios[target] + context, spaced).max()) * _UP
 
 
 def _diameter(model: _Model) -> FloatArray:
