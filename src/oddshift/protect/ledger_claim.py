@@ -6,6 +6,7 @@ Everything here happens inside one transaction, before any noise is drawn. A rec
 from __future__ import annotations
 
 import sqlite3
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -72,7 +73,7 @@ class _Claiming:
     repeated: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
     past: list[int] = field(default_factory=list)
-    copies: list[tuple[int, int]] = field(default_factory=list)
+    copies: array[int] = field(default_factory=lambda: array("q"))  # row, first row, row, first row, ...
     is_crashed: bool = False
 
     def add(self, batch: KeyBatch) -> None:
@@ -112,7 +113,7 @@ class _Claiming:
             releases = [one for one in releases if one[2] != CRASHED]
         own = [first for release, first, *_ in releases if release == self.release]
         if own:
-            self.copies.append((row, own[0]))
+            self.copies.extend((row, own[0]))
         elif terms.is_kept and releases and releases[0][4]:
             self.kept.append(row)
         elif terms.may_repeat or not releases:
@@ -131,7 +132,7 @@ class _Claiming:
         for place in (np.flatnonzero((keys[1:] == keys[:-1]) & ~left_out[1:]) + 1).tolist():
             if not left_out[place - 1]:
                 first = int(rows[place - 1])
-            self.copies.append((int(rows[place]), first))
+            self.copies.extend((int(rows[place]), first))
             left_out[place] = True
 
     def refuse(self) -> None:
@@ -146,15 +147,17 @@ class _Claiming:
 
     def result(self) -> Claimed:
         """What was found; a copy of a record that is past the limit is past it too."""
-        past = set(self.past)
-        copies = [pair for pair in self.copies if pair[1] not in past]
-        past |= {row for row, first in self.copies if first in past}
+        copies = np.frombuffer(self.copies, dtype=np.int64).reshape(-1, 2)
+        copies = copies[np.argsort(copies[:, 0])]
+        past = as_rows(self.past)
+        is_past = np.isin(copies[:, 1], past)
+        past = np.union1d(past, copies[is_past, 0])
         return Claimed(
             release=self.release,
             records=self.records,
-            repeated=as_rows(set(self.repeated) - {row for row, _ in self.copies} - past),
+            repeated=np.setdiff1d(as_rows(self.repeated), np.concatenate([copies[:, 0], past])),
             kept=as_rows(self.kept),
-            copies=np.array(sorted(copies), dtype=np.int64).reshape(-1, 2),
-            past=as_rows(past),
+            copies=copies[~is_past],
+            past=past,
             composed=max(self.composed, self.terms.epsilon if self.records else 0.0),
         )
