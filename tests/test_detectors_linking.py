@@ -50,7 +50,9 @@ def test_common_words_do_not_link():
     assert len(linked(texts, spans, known)) == 3
     assert not may_link("Monday", frozenset())
     assert not may_link("kamali", frozenset())
+    assert not any(may_link(word, frozenset()) for word in ("I'm", "They’ll", "Don't"))
     assert may_link("Kamali", frozenset())
+    assert may_link("O'Brien", frozenset())
 
 
 def test_a_rare_lower_case_use_still_links():

@@ -63,6 +63,14 @@ def test_nothing_to_stand_for_is_none_and_no_detector_is_refused():
         recall_of_planted([], TEXTS, np.random.default_rng(0))
 
 
+def test_he_and_she_are_places_that_no_detector_chose():
+    """Capitalised words are found inside sentences only, so a name that opens one shows what the guess misses."""
+    texts = ["She left early.", "Then he came.", "He's gone."] * 20
+    made = recall_of_planted([Capitals()], texts, np.random.default_rng(0))
+    assert made.planted == 40
+    assert made.found == 20
+
+
 def test_the_sentence_around_a_name():
     text = "It rained. Later Mr. Kamali left early! Then it stopped."
     start = text.index("Kamali")

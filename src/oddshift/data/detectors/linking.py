@@ -26,6 +26,7 @@ _CALENDAR = (
     "september october november december"
 )
 _NEVER = frozenset(_CALENDAR.split()) | _SUFFIXES | NO_SENTENCE_ENDS
+_CONTRACTION = re.compile(r"['’](?:m|ll|ve|re|d|t)$")
 _FEWEST_LETTERS = 3
 
 
@@ -80,7 +81,7 @@ def ordinary_words(texts: Sequence[str]) -> frozenset[str]:
 def may_link(word: str, ordinary: frozenset[str]) -> bool:
     """Whether a word may stand for a whole name: capitalised, three letters or more, and no common word."""
     low = word.lower()
-    common = low in ordinary or low in _NEVER or low in stop_words()
+    common = low in ordinary or low in _NEVER or low in stop_words() or _CONTRACTION.search(low) is not None
     return word[:1].isupper() and len(low) >= _FEWEST_LETTERS and not common
 
 

@@ -1,4 +1,4 @@
-"""Planted recall: the share of names found when public names stand where names of the user's own texts stood.
+"""Planted recall: the share of public names found where names, "he" or "she" stood in the user's own texts.
 
 Nothing has to be labelled: what is planted is known. Interval: Clopper & Pearson (Biometrika 1934).
 """
@@ -23,8 +23,10 @@ from oddshift.data.detectors.spans import Detector, Spans
 PLANTED_KINDS = (PERSON, CAPITALISED, "NAME")
 """Labels whose spans are taken for names of people."""
 
+_PRONOUN = re.compile(r"\b(?:[Hh]e|[Ss]he)\b(?!['’])")
 _BORDER = re.compile(r"[.!?…]['\"”’)\]]{0,3}\s|\n")
 _READ = 2  # texts that are read for each trial to find places, when nobody has read them yet
+_READ_OF_EACH = 500  # characters of each of those
 _LONGEST = 600  # characters of a sentence that are kept on either side of a name
 
 
@@ -33,8 +35,8 @@ class PlantedRecall:
     """How many of the planted names were found, and where the recall lies with confidence 1 − `alpha`.
 
     **Guarantee**: the interval holds the chance that a drawn public name is found in a drawn place, both drawn anew for
-    each trial. Places are those where a name was found before, so names that no detector sees because of the sentence
-    around them are not counted: the true recall may be lower. None of it can be read as "no name is missed".
+    each trial. Places are those where a name was found before and those of "he" and "she", which no detector chose.
+    Rare names, and names in sentences of another kind, are not counted: the true recall may be lower.
 
     >>> PlantedRecall(found=97, planted=100, alpha=0.05).line()
     '97 of 100 planted names found: recall 97.0 % (95 % interval 91.5 to 99.4 %)'
@@ -85,10 +87,10 @@ def recall_of_planted(
     trials: int = 300,
     alpha: float = 0.05,
 ) -> PlantedRecall | None:
-    """Recall on public names in place of detected ones, one for each of at most `trials` sentences.
+    """Recall on public names in place of detected ones and of "he" and "she", in at most `trials` sentences.
 
     `spans` are what the detectors found in the texts, where that is known already; otherwise some of the texts are
-    read. At most one sentence of a text is used. None when no name of a person was found to stand for.
+    read, up to their first few sentences. At most one sentence of a text is used. None when there is no place.
     """
     most = whole(trials, "trials", 1)
     if not detectors:
@@ -96,7 +98,7 @@ def recall_of_planted(
     order = rng.permutation(len(texts))
     if spans is None:
         order = order[: _READ * most]
-        some = [texts[d] for d in order]
+        some = [texts[d][:_READ_OF_EACH] for d in order]
         spans = [detector.detect(some) for detector in detectors]
         texts, order = some, np.arange(len(some))
     places = _places(texts, spans, order.tolist(), most, rng)
@@ -119,8 +121,11 @@ def _places(
             names.setdefault(d, []).append((a, b))
     places: list[_Place] = []
     for document in order:
-        if document in names and len(places) < most:
-            start, end = names[document][int(rng.integers(len(names[document])))]
+        if len(places) == most:
+            break
+        found_here = names.get(document, []) + [m.span() for m in _PRONOUN.finditer(texts[document])]
+        if found_here:
+            start, end = found_here[int(rng.integers(len(found_here)))]
             places.append(_place(texts[document], start, end))
     return places
 
