@@ -29,7 +29,7 @@ def cells(table):
 
 @pytest.mark.parametrize(
     ("state", "start"),
-    [("certified", "CERTIFIED:"), ("violated", "VIOLATED: not "), ("undecided", "UNDECIDED, which is not a pass:")],
+    [("certified", "CERTIFIED:"), ("violated", "VIOLATED: Pr["), ("undecided", "UNDECIDED, which is not a pass:")],
 )
 def test_the_headline_begins_with_the_state_and_never_passes_an_undecided_one(found, state, start):
     line = headline(replace(found, verdict=replace(found.verdict, state=state)))
@@ -77,14 +77,14 @@ def test_the_strongest_attacker_stands_in_bold(found):
 
 def test_an_audit_prints_its_bounds_witness_notes_and_assumptions(found):
     text = printed(show_audit, complete(found))
-    assert "Proved from above: joint leakage <= 6.0000 (under the known law of the data)." in text
+    assert "Proved upper bound: joint leakage <= 6.0000 (under the known law of the data)." in text
     assert complete(found).witness.sentence in text
     assert "note: a note" in text
     assert text.rstrip().endswith(found.assumptions[-1] + ".")
     for certificate in found.certificates:
         assert f"{certificate.claim.tier}, {certificate.claim.pair_law} pairs: {certificate.mean:.4f}" in text
     bare = printed(show_audit, found)
-    assert "Proved from above" not in bare
+    assert "Proved upper bound" not in bare
 
 
 def test_names_from_a_user_are_not_read_as_marks_of_the_terminal(found):
@@ -126,5 +126,5 @@ def test_an_adaptation_says_over_which_pairs_its_exact_epsilon_is():
     found = made_up_adaptation()
     assert "over pairs of one tier" in printed(show_adaptation, found)
     assert "over all pairs" in printed(show_adaptation, replace(found, tiers_are_public=False))
-    assert "One release alone: exact epsilon 1.1000." in printed(show_adaptation, found)
+    assert "One release on its own: the exact epsilon is 1.1000." in printed(show_adaptation, found)
     assert "exact epsilon 1.1" not in printed(show_adaptation, replace(found, exact_epsilon=None))

@@ -88,7 +88,7 @@ def with_state(found, state):
 @pytest.mark.parametrize("state", STATES)
 def test_only_a_certified_audit_is_said_to_keep_its_budget_in_every_tier(found, state):
     said = verdict_sentence(with_state(found, state))
-    assert ("In every tier at most" in said) == (state == "certified")
+    assert ("In every tier, at most" in said) == (state == "certified")
     assert ("give too much away" in said) == (state == "violated")
     assert ("not a pass" in said) == (state == "undecided")
     assert percent(worst_certificate(found).mean) in said
@@ -100,12 +100,12 @@ def test_a_withheld_verdict_gives_its_reason_whatever_the_state(found):
     certificates = [replace(i.certificate, claim=c) for i, c in zip(found.evidence, claims, strict=True)]
     evidence = [replace(i, certificate=c) for i, c in zip(found.evidence, certificates, strict=True)]
     held = replace(found, evidence=tuple(evidence))
-    assert verdict_sentence(held) == "No verdict may be given, which is not a pass: nobody learned."
+    assert verdict_sentence(held) == "No verdict can be given, and that is not a pass: nobody learned."
 
 
 @pytest.mark.parametrize(
     ("law", "words"),
-    [("anchored", "hold the truth"), ("uniform", "all pairs of candidates"), ("worst", "documents have a pair")],
+    [("anchored", "contain the true value"), ("uniform", "all pairs of candidates"), ("worst", "documents contain a pair")],
 )
 def test_the_pair_law_is_said_in_words(found, law, words):
     asked = replace(found, settings=replace(found.settings, law=law))
@@ -115,14 +115,14 @@ def test_the_pair_law_is_said_in_words(found, law, words):
 
 def test_the_level_sentence_names_the_attacker_the_law_and_the_documents(found):
     said = level_sentence(found)
-    assert f"attacker {found.strongest} under the {found.settings.law} pair law" in said
-    assert f"on {found.documents[2]} documents that nobody learned from" in said
+    assert f"attacker {found.strongest} estimates, under the {found.settings.law} pair law" in said
+    assert f"on {found.documents[2]} documents that no attacker learned from" in said
 
 
 def test_a_failed_search_is_not_said_to_show_that_no_scales_exist():
     said = adaptation_sentence(made_up_adaptation(chosen=None))
-    assert said.startswith("No scales were certified")
-    assert "a failed search does not show that none exist" in said
+    assert said.startswith("No scales could be certified")
+    assert "A failed search does not show that there are none" in said
 
 
 def test_chosen_scales_come_with_their_largest_upper_bound():
@@ -154,7 +154,7 @@ def test_the_head_of_the_page_has_a_card_for_each_part_and_says_each_note_once(f
 def test_the_facts_tell_whether_one_release_alone_is_within_the_budget(found):
     for exceeds, said in ((False, "within"), (True, "beyond")):
         shown = words_of(verdict(Sources(name="x", audit=replace(found, single_exceeds=exceeds))))
-        assert f", {said} the budget" in shown
+        assert f"which is {said} the budget" in shown
 
 
 def test_a_state_is_shown_by_sign_and_word_and_not_by_colour_alone(found):
