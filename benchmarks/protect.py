@@ -16,14 +16,14 @@ import numpy as np
 from benchmarks.table import Line, cpu, markdown
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import TextSettings, data_folder, prepare, read_published, read_vectors
+from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_published, read_vectors
 from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms import Tiered
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
-from oddshift.protect import Sanitizer, os_uniforms, text_blueprint
+from oddshift.protect import Sanitizer, os_uniforms
 from oddshift.protect.noise import Draws
-from oddshift.protect.policies import Policy, save_policy
+from oddshift.protect.policies import Policy, make_policy, save_policy
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "protect.md"
 START, END = "<!-- measured -->", "<!-- /measured -->"
@@ -58,11 +58,10 @@ def sampling() -> list[Line]:
 def ag_policy() -> Policy:
     corpus = read_published("ag_news")
     ner = Pipeline(data_folder() / "ner" / "en_core_web_sm_ner")
-    made = prepare(corpus, read_vectors(data_folder() / "glove.6B.100d.npz"), [ner], TextSettings(is_public=True))
-    tiers = made.encoded.tiers.with_scales((0.4, 0.9))
-    mechanism = Tiered(made.encoded.records.space, tiers, 2.5)
-    blueprint = text_blueprint(made.encoded, columns=("title", "text"), joined_by=made.joined_by)
-    return blueprint.policy(mechanism, tiers)
+    vectors = read_vectors(data_folder() / "glove.6B.100d.npz")
+    codec = TextCodec.fit(corpus.columns, TextSettings(is_public=True), detectors=[ner], vectors=vectors)
+    tiers = codec.tiers.with_scales((0.4, 0.9))
+    return make_policy(codec.on_columns(("title", "text")), Tiered(codec.space, tiers, 2.5), tiers)
 
 
 def end_to_end(policy: Policy) -> list[Line]:
@@ -74,7 +73,7 @@ def end_to_end(policy: Policy) -> list[Line]:
     lines = []
     for what, sanitizer, count in (("word list", plain, len(texts)), ("word list and NER", careful, 1500)):
         chosen = list(texts[:count])
-        encoded = plain.finder.find({"text": chosen}).encoded  # type: ignore[attr-defined]
+        encoded = plain.codec.on_columns(["text"]).encode({"text": chosen})  # type: ignore[attr-defined]
         tokens, secrets = len(encoded.tokens.form), len(encoded.slots)
         sanitizer.texts(chosen)
         _, seconds = cpu(lambda s=sanitizer, c=chosen: s.texts(c))  # type: ignore[misc]

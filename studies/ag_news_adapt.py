@@ -18,7 +18,7 @@ from oddshift.app.adapt_run import adapt_task
 from oddshift.app.configuration import Config, parse_config
 from oddshift.app.loading import load_data
 from oddshift.base.execution import Execution
-from oddshift.data.codecs import TextSettings, data_folder, prepare, read_published, read_vectors
+from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_published, read_vectors
 from oddshift.data.codecs.features import text_features
 from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms.utility import classification
@@ -95,10 +95,12 @@ def _downstream(found: Adaptation, config: Config) -> dict[str, str]:
     rng = np.random.default_rng([config.audit.seed, 1])
     part = assign_parts(np.arange(len(corpus)), FRACTIONS, rng)
     detector = Pipeline(data_folder() / "ner" / "en_core_web_sm_ner")
-    made = prepare(corpus, vectors, [detector], TextSettings(is_public=True), np.flatnonzero(part == 0)).encoded
+    fit = {"text": [corpus.texts[d] for d in np.flatnonzero(part == 0)]}
+    codec = TextCodec.fit(fit, TextSettings(is_public=True), detectors=[detector], vectors=vectors)
+    made = codec.encode(corpus.columns)
     task = adapt_task(config, loaded, None)
     experiment = Experiment(task.known, task.family, task.split.fit, np.empty(0), task.settings)
-    before, labels = text_features(made, vectors), corpus.labels or ()
+    before, labels = text_features(made, vectors), corpus.labels
     accuracies = {}
     for row in found.compared:
         mechanism = experiment.at(row.outcome.scales, remap=row.name.endswith("remapped")).known.mechanism

@@ -16,22 +16,22 @@ from pathlib import Path
 import numpy as np
 from joblib.externals.loky import get_reusable_executor
 
+from oddshift.base.arrays import IntArray
 from oddshift.data.codecs import (
     PUBLISHED,
     Corpus,
-    PreparedText,
-    Similar,
+    EncodedText,
+    TextCodec,
     TextSettings,
     WordVectors,
     data_folder,
-    prepare,
     read_published,
     read_vectors,
     tokenise,
 )
 from oddshift.data.codecs.features import text_features
-from oddshift.data.codecs.lexicon import add_similar
-from oddshift.data.detectors import Pipeline, planted_recall, stop_words
+from oddshift.data.codecs.lexicon import Similar, add_similar
+from oddshift.data.detectors import DetectionReport, Pipeline, TypeTags, planted_recall, stop_words
 from oddshift.data.embedded.embedded_words import CITIES, EMPLOYERS, NAMES
 from oddshift.mechanisms import Exponential
 from oddshift.mechanisms.utility import DownstreamTask, Utility, classification, measure, retrieval
@@ -45,12 +45,39 @@ Times = dict[str, tuple[float, float]]
 """Wall and processor seconds by step."""
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A codec fitted on some texts of a corpus, and the whole corpus encoded."""
+
+    codec: TextCodec
+    encoded: EncodedText
+
+    @property
+    def tags(self) -> TypeTags:
+        """The tags behind the lexicon."""
+        assert self.codec.findings is not None
+        return self.codec.findings.tags
+
+    @property
+    def report(self) -> DetectionReport:
+        """The detection report."""
+        assert self.codec.findings is not None
+        return self.codec.findings.report
+
+
+def prepare(corpus: Corpus, vectors: WordVectors, detector: Pipeline, fit: IntArray) -> Prepared:
+    """Fit on some texts, encode all."""
+    chosen = {"text": [corpus.texts[d] for d in fit]}
+    codec = TextCodec.fit(chosen, TextSettings(is_public=True), detectors=[detector], vectors=vectors)
+    return Prepared(codec, codec.encode(corpus.columns))
+
+
 @dataclass(frozen=True)
 class Study:
     """What was measured on one corpus."""
 
     name: str
-    prepared: PreparedText
+    prepared: Prepared
     seconds: Times
     any_occurrence: int
     once: int
@@ -87,13 +114,12 @@ def study(name: str, vectors: WordVectors) -> Study:
     detector = Pipeline(data_folder() / "ner" / "en_core_web_sm_ner")
     with _timed(seconds, "names"):
         detector.detect(corpus.texts)
-    settings = TextSettings(is_public=True)
     with _timed(seconds, "tiers and Records, spans from the cache"):
-        prepared = prepare(corpus, vectors, [detector], settings)
+        prepared = prepare(corpus, vectors, detector, np.arange(len(corpus)))
     print(f"{name}: {seconds}", flush=True)
     rng = np.random.default_rng(0)
     fit = rng.permutation(len(corpus))[: round(0.6 * len(corpus))]
-    apart = prepare(corpus, vectors, [detector], settings, np.sort(fit)).encoded
+    apart = prepare(corpus, vectors, detector, np.sort(fit)).encoded
     words = int(tokens.occurrences.totals[tokens.occurrences.is_word].sum())
     return Study(
         name=name,
@@ -109,19 +135,19 @@ def study(name: str, vectors: WordVectors) -> Study:
     )
 
 
-def _mechanism(prepared: PreparedText) -> Exponential:
+def _mechanism(prepared: Prepared) -> Exponential:
     return Exponential(prepared.encoded.records.space, epsilon=EPSILON)
 
 
-def _tasks(prepared: PreparedText, corpus: Corpus, vectors: WordVectors) -> tuple[DownstreamTask, DownstreamTask]:
+def _tasks(prepared: Prepared, corpus: Corpus, vectors: WordVectors) -> tuple[DownstreamTask, DownstreamTask]:
     """Classification and retrieval on averaged vectors, before and after one release."""
-    encoded, labels = prepared.encoded, corpus.labels or ()
+    encoded, labels = prepared.encoded, corpus.labels
     outputs = _mechanism(prepared).sample(encoded.records.points, np.random.default_rng(1))
     before, after = text_features(encoded, vectors), text_features(encoded, vectors, outputs)
     return classification(before, after, labels, rng=np.random.default_rng(2)), retrieval(before, after, labels)
 
 
-def _looser(prepared: PreparedText, vectors: WordVectors, share: float) -> int:
+def _looser(prepared: Prepared, vectors: WordVectors, share: float) -> int:
     """PII types with a vector if a single tagged occurrence were enough, given that share of all (0: any at all)."""
     occurrences, tags, stop = prepared.encoded.tokens.occurrences, prepared.tags, stop_words()
     tagged = (tags.tagged[:, 0] > 0) & (tags.tagged[:, 0] >= share * tags.totals) & occurrences.is_word
@@ -129,7 +155,7 @@ def _looser(prepared: PreparedText, vectors: WordVectors, share: float) -> int:
     return int((vectors.rows_of([word for word in words if share == 0 or word not in stop]) >= 0).sum())
 
 
-def _shared(prepared: PreparedText, vectors: WordVectors) -> float:
+def _shared(prepared: Prepared, vectors: WordVectors) -> float:
     """Share of the PoII types that the mean variant would choose as well."""
     occurrences, tags = prepared.encoded.tokens.occurrences, prepared.tags
     first = type(tags)(np.where(tags.labels == 0, 0, -1), tags.tagged[:, :1], tags.totals, tags.names[:1])

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.corpora import data_folder
+from oddshift.data.codecs.published import data_folder
 from oddshift.data.codecs.word_vectors import read_vectors
 from oddshift.data.embedded.embedded_words import KINDS, public_words
 

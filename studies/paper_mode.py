@@ -18,7 +18,7 @@ from oddshift.attackers.paper import PAPER_SCHEDULE, PaperSettings, fit_paper, s
 from oddshift.attackers.training import Schedule
 from oddshift.audit.triples import sampled_rate
 from oddshift.base.arrays import FloatArray
-from oddshift.data.codecs import TextSettings, breast_cancer, data_folder, prepare, read_published, read_vectors
+from oddshift.data.codecs import TextCodec, TextSettings, breast_cancer, data_folder, read_published, read_vectors
 from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import FRACTIONS, Records, assign_parts
@@ -71,7 +71,7 @@ def own_means(known: Knowledge, release: object) -> FloatArray:
 
 def wdbc() -> str:
     """Breast Cancer Wisconsin: single records, so that by the paper's own proposition nothing can leak beyond ε."""
-    records = breast_cancer().records
+    records = breast_cancer()[1].records
     split = records.split(rng=np.random.default_rng(0))
     parts = []
     for epsilon in (0.1, 0.2, 0.3):
@@ -90,14 +90,13 @@ def ag_news() -> str:
     """AG News at ε = 2.5, all sensitive words as candidates; 60 held-out documents, networks of 10 epochs."""
     corpus, folder = read_published("ag_news"), data_folder()
     part = assign_parts(np.arange(len(corpus)), FRACTIONS, np.random.default_rng(0))
-    made = prepare(
-        corpus,
-        read_vectors(folder / "glove.6B.100d.npz"),
-        [Pipeline(folder / "ner" / "en_core_web_sm_ner")],
+    codec = TextCodec.fit(
+        {"text": [corpus.texts[d] for d in np.flatnonzero(part == 0)]},
         TextSettings(is_public=True),
-        np.flatnonzero(part == 0),
+        detectors=[Pipeline(folder / "ner" / "en_core_web_sm_ner")],
+        vectors=read_vectors(folder / "glove.6B.100d.npz"),
     )
-    records = made.encoded.records
+    records = codec.encode(corpus.columns).records
     em = Exponential(records.space, 2.5)
     known = knowledge(em, one_tier(records.space), records.take(np.flatnonzero(part == 0)))
     schedule = Schedule(epochs=10, patience=10, learning_rate=1e-3, weight_decay=0.0, validation=0.25)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from oddshift.data.codecs.corpora import data_folder
+from oddshift.data.codecs.published import data_folder
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,13 @@
 """Policies for tests of what applies them: over the embedded corpus, over real news, over a real table."""
 
+from dataclasses import replace
 from functools import lru_cache
 
-from oddshift.data.codecs import Corpus, TextSettings, prepare
-from oddshift.data.codecs.corpora import read_published
-from oddshift.data.codecs.tabular import breast_cancer
+from oddshift.data.codecs import TextCodec, TextSettings, breast_cancer, read_published
 from oddshift.data.detectors import Pipeline
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential, Mask
-from oddshift.model.release import one_tier
-from oddshift.protect import table_blueprint, text_blueprint
+from oddshift.protect.policies import make_policy
 
 FAR = 1e6
 """An ε so large that nothing changes: what is released shows what was found."""
@@ -29,9 +27,9 @@ def corpus():
 @lru_cache(maxsize=4)
 def people_policy(epsilon=2.0, unknown="mask"):
     """The words of the embedded corpus; others are masked."""
-    encoded = corpus().encoded
-    mechanism = mechanism_of(corpus().space, epsilon)
-    return text_blueprint(encoded, tokeniser="plain", unknown=unknown).policy(mechanism, encoded.tiers)
+    codec = corpus().codec
+    codec = replace(codec, settings=replace(codec.settings, unknown=unknown))
+    return make_policy(codec, mechanism_of(codec.space, epsilon), codec.tiers)
 
 
 @lru_cache(maxsize=1)
@@ -39,30 +37,30 @@ def prepared_news(data):
     """Real news with the names that a trained pipeline finds, and words close to them."""
     texts = read_published("ag_news", data).texts[:60]
     ner = Pipeline(data / "ner" / "en_core_web_sm_ner", workers=1, is_cached=False)
-    return prepare(Corpus(texts), None, [ner], TextSettings(is_public=True))
+    codec = TextCodec.fit({"text": texts}, TextSettings(is_public=True), detectors=[ner])
+    return codec, codec.encode({"text": texts})
 
 
 @lru_cache(maxsize=4)
 def news_policy(data, epsilon=2.0):
     """The names of the news."""
-    encoded = prepared_news(data).encoded
-    return text_blueprint(encoded).policy(mechanism_of(encoded.records.space, epsilon), encoded.tiers)
+    codec, _ = prepared_news(data)
+    return make_policy(codec, mechanism_of(codec.space, epsilon), codec.tiers)
 
 
 def news_texts(data):
     """The news as they came."""
-    return list(prepared_news(data).encoded.restored())
+    return list(prepared_news(data)[1].restored())
 
 
 def sensitive_types(policy):
     """Lower-cased words that may only be released through the mechanism, or not at all."""
-    reading = policy.vocabulary.reading
+    reading = policy.vocabulary.codec
     return {*reading.types, *reading.masked}
 
 
 @lru_cache(maxsize=4)
 def table_policy(epsilon=2.0):
     """Rows of the breast cancer data as secrets."""
-    encoded = breast_cancer()
-    space = encoded.records.space
-    return table_blueprint(encoded).policy(mechanism_of(space, epsilon), one_tier(space))
+    codec, _ = breast_cancer()
+    return make_policy(codec, mechanism_of(codec.space, epsilon), codec.tiers)

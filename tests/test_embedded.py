@@ -50,7 +50,7 @@ def test_records_hold_what_the_texts_say():
 
 
 def test_nothing_perturbed_gives_back_every_byte():
-    assert PEOPLE.encoded.decode(PEOPLE.records.points) == PEOPLE.texts
+    assert PEOPLE.encoded.texts(PEOPLE.records.points) == PEOPLE.texts
 
 
 def test_tiers_and_labels():

@@ -2,18 +2,20 @@
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from oddshift.app.configuration import parse_config
 from oddshift.app.init.roles import roles_of
+from oddshift.app.loading import load_data
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.corpora import read_corpus
 from oddshift.data.embedded import people
 from oddshift.data.formats import FOLDER, FORMATS, TEXT, VECTORS, bounded_streams, open_data, read_columns
 from oddshift.mechanisms import Exponential
-from oddshift.protect import Ledger, ProtectSettings, protect, text_blueprint
-from oddshift.protect.policies import save_policy
+from oddshift.protect import Ledger, ProtectSettings, protect
+from oddshift.protect.policies import make_policy, save_policy
 
 DRY = ProtectSettings(allow_uncertified=True, dry_run=True)
 
@@ -138,16 +140,35 @@ def test_a_file_of_another_kind_is_refused(file):
             assert open_data(file.path, other).names == file.names
 
 
-def policy_of(texts):
-    corpus = people(40)
-    assert texts
-    made = text_blueprint(corpus.encoded, tokeniser="plain")
-    return made.policy(Exponential(corpus.space, 1.0), corpus.tiers)
+def policy_of():
+    codec = people(40).codec
+    masking = replace(codec, settings=replace(codec.settings, unknown="mask"))
+    return make_policy(masking, Exponential(codec.space, 1.0), codec.tiers)
+
+
+def audited(source, tmp_path):
+    """How many documents an audit reads."""
+    (tmp_path / "names.txt").write_text("first\nsecond\nfine\nmore\none\nanother\n")
+    words = np.array(["first", "second", "fine", "more", "one", "another", "line"])
+    np.savez(tmp_path / "words.npz", words=words, vectors=np.eye(7, dtype=np.float32))
+    config = f"""
+[data]
+kind = "text"
+path = "{source}"
+vectors = "{tmp_path / "words.npz"}"
+detectors = [{{kind = "words", path = "{tmp_path / "names.txt"}"}}]
+is_public = true
+similar_percent = 0
+[mechanism]
+epsilon = 1.0
+"""
+    split = load_data(parse_config(config, "test")).split
+    return len(split.fit) + len(split.select) + len(split.certify)
 
 
 def records_protected(source, tmp_path):
     """How many records protecting reads, without writing anything."""
-    policy = policy_of("any")
+    policy = policy_of()
     save_policy(tmp_path / "policy", policy)
     out = tmp_path / f"out{source.suffix}"
     return protect(source, out, policy, Ledger.beside(tmp_path / "policy"), DRY).records
@@ -165,10 +186,10 @@ def nested(tmp_path):
 def test_init_audit_and_protect_read_the_same_nested_files(tmp_path):
     """Four files were counted, two audited and four released (line by line) before there was one reader."""
     folder = nested(tmp_path)
-    corpus = read_corpus(folder)
-    assert roles_of(folder).rows == len(corpus) == records_protected(folder, tmp_path) == 4
-    assert corpus.texts[0] == "first line of a.txt\nsecond line\n"
-    assert corpus.labels == ("", "", "sub", "deeper")
+    assert roles_of(folder).rows == audited(folder, tmp_path) == records_protected(folder, tmp_path) == 4
+    columns = read_columns(open_data(folder), (TEXT, FOLDER))
+    assert columns[TEXT][0] == "first line of a.txt\nsecond line\n"
+    assert columns[FOLDER] == ["", "", "sub", "deeper"]
 
 
 def test_a_folder_comes_out_as_it_went_in(tmp_path, monkeypatch):
@@ -187,14 +208,13 @@ def test_a_folder_comes_out_as_it_went_in(tmp_path, monkeypatch):
 def test_a_folder_without_folders_has_no_classes(tmp_path):
     (tmp_path / "a.txt").write_text("x")
     assert open_data(tmp_path).names == (TEXT,)
-    assert read_corpus(tmp_path, at_least=1).labels is None
 
 
 def test_an_odd_quote_is_refused_by_everyone(tmp_path):
     """The audit read `"ab"c` as abc, and protecting refused it, before there was one reader."""
     path = tmp_path / "in.csv"
     path.write_text('text,n\nfine,1\n"ab"c,2\nmore,3\n')
-    calls = (lambda: roles_of(path), lambda: read_corpus(path), lambda: records_protected(path, tmp_path))
+    calls = (lambda: roles_of(path), lambda: audited(path, tmp_path), lambda: records_protected(path, tmp_path))
     for call in calls:
         with pytest.raises(InvalidInput, match=r"in\.csv row 2 has a quote that is not closed or is followed by text"):
             call()
@@ -214,7 +234,7 @@ def test_an_odd_quote_is_found_before_the_end_of_the_file(tmp_path, monkeypatch)
 def test_a_single_text_file_is_its_lines_for_everyone(tmp_path):
     path = tmp_path / "in.txt"
     path.write_text("one line\nanother\n\nlast")
-    assert roles_of(path).rows == len(read_corpus(path)) == records_protected(path, tmp_path) == 4
+    assert roles_of(path).rows == audited(path, tmp_path) == records_protected(path, tmp_path) == 4
 
 
 def test_quoted_names_after_a_byte_order_mark(tmp_path):

@@ -57,7 +57,7 @@ def test_words_of_an_entity_go_through_the_mechanism():
 def test_no_word_of_an_entity_stays_as_it_is_but_by_chance():
     name = corpus().encoded.lexicon.words[0].title()
     public = {"is", "at", "the"}
-    assert public <= set(people_policy().vocabulary.reading.public)
+    assert public <= set(people_policy().vocabulary.codec.public)
     text = f"Who is at the {name}, the Zaphod - is?"
     assert released(text, f"the {name}, the Zaphod - is", people_policy(FAR)) == (
         f"Who is at {MASK} {name}, {MASK} {MASK} - {MASK}?"
@@ -73,7 +73,7 @@ def test_noise_comes_from_the_operating_system():
 
 
 def test_listed_names_and_numbers_in_real_news_with_a_blank_pipeline(data):
-    names = set(prepared_news(data).encoded.lexicon.point_of)
+    names = set(prepared_news(data)[0].lexicon.point_of)
     finder, engine, cut = analyzer([listed(names), PhoneRecognizer()]), anonymizer(), spacy.blank("en")
     masked, noisy, seen = by(news_policy(data, None)), by(news_policy(data)), 0
     for text in (f"{line} Call 212-555-0123." for line in news_texts(data)[:25]):

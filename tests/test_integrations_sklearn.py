@@ -14,12 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import encoding
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import TableSettings, encode_table
+from oddshift.data.codecs import TableSettings
 from oddshift.mechanisms import Exponential, Mask
-from oddshift.model.release import one_tier
 from oddshift.model.space import Space
-from oddshift.protect import seeded_uniforms, table_blueprint, vector_blueprint
+from oddshift.protect import seeded_uniforms
 from oddshift.protect.integrations import MetricPrivacyTransformer
 from oddshift.protect.policies import save_policy
 from policies import people_policy, table_policy
@@ -97,9 +97,8 @@ def test_a_table_policy_is_applied_from_memory_and_from_its_file(tmp_path):
 
 def test_a_policy_of_cells_releases_cells():
     columns = {"age": [20.0, 30.0, 41.0, 30.0], "pay": [1.0, 2.0, 2.0, 9.0]}
-    encoded = encode_table(columns, TableSettings(numeric=("age", "pay"), unit="cell"))
-    space = encoded.records.space
-    policy = table_blueprint(encoded).policy(Exponential(space, 1e6), one_tier(space))
+    made = encoding.table(columns, TableSettings(numeric=("age", "pay"), unit="cell"))
+    policy = made.policy(Exponential(made.space, 1e6))
     released = MetricPrivacyTransformer(policy=policy).fit_transform([[29.0, 8.0], [44.0, 1.2]])
     assert released.tolist() == [[30.0, 9.0], [41.0, 1.0]]
 
@@ -109,7 +108,7 @@ def test_a_mask_gives_nan(kind):
     space = Space(ROWS)
     policy = {
         "table": lambda: table_policy(epsilon=None),
-        "vectors": lambda: vector_blueprint().policy(Mask(space), one_tier(space)),
+        "vectors": lambda: encoding.vector_policy(Mask(space)),
     }[kind]()
     rows = load_breast_cancer().data[:5] if kind == "table" else ROWS
     assert np.isnan(MetricPrivacyTransformer(policy=policy).fit_transform(rows)).all()

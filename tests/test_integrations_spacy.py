@@ -102,7 +102,7 @@ def test_a_trained_pipeline_on_real_news_never_sees_a_secret(data, tmp_path):
 def test_public_words_of_real_news_stay_in_their_order(data, tmp_path):
     texts = news_texts(data)
     released = [doc.text for doc in pipeline(tmp_path, news_policy(data)).pipe(texts)]
-    public, cut = set(news_policy(data).vocabulary.reading.public), spacy.blank("en")
+    public, cut = set(news_policy(data).vocabulary.codec.public), spacy.blank("en")
     kept = [[token.text for token in cut(text) if token.lower_ in public] for text in texts]
     assert sum(map(len, kept)) > 1000
     assert released != texts

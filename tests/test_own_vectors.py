@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+import encoding
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Corpus, TextSettings, prepare, tokenise, vectors_from_text
+from oddshift.data.codecs import TextSettings, tokenise, vectors_from_text
 from oddshift.data.detectors import Gazetteer, WordList
 
 DRINKS, TOOLS = ("tea", "coffee", "cocoa"), ("hammer", "saw", "drill")
@@ -48,8 +49,8 @@ def test_the_same_texts_give_the_same_vectors_dense_or_not(texts, monkeypatch):
 
 def test_a_name_of_several_words_has_its_own_vector():
     texts = ("we met New York today", "they left New York today", "we met them here") * 2
-    settings = TextSettings(is_public=True, similar=None, tokeniser="plain")
-    made = prepare(Corpus(texts), None, [Gazetteer(["New York"])], settings)
+    settings = TextSettings(is_public=True, similar_percent=0.0, tokeniser="plain")
+    made = encoding.text(texts, None, [Gazetteer(["New York"])], settings)
     assert made.encoded.lexicon.words == ("new york",)
 
 
@@ -59,9 +60,9 @@ def test_too_little_text_is_refused():
 
 
 def test_only_fit_documents_decide(texts):
-    settings = TextSettings(is_public=True, similar=None, tokeniser="plain")
+    settings = TextSettings(is_public=True, similar_percent=0.0, tokeniser="plain")
     drinks = WordList(dict.fromkeys(DRINKS, "DRINK"))
     fit = np.arange(60)
-    whole = prepare(Corpus(tuple(texts)), None, [drinks], settings, fit).encoded.lexicon
-    alone = prepare(Corpus(tuple(texts[:60])), None, [drinks], settings).encoded.lexicon
+    whole = encoding.text(texts, None, [drinks], settings, fit).encoded.lexicon
+    alone = encoding.text(texts[:60], None, [drinks], settings).encoded.lexicon
     np.testing.assert_array_equal(whole.space.points, alone.space.points)

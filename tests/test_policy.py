@@ -10,6 +10,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import SCHEMA, digest
+from oddshift.data.codecs import VectorCodec, VectorSettings
 from oddshift.evidence.certificates import Claim, certify, certify_joint, evidence_of
 from oddshift.mechanisms import Exponential, Laplace, Mask, PathExponential, Tiered, Truncated
 from oddshift.mechanisms.remap import Remap
@@ -20,9 +21,7 @@ from oddshift.protect.policies import (
     POLICY,
     UNCERTIFIED,
     VOCABULARY,
-    Bare,
     Policy,
-    VectorRules,
     certificate_terms,
     load_policy,
     make_policy,
@@ -45,7 +44,7 @@ ALL = MECHANISMS | REMAPPED
 
 
 def policy_of(mechanism, tiers=TIERS, **settings):
-    return make_policy(VectorRules(), Bare(), mechanism, tiers, **settings)
+    return make_policy(VectorCodec(VectorSettings(), mechanism.space, tiers), mechanism, tiers, **settings)
 
 
 def evidence(mechanism, tier="PII", violations=0):

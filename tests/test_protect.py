@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,11 +22,11 @@ from oddshift.data.formats import open_data
 from oddshift.evidence.certificates import Claim, certify, evidence_of
 from oddshift.mechanisms import Exponential
 from oddshift.model.space import Space
-from oddshift.protect import Ledger, ProtectSettings, protect, text_blueprint
+from oddshift.protect import Ledger, ProtectSettings, protect
 from oddshift.protect.claim_terms import ClaimTerms
 from oddshift.protect.known_by import KnownBy, survey
 from oddshift.protect.ledger_store import LEDGER
-from oddshift.protect.policies import POLICY, VOCABULARY, certificate_terms, save_policy
+from oddshift.protect.policies import POLICY, VOCABULARY, certificate_terms, make_policy, save_policy
 from oddshift.protect.staging import PREFIX, SIDECAR, staging_for
 
 CORPUS = people(400)
@@ -33,15 +34,15 @@ CORPUS = people(400)
 
 def policy_of(epsilon=1.0, is_certified=True, unknown="refuse"):
     mechanism = Exponential(CORPUS.space, epsilon)
-    blueprint = text_blueprint(CORPUS.encoded, tokeniser="plain", unknown=unknown)
+    codec = replace(CORPUS.codec, settings=replace(CORPUS.codec.settings, unknown=unknown))
     if not is_certified:
-        return blueprint.policy(mechanism, CORPUS.tiers)
+        return make_policy(codec, mechanism, CORPUS.tiers)
     names = {"attacker": "plugin", "attacker_hash": "ab", "detector": "none", "pair_law": "anchored"}
     claim = Claim(epsilon=1.0, delta=0.1, tier="PII", with_context=True, **names)
     values = np.zeros(200)
     found = certify(values, claim, 0.05)
     evidence = evidence_of(found, values, mechanism_hash=mechanism.fingerprint, split_hash="s")
-    return blueprint.policy(mechanism, CORPUS.tiers, certificate=certificate_terms(found, [evidence]))
+    return make_policy(codec, mechanism, CORPUS.tiers, certificate=certificate_terms(found, [evidence]))
 
 
 @pytest.fixture
@@ -245,7 +246,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(home, here, prepare, words):
 
 def test_a_vocabulary_of_another_policy_is_one_line(home, here):
     moved = Exponential(Space(CORPUS.space.points + 1.0), 1.0)
-    stranger = text_blueprint(CORPUS.encoded, tokeniser="plain").policy(moved, CORPUS.tiers)
+    stranger = make_policy(CORPUS.codec, moved, CORPUS.tiers)
     save_policy(home / "stranger", stranger)
     (home / "stranger" / VOCABULARY).replace(home / "policy" / VOCABULARY)
     refused(here(), "the vocabulary is not the one that the policy names")

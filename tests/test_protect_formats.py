@@ -3,28 +3,20 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import encoding
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Corpus, TableSettings, TextSettings, WordVectors, encode_table, prepare
-from oddshift.data.codecs.location import FixColumns, LocationSettings, encode_locations, read_trajectories
+from oddshift.data.codecs import PlaceCodec, PlaceSettings, TableSettings, TextSettings, WordVectors
 from oddshift.data.detectors import WordList
-from oddshift.data.formats import bounded_streams
+from oddshift.data.formats import bounded_streams, open_data, read_columns
 from oddshift.mechanisms import Exponential, Mask
-from oddshift.model.release import one_tier
 from oddshift.model.space import Space
-from oddshift.protect import (
-    Ledger,
-    ProtectSettings,
-    location_blueprint,
-    protect,
-    table_blueprint,
-    text_blueprint,
-    vector_blueprint,
-)
-from oddshift.protect.policies import POLICY, save_policy
+from oddshift.protect import Ledger, ProtectSettings, protect
+from oddshift.protect.policies import POLICY, make_policy, save_policy
 
 LOUD = 1e6  # an epsilon that changes nothing
 WORDS = ("ann", "bob", "carl", "dora")
@@ -32,14 +24,12 @@ FREE = ProtectSettings(allow_uncertified=True, allow_repeat=True)
 
 
 def text_policy(epsilon=LOUD, mask=False, **settings):
-    corpus = Corpus(("Ann met the bob, said carl.", "Dora met Ann"))
+    texts = ("Ann met the bob, said carl.", "Dora met Ann")
     vectors = WordVectors(WORDS, np.arange(8, dtype=np.float32).reshape(4, 2) ** 1.5)
-    chosen = TextSettings(is_public=True, similar=None, casing=("lower",), tokeniser="plain")
-    made = prepare(corpus, vectors, [WordList(dict.fromkeys(WORDS, "PERSON"))], chosen)
-    space = made.encoded.records.space
-    mechanism = Mask(space) if mask else Exponential(space, epsilon)
-    blueprint = text_blueprint(made.encoded, joined_by=made.joined_by, tokeniser="plain", **settings)
-    return blueprint.policy(mechanism, made.encoded.tiers)
+    chosen = TextSettings(is_public=True, similar_percent=0.0, casing=("lower",), tokeniser="plain")
+    codec = encoding.text(texts, vectors, [WordList(dict.fromkeys(WORDS, "PERSON"))], chosen).codec
+    mechanism = Mask(codec.space) if mask else Exponential(codec.space, epsilon)
+    return make_policy(replace(codec, settings=replace(chosen, **settings)), mechanism, codec.tiers)
 
 
 def released(tmp_path, name, data, policy, settings=FREE):
@@ -95,7 +85,7 @@ def test_csv_cells_are_quoted_when_they_must_be(tmp_path):
 
 
 def test_csv_without_a_header_row_and_with_several_texts(tmp_path):
-    policy = text_policy(columns=["title", "body"], header=["n", "title", "body"])
+    policy = text_policy(text=("title", "body"), header=("n", "title", "body"))
     assert released(tmp_path, "a.csv", b"1,Ann,Bob\n2,x,met", policy) == b"1,ann,bob\n2,[MASKED],met"
 
 
@@ -196,16 +186,15 @@ TABLE = {"age": [20, 30, 41, 30], "city": ["oslo", "rome", "oslo", "rome"]}
 
 @pytest.mark.parametrize("unit", ["row", "cell"])
 def test_tables_are_released_in_place(tmp_path, unit):
-    encoded = encode_table(TABLE, TableSettings(numeric=("age",), categorical=("city",), unit=unit))
-    space = encoded.records.space
-    policy = table_blueprint(encoded).policy(Exponential(space, LOUD), one_tier(space))
+    made = encoding.table(TABLE, TableSettings(numeric=("age",), categorical=("city",), unit=unit))
+    policy = made.policy(Exponential(made.space, LOUD))
     got = released(tmp_path, "a.csv", b'city,who,age\n"oslo",x,19.5\nrome,"y",31\n', policy)
     assert got == b'city,who,age\n"oslo",x,20\nrome,"y",30\n'
     lines = released(tmp_path, "a.jsonl", b'{"age": 40, "city": "oslo", "k": [1.0]}', policy)
     assert json.loads(lines) == {"age": 41, "city": "oslo", "k": [1.0]}
-    masked = table_blueprint(encoded).policy(Mask(space), one_tier(space))
+    masked = made.policy(Mask(made.space))
     assert released(tmp_path, "b.csv", b"age,city,k\n20,oslo,1\n", masked) == b"age,city,k\n,,1\n"
-    with pytest.raises(InvalidInput, match="column 'age' at row 3 is no finite number"):
+    with pytest.raises(InvalidInput, match="column 'age' at row 3 is not a number"):
         released(tmp_path, "c.csv", b"age,city\n20,oslo\n20,oslo\nx,oslo\n", policy)
 
 
@@ -213,9 +202,8 @@ def test_whole_columns_of_parquet_stay_whole(tmp_path):
     import pyarrow as pa
     from pyarrow import parquet
 
-    encoded = encode_table({"age": list(range(101))}, TableSettings(numeric=("age",), unit="cell", bins=8))
-    space = encoded.records.space
-    policy = table_blueprint(encoded).policy(Exponential(space, LOUD), one_tier(space))
+    made = encoding.table({"age": list(range(101))}, TableSettings(numeric=("age",), unit="cell", bins=8))
+    policy = made.policy(Exponential(made.space, LOUD))
     stream = io.BytesIO()
     parquet.write_table(pa.table({"age": pa.array([3, 50], pa.int8())}), stream)
     back = parquet.read_table(io.BytesIO(released(tmp_path, "a.parquet", stream.getvalue(), policy)))
@@ -232,13 +220,13 @@ def fixes(n=60):
 def test_trajectories_are_thinned_and_moved_as_they_were_audited(tmp_path, monkeypatch, block):
     monkeypatch.setattr(bounded_streams, "BLOCK", block)
     (tmp_path / "g.csv").write_text(fixes())
-    names = FixColumns("phi", "lambda", "who", "when", "trip")
-    encoded = encode_locations(read_trajectories(tmp_path / "g.csv", names), LocationSettings(every=300.0))
-    space = encoded.records.space
-    policy = location_blueprint(LocationSettings(every=300.0), names).policy(Exponential(space, LOUD), one_tier(space))
+    settings = PlaceSettings(lat="phi", lon="lambda", user="who", timestamp="when", trip="trip", every=300.0)
+    made = encoding.places(read_columns(open_data(tmp_path / "g.csv"), settings.wanted(())), settings)
+    policy = made.policy(Exponential(made.space, LOUD))
     rows = list(csv.DictReader(io.StringIO(released(tmp_path, "a.csv", fixes().encode(), policy).decode())))
-    got = np.array([[float(row["phi"]), float(row["lambda"])] for row in rows])
-    assert np.array_equal(got, encoded.decode(encoded.records.points))
+    shown = made.encoded.decode(made.encoded.records.points)
+    assert [float(row["phi"]) for row in rows] == shown["phi"]
+    assert [float(row["lambda"]) for row in rows] == shown["lambda"]
     assert [row["note"] for row in rows] == [f"x{i}" for i in range(60) if i % 3 == 0]
     turned = fixes().splitlines()
     turned[3], turned[9] = turned[9], turned[3]
@@ -247,11 +235,8 @@ def test_trajectories_are_thinned_and_moved_as_they_were_audited(tmp_path, monke
 
 
 def test_stay_points_cannot_be_streamed(tmp_path):
-    from oddshift.data.codecs import StayPoints
-
-    space = Space([[39.9, 116.3], [40.0, 116.3]], "haversine")
-    settings = LocationSettings(stays=StayPoints())
-    policy = location_blueprint(settings).policy(Exponential(space, 1.0), one_tier(space))
+    codec = PlaceCodec(PlaceSettings(stays=True), Space([[39.9, 116.3], [40.0, 116.3]], "haversine"))
+    policy = make_policy(codec, Exponential(codec.space, 1.0), codec.tiers)
     with pytest.raises(InvalidInput, match="stay points only"):
         released(tmp_path, "a.csv", b"user,timestamp,lat,lon,trip\n", policy)
 
@@ -261,7 +246,7 @@ def test_vectors_of_a_parquet_file(tmp_path):
     from pyarrow import parquet
 
     space = Space(np.eye(3))
-    policy = vector_blueprint().policy(Exponential(space, LOUD), one_tier(space))
+    policy = encoding.vector_policy(Exponential(space, LOUD))
     stream = io.BytesIO()
     parquet.write_table(pa.table({"vectors": [[0.9, 0.1, 0.0], [0.0, 0.0, 2.0]], "group": ["a", "b"]}), stream)
     back = parquet.read_table(io.BytesIO(released(tmp_path, "a.parquet", stream.getvalue(), policy)))
@@ -270,7 +255,7 @@ def test_vectors_of_a_parquet_file(tmp_path):
 
 def vector_policy(mechanism=Exponential, *arguments):
     space = Space(np.eye(3))
-    return vector_blueprint().policy(mechanism(space, *arguments), one_tier(space))
+    return encoding.vector_policy(mechanism(space, *arguments))
 
 
 @pytest.mark.parametrize("block", [12, 1 << 20])
@@ -298,7 +283,7 @@ def test_archives_of_another_form_are_refused(tmp_path):
         (saved(other=np.eye(3)), "has no column 'vectors'"),
         (saved(vectors=np.eye(3).T.copy(order="F")), "expected rows of floats"),
         (saved(vectors=np.eye(3, dtype=int)), "expected rows of floats"),
-        (saved(vectors=np.array([[1.0, 2.0]])), "at row 1: expected 3 finite numbers"),
+        (saved(vectors=np.array([[1.0, 2.0]])), "at row 1 has 2 numbers, expected 3"),
         (saved(vectors=np.array([[1.0, 2.0, np.nan]])), "at row 1: expected 3 finite numbers"),
     ):
         with pytest.raises(InvalidInput, match=words):

@@ -6,9 +6,9 @@ import pytest
 from pyarrow import parquet
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.corpora import Corpus, Layout, read_corpus, read_headerless, read_published
-from oddshift.data.codecs.corpora import write_texts as write
-from oddshift.data.formats import open_data, read_columns
+from oddshift.data.codecs import read_published
+from oddshift.data.codecs.text_cells import TextCells
+from oddshift.data.formats import FOLDER, open_data, read_columns
 from oddshift.data.formats.cell_values import numbers, strings
 
 
@@ -16,6 +16,12 @@ def _file(folder, name, content):
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
+
+
+def read_corpus(path, text=("text",), header=None, at_least=2):
+    """The documents of a file or folder."""
+    file = open_data(path, "text", header=header)
+    return TextCells.of(read_columns(file, text, at_least=at_least), text).documents
 
 
 def _refusal(call, *args, **kwargs):
@@ -41,37 +47,25 @@ def test_the_four_layouts_give_the_same_corpus(tmp_path):
     _file(tmp_path, "a.jsonl", "".join(json.dumps({"label": a, "text": b}) + "\n" for a, b in rows))
     table = pa.table({"label": [a for a, _ in rows], "text": [b for _, b in rows]})
     parquet.write_table(table, tmp_path / "a.parquet")
-    layout = Layout(label="label")
-    read = [read_corpus(tmp_path / f"a{ending}", layout) for ending in (".csv", ".jsonl", ".parquet")]
-    assert read[0] == read[1] == read[2]
-    assert read[0].labels == ("1", "2")
+    names = ("label", "text")
+    read = [read_columns(open_data(tmp_path / f"a{ending}"), names) for ending in (".csv", ".jsonl", ".parquet")]
+    assert read[0] == read[1] == read[2] == {"label": ["1", "2"], "text": [b for _, b in rows]}
 
 
 def test_headerless_class_title_text(tmp_path):
     path = _file(tmp_path, "train.csv", '"3","A title","A text."\n"4","","Only text."\n')
-    corpus = read_headerless(path)
-    assert corpus.texts == ("A title\nA text.", "Only text.")
-    assert corpus.labels == ("3", "4")
+    header = ("label", "title", "text")
+    assert read_corpus(path, ("title", "text"), header) == ["A title\nA text.", "Only text."]
+    assert read_columns(open_data(path, header=header), ["label"]) == {"label": ["3", "4"]}
 
 
 def test_folder_of_pos_and_neg(tmp_path):
     for label, number, text in (("pos", 0, "Good."), ("neg", 0, "Bad."), ("neg", 1, "Worse.")):
         (tmp_path / label).mkdir(exist_ok=True)
         _file(tmp_path / label, f"{number}.txt", text)
-    corpus = read_corpus(tmp_path)
-    assert corpus.texts == ("Bad.", "Worse.", "Good.")
-    assert corpus.labels == ("neg", "neg", "pos")
-    flat = read_corpus(tmp_path / "neg")
-    assert flat.labels is None
+    assert read_corpus(tmp_path) == ["Bad.", "Worse.", "Good."]
+    assert read_columns(open_data(tmp_path), [FOLDER]) == {FOLDER: ["neg", "neg", "pos"]}
     assert "has 1 record, expected at least 2" in _refusal(read_corpus, tmp_path / "pos")
-
-
-def test_users_and_subgroups(tmp_path):
-    path = _file(tmp_path, "a.csv", "who,where,text\nu1,north,x\nu2,south,y\n")
-    corpus = read_corpus(path, Layout(user="who", subgroup="where"))
-    assert corpus.users == ("u1", "u2")
-    assert corpus.subgroups == ("north", "south")
-    assert repr(corpus) == "Corpus(2 texts, users, subgroups)"
 
 
 def test_missing_column(tmp_path):
@@ -90,7 +84,7 @@ def test_a_column_that_is_there_twice(tmp_path):
 
 def test_marks_of_other_systems_are_read(tmp_path):
     path = _file(tmp_path, "a.csv", b"\xef\xbb\xbftext,label\r\nfirst,1\r\nsecond,2\r\n")
-    assert read_corpus(path).texts == ("first", "second")
+    assert read_corpus(path) == ["first", "second"]
 
 
 def test_wrong_encoding_names_the_line(tmp_path):
@@ -126,30 +120,19 @@ def test_other_bad_files(tmp_path):
     assert "line 1 is a list" in _refusal(read_corpus, _file(tmp_path, "b.jsonl", "[1]\n"))
     assert "is not a Parquet file" in _refusal(read_corpus, _file(tmp_path, "a.parquet", "secretword"))
     null = _file(tmp_path, "c.jsonl", '{"text": "a"}\n{"text": null}\n')
-    assert "column 'text' at row 2 is missing" in _refusal(read_corpus, null)
+    assert read_corpus(null) == ["a", ""], "no text is an empty document"
+    number = _file(tmp_path, "d.jsonl", '{"text": "a"}\n{"text": 5}\n')
+    assert "column 'text' at row 2 is a int, expected text" in _refusal(read_corpus, number)
     assert "expected one of ag_news" in _refusal(read_published, "reuters")
     assert "set ODDSHIFT_DATA" in _refusal(read_published, "imdb", tmp_path)
 
 
 def test_numbers_name_the_row():
-    assert numbers({"x": ["1", "2.5"]}, "x", "f").tolist() == [1.0, 2.5]
-    assert _refusal(numbers, {"x": ["1", "secretword"]}, "x", "f") == "f: column 'x' at row 2 is not a number"
-    assert "row 1 is NaN" in _refusal(numbers, {"x": ["nan", "1"]}, "x", "f")
-    assert "row 2 is infinite" in _refusal(numbers, {"x": ["1", "inf"]}, "x", "f")
-    assert strings({"x": [1, "a"]}, "x", "f") == ["1", "a"]
-
-
-def test_a_corpus_checks_its_columns():
-    assert "no text" in _refusal(Corpus, ())
-    assert "labels has 1 entries, expected 2" in _refusal(Corpus, ("a", "b"), ("1",))
-
-
-def test_released_texts_are_written_and_read_again(tmp_path):
-    texts = ('quoted "word",\nline', "", "Zweiter Tëxt")
-    for ending in (".csv", ".jsonl", ".parquet"):
-        write(texts, tmp_path / f"out{ending}")
-        assert read_corpus(tmp_path / f"out{ending}").texts == texts
-    assert "expected .csv" in _refusal(write, texts, tmp_path / "out.doc")
+    assert numbers({"x": ["1", "2.5"]}, "x").tolist() == [1.0, 2.5]
+    assert _refusal(numbers, {"x": ["1", "secretword"]}, "x") == "column 'x' at row 2 is not a number"
+    assert "row 1 is NaN" in _refusal(numbers, {"x": ["nan", "1"]}, "x")
+    assert "row 2 is infinite" in _refusal(numbers, {"x": ["1", "inf"]}, "x")
+    assert strings({"x": [1, "a"]}, "x") == ["1", "a"]
 
 
 def test_the_published_corpora(data):
@@ -164,10 +147,10 @@ def test_the_published_imdb_folder_has_more_in_it_than_reviews(tmp_path):
         (tmp_path / name).mkdir()
         _file(tmp_path / name, "0_9.txt", f"a {name} review")
         _file(tmp_path, f"urls_{name}.txt", "http://localhost/")
-    corpus = read_corpus(tmp_path)
-    reviews = [(label, text) for label, text in zip(corpus.labels, corpus.texts, strict=True) if label]
+    columns = read_columns(open_data(tmp_path), (FOLDER, "text"))
+    reviews = [(label, text) for label, text in zip(columns[FOLDER], columns["text"], strict=True) if label]
     assert reviews == [(name, f"a {name} review") for name in ("neg", "pos", "unsup")]
-    assert corpus.labels.count("") == 3, "link lists beside the folders have no class; they are read all the same"
+    assert columns[FOLDER].count("") == 3, "link lists beside the folders have no class; they are read all the same"
 
 
 def test_a_damaged_parquet_file_is_one_line(tmp_path):
@@ -177,7 +160,3 @@ def test_a_damaged_parquet_file_is_one_line(tmp_path):
     data[20:60] = b"\xff" * 40
     path.write_bytes(bytes(data))
     assert _refusal(read_corpus, path) == "a.parquet is not a Parquet file, or is damaged"
-
-
-def test_one_string_is_no_corpus():
-    assert "expected a tuple of strings" in _refusal(Corpus, "abc")

@@ -14,7 +14,7 @@ from oddshift.data.codecs.lexicon import (
     build_lexicon,
     has_point,
 )
-from oddshift.data.codecs.text import encode
+from oddshift.data.codecs.text import encode_tokens
 from oddshift.data.codecs.tokens import tokenise
 from oddshift.data.codecs.word_vectors import WordVectors
 from oddshift.data.detectors import Gazetteer, TierRule, TypeTags, WordList, tag_types
@@ -118,7 +118,7 @@ def test_casing_by_rule(rule, inside, opening):
 
 def test_features_read_the_released_words():
     tokens, lexicon = _built()
-    encoded = encode(tokens, lexicon)
+    encoded = encode_tokens(tokens, lexicon)
     before = text_features(encoded, VECTORS)
     after = text_features(encoded, VECTORS, [1, 0, 1])
     np.testing.assert_allclose(before[1], np.mean([[0.9, 0.1], [-1, 0], [1, 0]], axis=0), atol=1e-6)

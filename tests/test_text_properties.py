@@ -7,8 +7,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift.data.codecs.corpora import Corpus
-from oddshift.data.codecs.text import TextSettings, encode, prepare
+import encoding
+from oddshift.data.codecs import TextSettings
+from oddshift.data.codecs.text import encode_tokens
 from oddshift.data.codecs.tokens import tokenise
 from oddshift.data.codecs.word_vectors import WordVectors
 from oddshift.data.detectors import WordList
@@ -21,9 +22,9 @@ LISTED = WordList({"ann": "PERSON", "bob": "PERSON", "carol": "PERSON", "zed": "
 
 @cache
 def _lexicon():
-    corpus = Corpus(("Ann Bob Carol Zed met left", "x y"))
-    settings = TextSettings(is_public=True, similar=None, tokeniser="plain")
-    return prepare(corpus, VECTORS, [LISTED], settings).encoded.lexicon
+    texts = ("Ann Bob Carol Zed met left", "x y")
+    settings = TextSettings(is_public=True, similar_percent=0.0, tokeniser="plain")
+    return encoding.text(texts, VECTORS, [LISTED], settings).lexicon
 
 
 word = st.sampled_from(["Ann", "ann", "BOB", "carol", "Zed", "met", "left", "new", "the", "7"])
@@ -35,9 +36,9 @@ texts = st.lists(text, min_size=1, max_size=5)
 @settings(deadline=None, max_examples=60)
 @given(texts=texts, seed=st.integers(0, 2**32 - 1))
 def test_only_secrets_and_masked_words_change(texts, seed):
-    encoded = encode(tokenise(texts, "plain"), _lexicon())
+    encoded = encode_tokens(tokenise(texts, "plain"), _lexicon())
     outputs = np.random.default_rng(seed).integers(0, 3, len(encoded.records.points))
-    released = encoded.decode(outputs)
+    released = encoded.texts(outputs)
     touched = set(encoded.slots.tolist()) | set(encoded.masked.tolist())
     pieces = iter(range(len(encoded.tokens.form)))
     for before, after, length in zip(texts, released, np.diff(encoded.tokens.offsets), strict=True):
@@ -62,9 +63,9 @@ def test_only_secrets_and_masked_words_change(texts, seed):
 def test_release_is_a_function_of_outputs_and_context(texts):
     """Two corpora that differ only in their secrets look the same under the same outputs."""
     other = [t.replace("Ann", "carol").replace("ann", "BOB") for t in texts]
-    first, second = (encode(tokenise(t, "plain"), _lexicon()) for t in (texts, other))
+    first, second = (encode_tokens(tokenise(t, "plain"), _lexicon()) for t in (texts, other))
     outputs = np.zeros(len(first.records.points), dtype=np.int64)
-    assert first.decode(outputs) == second.decode(outputs)
+    assert first.texts(outputs) == second.texts(outputs)
     np.testing.assert_array_equal(first.records.context.tokens, second.records.context.tokens)
     assert first.records.context.symbols == second.records.context.symbols
 
@@ -72,7 +73,7 @@ def test_release_is_a_function_of_outputs_and_context(texts):
 @settings(deadline=None, max_examples=60)
 @given(texts=texts)
 def test_context_and_records_agree(texts):
-    encoded = encode(tokenise(texts, "plain"), _lexicon())
+    encoded = encode_tokens(tokenise(texts, "plain"), _lexicon())
     context = encoded.records.context
     np.testing.assert_array_equal(context.slots, encoded.slots)
     assert (context.tokens == MASKED).sum() == len(encoded.masked)
@@ -86,6 +87,6 @@ def test_context_and_records_agree(texts):
 
 
 def test_encoded_text_can_be_sent_to_another_process():
-    encoded = encode(tokenise(("Ann met Bob.",), "plain"), _lexicon())
+    encoded = encode_tokens(tokenise(("Ann met Bob.",), "plain"), _lexicon())
     again = pickle.loads(pickle.dumps(encoded))
-    assert again.decode([2, 0]) == encoded.decode([2, 0]) == ("Carol met Ann.",)
+    assert again.texts([2, 0]) == encoded.texts([2, 0]) == ("Carol met Ann.",)

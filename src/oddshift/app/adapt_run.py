@@ -24,7 +24,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution
 from oddshift.mechanisms import Mechanism, PathExponential, Tiered, calibrate
 from oddshift.model.tiers import Tiers
-from oddshift.protect.policies import certificate_terms, save_policy
+from oddshift.protect.policies import certificate_terms, make_policy, save_policy
 
 PARTS = ".parts-adapt"
 """Where measured points are kept until the adaptation is finished."""
@@ -164,4 +164,4 @@ def _write_policy(folder: Path, found: Adaptation, task: AdaptTask, loaded: Load
     calibrated = config.mechanism.calibrated
     verify_epsilon(mechanism, config.mechanism.epsilon * (1.0 if calibrated else max(found.chosen)))
     certificate = certificate_terms(found.verdict, found.evidence)
-    save_policy(folder, loaded.blueprint.policy(mechanism, tiers, calibrated=calibrated, certificate=certificate))
+    save_policy(folder, make_policy(loaded.codec, mechanism, tiers, calibrated=calibrated, certificate=certificate))

@@ -6,196 +6,149 @@ unknown-word rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from oddshift.app.configuration import (
-    CapitalDetector,
     Config,
-    ListDetector,
     LocationData,
     MechanismConfig,
-    PatternDetector,
     PeopleData,
     TableData,
     TextData,
     VectorData,
-    WordDetector,
 )
 from oddshift.attackers import ATTACKERS, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.clipped import Clipped
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
-from oddshift.base.arrays import IntArray
+from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.text import EncodedText
+from oddshift.data.codecs import CODECS, SETTINGS, Codec, Columns, Encoded, EncodedText, TextSettings
+from oddshift.data.detectors import DETECTORS
+from oddshift.data.formats import FOLDER, TEXT, open_data, read_columns
+from oddshift.data.formats.plain_text import TextFile, TextFolder
 from oddshift.mechanisms import Exponential, Mask, Mechanism, PathExponential, Tiered, Truncated, calibrate
 from oddshift.model.prior import Markov
-from oddshift.model.records import FRACTIONS, Records, Split, assign_parts, numbered
-from oddshift.model.release import one_tier
+from oddshift.model.records import FRACTIONS, Records, Split, assign_parts
 from oddshift.model.tiers import Tiers
-from oddshift.protect.policies import Blueprint
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Loaded:
     """Data ready to be audited; `prior_of` is the exact law of the secrets, where it is known, `encoded` the texts.
 
-    `blueprint` says what a policy must keep to encode new data of this kind the same way.
+    `codec` found the secrets, and finds those of new data of this kind the same way.
     """
 
     split: Split
     tiers: Tiers
     detector: str
-    blueprint: Blueprint
+    codec: Codec
     notes: tuple[str, ...] = ()
-    names: tuple[str, ...] | None = None
     prior_of: Callable[[int], Markov] | None = None
     encoded: EncodedText | None = None
 
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What each point reads as, where that is a word."""
+        return self.codec.point_names
+
 
 def load_data(config: Config) -> Loaded:
-    """Read, encode and split the data of a configuration."""
+    """Read, split, fit on the fit part, and encode the data of a configuration."""
     rng = np.random.default_rng([config.audit.seed, 1])
-    return _LOADERS[config.data.kind](config.data, rng)
+    data = config.data
+    if isinstance(data, PeopleData):
+        return _people(data, rng)
+    return _loaded(data.path, codec_settings(data), rng)
 
 
-def _text(data: TextData, rng: np.random.Generator) -> Loaded:
-    from oddshift.data.codecs import Layout, Similar, TextSettings, prepare, read_corpus
-    from oddshift.data.detectors import TierRule
-    from oddshift.protect import text_blueprint
-
-    layout = Layout(tuple(data.text), data.label, data.user, data.subgroup, data.header)
-    corpus = read_corpus(data.path, layout, at_least=3)
-    clusters = np.arange(len(corpus)) if corpus.users is None else numbered(corpus.users)[0]
-    part = assign_parts(clusters, FRACTIONS, rng)
-    similar = Similar(percent=data.similar_percent, variant=data.similar_variant) if data.similar_percent else None
-    selected = [label for d in data.detectors for label in getattr(d, "labels", ())]
-    settings = TextSettings(
-        is_public=data.is_public,
-        rule=TierRule(names=data.tier_names, tier_of={**dict.fromkeys(selected, data.tier_names[0]), **data.tier_of}),
-        similar=similar,
-        unknown=data.unknown,
-        join_names=data.join_names,
-    )
-    detectors = [_detector(d) for d in data.detectors]
-    vectors = _word_vectors(data.vectors, detectors)
-    made = prepare(corpus, vectors, detectors, settings, np.flatnonzero(part == 0))
-    names = ", ".join(detector.name for detector in detectors)
-    by = "document" if corpus.users is None else "user"
-    split = _split(made.encoded.records, part, data.joint_by, by)
-    hidden = (
-        f"{len(made.encoded.masked)} tokens are masked, {made.encoded.unseen} of them of types that no fit document has"
-    )
-    notes = (*(f"fit documents: {line}" for line in made.report.lines()), hidden)
-    blueprint = text_blueprint(
-        made.encoded,
-        columns=data.text,
-        header=data.header,
-        tokeniser=settings.tokeniser,
-        unknown=data.unknown,
-        joined_by=made.joined_by,
-    )
-    return Loaded(split, made.encoded.tiers, names, blueprint, notes, made.encoded.lexicon.words, encoded=made.encoded)
+def codec_settings(data: TextData | TableData | LocationData | VectorData) -> Any:
+    """The settings of a codec from the section of a configuration: the same names, without the kind and the path."""
+    kind = SETTINGS[data.kind]
+    values = {f.name: getattr(data, f.name) for f in fields(kind) if hasattr(data, f.name)}
+    if isinstance(data, TextData):
+        values["vectors"] = str(data.vectors)
+        values["detectors"] = tuple(_detector_settings(chosen) for chosen in data.detectors)
+    return kind(**values)
 
 
-def _word_vectors(source: str | Path, detectors: list[Any]) -> Any:
-    """The vectors that a configuration names; None for those made from the text."""
-    from oddshift.data.codecs import (
-        FROM_PIPELINE,
-        FROM_TEXT,
-        pipeline_with_vectors,
-        read_vectors,
-        vectors_of_pipeline,
-    )
-
-    if source == FROM_TEXT:
-        return None
-    return vectors_of_pipeline(pipeline_with_vectors(detectors)) if source == FROM_PIPELINE else read_vectors(source)
+def _detector_settings(chosen: Any) -> Any:
+    kind = DETECTORS[chosen.kind]
+    return kind(**{f.name: getattr(chosen, f.name) for f in fields(kind) if hasattr(chosen, f.name)})
 
 
-def _detector(chosen: Any) -> Any:
-    from oddshift.data.detectors import Capitals, Gazetteer, Patterns, Pipeline, WordList
-
-    if isinstance(chosen, PatternDetector):
-        return Patterns(chosen.labels) if chosen.labels else Patterns()
-    if isinstance(chosen, ListDetector):
-        return Gazetteer(_lines(chosen.path), keep_case=chosen.keep_case)
-    if isinstance(chosen, WordDetector):
-        return WordList(dict.fromkeys(_lines(chosen.path), chosen.label))
-    if isinstance(chosen, CapitalDetector):
-        return Capitals()
-    return Pipeline(chosen.path, chosen.labels)
-
-
-def _lines(path: Path) -> list[str]:
-    return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
-def _table(data: TableData, rng: np.random.Generator) -> Loaded:
-    from oddshift.data.codecs import TableSettings, read_table
-    from oddshift.protect import table_blueprint
-
-    keys = ("numeric", "categorical", "unit", "scaling", "weight", "bins", "group", "public", "tier_names", "tier_of")
-    settings = TableSettings(**{key: getattr(data, key) for key in keys}, is_public=data.is_public)
-    encoded = read_table(data.path, settings, at_least=3)
-    found = f"columns {', '.join(settings.secret)}"
-    return _whole(encoded.records, encoded.tiers, rng, found, table_blueprint(encoded))
+def _loaded(path: Path, settings: Any, rng: np.random.Generator) -> Loaded:
+    """One way for every kind of data."""
+    file = open_data(path, settings.kind, header=getattr(settings, "header", None))
+    if isinstance(settings, TextSettings) and isinstance(file, TextFile | TextFolder):
+        label = FOLDER if FOLDER in file.names else None
+        settings = replace(settings, text=(TEXT,), label=label, user=None, subgroup=None)
+    columns = read_columns(file, settings.wanted(file.names), at_least=3)
+    with _named(path):
+        units, by = settings.units(columns)
+        part = assign_parts(units, FRACTIONS, rng)
+        codec = CODECS[settings.kind].fit(_rows(columns, part == 0), settings)
+        encoded = codec.encode(columns)
+    joint_by = getattr(settings, "joint_by", "document")
+    if joint_by == "column":  # a column of each part is read together, so the parts are encoded one by one
+        fit, select, certify = (codec.encode(_rows(columns, part == p)).records for p in range(3))
+        split = Split(fit=fit, select=select, certify=certify, by=by)
+    else:
+        split = _split(encoded.records, part[encoded.rows], joint_by, by)
+    is_text = isinstance(encoded, EncodedText)
+    return Loaded(split, codec.tiers, _who(codec), codec, _notes(codec, encoded), encoded=encoded if is_text else None)
 
 
-def _location(data: LocationData, rng: np.random.Generator) -> Loaded:
-    from oddshift.data.codecs import FixColumns, LocationSettings, StayPoints, encode_locations, read_trajectories
-    from oddshift.protect import location_blueprint
-
-    if not data.timestamp and (data.every or data.stays):
-        raise InvalidInput("data.timestamp is empty, expected every = 0 and no stays: both need times")
-    stays = StayPoints() if data.stays else None
-    settings = LocationSettings(cell_km=data.cell_km, every=data.every or None, stays=stays)
-    columns = FixColumns(data.lat, data.lon, data.user, data.timestamp, data.trip)
-    encoded = encode_locations(read_trajectories(data.path, columns), settings)
-    records = encoded.records.joined(data.joint_by)
-    return _whole(records, None, rng, "every fix", location_blueprint(settings, columns))
+def _rows(columns: Columns, chosen: BoolArray) -> dict[str, list[Any]]:
+    """Some rows of all columns."""
+    rows = np.flatnonzero(chosen).tolist()
+    return {name: [cells[row] for row in rows] for name, cells in columns.items()}
 
 
-def _vectors(data: VectorData, rng: np.random.Generator) -> Loaded:
-    from oddshift.data.codecs import read_vector_set
-    from oddshift.protect import vector_blueprint
+def _who(codec: Codec) -> str:
+    """Who found the secrets."""
+    asked = codec.settings
+    if isinstance(asked, TextSettings):
+        return ", ".join(chosen.detector().name for chosen in asked.detectors)
+    found = {"table": f"columns {', '.join(codec.released)}", "location": "every fix", "vectors": "every vector"}
+    return f"none ({found[codec.kind]})"
 
-    encoded = read_vector_set(data.path, is_public=data.is_public, metric=data.metric)
-    return _whole(encoded.records, encoded.tiers, rng, "every vector", vector_blueprint())
+
+def _notes(codec: Codec, encoded: Encoded) -> tuple[str, ...]:
+    counts = encoded.counts
+    if codec.kind == "text":
+        hidden = f"{counts.masked} tokens are masked, {counts.unseen} of them of types that no fit document has"
+        return (*codec.notes, hidden)
+    if counts.unseen:
+        return (*codec.notes, f"{counts.unseen} cells hold a category that no fit row has")
+    return codec.notes
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Refusals of cells with the name of their file."""
+    try:
+        yield
+    except InvalidInput as error:
+        if str(error).startswith("column "):
+            raise InvalidInput(f"{path.name}: {error}") from error
+        raise
 
 
 def _people(data: PeopleData, rng: np.random.Generator) -> Loaded:
     from oddshift.data.embedded import people
-    from oddshift.protect import text_blueprint
 
     corpus = people(data.documents, strength=data.strength, is_public=data.is_public)
+    detector = "none (the embedded corpus marks its secrets)"
     split = corpus.records.split(rng=rng)
-    words, detector = corpus.encoded.lexicon.words, "none (the embedded corpus marks its secrets)"
-    blueprint = text_blueprint(corpus.encoded, tokeniser="plain", unknown="refuse")
-    return Loaded(
-        split, corpus.tiers, detector, blueprint, names=words, prior_of=corpus.prior_of, encoded=corpus.encoded
-    )
-
-
-_LOADERS: dict[str, Callable[[Any, np.random.Generator], Loaded]] = {
-    "text": _text,
-    "table": _table,
-    "location": _location,
-    "vectors": _vectors,
-    "people": _people,
-}
-
-
-def _whole(
-    records: Records, tiers: Tiers | None, rng: np.random.Generator, detector: str, blueprint: Blueprint
-) -> Loaded:
-    split = records.split(rng=rng)
-    return Loaded(split, one_tier(records.space) if tiers is None else tiers, f"none ({detector})", blueprint)
+    return Loaded(split, corpus.tiers, detector, corpus.codec, prior_of=corpus.prior_of, encoded=corpus.encoded)
 
 
 def _split(records: Records, part: IntArray, joint_by: str, by: str) -> Split:

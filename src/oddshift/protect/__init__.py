@@ -3,7 +3,6 @@
 `docs/protect.md` explains both; integrations build on `Sanitizer`.
 """
 
-from oddshift.protect.blueprints import location_blueprint, table_blueprint, text_blueprint, vector_blueprint
 from oddshift.protect.claim_terms import UserLimit
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.noise import os_uniforms, seeded_uniforms
@@ -17,11 +16,7 @@ __all__ = [
     "Protected",
     "Sanitizer",
     "UserLimit",
-    "location_blueprint",
     "os_uniforms",
     "protect",
     "seeded_uniforms",
-    "table_blueprint",
-    "text_blueprint",
-    "vector_blueprint",
 ]

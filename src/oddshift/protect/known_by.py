@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import PlaceSettings
 from oddshift.data.formats import Block, DataFile
 from oddshift.data.formats.bounded_streams import byte_sink
 from oddshift.data.formats.data_file import uncounted
 from oddshift.data.formats.json_lines import JsonLinesBlock
 from oddshift.protect.claim_terms import AT_ONCE, KeyBatch
-from oddshift.protect.policies import LocationRules, Policy
+from oddshift.protect.policies import Policy
 from oddshift.protect.record_keys import WIDTH, RecordKeys
 
 
@@ -46,13 +47,13 @@ class KnownBy:
 
 def known_by(policy: Policy, replaced: tuple[str, ...], *, identity: str = "", user: str = "") -> KnownBy:
     """An id where one is named; else texts and fixes are known by their content, and other rows are not."""
-    rules = policy.terms.rules
+    asked = policy.terms.data
     if identity:
         return KnownBy("id", (identity,), user)
     if policy.kind == "text":
         return KnownBy("content", replaced, user)
-    if isinstance(rules, LocationRules) and (rules.user or rules.timestamp):
-        return KnownBy("content", (*rules.columns, *rules.beside), user)
+    if isinstance(asked, PlaceSettings) and (asked.user or asked.timestamp):
+        return KnownBy("content", asked.wanted(()), user)
     return KnownBy("row", replaced, user)
 
 

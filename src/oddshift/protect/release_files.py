@@ -7,7 +7,7 @@ the records in the `ledger`, a second draws their noise and writes; see `staging
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +18,7 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import Codec, Counts, Encoded, TextCodec
 from oddshift.data.formats import TEXT, Block, Count, DataFile, open_data, require_columns
 from oddshift.data.formats.plain_text import TextFile, TextFolder
 from oddshift.protect.claim_terms import Claimed, ClaimTerms
@@ -26,25 +27,26 @@ from oddshift.protect.known_by import KnownBy, Survey, known_by, survey
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.old_ledger import OLD_LEDGER, earlier_releases
 from oddshift.protect.overrides import Overrides, Shown
-from oddshift.protect.policies import LocationRules, Policy, TextRules
+from oddshift.protect.policies import Policy
 from oddshift.protect.record_keys import RecordKeys
 from oddshift.protect.release_report import Protected, ProtectSettings, claim_notes, claim_report, sidecar
-from oddshift.protect.sanitizer import Found, Sanitizer
+from oddshift.protect.sanitizer import Sanitizer
 from oddshift.protect.staging import Staging, clear_dead, refuse_existing, staging_for
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Tally:
     """Counts that grow with every block."""
 
-    counts: Counter[str] = field(default_factory=Counter)
+    records: int = 0
+    counts: Counts = field(default_factory=Counts)
     tiers: Counter[int] = field(default_factory=Counter)
 
-    def add(self, rows: int, found: Found, labels: IntArray) -> None:
+    def add(self, rows: int, encoded: Encoded, labels: IntArray) -> None:
         """One more block; `labels` are the tiers of the policy's points."""
-        dropped = 0 if found.keep is None else int((~found.keep).sum())
-        self.counts.update(records=rows, dropped=dropped, masked=found.masked, unseen=found.unseen)
-        self.tiers.update(dict(enumerate(np.bincount(labels[found.points]).tolist())))
+        self.records += rows
+        self.counts += encoded.counts
+        self.tiers.update(dict(enumerate(np.bincount(labels[encoded.records.points]).tolist())))
 
 
 def protect(
@@ -123,8 +125,7 @@ def _abandoned_on_error(ledger: Ledger, release: int, staging: Staging) -> Itera
 
 def _opened(source: Path, out: Path, policy: Policy) -> DataFile:
     """The records of an input, for an output of the same format."""
-    rules = policy.terms.rules
-    file = open_data(source, policy.kind, header=rules.header if isinstance(rules, TextRules) else None)
+    file = open_data(source, policy.kind, header=getattr(policy.terms.data, "header", None))
     if source.is_file() and out.suffix != source.suffix:
         raise InvalidInput(f"{out.name} ends in {out.suffix!r}, expected {source.suffix!r} like {source.name}")
     return file
@@ -144,7 +145,7 @@ class _Work:
         asked, known = self.settings, self.known
         if asked.columns and self.policy.kind != "text":
             raise InvalidInput(f"text columns were named for a policy of kind {self.policy.kind}, expected none")
-        require_columns(self.file, (*self.needed, *known.columns, *((known.user,) if known.user else ())))
+        require_columns(self.file, (*self.codec.required, *known.columns, *((known.user,) if known.user else ())))
         if asked.keep_releases and not known.is_named:
             raise InvalidInput("rows without an id cannot be kept, expected an id column (--id)")
         if asked.limit is not None and asked.limit.past == "drop" and self.file.path.suffix in (".npz", ".npy"):
@@ -153,7 +154,7 @@ class _Work:
     @cached_property
     def known(self) -> KnownBy:
         """What tells the records apart."""
-        return known_by(self.policy, self.replaced, identity=self.settings.id, user=self.settings.user)
+        return known_by(self.policy, self.codec.released, identity=self.settings.id, user=self.settings.user)
 
     @property
     def terms(self) -> ClaimTerms:
@@ -192,23 +193,19 @@ class _Work:
 
     def as_they_are(self, found: Survey) -> tuple[str, ...]:
         """Columns, keys and names of files that are released as they are."""
-        columns = tuple(name for name in (*self.file.names, *found.new_keys) if name not in self.replaced)
+        columns = tuple(name for name in (*self.file.names, *found.new_keys) if name not in self.codec.released)
         if not isinstance(self.file, TextFolder):
             return columns
         return (*columns, *(path.relative_to(self.file.path).as_posix() for path in self.file.files))
 
-    @property
-    def replaced(self) -> tuple[str, ...]:
-        """The columns whose cells are released."""
-        if isinstance(self.file, TextFile | TextFolder):
-            return (TEXT,)
-        return self.settings.columns or self.policy.terms.rules.columns
-
-    @property
-    def needed(self) -> tuple[str, ...]:
-        """The columns that are looked at."""
-        rules = self.policy.terms.rules
-        return (*self.replaced, *(rules.beside if isinstance(rules, LocationRules) else ()))
+    @cached_property
+    def codec(self) -> Codec:
+        """What finds the secrets, in the columns that this input has them in."""
+        codec = self._sanitizer.codec.stream()
+        if not isinstance(codec, TextCodec):
+            return codec
+        is_plain = isinstance(self.file, TextFile | TextFolder)
+        return codec.on_columns((TEXT,) if is_plain else self.settings.columns or codec.released)
 
     def run(self, place: Path | None, count: Count, overrides: Overrides | None) -> None:
         """Read everything, and write it to `place`; a dry run has none, draws nothing and writes nothing."""
@@ -217,7 +214,7 @@ class _Work:
         else:
             with self.file.sink(place) as write:
                 self._each(count, write, overrides)
-        if not self.tally.counts["records"]:
+        if not self.tally.records:
             raise InvalidInput(f"{self.file.path.name} has 0 records, expected at least 1")
 
     def _each(self, count: Count, write: Callable[[Any], object] | None, overrides: Overrides | None) -> None:
@@ -230,13 +227,11 @@ class _Work:
 
     def _release(self, block: Block, first: int, *, is_drawn: bool) -> tuple[Shown, BoolArray | None]:
         """The released cells of one block, and which rows are shown; `first` is the number of its first record."""
-        cells: Mapping[str, Sequence[Any]] = {name: block.cells(name) for name in self.needed}
-        found = self._sanitizer.finder.find(cells, first)
-        self.tally.add(len(block), found, self.policy.vocabulary.labels)
-        if not is_drawn:
+        if not len(block):
             return {}, None
-        shown = found.read(self._sanitizer.points(found.points))
-        return {name: shown[name] for name in self.replaced}, found.keep
+        encoded = self.codec.encode({name: block.cells(name) for name in self.codec.required}, first)
+        self.tally.add(len(block), encoded, self.policy.vocabulary.labels)
+        return (self._sanitizer.released(encoded), encoded.keep) if is_drawn else ({}, None)
 
     @cached_property
     def _sanitizer(self) -> Sanitizer:
@@ -244,7 +239,7 @@ class _Work:
 
     def report(self, out: Path, found: Survey, claimed: Claimed | None) -> Protected:
         """What was done, or would be."""
-        tally, terms = self.tally.counts, self.policy.terms
+        tally, terms = self.tally, self.policy.terms
         return Protected(
             out=str(out),
             positions={name: self.tally.tiers[t] for t, name in enumerate(terms.tiers.names)},
@@ -253,10 +248,10 @@ class _Work:
             input=found.mark,
             notes=tuple(self._notes(claimed)),
             is_dry_run=self.settings.dry_run,
-            records=tally["records"],
-            dropped=tally["dropped"],
-            masked=tally["masked"],
-            unseen=tally["unseen"],
+            records=tally.records,
+            dropped=tally.counts.left_out,
+            masked=tally.counts.masked,
+            unseen=tally.counts.unseen,
             **claim_report(claimed, terms, self.known),
         )
 

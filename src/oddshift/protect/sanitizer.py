@@ -13,70 +13,30 @@ their noise is drawn, and a record that was released before is refused. `Sanitiz
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import BoolArray, FloatArray, IntArray, finite, indices
+from oddshift.base.arrays import FloatArray, IntArray, finite, indices
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import Codec, Columns, Encoded, PlaceCodec, TextCodec, VectorCodec
 from oddshift.data.detectors import Detector
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.noise import Draws, Uniforms, os_uniforms, seeded_uniforms
 from oddshift.protect.policies import Policy
-from oddshift.protect.row_finders import PlaceFinder, TableFinder, VectorFinder, is_mask
-from oddshift.protect.word_finder import WordFinder
-
-
-class Found(Protocol):
-    """The secrets of some rows, and the way back from outputs to columns."""
-
-    @property
-    def points(self) -> IntArray:
-        """One point for each secret."""
-
-    @property
-    def masked(self) -> int:
-        """Values that are masked."""
-
-    @property
-    def unseen(self) -> int:
-        """How many of those the policy has never seen."""
-
-    @property
-    def keep(self) -> BoolArray | None:
-        """Which rows are released; None for all."""
-
-    def read(self, outputs: IntArray) -> dict[str, list[Any]]:
-        """The secret columns of the released rows."""
-
-
-class Finder(Protocol):
-    """Finds the secrets in columns of data."""
-
-    def find(self, columns: Mapping[str, Sequence[Any]], first: int = 1) -> Found:
-        """The secrets of some rows; `first` numbers the rows in messages."""
-
-
-FINDERS: dict[str, Callable[[Policy], Finder]] = {
-    "text": WordFinder,
-    "table": TableFinder,
-    "location": PlaceFinder,
-    "vectors": VectorFinder,
-}
-"""What finds the secrets in each kind of data."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sanitizer:
     """A policy ready to be applied; rows of its mechanism are built when they are first needed, and kept.
 
-    `detector` masks further names in texts (see `WordFinder`). `ledger` (optional) remembers what was released:
+    `detector` masks further names in texts (see `TextCodec`). `ledger` (optional) remembers what was released:
     equal texts of one call get one value, records that it holds are refused.
 
     **Guarantee**: each secret is released through the policy's mechanism once for every call, with a uniform of its
@@ -105,10 +65,17 @@ class Sanitizer:
         self._expect("text", "texts")
         if isinstance(texts, str):
             raise InvalidInput("texts is one string, expected a list of strings")
-        found = self.finder.find({"text": list(texts)})
+        codec = self.codec
+        if not isinstance(codec, TextCodec) or not len(texts):
+            return []
+        encoded = codec.on_columns(["text"]).encode({"text": list(texts)})
         first = self._claim([texts], ids, by_content=True)
-        released = found.read(self._draws(found.points))["text"]
+        released = self.released(encoded)["text"]
         return [str(released[row]) for row in first]
+
+    def released(self, encoded: Encoded) -> dict[str, list[Any]]:
+        """The columns of encoded data, each secret put through the mechanism; whoever calls it has claimed them."""
+        return encoded.decode(self._draws(encoded.records.points), masked=self.is_mask)
 
     def points(self, index: npt.ArrayLike) -> IntArray:
         """One output for each point, by row number (a mask has the one output 0)."""
@@ -125,26 +92,23 @@ class Sanitizer:
         table, width = finite(rows, "rows", 2), self.policy.space.points.shape[1]
         if table.shape[1] != width:
             raise InvalidInput(f"rows has {table.shape[1]} columns, expected {width}")
-        finder = self.finder
-        points = finder.points(table) if isinstance(finder, PlaceFinder) else self.policy.space.nearest(table)
+        codec = self.codec
+        if not isinstance(codec, PlaceCodec | VectorCodec):
+            raise InvalidInput(f"rows needs a policy of kind vectors, this one is of kind {self.policy.kind}")
+        points = codec.points(table)
         first = self._claim([table.tolist()], ids)
         outputs = self._draws(points)[first]
-        return np.full(table.shape, np.nan) if is_mask(self.policy) else self.policy.space.points[outputs]
+        return np.full(table.shape, np.nan) if self.is_mask else self.policy.space.points[outputs]
 
-    def columns(
-        self, columns: Mapping[str, Sequence[Any]], *, ids: Sequence[object] | None = None
-    ) -> dict[str, list[Any]]:
+    def columns(self, columns: Columns, *, ids: Sequence[object] | None = None) -> dict[str, list[Any]]:
         """The secret columns of a table, released; other columns are not looked at.
 
         `ids` name the rows in the ledger, where there is one.
         """
         self._expect("table", "columns")
-        missing = [name for name in self.policy.terms.rules.columns if name not in columns]
-        if missing:
-            raise InvalidInput(f"the table has no column {missing[0]!r}; it has {', '.join(columns)}")
-        found = self.finder.find(columns)
-        first = self._claim([columns[name] for name in self.policy.terms.rules.columns], ids)
-        shown = found.read(self._draws(found.points))
+        encoded = self.codec.encode(columns)
+        first = self._claim([columns[name] for name in self.codec.released], ids)
+        shown = self.released(encoded)
         return {name: [column[row] for row in first] for name, column in shown.items()}
 
     def _claim(
@@ -176,14 +140,20 @@ class Sanitizer:
         """The policy's mechanism."""
         return self.policy.mechanism()
 
+    @property
+    def is_mask(self) -> bool:
+        """Whether the policy releases nothing but a placeholder."""
+        return self.policy.terms.mechanism.name == "mask"
+
     @cached_property
-    def finder(self) -> Finder:
+    def codec(self) -> Codec:
         """What finds the secrets in this kind of data."""
+        codec = self.policy.codec
         if self.detector is None:
-            return FINDERS[self.policy.kind](self.policy)
-        if self.policy.kind != "text":
+            return codec
+        if not isinstance(codec, TextCodec):
             raise InvalidInput(f"a detector was given for a policy of kind {self.policy.kind}, expected text")
-        return WordFinder(self.policy, self.detector)
+        return replace(codec, extra_detector=self.detector)
 
     @cached_property
     def _draws(self) -> Draws:

@@ -1,88 +1,82 @@
-"""Raw data to Records and back: text, tables, locations, vectors.
+"""Raw columns to secrets and back, one codec for each kind of data: text, tables, places, vectors.
 
-Adding one: a file with a function that gives an Encoded value (records, tiers, decode), and a line in MODALITIES.
+Adding one: a file with a settings class and a class that keeps the promises of `Codec`, and a line in CODECS.
 """
 
-from collections.abc import Callable
 from typing import Any
 
-from oddshift.data.codecs.corpora import (
-    PUBLISHED,
-    Corpus,
-    Layout,
-    data_folder,
-    read_corpus,
-    read_headerless,
-    read_published,
-    write_texts,
-)
-from oddshift.data.codecs.encoded import Encoded
-from oddshift.data.codecs.lexicon import Lexicon, Similar
-from oddshift.data.codecs.location import (
-    EncodedLocations,
-    FixColumns,
-    LocationSettings,
-    StayPoints,
-    Trajectories,
-    encode_locations,
-    read_trajectories,
-)
-from oddshift.data.codecs.own_vectors import FROM_TEXT, vectors_from_text
+from oddshift.data.codecs.codec import Codec, Columns, Counts, Encoded
+from oddshift.data.codecs.lexicon import Lexicon
+from oddshift.data.codecs.own_vectors import vectors_from_text
 from oddshift.data.codecs.pipeline_vectors import FROM_PIPELINE, pipeline_with_vectors, vectors_of_pipeline
-from oddshift.data.codecs.tabular import EncodedTable, TableSettings, breast_cancer, encode_table, read_table
-from oddshift.data.codecs.text import EncodedText, PreparedText, TextSettings, encode, prepare
+from oddshift.data.codecs.place_codec import EncodedPlaces, PlaceCodec, PlaceSettings, PlaceVocabulary
+from oddshift.data.codecs.published import PUBLISHED, Corpus, data_folder, read_published
+from oddshift.data.codecs.table_codec import EncodedTable, TableCodec, breast_cancer
+from oddshift.data.codecs.table_points import TableVocabulary
+from oddshift.data.codecs.table_settings import TableSettings
+from oddshift.data.codecs.text import MASK, EncodedText, encode_tokens
+from oddshift.data.codecs.text_codec import FixedForms, NameList, TextCodec, TextVocabulary
+from oddshift.data.codecs.text_settings import FROM_TEXT, TextSettings
 from oddshift.data.codecs.tokens import Tokens, tokenise
-from oddshift.data.codecs.vectors import EncodedVectors, encode_vectors, read_vector_set
+from oddshift.data.codecs.vector_codec import EncodedVectors, NoVocabulary, VectorCodec, VectorSettings
 from oddshift.data.codecs.word_vectors import WordVectors, read_vectors
 
-MODALITIES: dict[str, Callable[..., Any]] = {
-    "text": encode,
-    "table": encode_table,
-    "location": encode_locations,
-    "vectors": encode_vectors,
+CODECS: dict[str, type[Any]] = {
+    "text": TextCodec,
+    "table": TableCodec,
+    "location": PlaceCodec,
+    "vectors": VectorCodec,
 }
-"""Every modality by name: the function that gives its Encoded value."""
+"""Every codec by the kind of data that a configuration names."""
+
+SETTINGS: dict[str, type[Any]] = {
+    "text": TextSettings,
+    "table": TableSettings,
+    "location": PlaceSettings,
+    "vectors": VectorSettings,
+}
+"""The settings of every codec, by the same kind."""
 
 __all__ = [
+    "CODECS",
     "FROM_PIPELINE",
     "FROM_TEXT",
-    "MODALITIES",
+    "MASK",
     "PUBLISHED",
+    "SETTINGS",
+    "Codec",
+    "Columns",
     "Corpus",
+    "Counts",
     "Encoded",
-    "EncodedLocations",
+    "EncodedPlaces",
     "EncodedTable",
     "EncodedText",
     "EncodedVectors",
-    "FixColumns",
-    "Layout",
+    "FixedForms",
     "Lexicon",
-    "LocationSettings",
-    "PreparedText",
-    "Similar",
-    "StayPoints",
+    "NameList",
+    "NoVocabulary",
+    "PlaceCodec",
+    "PlaceSettings",
+    "PlaceVocabulary",
+    "TableCodec",
     "TableSettings",
+    "TableVocabulary",
+    "TextCodec",
     "TextSettings",
+    "TextVocabulary",
     "Tokens",
-    "Trajectories",
+    "VectorCodec",
+    "VectorSettings",
     "WordVectors",
     "breast_cancer",
     "data_folder",
-    "encode",
-    "encode_locations",
-    "encode_table",
-    "encode_vectors",
+    "encode_tokens",
     "pipeline_with_vectors",
-    "prepare",
-    "read_corpus",
-    "read_headerless",
     "read_published",
-    "read_table",
-    "read_trajectories",
-    "read_vector_set",
     "read_vectors",
     "tokenise",
     "vectors_from_text",
     "vectors_of_pipeline",
-    "write_texts",
 ]

@@ -16,9 +16,6 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.word_vectors import WordVectors
 from oddshift.data.detectors.occurrences import Occurrences
 
-FROM_TEXT = "from-text"
-"""What a configuration says instead of a file of vectors."""
-
 _WINDOW = 5  # words on either side that count as company
 _DENSE = 1500  # words up to which all eigenvectors are computed at once
 

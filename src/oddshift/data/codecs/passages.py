@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from oddshift.base.arrays import IntArray
-from oddshift.data.codecs.text import EncodedText, encode
+from oddshift.data.codecs.text import EncodedText, encode_tokens
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.release import perturb
 from oddshift.model.tiers import Tiers
@@ -49,7 +49,7 @@ def passages(
     """Some documents beside a fresh release of each; nothing where outputs are neither words nor a mask."""
     if mechanism.outputs is not mechanism.space and mechanism.n_outputs > 1:
         return ()
-    some = encode(encoded.tokens.take(documents), encoded.lexicon, casing=encoded.casing)
+    some = encode_tokens(encoded.tokens.take(documents), encoded.lexicon, casing=encoded.casing)
     outputs = perturb(some.records, mechanism, tiers, rng).outputs
     replaced = some.replaced(outputs, None if mechanism.n_outputs > 1 else [None])
     names = dict.fromkeys(some.masked.tolist(), MASKED)

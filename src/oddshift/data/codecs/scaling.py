@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.formats.cell_values import numbers
 
@@ -25,37 +25,38 @@ class ColumnScale:
         """Values in units of the spread."""
         return (values - self.centre) / self.spread
 
-    def binned(self, bins: int) -> tuple[FloatArray, IntArray]:
-        """The middles of equal steps between the smallest and the largest value that hold some value, and each
-        value's step; a column of at most `bins` distinct values keeps them.
+    def binned(self, bins: int) -> FloatArray:
+        """The middles of equal steps between the smallest and the largest value that hold some value.
+
+        A column of at most `bins` distinct values keeps them.
         """
-        distinct, number = np.unique(self.values, return_inverse=True)
+        distinct: FloatArray = np.unique(self.values)
         if len(distinct) <= bins:
-            return distinct, number.ravel().astype(np.int64)
+            return distinct
         low, high = distinct[0], distinct[-1]
-        step = np.minimum(((self.values - low) / (high - low) * bins).astype(np.int64), bins - 1)
-        used, number = np.unique(step, return_inverse=True)
-        return low + (used + 0.5) * (high - low) / bins, number.ravel().astype(np.int64)
+        step = np.minimum(((distinct - low) / (high - low) * bins).astype(np.int64), bins - 1)
+        middles: FloatArray = low + (np.unique(step) + 0.5) * (high - low) / bins
+        return middles
 
 
-def _z_score(columns: Mapping[str, Sequence[Any]], name: str, source: str) -> ColumnScale:
-    values = numbers(columns, name, source)
-    return ColumnScale(values, float(values.mean()), _above_zero(float(values.std()), name, source))
+def _z_score(columns: Mapping[str, Sequence[Any]], name: str) -> ColumnScale:
+    values = numbers(columns, name)
+    return ColumnScale(values, float(values.mean()), _above_zero(float(values.std()), name))
 
 
-def _robust(columns: Mapping[str, Sequence[Any]], name: str, source: str) -> ColumnScale:
-    values = numbers(columns, name, source)
+def _robust(columns: Mapping[str, Sequence[Any]], name: str) -> ColumnScale:
+    values = numbers(columns, name)
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
-    return ColumnScale(values, float(middle), _above_zero(float(high - low), name, source))
+    return ColumnScale(values, float(middle), _above_zero(float(high - low), name))
 
 
-def _above_zero(spread: float, name: str, source: str) -> float:
+def _above_zero(spread: float, name: str) -> float:
     if not spread > 0:
-        raise InvalidInput(f"{source}: column {name!r} has spread 0, expected values that differ")
+        raise InvalidInput(f"column {name!r} has spread 0, expected values that differ")
     return spread
 
 
-SCALINGS: dict[str, Callable[[Mapping[str, Sequence[Any]], str, str], ColumnScale]] = {
+SCALINGS: dict[str, Callable[[Mapping[str, Sequence[Any]], str], ColumnScale]] = {
     "z-score": _z_score,
     "robust": _robust,
 }

@@ -63,6 +63,12 @@ class Tokens:
         cuts = self.offsets.tolist()
         return tuple("".join(pieces[a:b]) for a, b in pairwise(cuts))
 
+    @property
+    def character_starts(self) -> IntArray:
+        """The first character of every token, counted over all documents."""
+        lengths = np.array([len(form) for form in self.forms], dtype=np.int64)[self.form]
+        return offsets_of(lengths + self.spaced)[:-1]
+
     @cached_property
     def occurrences(self) -> Occurrences:
         """The type (lower-cased, in plain letters) and the characters of every token."""
@@ -129,6 +135,12 @@ def tokenise(texts: Sequence[str], tokeniser: str = "spacy") -> Tokens:
         raise InvalidInput("texts is empty, expected at least one")
     plain = [normalised(text) for text in texts]
     return _as_written(TOKENISERS[tokeniser]([p.text for p in plain]), texts, plain)
+
+
+def no_tokens(documents: int) -> Tokens:
+    """Documents without a word."""
+    empty: IntArray = np.zeros(0, dtype=np.int64)
+    return Tokens((), empty, empty.astype(np.bool_), np.zeros(documents + 1, dtype=np.int64))
 
 
 def _by_spacy(texts: Sequence[str]) -> Tokens:

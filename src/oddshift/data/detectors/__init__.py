@@ -1,36 +1,54 @@
 """Who is sensitive: detectors behind one protocol, and the rule that turns their findings into tiers of word types.
 
-Adding one: a file with a frozen class that has a `name` and `detect(texts) -> Spans`, and a line in DETECTORS.
+Adding one: a file with a frozen class that has a `name` and `detect(texts) -> Spans`, a settings class with a `kind`
+and `detector()` that makes it, and a line in DETECTORS.
 """
 
-from oddshift.data.detectors.capitals import Capitals
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+from oddshift.data.detectors.capitals import Capitals, CapitalsSettings
 from oddshift.data.detectors.detection_report import DetectionReport, examples, planted_recall, report_on
-from oddshift.data.detectors.gazetteer import Gazetteer, ListUse, WordList
-from oddshift.data.detectors.handles import HANDLE_LABELS, Handles
+from oddshift.data.detectors.gazetteer import Gazetteer, GazetteerSettings, ListUse, WordList, WordListSettings
+from oddshift.data.detectors.handles import HANDLE_LABELS, Handles, HandlesSettings
 from oddshift.data.detectors.kinds import FIRST_KINDS, MARK_ONLY, SECOND_KINDS, TIER_OF_KIND, default_rule, mark_of
 from oddshift.data.detectors.linking import KnownNames, Linking, known_names, linked, ordinary_words
 from oddshift.data.detectors.normalising import normalised
-from oddshift.data.detectors.occupations import OCCUPATIONS, Occupations
+from oddshift.data.detectors.occupations import OCCUPATIONS, Occupations, OccupationsSettings
 from oddshift.data.detectors.occurrences import Occurrences
-from oddshift.data.detectors.patterns import PATTERN_LABELS, Patterns
+from oddshift.data.detectors.patterns import PATTERN_LABELS, Patterns, PatternsSettings
 from oddshift.data.detectors.planting import PlantedRecall, recall_of_planted
 from oddshift.data.detectors.similarity import closest, similarity_to
-from oddshift.data.detectors.spacy_pipeline import Pipeline
+from oddshift.data.detectors.spacy_pipeline import Pipeline, PipelineSettings
 from oddshift.data.detectors.spans import Detector, Spans
 from oddshift.data.detectors.tagging import NAME_LABELS, TierRule, TypeTags, stop_words, tag_types
 
-DETECTORS: dict[str, type[Detector]] = {
-    "pipeline": Pipeline,
-    "patterns": Patterns,
-    "gazetteer": Gazetteer,
-    "words": WordList,
-    "capitals": Capitals,
-    "handles": Handles,
-    "occupations": Occupations,
+DETECTORS: dict[str, type[Any]] = {
+    "pipeline": PipelineSettings,
+    "patterns": PatternsSettings,
+    "gazetteer": GazetteerSettings,
+    "words": WordListSettings,
+    "capitals": CapitalsSettings,
+    "handles": HandlesSettings,
+    "occupations": OccupationsSettings,
 }
-"""Every detector by the name a configuration uses."""
+"""The settings of every detector by the kind that a configuration names."""
+
+if TYPE_CHECKING:
+    DetectorSettings: TypeAlias = Any
+else:
+    DetectorSettings = Union[tuple(DETECTORS.values())]  # noqa: UP007
 
 __all__ = [
+    "OccupationsSettings",
+    "HandlesSettings",
+    "WordListSettings",
+    "PipelineSettings",
+    "PatternsSettings",
+    "GazetteerSettings",
+    "DetectorSettings",
+    "CapitalsSettings",
     "DETECTORS",
     "FIRST_KINDS",
     "HANDLE_LABELS",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from oddshift.data.detectors.honorifics import (
     PERSON,
@@ -67,3 +68,16 @@ def _opens(text: str, start: int) -> bool:
     """Whether a sentence opens there: nothing but marks since its beginning."""
     before = text[max(0, start - 20) : start]
     return start == 0 or (_OPENS.search(before) is not None and not ends_in_abbreviation(before))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapitalsSettings:
+    """Capitalised words inside sentences: a guess at names that needs no trained pipeline."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    kind: Literal["capitals"] = "capitals"
+
+    def detector(self) -> Capitals:
+        """The detector."""
+        return Capitals()

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.detectors.normalising import normalised, through_normalised
@@ -164,3 +166,47 @@ def _matches(texts: Sequence[str], index: _Entries, keep_case: bool) -> Spans:
                     break
             at += 1
     return Spans.of(found, is_exact=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GazetteerSettings:
+    """Names of any number of words, each on a line of a text file, matched whole."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    path: Path
+    """The list."""
+    kind: Literal["gazetteer"] = "gazetteer"
+    label: str = "NAME"
+    """The label of what is found; it leads to the first tier unless the data section says otherwise."""
+    keep_case: bool = False
+    """Whether a match needs the same casing."""
+
+    def detector(self) -> Gazetteer:
+        """The detector, its list read."""
+        return Gazetteer(_lines(self.path), self.label, self.keep_case)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordListSettings:
+    """Single words in any casing, each on a line of a text file."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    path: Path
+    """The list."""
+    kind: Literal["words"] = "words"
+    label: str = "WORD"
+    """The label of what is found, which may lead to a tier of its own."""
+
+    def detector(self) -> WordList:
+        """The detector, its list read."""
+        return WordList(dict.fromkeys(_lines(self.path), self.label))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read, expected a UTF-8 text file with a name on each line") from error
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.detectors.normalising import through_normalised
@@ -91,6 +92,21 @@ class Handles:
                 else:
                     found.append((document, start, end, label))
         return Spans.of(found, is_exact=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandlesSettings:
+    """Handles, profile addresses, e-mail-like addresses and hashtags."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    kind: Literal["handles"] = "handles"
+    labels: tuple[str, ...] = HANDLE_LABELS
+    """The forms that are looked for."""
+
+    def detector(self) -> Handles:
+        """The detector."""
+        return Handles(self.labels)
 
 
 def email_like(text: str) -> Iterator[tuple[int, int]]:

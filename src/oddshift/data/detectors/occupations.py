@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar, Literal
 
 from oddshift.data.detectors.gazetteer import Gazetteer
 from oddshift.data.detectors.spans import Spans
@@ -105,3 +106,16 @@ def _list() -> Gazetteer:
         form for noun in OCCUPATIONS for form in (noun, plural(noun), *(["midwives"] if noun == "midwife" else []))
     ]
     return Gazetteer(forms, OCCUPATION, cover_surnames=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OccupationsSettings:
+    """What people do for a living, by a list of common English nouns."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    kind: Literal["occupations"] = "occupations"
+
+    def detector(self) -> Occupations:
+        """The detector."""
+        return Occupations()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.detectors.handles import email_like, links
@@ -127,3 +127,20 @@ def _suffixes() -> Any:
     import tldextract
 
     return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatternsSettings:
+    """Presidio's recognisers of fixed forms (e-mail, phone, card, IBAN, ...), offline."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    kind: Literal["patterns"] = "patterns"
+    labels: tuple[str, ...] = ()
+    """The forms that are looked for; none named: all but URL."""
+    threshold: float = 0.4
+    """Matches of a lower score are ignored."""
+
+    def detector(self) -> Patterns:
+        """The detector."""
+        return Patterns(self.labels or _DEFAULT, self.threshold)

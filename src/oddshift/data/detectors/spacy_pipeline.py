@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -140,3 +140,20 @@ def _entities(folder: str, chunk: tuple[int, Sequence[str]]) -> list[tuple[int, 
 
 def _joined(parts: Sequence[list[tuple[int, int, int, str]]]) -> Spans:
     return Spans.of([row for part in parts for row in part], is_exact=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineSettings:
+    """A spaCy pipeline with an entity component, by installed name or by folder."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    path: str
+    """The pipeline."""
+    kind: Literal["pipeline"] = "pipeline"
+    labels: tuple[str, ...] = NAME_LABELS
+    """Which of its labels count; each leads to the first tier unless the data section says otherwise."""
+
+    def detector(self) -> Pipeline:
+        """The detector."""
+        return Pipeline(self.path, self.labels)

@@ -14,8 +14,9 @@ import numpy as np
 from oddshift.base.arrays import FloatArray, IntArray, whole
 from oddshift.data.codecs.casing import cased
 from oddshift.data.codecs.lexicon import Lexicon
-from oddshift.data.codecs.text import EncodedText, encode
-from oddshift.data.codecs.tokens import tokenise
+from oddshift.data.codecs.text import EncodedText
+from oddshift.data.codecs.text_codec import TextCodec
+from oddshift.data.codecs.text_settings import TextSettings
 from oddshift.data.codecs.word_vectors import WordVectors
 from oddshift.data.embedded.chains import draw_sequences, share
 from oddshift.data.embedded.embedded_words import CLOSING, KINDS, PHRASES, PROFESSIONS, TIER_OF_KIND, public_words
@@ -35,9 +36,10 @@ _FAVOURITES = 20261  # seed of who leads to whom: part of the law, the same for 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class People:
-    """Texts, their encoding, the exact prior of a document of the greatest length, and a class for each text."""
+    """Texts, their codec and encoding, the exact prior of the longest documents, and a class for each text."""
 
     texts: tuple[str, ...]
+    codec: TextCodec
     encoded: EncodedText
     prior: Markov
     labels: tuple[str, ...]
@@ -84,10 +86,12 @@ def people(
     choice = rng.random(values.shape)
     lexicon, vectors = _lexicon(is_public)
     texts = tuple(_told(row[:n], pick, lexicon) for row, n, pick in zip(values, lengths, choice, strict=True))
-    encoded = encode(tokenise(texts, "plain"), lexicon, unknown="refuse", casing=CASING)
+    settings = TextSettings(is_public=is_public, tokeniser="plain", unknown="refuse", casing=CASING)
+    codec = TextCodec(settings, lexicon)
+    encoded = codec.encode({"text": texts})
     fields = {word: field for field, words in PROFESSIONS.items() for word in words}
     labels = tuple(fields.get(lexicon.words[row[3]], "other") for row in values)
-    return People(texts, encoded, prior, labels, vectors)
+    return People(texts, codec, encoded, prior, labels, vectors)
 
 
 def law(strength: float, slip: float) -> Markov:

@@ -1,4 +1,4 @@
-"""Cells as numbers, texts or categories, with refusals that name file, column and row.
+"""Cells as numbers, texts or categories, with refusals that name column and row.
 
 Messages never quote a cell. Rows are counted from 1, without the header.
 """
@@ -15,36 +15,36 @@ from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 
 
-def numbers(columns: Mapping[str, Sequence[Any]], name: str, source: str) -> FloatArray:
-    """A column as finite numbers; the first row that is none is named."""
+def numbers(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> FloatArray:
+    """A column as finite numbers; the first row that is none is named. `first` is the number of the first row."""
     try:
         values = np.array(columns[name], dtype=np.float64)
     except (TypeError, ValueError):
         values = np.zeros((0, 0))
     if values.ndim != 1:
-        row = next(i for i, value in enumerate(columns[name], start=1) if not _is_number(value))
-        raise InvalidInput(f"{source}: column {name!r} at row {row} is not a number")
+        row = next(i for i, value in enumerate(columns[name], start=first) if not _is_number(value))
+        raise InvalidInput(f"column {name!r} at row {row} is not a number")
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         kind = "NaN" if np.isnan(values[bad[0]]) else "infinite"
-        raise InvalidInput(f"{source}: column {name!r} at row {bad[0] + 1} is {kind}, expected a finite number")
+        raise InvalidInput(f"column {name!r} at row {first + int(bad[0])} is {kind}, expected a finite number")
     return values
 
 
-def strings(columns: Mapping[str, Sequence[Any]], name: str, source: str) -> list[str]:
+def strings(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> list[str]:
     """A column as text; a missing value is refused, an empty string is data."""
     values = columns[name]
-    for row, value in enumerate(values, start=1):
+    for row, value in enumerate(values, start=first):
         if value is None:
-            raise InvalidInput(f"{source}: column {name!r} at row {row} is missing, expected text")
+            raise InvalidInput(f"column {name!r} at row {row} is missing, expected text")
     return [value if isinstance(value, str) else str(value) for value in values]
 
 
-def categories(columns: Mapping[str, Sequence[Any]], name: str, source: str) -> list[Any]:
+def categories(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> list[Any]:
     """A column of plain values; a list, a table or NaN is no category."""
-    for row, value in enumerate(columns[name], start=1):
+    for row, value in enumerate(columns[name], start=first):
         if not isinstance(value, Hashable) or (isinstance(value, float) and isnan(value)):
-            raise InvalidInput(f"{source}: column {name!r} at row {row} is no category, expected a plain value")
+            raise InvalidInput(f"column {name!r} at row {row} is no category, expected a plain value")
     return list(columns[name])
 
 

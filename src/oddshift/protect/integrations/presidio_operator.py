@@ -17,9 +17,8 @@ import numpy as np
 from presidio_anonymizer.operators import Operator, OperatorType
 
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import TextCodec
 from oddshift.protect import Sanitizer
-from oddshift.protect.row_finders import is_mask
-from oddshift.protect.word_finder import WordFinder
 
 
 class OddshiftOperator(Operator):
@@ -35,13 +34,12 @@ class OddshiftOperator(Operator):
 
     def operate(self, text: str, params: dict[str, Any] | None = None) -> str:
         """The released words of one entity."""
-        sanitizer, finder = _checked(params)
-        encoded = finder.encode([text])
+        sanitizer, codec = _checked(params)
+        encoded = codec.on_columns(["text"]).encode({"text": [text]})
         occurrences = encoded.tokens.occurrences
         words = np.flatnonzero(occurrences.is_word[occurrences.type])
         hidden = replace(encoded, masked=np.setdiff1d(words, encoded.slots))
-        outputs = sanitizer.points(encoded.records.points)
-        return hidden.decode(outputs, [None] if is_mask(sanitizer.policy) else None)[0]
+        return str(sanitizer.released(hidden)["text"][0])
 
     def validate(self, params: dict[str, Any] | None = None) -> None:
         """Refuse parameters without a sanitizer for texts."""
@@ -56,8 +54,8 @@ class OddshiftOperator(Operator):
         return OperatorType.Anonymize
 
 
-def _checked(params: dict[str, Any] | None) -> tuple[Sanitizer, WordFinder]:
+def _checked(params: dict[str, Any] | None) -> tuple[Sanitizer, TextCodec]:
     given = (params or {}).get("sanitizer")
-    if not isinstance(given, Sanitizer) or not isinstance(given.finder, WordFinder):
+    if not isinstance(given, Sanitizer) or not isinstance(given.codec, TextCodec):
         raise InvalidInput(f"sanitizer={given!r}, expected a Sanitizer of a policy for texts")
-    return given, given.finder
+    return given, given.codec

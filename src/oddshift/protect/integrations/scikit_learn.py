@@ -16,11 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.vectors import encode_vectors
+from oddshift.data.codecs import TableSettings, VectorCodec, VectorSettings
 from oddshift.mechanisms import Exponential, calibrate
-from oddshift.model.release import one_tier
-from oddshift.protect import Sanitizer, seeded_uniforms, vector_blueprint
-from oddshift.protect.policies import Policy, TableRules, load_policy
+from oddshift.protect import Sanitizer, seeded_uniforms
+from oddshift.protect.policies import Policy, load_policy, make_policy
 
 
 class MetricPrivacyTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -78,31 +77,32 @@ class MetricPrivacyTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstim
         if self.random_state is not None:
             seed = int(check_random_state(self.random_state).randint(2**31))
             sanitizer = replace(sanitizer, uniforms=seeded_uniforms(seed))
-        rules = self.policy_.terms.rules
-        if not isinstance(rules, TableRules):
+        asked = self.policy_.terms.data
+        if not isinstance(asked, TableSettings):
             return sanitizer.rows(table)
-        released = sanitizer.columns(dict(zip(rules.columns, table.T.tolist(), strict=True)))
-        return np.array([released[name] for name in rules.columns], dtype=np.float64).T
+        released = sanitizer.columns(dict(zip(asked.secret, table.T.tolist(), strict=True)))
+        return np.array([released[name] for name in asked.secret], dtype=np.float64).T
 
     def _made(self, table: FloatArray, epsilon: float) -> Policy:
         """The exponential mechanism over the rows of a table, as a policy."""
-        space = encode_vectors(table, metric=self.metric).records.space
+        codec = VectorCodec.fit({"vectors": list(table)}, VectorSettings(metric=self.metric))
+        space = codec.space
         mechanism = Exponential(space, epsilon)
         if self.calibrated:
             mechanism = calibrate(lambda nominal: Exponential(space, nominal), epsilon)
-        return vector_blueprint().policy(mechanism, one_tier(space), calibrated=self.calibrated)
+        return make_policy(codec, mechanism, codec.tiers, calibrated=self.calibrated)
 
     def _given(self) -> Policy:
         """The policy that was given, when it is about rows of numbers like those that `fit` sees."""
         policy = load_policy(self.policy) if isinstance(self.policy, str | Path) else self.policy
         if not isinstance(policy, Policy):
             raise InvalidInput(f"policy is a {type(policy).__name__}, expected a Policy or the path of a policy.json")
-        rules, width = policy.terms.rules, policy.space.points.shape[1]
-        if isinstance(rules, TableRules) and not rules.categorical:
-            width = len(rules.columns)
-            names = tuple(getattr(self, "feature_names_in_", rules.columns))
-            if names != rules.columns:
-                raise InvalidInput(f"columns {', '.join(map(str, names))}, expected {', '.join(rules.columns)}")
+        asked, width = policy.terms.data, policy.space.points.shape[1]
+        if isinstance(asked, TableSettings) and not asked.categorical:
+            width = len(asked.secret)
+            names = tuple(getattr(self, "feature_names_in_", asked.secret))
+            if names != asked.secret:
+                raise InvalidInput(f"columns {', '.join(map(str, names))}, expected {', '.join(asked.secret)}")
         elif policy.kind != "vectors":
             raise InvalidInput(f"{policy!r}, expected one of vectors, or of a table with numeric columns only")
         if width != self.n_features_in_:

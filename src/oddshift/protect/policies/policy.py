@@ -14,22 +14,21 @@ import numpy as np
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import digest, sha256
+from oddshift.data.codecs import CODECS, Codec
 from oddshift.mechanisms import Exponential, Mask, Mechanism, PathExponential, Tiered, Truncated
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.cost import COSTS
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 from oddshift.protect.policies.policy_terms import (
-    KINDS,
     UNCERTIFIED,
     CertificateTerms,
     MechanismTerms,
     PolicyTerms,
     RemapTerms,
-    Rules,
     TierTerms,
 )
-from oddshift.protect.policies.vocabulary import Reading, Vocabulary, metric_from, metric_parts
+from oddshift.protect.policies.vocabulary import PolicyVocabulary, metric_from, metric_parts
 
 _NAMES: dict[type[Mechanism], str] = {
     Exponential: "exponential",
@@ -56,7 +55,7 @@ class Policy:
     """
 
     terms: PolicyTerms
-    vocabulary: Vocabulary
+    vocabulary: PolicyVocabulary
 
     def __post_init__(self) -> None:
         """Refuse a vocabulary that the terms are not about."""
@@ -74,7 +73,7 @@ class Policy:
     @property
     def kind(self) -> str:
         """text, table, location or vectors."""
-        return KINDS[type(self.terms.rules).__name__]
+        return self.terms.data.kind
 
     @cached_property
     def sha256(self) -> str:
@@ -97,6 +96,12 @@ class Policy:
         said = self.terms.tiers
         return Tiers(self.vocabulary.labels, names=said.names, scales=said.scales, is_public=said.is_public)
 
+    @cached_property
+    def codec(self) -> Codec:
+        """What finds the secrets in such data, exactly as it did for the audit."""
+        made: Codec = CODECS[self.kind].from_policy(self.terms.data, self.vocabulary.codec, self.space, self.tiers)
+        return made
+
     def mechanism(self) -> Mechanism:
         """The mechanism that was certified, built again; the remapping is read, not computed.
 
@@ -111,35 +116,17 @@ class Policy:
         return made
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Blueprint:
-    """What a policy needs to know of the data, before there is a mechanism: one for each kind of data."""
-
-    rules: Rules
-    reading: Reading
-
-    def policy(
-        self,
-        mechanism: Mechanism,
-        tiers: Tiers,
-        *,
-        calibrated: bool = False,
-        certificate: CertificateTerms = UNCERTIFIED,
-    ) -> Policy:
-        """The policy that applies a mechanism to such data; see `make_policy`."""
-        return make_policy(self.rules, self.reading, mechanism, tiers, calibrated=calibrated, certificate=certificate)
-
-
 def make_policy(
-    rules: Rules,
-    reading: Reading,
+    codec: Codec,
     mechanism: Mechanism,
     tiers: Tiers,
     *,
     calibrated: bool = False,
     certificate: CertificateTerms = UNCERTIFIED,
 ) -> Policy:
-    """A policy over the mechanism's points; `tiers` label them, and give the scales a tiered mechanism was made with.
+    """A policy that applies a mechanism to the secrets that a codec finds.
+
+    `tiers` label the mechanism's points, and give the scales that a tiered mechanism was made with.
 
     **Guarantee**: a certificate about another mechanism is refused, and so is a mechanism that the policy would not
     build again exactly.
@@ -154,16 +141,17 @@ def make_policy(
     if len(tiers.labels) != len(inner.space) or own.scales != tiers.scales or (own.labels != tiers.labels).any():
         raise InvalidInput(f"{tiers} are not the tiers of the mechanism, expected {own} over {len(inner.space)} points")
     remap = mechanism if isinstance(mechanism, Remap) else None
-    vocabulary = Vocabulary(
+    settings, learned = codec.to_policy()
+    vocabulary = PolicyVocabulary(
         points=inner.space.points,
         metric=metric_parts(inner.space.metric),
         labels=tiers.labels,
-        reading=reading,
+        codec=learned,
         prior=remap.prior if remap else None,
         destination=remap.destination.astype(np.int64) if remap else None,
     )
     terms = PolicyTerms(
-        rules=rules,
+        data=settings,
         mechanism=_mechanism_terms(inner, calibrated),
         remap=_remap_terms(remap) if remap else None,
         tiers=TierTerms(names=tiers.names, scales=tiers.scales, is_public=tiers.is_public),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.storage import SCHEMA, load, save, schema_of
 from oddshift.protect.policies.policy import Policy
-from oddshift.protect.policies.policy_terms import PolicyTerms
-from oddshift.protect.policies.vocabulary import Vocabulary
+from oddshift.protect.policies.policy_terms import LAYOUT, PolicyTerms
+from oddshift.protect.policies.vocabulary import PolicyVocabulary
 
 POLICY = "policy.json"
 VOCABULARY = "vocabulary.npz"
@@ -34,6 +35,7 @@ def load_policy(path: str | Path) -> Policy:
     if not file.is_file():
         raise InvalidInput(f"{file} is not a file, expected a policy.json")
     _refuse_newer(file)
+    _refuse_other_layout(file)
     beside = file.with_name(VOCABULARY)
     if not beside.is_file():
         raise InvalidInput(f"{beside} is missing, expected the vocabulary beside {file.name}")
@@ -43,7 +45,7 @@ def load_policy(path: str | Path) -> Policy:
         raise InvalidInput(f"{file} is not a policy: {error}") from error
     _refuse_older(file, terms)
     try:
-        vocabulary: Vocabulary = load(beside, Vocabulary)
+        vocabulary: PolicyVocabulary = load(beside, PolicyVocabulary)
     except TamperedEvidence as error:
         raise InvalidInput(f"{beside} is not the vocabulary of a policy, or is damaged") from error
     try:
@@ -57,6 +59,20 @@ def _refuse_newer(file: Path) -> None:
     stated = schema_of(file)
     if stated is not None and stated > SCHEMA:
         raise InvalidInput(f"{file} has schema {stated}, expected {SCHEMA}: a newer oddshift wrote it")
+
+
+def _refuse_other_layout(file: Path) -> None:
+    """Say so when the entries of the file are those of another version."""
+    try:
+        value = json.loads(file.read_bytes()).get("value")
+    except (ValueError, AttributeError):
+        return  # reading it says what is wrong
+    found = value.get("layout", 1) if isinstance(value, dict) and value.get("kind") == PolicyTerms.__name__ else LAYOUT
+    if found != LAYOUT:
+        raise InvalidInput(
+            f"{file} has policy layout {found}, expected {LAYOUT}: {'an older' if found == 1 else 'another'} oddshift "
+            "wrote it; run oddshift adapt again"
+        )
 
 
 def _refuse_older(file: Path, terms: PolicyTerms) -> None:

@@ -11,10 +11,14 @@ from dataclasses import dataclass
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import digest
+from oddshift.data.codecs import PlaceSettings, TableSettings, TextSettings, VectorSettings
 from oddshift.evidence.certificates import Certificate, Evidence, JointCertificate
 
 CONFIDENTIAL = "built from private records: treat this policy and its vocabulary as confidential"
 """What every policy says about itself."""
+
+LAYOUT = 2
+"""Version of the entries of policy.json: since 2 the settings of the data are those of a configuration."""
 
 NOT_CERTIFIED = "not certified"
 """State of a policy that no certificate stands behind."""
@@ -52,78 +56,8 @@ class TierTerms:
     is_public: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class TextRules:
-    """Texts: which columns hold them, how they are cut, what becomes of unknown words, the casing of each tier.
-
-    `header` names the columns of a CSV file without a header row.
-    """
-
-    columns: tuple[str, ...]
-    header: tuple[str, ...] | None
-    tokeniser: str
-    unknown: str
-    casing: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableRules:
-    """Tables: the secret columns, and whether a row or a cell is one secret."""
-
-    numeric: tuple[str, ...]
-    categorical: tuple[str, ...]
-    unit: str
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are replaced."""
-        return (*self.numeric, *self.categorical)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LocationRules:
-    """Trajectories: cells of about `cell_km` (None: listed places), one fix in `every` seconds, or stay points only.
-
-    `lat`, `lon`, `user`, `timestamp` and `trip` are columns; an empty name says that there is none.
-    """
-
-    lat: str
-    lon: str
-    user: str
-    timestamp: str
-    trip: str
-    cell_km: float | None
-    every: float | None
-    stay_kilometres: float | None
-    stay_minutes: float | None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are replaced."""
-        return (self.lat, self.lon)
-
-    @property
-    def beside(self) -> tuple[str, ...]:
-        """The columns that say which fixes belong together, and when they were."""
-        return tuple(name for name in (self.user, self.timestamp, self.trip) if name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class VectorRules:
-    """Vectors: each row is one secret."""
-
-    columns: tuple[str, ...] = ("vectors",)
-
-
-Rules = TextRules | TableRules | LocationRules | VectorRules
-
-KINDS: dict[str, str] = {
-    "TextRules": "text",
-    "TableRules": "table",
-    "LocationRules": "location",
-    "VectorRules": "vectors",
-}
-"""The kind of data that each class of rules is about."""
+CodecSettings = TextSettings | TableSettings | PlaceSettings | VectorSettings
+"""How data of each kind become secrets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,15 +86,16 @@ UNCERTIFIED = CertificateTerms(state=NOT_CERTIFIED, sentence="Nobody measured wh
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyTerms:
-    """All of policy.json; `vocabulary` is the digest of the companion file's contents."""
+    """All of policy.json; `data` are the settings of its codec, `vocabulary` is the digest of the companion file."""
 
-    rules: Rules
+    data: CodecSettings
     mechanism: MechanismTerms
     remap: RemapTerms | None
     tiers: TierTerms
     vocabulary: str
     certificate: CertificateTerms
     confidentiality: str = CONFIDENTIAL
+    layout: int = LAYOUT
 
     def __post_init__(self) -> None:
         """Refuse scales that spend more than the nominal ε, unless that was calibrated."""

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import NoVocabulary, PlaceVocabulary, TableVocabulary, TextVocabulary
 from oddshift.model.metric import METRICS, Metric, Scaled, Summed, scaled, summed
 
-Value = bool | int | float | str | None
-"""What a cell of a table can hold."""
+CodecVocabulary = TextVocabulary | TableVocabulary | PlaceVocabulary | NoVocabulary
+"""What a codec learned from the fit part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,60 +25,14 @@ class MetricPart:
     columns: tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class NameList:
-    """Listed names, each one token wherever it stands."""
-
-    names: tuple[str, ...]
-    keep_case: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Forms:
-    """Numbers and addresses of fixed forms (Presidio's labels), each one token wherever it stands."""
-
-    labels: tuple[str, ...]
-    threshold: float
-
-
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class WordReading:
-    """A lexicon: the word of each point, the point of each type, types that are masked, and types that are public."""
-
-    words: tuple[str, ...]
-    types: tuple[str, ...]
-    type_points: IntArray
-    masked: tuple[str, ...]
-    public: tuple[str, ...]
-    joined: tuple[NameList | Forms, ...]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Cells:
-    """What each point reads as in a table, and how new values become points: (value − centre)/spread, categories."""
-
-    values: tuple[tuple[Value, ...], ...]
-    centres: FloatArray
-    spreads: FloatArray
-    categories: tuple[tuple[Value, ...], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bare:
-    """Points that read as their own coordinates: places and vectors."""
-
-
-Reading = WordReading | Cells | Bare
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Vocabulary:
-    """Points (n, k) with their metric and tier labels, what they read as, and the remapping when there is one."""
+class PolicyVocabulary:
+    """Points (n, k) with their metric and tier labels, what the codec learned, and the remapping when there is one."""
 
     points: FloatArray
     metric: tuple[MetricPart, ...]
     labels: IntArray
-    reading: Reading
+    codec: CodecVocabulary
     prior: FloatArray | None
     destination: IntArray | None
 

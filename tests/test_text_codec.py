@@ -3,13 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import encoding
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.corpora import Corpus, read_published
-from oddshift.data.codecs.lexicon import PUBLIC, UNKNOWN, WITHOUT_POINT, Similar
-from oddshift.data.codecs.text import MASK, TextSettings, encode, prepare
-from oddshift.data.codecs.tokens import tokenise
-from oddshift.data.codecs.word_vectors import WordVectors, read_vectors
-from oddshift.data.detectors import Gazetteer, Patterns, Pipeline, TierRule, WordList
+from oddshift.data.codecs import MASK, TextCodec, TextSettings, WordVectors, read_published, read_vectors
+from oddshift.data.codecs.lexicon import PUBLIC, UNKNOWN, WITHOUT_POINT
+from oddshift.data.codecs.text_codec import tier_rule
+from oddshift.data.detectors import Gazetteer, Patterns, Pipeline, WordList
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.word_channels import Deletion, Mask, NoiseCharacter, Substitution
 from oddshift.model.records import MASKED, SLOT
@@ -18,15 +17,17 @@ WORDS = ("ann", "bob", "carol", "nurse", "doctor", "met", "paris", "oslo", "new"
 VECTORS = WordVectors(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32))
 TEXTS = ("Ann met the nurse. Bob left Zed.", "The doctor met ANN  in Paris, twice.", "Nobody came.")
 LISTED = WordList({"ann": "PERSON", "bob": "PERSON", "zed": "PERSON", "nurse": "JOB", "doctor": "JOB"})
-RULE = TierRule(names=("PII", "PoII"), tier_of={"PERSON": "PII", "JOB": "PoII"})
+TIERS = {"tier_names": ("PII", "PoII"), "tier_of": {"PERSON": "PII", "JOB": "PoII"}}
 
 
 def _settings(**changes):
-    return TextSettings(**{"is_public": True, "rule": RULE, "similar": None, "tokeniser": "plain", **changes})
+    return TextSettings(**{"is_public": True, "similar_percent": 0.0, "tokeniser": "plain", **TIERS, **changes})
 
 
 def _prepared(texts=TEXTS, detectors=(LISTED,), fit=None, users=None, **changes):
-    return prepare(Corpus(texts, users=users), VECTORS, detectors, _settings(**changes), fit)
+    who = {} if users is None else {"who": list(users)}
+    changes |= {"user": "who"} if who else {}
+    return encoding.text(texts, VECTORS, detectors, _settings(**changes), fit, **who)
 
 
 def test_secrets_are_the_sensitive_words_in_order():
@@ -53,7 +54,7 @@ def test_release_replaces_in_place_and_keeps_the_rest():
     encoded = _prepared().encoded
     number = encoded.lexicon.words.index
     outputs = [number(word) for word in ("bob", "doctor", "nurse", "ann", "bob")]
-    assert encoded.decode(outputs) == (
+    assert encoded.texts(outputs) == (
         f"Bob met the doctor. Nurse left {MASK}.",  # a job is capitalised only where a sentence opens
         "The Ann met Bob  in Paris, twice.",
         "Nobody came.",
@@ -62,27 +63,27 @@ def test_release_replaces_in_place_and_keeps_the_rest():
 
 def test_casing_follows_the_tier_and_not_the_secret():
     encoded = _prepared(casing=("upper", "lower")).encoded
-    texts = encoded.decode(encoded.records.points)
+    texts = encoded.texts(encoded.records.points)
     assert texts[0].startswith("ANN met the nurse. BOB")
-    with pytest.raises(InvalidInput, match="expected 2 of lower, upper, title, sentence"):
+    with pytest.raises(InvalidInput, match="expected some of lower, upper, title, sentence"):
         _prepared(casing=("camel", "lower"))
 
 
 def test_unperturbed_text_comes_back_but_for_casing_and_masks():
     encoded = _prepared().encoded
-    released = encoded.decode(encoded.records.points)
+    released = encoded.texts(encoded.records.points)
     assert [text.lower() for text in released] == [text.lower().replace("zed", MASK.lower()) for text in TEXTS]
 
 
 def test_output_tables_may_mask_and_delete():
     encoded = _prepared().encoded
     n = len(encoded.slots)
-    assert encoded.decode([0] * n, [None])[1] == f"The {MASK} met {MASK}  in Paris, twice."
-    assert encoded.decode([0] * n, [""])[1] == "The met  in Paris, twice."
+    assert encoded.texts([0] * n, [None])[1] == f"The {MASK} met {MASK}  in Paris, twice."
+    assert encoded.texts([0] * n, [""])[1] == "The met  in Paris, twice."
     with pytest.raises(InvalidInput, match="expected 5"):
-        encoded.decode([0])
+        encoded.texts([0])
     with pytest.raises(InvalidInput, match=r"expected integers in \[0, 4\)"):
-        encoded.decode([99] * n)
+        encoded.texts([99] * n)
 
 
 def test_text_space_channels_release_text():
@@ -97,7 +98,7 @@ def test_text_space_channels_release_text():
         (Exponential(space, epsilon=1.0), words),
         (noise, noise.strings),
     ):
-        released = encoded.decode(mechanism.sample(points, rng), table)
+        released = encoded.texts(mechanism.sample(points, rng), table)
         assert released[2] == TEXTS[2]
         assert released[0].endswith(f"left {MASK}.")
 
@@ -107,7 +108,7 @@ def test_names_of_several_words_are_one_secret_when_listed():
     encoded = _prepared(texts, [Gazetteer(["New York"], label="PERSON"), LISTED]).encoded
     assert encoded.lexicon.words == ("ann", "new york")
     swapped = [1 - p for p in encoded.records.points]
-    assert encoded.decode(swapped) == ("Ann met New York.", "In Ann.")
+    assert encoded.texts(swapped) == ("Ann met New York.", "In Ann.")
 
 
 class _Guesses:
@@ -134,14 +135,14 @@ def test_names_that_a_pipeline_found_twice_are_joined():
 def test_numbers_of_a_fixed_form_are_masked_whole():
     texts = ("Ann: 192.168.0.1 or jo@example.com.", "Ann 192 168")
     encoded = _prepared(texts, [Patterns(), LISTED]).encoded
-    assert encoded.decode(encoded.records.points) == (f"Ann: {MASK} or {MASK}.", "Ann 192 168")
+    assert encoded.texts(encoded.records.points) == (f"Ann: {MASK} or {MASK}.", "Ann 192 168")
 
 
 def test_unknown_words_are_masked_or_refused_and_counted():
     prepared = _prepared(fit=[0, 2])
     encoded = prepared.encoded
     assert encoded.unseen == 3  # doctor, paris, twice; "the" and "in" are stop words
-    released = encoded.decode(encoded.records.points)
+    released = encoded.texts(encoded.records.points)
     assert released[1] == f"The {MASK} met Ann  in {MASK}, {MASK}."
     with pytest.raises(InvalidInput, match=r"expected none \(unknown='refuse'\)") as refusal:
         _prepared(unknown="refuse")
@@ -158,8 +159,8 @@ def test_the_lexicon_of_a_fit_split_never_sees_the_rest():
 def test_similar_words_become_the_last_tier():
     table = np.array([[1, 0], [0.9, 0.1], [-1, 0], [0, 1], [0, -1]], dtype=np.float32)
     vectors = WordVectors(("ann", "anna", "oslo", "met", "left"), table)
-    settings = _settings(rule=TierRule(tier_of={"PERSON": "PII"}), similar=Similar(percent=25.0))
-    prepared = prepare(Corpus(("Ann met Anna", "Ann left Oslo")), vectors, [WordList({"ann": "PERSON"})], settings)
+    settings = _settings(tier_names=("PII",), tier_of={"PERSON": "PII"}, similar_percent=25.0)
+    prepared = encoding.text(("Ann met Anna", "Ann left Oslo"), vectors, [WordList({"ann": "PERSON"})], settings)
     lexicon = prepared.encoded.lexicon
     assert lexicon.words == ("ann", "anna")
     assert lexicon.tiers.labels.tolist() == [0, 1]
@@ -169,7 +170,7 @@ def test_similar_words_become_the_last_tier():
 def test_equal_vectors_share_a_point():
     vectors = WordVectors(("ann", "anne", "bob"), np.array([[1.0], [1.0], [2.0]], dtype=np.float32))
     found = WordList({"ann": "JOB", "anne": "PERSON", "bob": "JOB"})
-    encoded = prepare(Corpus(("Ann Anne Bob", "x")), vectors, [found], _settings()).encoded
+    encoded = encoding.text(("Ann Anne Bob", "x"), vectors, [found], _settings()).encoded
     assert encoded.records.points.tolist() == [0, 0, 1]
     assert encoded.tiers.labels.tolist() == [0, 1]  # the more sensitive tier holds for both
 
@@ -178,7 +179,7 @@ def test_no_sensitive_vector_is_refused():
     with pytest.raises(InvalidInput, match="none of 1 sensitive word types has a vector"):
         _prepared(("Zed", "x"))
     with pytest.raises(InvalidInput, match="expected one of mask, refuse"):
-        encode(tokenise(TEXTS, "plain"), _prepared().encoded.lexicon, unknown="keep")
+        _settings(unknown="keep")
 
 
 def test_recall_on_planted_names_is_reported():
@@ -194,7 +195,7 @@ def test_users_and_sentences_reach_the_records():
 
 def test_nothing_shows_a_word():
     prepared = _prepared()
-    for value in (prepared, prepared.encoded, prepared.encoded.lexicon, prepared.tags, prepared.encoded.tokens):
+    for value in (prepared.codec, prepared.encoded, prepared.lexicon, prepared.tags, prepared.encoded.tokens):
         assert not any(word in repr(value).lower() for word in ("ann", "bob", "zed", "nurse"))
 
 
@@ -206,12 +207,12 @@ def test_the_corpora_come_back_byte_for_byte(data, name):
         ("london", "microsoft", "john", "mary", "america", "french", "book", "film", "music"), "LISTED"
     )
     vectors = read_vectors(data / "glove.6B.100d.npz", words)
-    settings = TextSettings(is_public=True, similar=None)
-    encoded = prepare(corpus, vectors, [WordList(words)], settings).encoded
+    settings = TextSettings(is_public=True, similar_percent=0.0)
+    encoded = encoding.text(corpus.texts, vectors, [WordList(words)], settings).encoded
     assert len(encoded.records.points) > 500
     assert len(encoded.masked) < 200  # tokens such as "film.The", which hold a listed word and have no vector
     assert [a.encode() for a in encoded.restored()] == [b.encode() for b in corpus.texts]
-    released = encoded.decode(encoded.records.points)  # the same words, in the casing of their tier
+    released = encoded.texts(encoded.records.points)  # the same words, in the casing of their tier
     plain = [(a.lower(), b.lower()) for a, b in zip(released, corpus.texts, strict=True) if MASK not in a]
     assert len(plain) > len(corpus) - 200
     assert all(a == b for a, b in plain)
@@ -219,24 +220,81 @@ def test_the_corpora_come_back_byte_for_byte(data, name):
 
 @pytest.mark.slow
 def test_real_news_end_to_end(data, empty_cache):
-    corpus = read_published("ag_news", data)
-    corpus = Corpus(corpus.texts[:300], corpus.labels[:300])
+    texts = read_published("ag_news", data).texts[:300]
     detector = Pipeline(data / "ner" / "en_core_web_sm_ner")
     vectors = read_vectors(data / "glove.6B.100d.npz")
     fit = np.arange(180)
-    prepared = prepare(corpus, vectors, [detector], TextSettings(is_public=True, join_names=True), fit)
+    prepared = encoding.text(texts, vectors, [detector], TextSettings(is_public=True, join_names=True), fit)
     encoded = prepared.encoded
     assert len(encoded.records) == 300
     assert encoded.unseen > 0
     assert {"pii", "poii"} == {tier.name.lower() for tier in prepared.report.tiers}
     outputs = Exponential(encoded.records.space, epsilon=2.0).sample(encoded.records.points, np.random.default_rng(0))
-    released = encoded.decode(outputs)
+    released = encoded.texts(outputs)
     assert len(released) == 300
     hidden = set(encoded.slots.tolist()) | set(encoded.masked.tolist())
-    assert encoded.tokens.texts() == corpus.texts
+    assert encoded.tokens.texts() == texts
     assert len(hidden) == len(encoded.slots) + len(encoded.masked)
 
 
-def test_a_selected_label_without_a_tier_is_refused():
-    with pytest.raises(InvalidInput, match="label 'DATE' is selected but leads to no tier"):
-        _prepared(detectors=(Pipeline("any", labels=("PERSON", "DATE")),))
+def test_a_selected_label_without_a_tier_leads_to_the_first():
+    """What was asked for by name is never released in the clear because nobody gave it a tier."""
+    rule = tier_rule(_settings(), ["PERSON", "DATE"])
+    assert rule.tier_of == {"PERSON": "PII", "ORG": "PII", "GPE": "PII", "DATE": "PII", "JOB": "PoII"}
+
+
+def test_someone_has_to_look():
+    with pytest.raises(InvalidInput, match="no detector was named"):
+        _prepared(detectors=())
+
+
+ROWS = {"title": ["Ann met", "", None, "Bob"], "body": ["the nurse. Bob", "Ann left", None, "\nmet Zed "]}
+
+
+def test_the_columns_of_a_row_are_one_document_and_come_back_as_columns():
+    codec = TextCodec.fit(ROWS, _settings(text=("title", "body")), detectors=[LISTED], vectors=VECTORS)
+    encoded = codec.encode(ROWS)
+    assert encoded.restored() == ("Ann met\nthe nurse. Bob", "Ann left", "", "Bob\n\nmet Zed ")
+    assert encoded.records.lengths.tolist() == [3, 1, 0, 1]
+    back = encoded.decode(encoded.records.points)
+    assert back == {
+        "title": ["Ann met", "", None, "Bob"],
+        "body": ["the nurse. Bob", "Ann left", None, f"\nmet {MASK} "],
+    }
+    assert encoded.decode(np.zeros(5, dtype=int), masked=True)["title"] == [f"{MASK} met", "", None, MASK]
+
+
+def test_a_name_that_reaches_into_the_next_cell_is_protected_in_both():
+    rows = {"title": ["I saw New", "x"], "body": ["York twice", "New York"]}
+    settings = _settings(text=("title", "body"), unknown="mask")
+    found = Gazetteer(["New York", "new", "york"], label="PERSON")
+    codec = TextCodec.fit(rows, settings, detectors=[found], vectors=VECTORS)
+    encoded = codec.encode(rows)
+    assert codec.lexicon.words == ("new", "new york", "york")
+    assert encoded.decode(encoded.records.points) == {"title": ["I saw New", "x"], "body": ["York twice", "New York"]}
+    assert len(encoded.records.points) == 3
+
+
+def test_a_cell_that_is_no_text_is_named():
+    codec = _prepared().codec
+    with pytest.raises(InvalidInput, match=r"^column 'text' at row 12 is a int, expected text$"):
+        codec.encode({"text": ["Ann", 5]}, first=11)
+
+
+def test_counts_say_what_becomes_of_everything():
+    counts = _prepared(fit=[0, 2]).encoded.counts
+    assert (counts.found, counts.perturbed, counts.masked, counts.unseen) == (8, 4, 4, 3)
+
+
+def test_settings_say_what_is_wrong():
+    for changes, words in (
+        ({"text": ()}, "at least one column"),
+        ({"tier_names": ()}, "at least one tier name"),
+        ({"tier_of": {"X": "none"}}, "tier_of leads to 'none'"),
+        ({"similar_percent": 100.0}, "below 100"),
+        ({"metric": "cosine"}, "metric='cosine'"),
+        ({"tokeniser": "words"}, "tokeniser='words'"),
+        ({"joint_by": "column"}, "joint_by='column'"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            _settings(**changes)

@@ -3,26 +3,40 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+import encoding
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import encode_vectors, read_vector_set
+from oddshift.data.codecs import VectorCodec, VectorSettings
+from oddshift.data.formats import open_data, read_columns
 
 ROWS = np.array([[0.0, 1.0], [2.0, 3.0], [0.0, 1.0], [5.0, 5.0]])
 
 
+def read_vector_set(path):
+    """A file of vectors, fitted and encoded."""
+    file = open_data(path, "vectors")
+    columns = read_columns(file, VectorSettings().wanted(file.names))
+    codec = VectorCodec.fit(columns)
+    return encoding.Made(codec, codec.encode(columns))
+
+
+def rows_of(encoded):
+    return np.array(encoded.decode(encoded.records.points)["vectors"])
+
+
 def test_groups_are_documents_and_rows_come_back():
-    encoded = encode_vectors(ROWS, group=["x", "y", "y", "x"])
+    encoded = encoding.vectors(ROWS, group=["x", "y", "y", "x"]).encoded
     assert [d.tolist() for d in encoded.records.documents] == [[0, 2], [1, 0]]
-    np.testing.assert_array_equal(encoded.decode(encoded.records.points), ROWS)
-    assert len(encode_vectors(ROWS).records) == 4
+    np.testing.assert_array_equal(rows_of(encoded), ROWS)
+    assert len(encoding.vectors(ROWS).encoded.records) == 4
 
 
 def test_tiers_belong_to_points():
-    encoded = encode_vectors(ROWS, tier=["face", "car", "face", "car"], is_public=False)
+    encoded = encoding.vectors(ROWS, VectorSettings(is_public=False), tier=["face", "car", "face", "car"])
     assert encoded.tiers.names == ("face", "car")
     assert encoded.tiers.labels.tolist() == [0, 1, 1]
     assert not encoded.tiers.is_public
     with pytest.raises(InvalidInput, match="1 rows share a point with a row of another tier"):
-        encode_vectors(ROWS, tier=["face", "car", "car", "car"])
+        encoding.vectors(ROWS, tier=["face", "car", "car", "car"])
 
 
 def test_both_files(tmp_path):
@@ -30,10 +44,10 @@ def test_both_files(tmp_path):
     table = pa.table({"vectors": ROWS.tolist(), "group": [1, 2, 2, 1], "tier": ["a", "b", "a", "b"]})
     parquet.write_table(table, tmp_path / "v.parquet")
     for name in ("v.npz", "v.parquet"):
-        encoded = read_vector_set(tmp_path / name)
-        np.testing.assert_array_equal(encoded.decode(encoded.records.points), ROWS)
-        assert encoded.tiers.names == ("a", "b")
-        assert len(encoded.records) == 2
+        made = read_vector_set(tmp_path / name)
+        np.testing.assert_array_equal(rows_of(made.encoded), ROWS)
+        assert made.tiers.names == ("a", "b")
+        assert len(made.encoded.records) == 2
 
 
 def _refused(folder, name, **arrays):
@@ -49,8 +63,8 @@ def _refused(folder, name, **arrays):
 
 def test_bad_vectors(tmp_path):
     mixed = _refused(tmp_path, "a.parquet", vectors=[[1.0, 2.0], [1.0]])
-    assert mixed == "a.parquet: vector 2 has 1 numbers, expected 2"
-    assert "NaN at (1, 0)" in _refused(tmp_path, "b.npz", vectors=np.array([[1.0], [np.nan]]))
+    assert mixed == "column 'vectors' at row 2 has 1 numbers, expected 2"
+    assert "at row 2: expected 1 finite numbers" in _refused(tmp_path, "b.npz", vectors=np.array([[1.0], [np.nan]]))
     assert "has no column 'vectors'" in _refused(tmp_path, "c.npz", x=ROWS)
     assert "has 0 records" in _refused(tmp_path, "d.npz", vectors=np.zeros((0, 2)))
     assert "group has 1 entries, expected 4" in _refused(tmp_path, "e.npz", vectors=ROWS, group=np.array([1]))
@@ -72,7 +86,7 @@ def test_bad_files(tmp_path):
 
 
 def test_nothing_is_shown():
-    encoded = encode_vectors(ROWS + 0.125, group=["secretgroup"] * 4)
+    encoded = encoding.vectors(ROWS + 0.125, group=["secretgroup"] * 4).encoded
     assert "secretgroup" not in repr(encoded)
     assert "0.125" not in repr(encoded)
     with pytest.raises(InvalidInput, match="outputs has 1 entries, expected 4"):
@@ -83,3 +97,15 @@ def test_one_number_is_no_table(tmp_path):
     np.savez(tmp_path / "a.npz", vectors=np.array(3.0))
     with pytest.raises(InvalidInput, match="expected rows of floats"):
         read_vector_set(tmp_path / "a.npz")
+
+
+def test_other_vectors_are_taken_for_the_nearest():
+    made = encoding.vectors(ROWS)
+    encoded = made.codec.encode({"vectors": [[0.1, 1.1], [9.0, 9.0]]})
+    assert rows_of(encoded).tolist() == [[0.0, 1.0], [5.0, 5.0]]
+    assert encoded.decode([0, 0], masked=True) == {"vectors": [None, None]}
+    with pytest.raises(InvalidInput, match="column 'vectors' at row 4 has 3 numbers, expected 2"):
+        made.codec.encode({"vectors": [[0.0, 0.0], [1.0, 2.0, 3.0]]}, first=3)
+    with pytest.raises(InvalidInput, match="holds something else than numbers") as refusal:
+        made.codec.encode({"vectors": [["secret", "x"]]})
+    assert "secret" not in str(refusal.value)

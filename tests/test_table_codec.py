@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 
+import encoding
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import TableSettings, breast_cancer, encode_table, read_table
-from oddshift.model.records import SLOT
+from oddshift.data.codecs import TableCodec, TableSettings, breast_cancer
+from oddshift.data.formats import open_data, read_columns
+from oddshift.model.records import MASKED, SLOT
 
 TABLE = {
     "age": [20, 30, 40, 30],
@@ -15,7 +17,7 @@ TABLE = {
 
 
 def test_rows_under_the_mixed_metric():
-    encoded = encode_table(TABLE, TableSettings(numeric=("age",), categorical=("city",), weight=2.0))
+    encoded = encoding.table(TABLE, TableSettings(numeric=("age",), categorical=("city",), weight=2.0)).encoded
     assert len(encoded.records) == 4
     assert encoded.records.points.tolist() == [0, 1, 2, 1]  # the second and fourth rows are the same point
     spread = np.std([20, 30, 40, 30])
@@ -24,20 +26,20 @@ def test_rows_under_the_mixed_metric():
 
 
 def test_rows_come_back():
-    encoded = encode_table(TABLE, TableSettings(numeric=("pay", "age"), categorical=("city",)))
+    encoded = encoding.table(TABLE, TableSettings(numeric=("pay", "age"), categorical=("city",))).encoded
     back = encoded.decode(encoded.records.points)
     assert back == {"pay": [1.0, 2.0, 3.0, 10.0], "age": [20.0, 30.0, 40.0, 30.0], "city": TABLE["city"]}
 
 
 def test_groups_are_read_together_and_come_back_in_order():
-    encoded = encode_table(TABLE, TableSettings(numeric=("age",), categorical=("city",), group="who"))
+    encoded = encoding.table(TABLE, TableSettings(numeric=("age",), categorical=("city",), group="who")).encoded
     assert encoded.records.lengths.tolist() == [3, 1]
     assert encoded.decode(encoded.records.points)["age"] == [20.0, 30.0, 40.0, 30.0]
 
 
 def test_cells_are_positions():
     settings = TableSettings(numeric=("age",), categorical=("city",), unit="cell", group="who")
-    encoded = encode_table(TABLE, settings)
+    encoded = encoding.table(TABLE, settings).encoded
     assert encoded.records.lengths.tolist() == [6, 2]
     assert len(encoded.records.space) == 3 + 2
     assert encoded.decode(encoded.records.points) == {"age": [20.0, 30.0, 40.0, 30.0], "city": TABLE["city"]}
@@ -47,14 +49,14 @@ def test_cells_are_positions():
 
 
 def test_cells_joint_by_column():
-    encoded = encode_table(TABLE, TableSettings(categorical=("city", "shop"), unit="cell", joint_by="column"))
+    encoded = encoding.table(TABLE, TableSettings(categorical=("city", "shop"), unit="cell", joint_by="column")).encoded
     assert encoded.records.joint_by == "column"
     assert [d.tolist() for d in encoded.records.documents] == [[0, 1, 0, 1], [2, 3, 2, 2]]
     assert encoded.decode(encoded.records.points) == {"city": TABLE["city"], "shop": TABLE["shop"]}
 
 
 def test_public_columns_are_context():
-    encoded = encode_table(TABLE, TableSettings(numeric=("age",), public=("shop", "city"), group="who"))
+    encoded = encoding.table(TABLE, TableSettings(numeric=("age",), public=("shop", "city"), group="who")).encoded
     context = encoded.records.context
     first = context.tokens[: context.offsets[1]].tolist()
     shown = ["_" if t == SLOT else context.symbols[t] for t in first]
@@ -70,13 +72,12 @@ def test_columns_have_tiers():
         tier_names=("high", "low"),
         tier_of={"age": "low", "city": "high"},
     )
-    encoded = encode_table(TABLE, settings)
-    assert encoded.tiers.labels.tolist() == [1, 1, 1, 0, 0]
+    assert encoding.table(TABLE, settings).tiers.labels.tolist() == [1, 1, 1, 0, 0]
 
 
 def test_many_values_are_binned():
     values = np.linspace(0, 100, 501).tolist()
-    encoded = encode_table({"x": values}, TableSettings(numeric=("x",), unit="cell", bins=10))
+    encoded = encoding.table({"x": values}, TableSettings(numeric=("x",), unit="cell", bins=10)).encoded
     assert len(encoded.records.space) == 10
     back = np.array(encoded.decode(encoded.records.points)["x"])
     assert np.abs(back - values).max() <= 5.0 + 1e-9
@@ -84,12 +85,12 @@ def test_many_values_are_binned():
 
 def test_robust_scaling_ignores_an_outlier():
     values = [1.0, 2.0, 3.0, 4.0, 1e6]
-    encoded = encode_table({"x": values}, TableSettings(numeric=("x",), scaling="robust"))
+    encoded = encoding.table({"x": values}, TableSettings(numeric=("x",), scaling="robust")).encoded
     assert encoded.records.space.distances[0, 1] == pytest.approx(0.5)  # median 3, quartiles 2 and 4
 
 
 def test_breast_cancer_as_in_the_paper():
-    encoded = breast_cancer()
+    _, encoded = breast_cancer()
     assert len(encoded.records) == 569
     assert encoded.records.space.points.shape == (569, 30)
     np.testing.assert_allclose(encoded.records.space.points.mean(axis=0), 0, atol=1e-9)
@@ -98,26 +99,28 @@ def test_breast_cancer_as_in_the_paper():
 
 def test_a_table_from_a_file(tmp_path):
     (tmp_path / "t.csv").write_text("age,city\n20,oslo\n30,rome\n")
-    encoded = read_table(tmp_path / "t.csv", TableSettings(numeric=("age",), categorical=("city",)))
+    settings = TableSettings(numeric=("age",), categorical=("city",))
+    columns = read_columns(open_data(tmp_path / "t.csv", "table"), settings.wanted(()))
+    encoded = encoding.table(columns, settings).encoded
     assert encoded.decode([1, 1]) == {"age": [30.0, 30.0], "city": ["rome", "rome"]}
     assert repr(encoded).startswith("EncodedTable(Records(2 documents")
 
 
 def test_bad_tables(tmp_path):
-    with pytest.raises(InvalidInput, match="table has no column 'x'"):
-        encode_table(TABLE, TableSettings(numeric=("x",)))
+    with pytest.raises(InvalidInput, match="the table has no column 'x' among its 5"):
+        encoding.table(TABLE, TableSettings(numeric=("x",)))
     with pytest.raises(InvalidInput, match="column 'city' at row 1 is not a number"):
-        encode_table(TABLE, TableSettings(numeric=("city",)))
+        encoding.table(TABLE, TableSettings(numeric=("city",)))
     with pytest.raises(InvalidInput, match="row 2 is NaN"):
-        encode_table({"x": [1.0, float("nan")]}, TableSettings(numeric=("x",)))
+        encoding.table({"x": [1.0, float("nan")]}, TableSettings(numeric=("x",)))
     with pytest.raises(InvalidInput, match="spread 0"):
-        encode_table({"x": [1, 1]}, TableSettings(numeric=("x",)))
+        encoding.table({"x": [1, 1]}, TableSettings(numeric=("x",)))
     with pytest.raises(InvalidInput, match=r"lengths \[1, 2\]"):
-        encode_table({"x": [1, 2], "y": [1]}, TableSettings(numeric=("x", "y")))
+        encoding.table({"x": [1, 2], "y": [1]}, TableSettings(numeric=("x", "y")))
     (tmp_path / "t.csv").write_text("age\n20\n")
     with pytest.raises(InvalidInput, match="has 1 record, expected at least 2"):
-        read_table(tmp_path / "t.csv", TableSettings(numeric=("age",)))
-    encoded = encode_table(TABLE, TableSettings(numeric=("age",)))
+        read_columns(open_data(tmp_path / "t.csv", "table"), ("age",))
+    encoded = encoding.table(TABLE, TableSettings(numeric=("age",))).encoded
     with pytest.raises(InvalidInput, match="outputs has 1 entries, expected 4"):
         encoded.decode([0])
 
@@ -144,11 +147,49 @@ def test_bad_settings(changes, message):
 @pytest.mark.parametrize("cells", [[["a"], "b"], [float("nan"), 1.0]])
 def test_a_category_is_a_plain_value(cells):
     with pytest.raises(InvalidInput, match="is no category"):
-        encode_table({"c": cells}, TableSettings(categorical=("c",)))
+        encoding.table({"c": cells}, TableSettings(categorical=("c",)))
 
 
 @pytest.mark.parametrize("cells", [[[1, 2], [3, 4]], ["1", "secretword"]])
 def test_a_cell_that_is_no_number_is_named_and_nowhere_quoted(cells):
     with pytest.raises(InvalidInput, match="is not a number") as refusal:
-        encode_table({"c": cells}, TableSettings(numeric=("c",)))
+        encoding.table({"c": cells}, TableSettings(numeric=("c",)))
     assert refusal.value.__cause__ is refusal.value.__context__ is None
+
+
+def fitted(**settings):
+    return TableCodec.fit(TABLE, TableSettings(numeric=("age",), categorical=("city",), **settings))
+
+
+def test_other_rows_are_taken_for_the_nearest_known_ones():
+    """Scales, categories and points come from the fit rows; rounding is the same whoever encodes."""
+    new = {"age": [24, 26, 300], "city": ["oslo", "rome", "rome"]}
+    for unit in ("row", "cell"):
+        codec = fitted(unit=unit)
+        encoded = codec.encode(new)
+        assert encoded.decode(encoded.records.points) == {
+            "age": [20.0, 30.0, 40.0],
+            "city": ["oslo", "rome", "rome" if unit == "cell" else "oslo"],  # 10 years are farther than a city
+        }
+
+
+def test_a_category_that_no_fit_row_has_never_comes_out():
+    new = {"age": [20, 30], "city": ["secret", "rome"], "shop": ["a", "b"], "who": ["u", "u"]}
+    cells = fitted(unit="cell", group="who", public=("shop",)).encode(new)
+    assert cells.decode(cells.records.points) == {"age": [20.0, 30.0], "city": [None, "rome"]}
+    assert (cells.counts.found, cells.counts.masked, cells.counts.unseen) == (4, 1, 1)
+    context = cells.records.context
+    shown = [{SLOT: "_", MASKED: "#"}.get(t, "shop") for t in context.tokens.tolist()]
+    assert shown == ["shop", "_", "#", "shop", "_", "_"]
+    rows = fitted().encode(new)
+    assert rows.decode(rows.records.points)["city"] == ["oslo", "rome"], "the row of the nearest age"
+    assert rows.counts.unseen == 1
+    with pytest.raises(InvalidInput, match=r"^column 'city' at row 7 holds a category that the policy does not know$"):
+        fitted(unknown="refuse").encode(new, first=7)
+
+
+def test_a_mask_leaves_every_cell_empty():
+    for unit in ("row", "cell"):
+        encoded = fitted(unit=unit).encode(TABLE)
+        nothing = np.zeros(len(encoded.records.points), dtype=int)
+        assert encoded.decode(nothing, masked=True) == {"age": [None] * 4, "city": [None] * 4}

@@ -1,0 +1,156 @@
+"""A codec: raw columns to secrets with their public context, and released outputs back to columns of the same shape.
+
+One object for each kind of data, fitted once on the fit part, serves everyone: the first configuration, the audit, the
+adaptation and the release. A policy stores it as plain settings and a vocabulary, and reads it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, indices
+from oddshift.base.errors import InvalidInput
+from oddshift.model.records import Records
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
+
+Columns = Mapping[str, Sequence[Any]]
+"""Raw data: cells by the name of their column, every column of the same length."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """What happened to some data: secrets found, put through the mechanism, masked, of unseen values; rows left out.
+
+    >>> Counts(found=3, perturbed=2, masked=1) + Counts(found=1, perturbed=1)
+    Counts(found=4, perturbed=3, masked=1, unseen=0, left_out=0)
+    """
+
+    found: int = 0
+    perturbed: int = 0
+    masked: int = 0
+    unseen: int = 0
+    left_out: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        """The counts of both."""
+        return Counts(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+
+
+@runtime_checkable
+class Encoded(Protocol):
+    """Data turned into secrets."""
+
+    @property
+    def records(self) -> Records:
+        """The secrets and their public context."""
+
+    @property
+    def counts(self) -> Counts:
+        """What was found, and what becomes of it."""
+
+    @property
+    def rows(self) -> IntArray:
+        """The row of the raw data at which each document starts."""
+
+    @property
+    def keep(self) -> BoolArray | None:
+        """Which rows of the raw data are released; None for all."""
+
+    def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
+        """The released columns, one cell for each row that is kept.
+
+        `outputs` has a point for each of `records.points`; with `masked` the mechanism released nothing but a mask.
+
+        **Guarantee**: secrets reach the result through `outputs` only.
+        """
+
+
+class Vocabulary(Protocol):
+    """What a codec learned, as a frozen dataclass of plain fields and arrays."""
+
+
+@runtime_checkable
+class Codec(Protocol):
+    """How data of one kind become secrets; made by `fit` (from data) or by `from_policy` (from a stored policy)."""
+
+    kind: ClassVar[str]
+
+    @property
+    def settings(self) -> Any:
+        """How it was asked to work."""
+
+    @property
+    def space(self) -> Space:
+        """The points that secrets may be."""
+
+    @property
+    def tiers(self) -> Tiers:
+        """The tiers of the points."""
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The columns whose cells are replaced."""
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The columns without which nothing can be released."""
+
+    @property
+    def point_names(self) -> tuple[str, ...] | None:
+        """What each point reads as, where that is a word."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was found while fitting, in numbers."""
+
+    def encode(self, columns: Columns, first: int = 1) -> Encoded:
+        """The secrets of some rows; `first` numbers the first row in messages."""
+
+    def stream(self) -> Codec:
+        """A codec for the rows of one file, block after block; it may remember what the next rows continue."""
+
+    def to_policy(self) -> tuple[Any, Any]:
+        """Settings and vocabulary, enough to encode new data the same way."""
+
+    @classmethod
+    def from_policy(cls, settings: Any, vocabulary: Any, space: Space, tiers: Tiers) -> Self:
+        """The codec that `to_policy` described."""
+
+
+def length_of(columns: Columns, wanted: Sequence[str], source: str = "the data") -> int:
+    """The number of rows; a missing column, or one of another length, is refused."""
+    for name in wanted:
+        if name not in columns:
+            raise InvalidInput(f"{source} has no column {name!r} among its {len(columns)}")
+    lengths = {len(columns[name]) for name in wanted}
+    if len(lengths) != 1 or 0 in lengths:
+        raise InvalidInput(f"columns of {source} have lengths {sorted(lengths)}, expected one length above 0")
+    return lengths.pop()
+
+
+def checked_outputs(outputs: npt.ArrayLike, points: int, positions: int) -> IntArray:
+    """Outputs as row numbers of points, one for each secret."""
+    chosen = indices(outputs, "outputs", points)
+    if len(chosen) != positions:
+        raise InvalidInput(f"outputs has {len(chosen)} entries, expected {positions} (one for each secret)")
+    return chosen
+
+
+def points_of(space: Space, known: Mapping[bytes, int], rows: FloatArray) -> IntArray:
+    """The point of each row: the equal one where there is one, else the nearest."""
+    found = np.array([known.get(row.tobytes(), -1) for row in rows], dtype=np.int64)
+    others = np.flatnonzero(found < 0)
+    if len(others):
+        found[others] = space.nearest(rows[others])
+    return found
+
+
+def rows_by_bytes(space: Space) -> dict[bytes, int]:
+    """The row number of each point, by its exact coordinates."""
+    return {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(space.points))}

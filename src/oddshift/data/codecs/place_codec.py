@@ -1,0 +1,290 @@
+"""Places: trajectories as sequences of cells or of listed places, under haversine distance.
+
+A secret is where somebody was; the hour of the day stays public beside it. A document is a trip; users are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, positive
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.codec import Columns, Counts, checked_outputs, length_of, points_of, rows_by_bytes
+from oddshift.data.codecs.trips import Trajectories, cell_centres, seconds_of, stay_points
+from oddshift.data.formats.cell_values import numbers, strings
+from oddshift.model.records import SLOT, Context, Records, numbered, offsets_of
+from oddshift.model.release import one_tier
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
+
+HOURS = tuple(f"{hour:02d}h" for hour in range(24))
+"""Public symbols: the hour (UTC) of each position."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceSettings:
+    """How fixes become secrets. Columns are named; an empty name says that there is none."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    kind: ClassVar[str] = "location"
+
+    lat: str = "lat"
+    """The column of latitudes, in degrees."""
+    lon: str = "lon"
+    """The column of longitudes, in degrees."""
+    user: str = "user"
+    """Who was there; without it every trip stands for itself."""
+    timestamp: str = "timestamp"
+    """When: ISO 8601 or seconds since 1970; without it the order of the file is that of time."""
+    trip: str = "trip"
+    """What is read together; without it a user's day (UTC), and without times all of a user's fixes."""
+    cell_km: float = 1.0
+    """Places become the centres of cells of about this size."""
+    every: float = 300.0
+    """One fix is kept in each interval of so many seconds of a trip; 0 keeps all."""
+    stays: bool = False
+    """Keep stay points only: the mean place of fixes that are close to each other for long enough."""
+    stay_kilometres: float = 0.2
+    """How far a stay may reach from its first fix."""
+    stay_minutes: float = 20.0
+    """How long a stay lasts at least."""
+    joint_by: Literal["document", "user"] = "document"
+    """What attackers read together: a trip, or all of a user's trips."""
+
+    def __post_init__(self) -> None:
+        """Check that places are there and that something says which fixes belong together."""
+        if not (self.lat and self.lon and (self.user or self.timestamp or self.trip)):
+            raise InvalidInput("expected columns lat and lon, and one of user, timestamp and trip")
+        if not self.timestamp and (self.every or self.stays):
+            raise InvalidInput("timestamp is empty, expected every = 0 and no stays: both need times")
+        for name in ("cell_km", "stay_kilometres", "stay_minutes"):
+            positive(getattr(self, name), name)
+        if self.every:
+            positive(self.every, "every")
+        if self.joint_by not in {"document", "user"}:
+            raise InvalidInput(f"joint_by={self.joint_by!r}, expected document or user")
+
+    def wanted(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns that are read."""
+        return tuple(name for name in (self.lat, self.lon, self.user, self.timestamp, self.trip) if name)
+
+    def units(self, columns: Columns) -> tuple[IntArray, str]:
+        """A number for each row, equal where fixes are never told apart as independent, and what such a unit is."""
+        rows = length_of(columns, self.wanted(()))
+        if self.user:
+            return numbered(strings(columns, self.user))[0], "user"
+        return _trips(self, columns, _seconds(self, columns, rows, 1)), "user"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceVocabulary:
+    """Whether points are listed places; otherwise they are the centres of cells."""
+
+    is_listed: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EncodedPlaces:
+    """Trajectories as secrets; `order` is the row of the data behind each position.
+
+    `rows` is the first row of each trip, `keep` says which rows are released.
+    """
+
+    records: Records
+    names: tuple[str, str]
+    order: IntArray
+    rows: IntArray
+    keep: BoolArray | None
+
+    def __repr__(self) -> str:
+        """Counts only."""
+        return f"EncodedPlaces({self.records!r})"
+
+    @property
+    def counts(self) -> Counts:
+        """Every fix that is kept is a secret."""
+        left = 0 if self.keep is None else int((~self.keep).sum())
+        return Counts(found=len(self.order), perturbed=len(self.order), left_out=left)
+
+    def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
+        """Released latitudes and longitudes of the rows that are kept, in their order; None for a mask."""
+        chosen = checked_outputs(outputs, 1 if masked else len(self.records.space), len(self.order))
+        if masked:
+            return {name: [None] * len(chosen) for name in self.names}
+        table = self.records.space.points[chosen[np.argsort(self.order, kind="stable")]]
+        return {name: table[:, c].tolist() for c, name in enumerate(self.names)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlaceCodec:
+    """The cells (or listed places) of the fit part as points; a place outside them is taken for the nearest.
+
+    `last` is the last interval of each trip so far, when rows come block after block.
+    """
+
+    settings: PlaceSettings
+    space: Space
+    is_listed: bool = False
+    last: dict[tuple[str, Hashable], float] | None = None
+
+    kind: ClassVar[str] = "location"
+    point_names: ClassVar[None] = None
+    notes: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def fit(
+        cls, columns: Columns, settings: PlaceSettings | None = None, places: npt.ArrayLike | None = None
+    ) -> PlaceCodec:
+        """The cells that hold some fix; or `places` (points of interest, latitude and longitude), whoever was there."""
+        asked = settings or PlaceSettings()
+        if places is not None:
+            return cls(asked, Space(places, "haversine"), is_listed=True)
+        fixes, _ = _fixes(asked, columns, 1, {})
+        return cls(asked, Space.merged(cell_centres(fixes.places, asked.cell_km), "haversine")[0])
+
+    @property
+    def tiers(self) -> Tiers:
+        """Places have one tier."""
+        return one_tier(self.space)
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """Latitude and longitude."""
+        return (self.settings.lat, self.settings.lon)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Every column that says where, who, when and which trip."""
+        return self.settings.wanted(())
+
+    def encode(self, columns: Columns, first: int = 1) -> EncodedPlaces:
+        """Trips as documents; fixes are left out as the settings say."""
+        rows = length_of(columns, self.required)
+        fixes, order = _fixes(self.settings, columns, first, {} if self.last is None else self.last)
+        keep: BoolArray | None = None
+        if self.settings.every or self.settings.stays:
+            keep = np.zeros(rows, dtype=np.bool_)
+            keep[order] = True
+        _, start, lengths = np.unique(fixes.trip, return_index=True, return_counts=True)
+        records = Records(
+            space=self.space,
+            points=self.points(fixes.places),
+            offsets=offsets_of(lengths) if len(lengths) else np.zeros(2, dtype=np.int64),
+            context=_hours(fixes, lengths) if len(lengths) else None,
+            users=fixes.user[start] if len(lengths) else None,
+        )
+        return EncodedPlaces(records, (self.settings.lat, self.settings.lon), order, order[start], keep)
+
+    def points(self, places: FloatArray) -> IntArray:
+        """The cell of each place (n, 2); of a place outside all cells, the nearest one."""
+        if self.is_listed or not len(places):
+            return self.space.nearest(places)
+        return points_of(self.space, self._known, cell_centres(places, self.settings.cell_km))
+
+    def stream(self) -> PlaceCodec:
+        """A codec that remembers the last interval of each trip, so that a trip may go on in the next rows."""
+        if self.settings.stays:
+            raise InvalidInput("the policy keeps stay points only, which rows in a stream cannot give")
+        return replace(self, last={})
+
+    def to_policy(self) -> tuple[PlaceSettings, PlaceVocabulary]:
+        """The settings, and whether places are cells; the points are in the policy already."""
+        return self.settings, PlaceVocabulary(is_listed=self.is_listed)
+
+    @classmethod
+    def from_policy(
+        cls, settings: PlaceSettings, vocabulary: PlaceVocabulary, space: Space, tiers: Tiers
+    ) -> PlaceCodec:
+        """The codec over stored points."""
+        return cls(settings, space, vocabulary.is_listed)
+
+    @cached_property
+    def _known(self) -> dict[bytes, int]:
+        return rows_by_bytes(self.space)
+
+
+def _fixes(
+    settings: PlaceSettings, columns: Columns, first: int, last: dict[tuple[str, Hashable], float]
+) -> tuple[Trajectories, IntArray]:
+    """The fixes that are kept, by trip and time, and the row behind each."""
+    rows = length_of(columns, settings.wanted(()))
+    places = _places(settings, columns, first)
+    seconds = _seconds(settings, columns, rows, first)
+    trips = _trips(settings, columns, seconds)
+    users = numbered(strings(columns, settings.user, first=first))[0] if settings.user else trips
+    kept = np.arange(rows) if not settings.every else _thinned(settings, columns, seconds, first, last)
+    order: IntArray = kept[np.lexsort((seconds[kept], trips[kept]))].astype(np.int64)
+    fixes = Trajectories(places[order], seconds[order], trips[order], users[order])
+    if settings.stays:
+        stays, means = stay_points(fixes, settings.stay_kilometres, settings.stay_minutes)
+        fixes, order = replace(fixes.take(stays), places=means), order[stays]
+        if not len(order):
+            raise InvalidInput("no fix is left after thinning and stay points, expected at least one")
+    return fixes, order
+
+
+def _places(settings: PlaceSettings, columns: Columns, first: int) -> FloatArray:
+    """Latitude and longitude (n, 2), in range."""
+    names = (settings.lat, settings.lon)
+    places = np.stack([numbers(columns, name, first=first) for name in names], axis=1)
+    for column, (name, limit) in enumerate(zip(names, (90.0, 180.0), strict=True)):
+        outside = np.flatnonzero(np.abs(places[:, column]) > limit)
+        if len(outside):
+            where = f"column {name!r} at row {first + int(outside[0])}"
+            raise InvalidInput(f"{where} is outside [-{limit:g}, {limit:g}] degrees")
+    return places
+
+
+def _seconds(settings: PlaceSettings, columns: Columns, rows: int, first: int) -> FloatArray:
+    if not settings.timestamp:
+        return np.zeros(rows)
+    times, where = strings(columns, settings.timestamp, first=first), f"column {settings.timestamp!r}"
+    return np.array([seconds_of(t, i, where) for i, t in enumerate(times, first)], dtype=np.float64)
+
+
+def _trips(settings: PlaceSettings, columns: Columns, seconds: FloatArray) -> IntArray:
+    """The number of each row's trip."""
+    return numbered(_trip_names(settings, columns, seconds))[0]
+
+
+def _trip_names(settings: PlaceSettings, columns: Columns, seconds: FloatArray) -> list[tuple[str, Hashable]]:
+    users = strings(columns, settings.user) if settings.user else [""] * len(seconds)
+    days: list[Any] = (seconds // 86400).astype(np.int64).tolist()
+    trips = strings(columns, settings.trip) if settings.trip else days
+    return list(zip(users, trips, strict=True))
+
+
+def _thinned(
+    settings: PlaceSettings,
+    columns: Columns,
+    seconds: FloatArray,
+    first: int,
+    last: dict[tuple[str, Hashable], float],
+) -> IntArray:
+    """The rows that are the first of their trip's interval; `last` has the interval that each trip is in, and grows."""
+    keep = []
+    slots = np.floor(seconds / settings.every).tolist()
+    for row, (trip, slot) in enumerate(zip(_trip_names(settings, columns, seconds), slots, strict=True)):
+        before = last.get(trip, -np.inf)
+        if slot < before:
+            raise InvalidInput(f"the fix at row {first + row} is out of order, expected each trip in order of time")
+        if slot > before:
+            keep.append(row)
+            last[trip] = slot
+    return np.array(keep, dtype=np.int64)
+
+
+def _hours(fixes: Trajectories, lengths: IntArray) -> Context:
+    """Before each position, the hour at which it was."""
+    hour = (fixes.seconds // 3600 % 24).astype(np.int64)
+    tokens = np.stack([hour, np.full(len(hour), SLOT)], axis=1).ravel()
+    offsets = offsets_of(2 * lengths)
+    breaks = np.zeros(len(tokens), dtype=np.bool_)
+    breaks[offsets[:-1]] = True
+    return Context(tokens=tokens, offsets=offsets, symbols=HOURS, breaks=breaks)

@@ -1,0 +1,106 @@
+"""What is asked of texts: where they are, who looks for sensitive words, and which tiers those enter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from oddshift.base.arrays import IntArray, one_of
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.casing import CASINGS
+from oddshift.data.codecs.codec import Columns, length_of
+from oddshift.data.codecs.tokens import TOKENISERS
+from oddshift.data.detectors import DetectorSettings
+from oddshift.data.detectors.tagging import PII
+from oddshift.data.formats.cell_values import strings
+from oddshift.model.metric import METRICS
+from oddshift.model.records import numbered
+
+FROM_TEXT = "from-text"
+"""Word vectors that are made from the fit part of the texts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSettings:
+    """How texts become secrets; `is_public` has no default."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    kind: ClassVar[str] = "text"
+
+    is_public: bool
+    """Whether the attacker is told the tier of each secret."""
+    vectors: str = FROM_TEXT
+    """The path of a file of word vectors, or "from-text": vectors made from the fit texts, which are rougher."""
+    detectors: tuple[DetectorSettings, ...] = ()
+    """Who looks for sensitive words."""
+    text: tuple[str, ...] = ("text",)
+    """The columns that hold text; those of one row are read as one document, joined by a line break."""
+    label: str | None = None
+    """A column with the class of each text."""
+    user: str | None = None
+    """A column that says who wrote it; certificates then count users."""
+    subgroup: str | None = None
+    """A column of subgroups, for which rates are reported apart."""
+    header: tuple[str, ...] | None = None
+    """The names of the columns of a CSV or TSV file without a header row."""
+    tier_names: tuple[str, ...] = (PII,)
+    """The tiers of detected words, most sensitive first."""
+    tier_of: Mapping[str, str] = field(default_factory=dict)
+    """The tier of a detector's label; labels that are not listed lead to the first tier."""
+    share: float = 0.5
+    """The share of a word's occurrences that have to be detected before all of them are secrets."""
+    count: int = 2
+    """How many occurrences have to be detected for that, unless the detector is exact."""
+    similar_percent: float = 10.0
+    """The share (percent) of the other words, the most similar to detected ones, that forms one more tier; 0: none."""
+    similar_variant: Literal["max", "mean"] = "max"
+    """Similar to the closest detected word, or to all of them on average."""
+    similar_name: str = "PoII"
+    """The name of the tier of similar words."""
+    unknown: Literal["mask", "refuse"] = "mask"
+    """What becomes of words without a vector and of words that the fit texts lack: a mask, or the data are refused."""
+    casing: tuple[str, ...] | None = None
+    """How released words of each tier are written; by default the first tier as titles, others as sentences go."""
+    metric: str = "euclidean"
+    """The distance between word vectors: a name of `METRICS`."""
+    tokeniser: Literal["spacy", "plain"] = "spacy"
+    """How texts are cut into words: by spaCy's English rules, or by letters, digits and marks alone."""
+    join_names: bool = False
+    """Whether a name of several words that was found at least twice is one secret."""
+    joint_by: Literal["document", "sentence", "user"] = "document"
+    """What attackers read together."""
+    planted: tuple[str, ...] = ()
+    """Names on which the recall of the detectors is measured."""
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without data."""
+        if not self.text or len(set(self.text)) != len(self.text):
+            raise InvalidInput(f"text={self.text}, expected at least one column, each named once")
+        if not self.tier_names or len(set(self.tier_names)) != len(self.tier_names):
+            raise InvalidInput(f"tier_names={self.tier_names}, expected at least one tier name, all distinct")
+        unknown = sorted(set(self.tier_of.values()) - set(self.tier_names))
+        if unknown:
+            raise InvalidInput(f"tier_of leads to {unknown[0]!r}, expected one of {', '.join(self.tier_names)}")
+        if not 0.0 <= self.similar_percent < 100.0:
+            raise InvalidInput(f"similar_percent={self.similar_percent}, expected at least 0 and below 100")
+        one_of(self.unknown, "unknown", ("mask", "refuse"))
+        one_of(self.tokeniser, "tokeniser", tuple(TOKENISERS))
+        one_of(self.metric, "metric", tuple(METRICS))
+        one_of(self.joint_by, "joint_by", ("document", "sentence", "user"))
+        if self.casing is not None and not set(self.casing) <= set(CASINGS):
+            raise InvalidInput(f"casing={self.casing}, expected some of {', '.join(CASINGS)}")
+
+    def wanted(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns that are read."""
+        named = (*self.text, self.label, self.user, self.subgroup)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    def units(self, columns: Columns) -> tuple[IntArray, str]:
+        """A number for each row, equal where texts are never told apart as independent, and what such a unit is."""
+        rows = length_of(columns, self.wanted(()))
+        if self.user is None:
+            return np.arange(rows, dtype=np.int64), "document"
+        return numbered(strings(columns, self.user))[0], "user"

@@ -1,0 +1,192 @@
+"""Vectors of anyone's encoder (images, audio, time series): each row a secret, rows of one group read together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.base.arrays import FloatArray, IntArray, finite
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.codec import Columns, Counts, checked_outputs, length_of, points_of, rows_by_bytes
+from oddshift.model.metric import METRICS, MetricLike
+from oddshift.model.records import Records, numbered, offsets_of
+from oddshift.model.release import one_tier
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorSettings:
+    """How vectors become secrets."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    kind: ClassVar[str] = "vectors"
+
+    vectors: str = "vectors"
+    """The column of vectors, all of one width."""
+    group: str = "group"
+    """A column whose equal values are read together; without it every vector stands for itself."""
+    tier: str = "tier"
+    """A column with the name of each vector's tier, most sensitive first; without it there is one tier."""
+    is_public: bool = True
+    """Whether the attacker is told the tier of each vector."""
+    metric: str = "euclidean"
+    """The distance between vectors: a name of `METRICS`."""
+
+    def __post_init__(self) -> None:
+        """Check the metric."""
+        if self.metric not in METRICS:
+            raise InvalidInput(f"metric={self.metric!r}, expected one of {', '.join(METRICS)}")
+
+    def wanted(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns that are read, of those that a file has."""
+        return (self.vectors, *(name for name in (self.group, self.tier) if name in names))
+
+    def units(self, columns: Columns) -> tuple[IntArray, str]:
+        """A number for each row, equal where rows are never told apart as independent, and what such a unit is."""
+        rows = length_of(columns, (self.vectors,))
+        return _groups(columns, self.group, rows), "document"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoVocabulary:
+    """Points that read as their own coordinates: places and vectors."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EncodedVectors:
+    """Vectors as secrets; `order` is the row of the data behind each position, `rows` the first of each group."""
+
+    records: Records
+    name: str
+    order: IntArray
+    rows: IntArray
+    keep: None = None
+
+    def __repr__(self) -> str:
+        """Counts only."""
+        return f"EncodedVectors({self.records!r})"
+
+    @property
+    def counts(self) -> Counts:
+        """Every row is a secret."""
+        return Counts(found=len(self.order), perturbed=len(self.order))
+
+    def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
+        """Released vectors in the order of the rows; None for a mask."""
+        chosen = checked_outputs(outputs, 1 if masked else len(self.records.space), len(self.order))
+        if masked:
+            return {self.name: [None] * len(chosen)}
+        table = np.empty((len(chosen), self.records.space.points.shape[1]))
+        table[self.order] = self.records.space.points[chosen]
+        return {self.name: list(table)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VectorCodec:
+    """The distinct vectors of the fit part as points; any other vector is taken for the nearest of them."""
+
+    settings: VectorSettings
+    space: Space
+    tiers: Tiers
+
+    kind: ClassVar[str] = "vectors"
+    point_names: ClassVar[None] = None
+    notes: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def fit(
+        cls, columns: Columns, settings: VectorSettings | None = None, metric: MetricLike | None = None
+    ) -> VectorCodec:
+        """Points and tiers of some rows; a vector that two tiers share is refused: a tier belongs to the point.
+
+        `metric` is a metric that no name stands for.
+        """
+        asked = settings or VectorSettings()
+        length_of(columns, asked.wanted(tuple(columns)))
+        space, point = Space.merged(vector_table(columns[asked.vectors], asked.vectors), metric or asked.metric)
+        if asked.tier not in columns:
+            return cls(asked, space, one_tier(space))
+        return cls(asked, space, _tiers(columns[asked.tier], point, len(space), asked.is_public))
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The vectors."""
+        return (self.settings.vectors,)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The vectors."""
+        return self.released
+
+    def encode(self, columns: Columns, first: int = 1) -> EncodedVectors:
+        """Rows of one group form a document, in order."""
+        name = self.settings.vectors
+        rows = length_of(columns, (name,))
+        point = self.points(vector_table(columns[name], name, first, self.space.points.shape[1]))
+        groups = _groups(columns, self.settings.group, rows)
+        order = np.argsort(groups, kind="stable").astype(np.int64)
+        records = Records(space=self.space, points=point[order], offsets=offsets_of(np.bincount(groups)))
+        return EncodedVectors(records, name, order, order[records.offsets[:-1]])
+
+    def points(self, table: FloatArray) -> IntArray:
+        """The nearest point of each row (n, k)."""
+        return points_of(self.space, self._known, table)
+
+    def stream(self) -> VectorCodec:
+        """Itself: rows do not continue one another."""
+        return self
+
+    def to_policy(self) -> tuple[VectorSettings, NoVocabulary]:
+        """The settings; the points are the vocabulary."""
+        return self.settings, NoVocabulary()
+
+    @classmethod
+    def from_policy(cls, settings: VectorSettings, vocabulary: NoVocabulary, space: Space, tiers: Tiers) -> VectorCodec:
+        """The codec over stored points."""
+        return cls(settings, space, tiers)
+
+    @cached_property
+    def _known(self) -> dict[bytes, int]:
+        return rows_by_bytes(self.space)
+
+
+def vector_table(rows: Sequence[Any], name: str, first: int = 1, width: int | None = None) -> FloatArray:
+    """Vectors (n, k) of one width with finite numbers; the first row that is something else is named, not quoted."""
+    expected = width or (len(rows[0]) if hasattr(rows[0], "__len__") else -1)
+    for row, vector in enumerate(rows, start=first):
+        if not hasattr(vector, "__len__") or len(vector) != expected or expected < 1:
+            found = len(vector) if hasattr(vector, "__len__") else "no"
+            raise InvalidInput(f"column {name!r} at row {row} has {found} numbers, expected {max(expected, 1)}")
+    try:
+        table = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError):  # its message quotes an entry
+        raise InvalidInput(f"column {name!r} holds something else than numbers, expected vectors") from None
+    bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
+    if len(bad):
+        raise InvalidInput(f"column {name!r} at row {first + int(bad[0])}: expected {expected} finite numbers")
+    return finite(table, name, 2)
+
+
+def _groups(columns: Columns, group: str, rows: int) -> IntArray:
+    """The number of each row's group."""
+    if group not in columns:
+        return np.arange(rows, dtype=np.int64)
+    if len(columns[group]) != rows:
+        raise InvalidInput(f"{group} has {len(columns[group])} entries, expected {rows} (one for each vector)")
+    return numbered(columns[group])[0]
+
+
+def _tiers(tier: Sequence[Any], point: IntArray, n: int, is_public: bool) -> Tiers:
+    labels, names = numbered([str(t) for t in tier])
+    of_point = np.full(n, -1, dtype=np.int64)
+    of_point[point] = labels
+    clash = np.flatnonzero(of_point[point] != labels)
+    if len(clash):
+        raise InvalidInput(f"{len(clash)} rows share a point with a row of another tier, expected one tier for a point")
+    return Tiers(of_point, names=tuple(str(name) for name in names), scales=(1.0,) * len(names), is_public=is_public)
