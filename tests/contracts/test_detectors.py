@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from oddshift.data.detectors import (
     DETECTORS,
@@ -42,6 +43,23 @@ def detector(request, data, empty_cache):
 def test_it_is_a_detector(detector):
     assert isinstance(detector, Detector)
     assert isinstance(detector.name, str)
+
+
+def test_settings_make_it(request, detector, tmp_path, data):
+    """A configuration names a kind; its settings make a detector of this class and refuse unknown keys."""
+    kind = request.node.callspec.params["detector"]
+    (tmp_path / "names.txt").write_text("John Smith\n" if kind == "gazetteer" else "john\n")
+    needed = {
+        "pipeline": {"path": str(data / "ner" / "en_core_web_sm_ner")},
+        "gazetteer": {"path": tmp_path / "names.txt"},
+        "words": {"path": tmp_path / "names.txt"},
+    }.get(kind, {})
+    adapter = TypeAdapter(DETECTORS[kind])
+    made = adapter.validate_python({"kind": kind, **needed})
+    assert made.kind == kind
+    assert type(made.detector()) is type(detector)
+    with pytest.raises(ValidationError, match="nosuchkey"):
+        adapter.validate_python({"kind": kind, **needed, "nosuchkey": 1})
 
 
 def test_spans_lie_inside_their_text_in_order(detector):

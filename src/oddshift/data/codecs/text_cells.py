@@ -76,8 +76,25 @@ class TextCells:
         """The words of every document."""
         if not self.cells:
             return no_tokens(len(self.starts) - 1)
-        tokens = tokenise(self.cells, tokeniser)
-        return replace(tokens, offsets=tokens.offsets[self.starts])
+        pieces, starts = (self.cells, self.starts) if self.has_one_each else self._pieces()
+        tokens = tokenise(pieces, tokeniser)
+        return replace(tokens, offsets=tokens.offsets[starts])
+
+    def _pieces(self) -> tuple[list[str], IntArray]:
+        """What is cut into words at once, and the first piece of each row: a cell with the line break after it.
+
+        Blanks at the end of a cell would become one word with the line break, so there it stands by itself.
+        """
+        pieces: list[str] = []
+        starts = [0]
+        for a, b in pairwise(self.starts.tolist()):
+            for place, cell in zip(self.places[a:b], self.cells[a:b], strict=True):
+                if place is None and not pieces[-1][-1].isspace():
+                    pieces[-1] += cell
+                else:
+                    pieces.append(cell)
+            starts.append(len(pieces))
+        return pieces, np.array(starts, dtype=np.int64)
 
     def inside(self, spans: Spans) -> Spans:
         """Spans over documents, those that reach over the edge of a cell cut in two."""

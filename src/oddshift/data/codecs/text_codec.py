@@ -16,12 +16,13 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns
 from oddshift.data.codecs.lexicon import PUBLIC, Lexicon, Similar, add_similar, build_lexicon, has_point
 from oddshift.data.codecs.own_vectors import vectors_from_text
+from oddshift.data.codecs.pipeline_vectors import FROM_PIPELINE, pipeline_with_vectors, vectors_of_pipeline
 from oddshift.data.codecs.text import EncodedText, casing_rules, encode_tokens
 from oddshift.data.codecs.text_cells import TextCells
 from oddshift.data.codecs.text_settings import FROM_TEXT, TextSettings
 from oddshift.data.codecs.tokens import Tokens
 from oddshift.data.codecs.word_vectors import WordVectors, read_vectors
-from oddshift.data.detectors import Detector, Gazetteer, Handles, Patterns, Spans, WordList
+from oddshift.data.detectors import Detector, Gazetteer, Handles, Occupations, Patterns, Spans, WordList
 from oddshift.data.detectors.detection_report import DetectionReport, planted_recall, report_on
 from oddshift.data.detectors.tagging import NAME_LABELS, TierRule, TypeTags, stop_words, tag_types
 from oddshift.model.space import Space
@@ -30,20 +31,23 @@ from oddshift.model.tiers import Tiers
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class NameList:
-    """Listed names, each one token wherever it stands."""
+    """Listed names, each one token wherever it stands; see `Gazetteer`."""
 
     names: tuple[str, ...]
     keep_case: bool
+    cover_surnames: bool
+    ordinary: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedForms:
     """Numbers, addresses and handles of fixed forms, each one token wherever it stands.
 
-    `found_by` says whose labels they are: Presidio's patterns, or handles.
+    `found_by` says whose labels they are: Presidio's patterns, handles, or the list of
+    occupations.
     """
 
-    found_by: Literal["patterns", "handles"]
+    found_by: Literal["patterns", "handles", "occupations"]
     labels: tuple[str, ...]
     threshold: float
 
@@ -105,9 +109,8 @@ class TextCodec:
         chosen = [s.detector() for s in settings.detectors] if detectors is None else list(detectors)
         if not chosen:
             raise InvalidInput("no detector was named, expected at least one that finds sensitive words")
-        if vectors is None and settings.vectors != FROM_TEXT:
-            vectors = read_vectors(Path(settings.vectors))
-        return _fitted(cls, TextCells.of(columns, settings.text), settings, chosen, vectors)
+        known = _word_vectors(settings.vectors, chosen) if vectors is None else vectors
+        return _fitted(cls, TextCells.of(columns, settings.text), settings, chosen, known)
 
     def __repr__(self) -> str:
         """Counts only; never a word."""
@@ -174,7 +177,7 @@ class TextCodec:
     def to_policy(self) -> tuple[TextSettings, TextVocabulary]:
         """Settings without the places of files, and the lexicon; a detector that only code can make is refused."""
         asked = self.settings
-        source = asked.vectors if asked.vectors == FROM_TEXT else Path(asked.vectors).name
+        source = asked.vectors if asked.vectors in {FROM_TEXT, FROM_PIPELINE} else Path(asked.vectors).name
         settings = replace(
             asked,
             detectors=(),  # what they found is in the lexicon; what joins tokens is in the vocabulary
@@ -250,6 +253,15 @@ def _fitted(
     return cls(settings, lexicon, tuple(joined_by), TextFindings(tags, report))
 
 
+def _word_vectors(source: str, detectors: Sequence[Detector]) -> WordVectors | None:
+    """The vectors that the settings name; None for those made from the text."""
+    if source == FROM_TEXT:
+        return None
+    if source == FROM_PIPELINE:
+        return vectors_of_pipeline(pipeline_with_vectors(detectors))
+    return read_vectors(Path(source))
+
+
 def tier_rule(settings: TextSettings, labels: Sequence[str]) -> TierRule:
     """Labels and their tiers: whatever was found leads to the first tier, unless `tier_of` says otherwise."""
     first = dict.fromkeys((*NAME_LABELS, *labels), settings.tier_names[0])
@@ -272,15 +284,27 @@ def _stored(detector: Detector) -> NameList | FixedForms:
     if isinstance(detector, Handles):
         return FixedForms(found_by="handles", labels=detector.labels, threshold=0.0)
     if isinstance(detector, Gazetteer):
-        return NameList(names=tuple(detector.entries), keep_case=detector.keep_case)
+        return NameList(
+            names=tuple(detector.entries),
+            keep_case=detector.keep_case,
+            cover_surnames=detector.cover_surnames,
+            ordinary=tuple(sorted(detector.ordinary)),
+        )
     if isinstance(detector, WordList):
-        return NameList(names=tuple(detector.words), keep_case=False)
+        return NameList(names=tuple(detector.words), keep_case=False, cover_surnames=False, ordinary=())
+    if isinstance(detector, Occupations):
+        return FixedForms(found_by="occupations", labels=(), threshold=0.0)
     raise InvalidInput(f"detector {detector.name!r} cannot be kept in a policy, expected patterns or a list of names")
 
 
 def _made(stored: NameList | FixedForms) -> Detector:
     if isinstance(stored, NameList):
-        return Gazetteer(stored.names, keep_case=stored.keep_case)
+        ordinary = frozenset(stored.ordinary)
+        return Gazetteer(
+            stored.names, keep_case=stored.keep_case, cover_surnames=stored.cover_surnames, ordinary=ordinary
+        )
     if stored.found_by == "handles":
         return Handles(stored.labels)
+    if stored.found_by == "occupations":
+        return Occupations()
     return Patterns(stored.labels, stored.threshold)

@@ -33,7 +33,8 @@ class TextSettings:
     is_public: bool
     """Whether the attacker is told the tier of each secret."""
     vectors: str = FROM_TEXT
-    """The path of a file of word vectors, or "from-text": vectors made from the fit texts, which are rougher."""
+    """The path of a file of word vectors, "pipeline" for those of the pipeline that finds the names, or "from-text" for
+    vectors made from the fit texts, which are rougher."""
     detectors: tuple[DetectorSettings, ...] = ()
     """Who looks for sensitive words."""
     text: tuple[str, ...] = ("text",)

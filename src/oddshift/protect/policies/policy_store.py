@@ -34,8 +34,7 @@ def load_policy(path: str | Path) -> Policy:
     file = Path(path) / POLICY if Path(path).is_dir() else Path(path)
     if not file.is_file():
         raise InvalidInput(f"{file} is not a file, expected a policy.json")
-    _refuse_newer(file)
-    _refuse_other_layout(file)
+    _refuse_other_version(file)
     beside = file.with_name(VOCABULARY)
     if not beside.is_file():
         raise InvalidInput(f"{beside} is missing, expected the vocabulary beside {file.name}")
@@ -43,7 +42,6 @@ def load_policy(path: str | Path) -> Policy:
         terms: PolicyTerms = load(file, PolicyTerms)
     except TamperedEvidence as error:
         raise InvalidInput(f"{file} is not a policy: {error}") from error
-    _refuse_older(file, terms)
     try:
         vocabulary: PolicyVocabulary = load(beside, PolicyVocabulary)
     except TamperedEvidence as error:
@@ -54,32 +52,30 @@ def load_policy(path: str | Path) -> Policy:
         raise InvalidInput(f"{file}: {error}") from error
 
 
-def _refuse_newer(file: Path) -> None:
-    """Say so when a later version wrote the file; whatever else is wrong with it shows when it is read."""
+def _refuse_other_version(file: Path) -> None:
+    """Say so when another version wrote the file; whatever else is wrong with it shows when it is read.
+
+    Before schema 3 a certificate named its mechanism by a description that other mechanisms share; before layout 2 a
+    policy had rules of its own instead of the settings of a codec.
+    """
     stated = schema_of(file)
     if stated is not None and stated > SCHEMA:
         raise InvalidInput(f"{file} has schema {stated}, expected {SCHEMA}: a newer oddshift wrote it")
+    layout = _layout_of(file)
+    if stated is not None and (stated < SCHEMA or layout not in (None, LAYOUT)):
+        found = f"schema {stated} and policy layout {layout}"
+        age = "a newer" if (layout or 0) > LAYOUT else "an older"
+        raise InvalidInput(
+            f"{file} has {found}, expected {SCHEMA} and {LAYOUT}: {age} oddshift wrote it; adapt and certify again"
+        )
 
 
-def _refuse_other_layout(file: Path) -> None:
-    """Say so when the entries of the file are those of another version."""
+def _layout_of(file: Path) -> int | None:
+    """The layout that a policy says it has, 1 where it says nothing; None for anything but a policy."""
     try:
         value = json.loads(file.read_bytes()).get("value")
     except (ValueError, AttributeError):
-        return  # reading it says what is wrong
-    found = value.get("layout", 1) if isinstance(value, dict) and value.get("kind") == PolicyTerms.__name__ else LAYOUT
-    if found != LAYOUT:
-        raise InvalidInput(
-            f"{file} has policy layout {found}, expected {LAYOUT}: {'an older' if found == 1 else 'another'} oddshift "
-            "wrote it; run oddshift adapt again"
-        )
-
-
-def _refuse_older(file: Path, terms: PolicyTerms) -> None:
-    """Certificates before schema 3 name a mechanism by its description, which other mechanisms share."""
-    stated = schema_of(file)
-    if terms.certificate.mechanism_hash and stated is not None and stated < SCHEMA:
-        raise InvalidInput(
-            f"{file} has schema {stated}, expected {SCHEMA}: an older oddshift wrote its certificate, which does not "
-            "name the mechanism by its content; adapt and certify again"
-        )
+        return None
+    return (
+        int(value.get("layout", 1)) if isinstance(value, dict) and value.get("kind") == PolicyTerms.__name__ else None
+    )
