@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.corpora import read_published
+from oddshift.data.codecs import read_published
 from oddshift.data.detectors import DETECTORS, Pipeline, planted_recall, spacy_pipeline, span_cache
 
 NAMES = ["John Smith", "Maria Garcia", "David Johnson", "Susan Miller", "Peter Brown", "Anna Schmidt", "James Wilson"]

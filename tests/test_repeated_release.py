@@ -10,24 +10,24 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import encoding
 from oddshift.base.errors import InvalidInput
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential
-from oddshift.model.release import one_tier
 from oddshift.model.space import Space
-from oddshift.protect import Ledger, ProtectSettings, Sanitizer, UserLimit, protect, text_blueprint, vector_blueprint
+from oddshift.protect import Ledger, ProtectSettings, Sanitizer, UserLimit, protect
 from oddshift.protect.ledger_store import LEDGER
-from oddshift.protect.policies import save_policy
+from oddshift.protect.policies import make_policy, save_policy
 from oddshift.protect.staging import PREFIX, SIDECAR
 
 CORPUS = people(200)
-POLICY = text_blueprint(CORPUS.encoded, tokeniser="plain", unknown="mask").policy(
-    Exponential(CORPUS.space, 0.3), CORPUS.tiers
-)
+MASKING = replace(CORPUS.codec, settings=replace(CORPUS.codec.settings, unknown="mask"))
+POLICY = make_policy(MASKING, Exponential(CORPUS.space, 0.3), CORPUS.tiers)
 FREE = ProtectSettings(allow_uncertified=True)
 ROUNDS = int(os.environ.get("ODDSHIFT_ROUNDS", "20"))
 """Rounds of every race, and a tenth of the kills: 200 for a long run."""
@@ -137,7 +137,7 @@ def test_files_and_memory_share_a_ledger(home, ledger):
 
 def test_vectors_with_and_without_ids_in_memory(tmp_path):
     space = Space(np.random.default_rng(0).normal(size=(50, 3)))
-    policy = vector_blueprint().policy(Exponential(space, 0.5), one_tier(space))
+    policy = encoding.vector_policy(Exponential(space, 0.5))
     sanitizer = Sanitizer(policy, ledger=Ledger(tmp_path / LEDGER))
     sanitizer.rows(space.points)
     with pytest.raises(InvalidInput, match=r"50 of 50 rows \(100\.0%\) were released before"):
@@ -215,7 +215,7 @@ def test_what_cannot_be_asked_for(home, ledger):
 def test_eight_threads_share_a_sanitizer_without_mixing_rows():
     """Far from each other and with a large ε every point is released as itself, unless rows are mixed up."""
     space = Space(100.0 * np.arange(300.0)[:, None])
-    policy = vector_blueprint().policy(Exponential(space, 10.0), one_tier(space))
+    policy = encoding.vector_policy(Exponential(space, 10.0))
     for trial in range(10):
         sanitizer = Sanitizer(policy)
         start = threading.Barrier(8)

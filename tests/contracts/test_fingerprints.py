@@ -19,6 +19,7 @@ from oddshift.attackers.controls import Own
 from oddshift.audit import AuditSettings, audit
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
+from oddshift.data.codecs import VectorCodec, VectorSettings
 from oddshift.evidence.certificates import Claim, certify, evidence_of
 from oddshift.mechanisms import MECHANISMS, Exponential, Tiered
 from oddshift.model.cost import COSTS
@@ -27,8 +28,6 @@ from oddshift.model.records import Split
 from oddshift.model.tiers import Tiers
 from oddshift.protect import Sanitizer
 from oddshift.protect.policies import Policy, certificate_terms, load_policy, make_policy, save_policy
-from oddshift.protect.policies.policy_terms import VectorRules
-from oddshift.protect.policies.vocabulary import Bare
 from worlds import gather
 
 NETWORKS = ("rnn", "lstm", "transformer", "combination", "paper")
@@ -215,16 +214,16 @@ def test_a_policy_with_a_certificate_about_another_mechanism_is_refused():
     """The two differ in which point is in which tier, and in nothing that is printed."""
     audited, applied = (Tiered(identities.CLOUD, t, 2.0) for t in (identities.PUBLIC, identities.SWAPPED))
     certificate = certificate_about(audited)
-    made = make_policy(VectorRules(), Bare(), audited, identities.PUBLIC, certificate=certificate)
+    made = made_policy(audited, identities.PUBLIC, certificate=certificate)
     assert made.mechanism().fingerprint == audited.fingerprint
     with pytest.raises(InvalidInput, match="the certificate is about another mechanism"):
-        make_policy(VectorRules(), Bare(), applied, identities.SWAPPED, certificate=certificate)
+        made_policy(applied, identities.SWAPPED, certificate=certificate)
 
 
 def test_protect_computes_the_fingerprint_of_what_it_applies(tmp_path):
     """A policy that was put together by hand, around the certificate of another mechanism."""
     certificate = certificate_about(Tiered(identities.CLOUD, identities.PUBLIC, 2.0))
-    other = make_policy(VectorRules(), Bare(), Tiered(identities.CLOUD, identities.SWAPPED, 2.0), identities.SWAPPED)
+    other = made_policy(Tiered(identities.CLOUD, identities.SWAPPED, 2.0), identities.SWAPPED)
     save_policy(tmp_path, Policy(replace(other.terms, certificate=certificate), other.vocabulary))
     with pytest.raises(InvalidInput, match="the certificate is about another mechanism"):
         Sanitizer(load_policy(tmp_path)).rows(identities.CLOUD.points)
@@ -234,7 +233,7 @@ def test_a_policy_that_would_apply_another_mechanism_is_refused():
     """The terms of a policy say nothing of the names of a mechanism's own tiers, which its identity counts."""
     renamed = Tiers(identities.PUBLIC.labels, names=("x", "y"), scales=identities.PUBLIC.scales, is_public=True)
     with pytest.raises(InvalidInput, match="cannot be a policy"):
-        make_policy(VectorRules(), Bare(), Tiered(identities.CLOUD, identities.PUBLIC, 2.0), renamed)
+        made_policy(Tiered(identities.CLOUD, identities.PUBLIC, 2.0), renamed)
 
 
 def test_an_interrupted_audit_continues_only_with_the_same_attacker(tmp_path):
@@ -258,3 +257,7 @@ def test_an_interrupted_audit_continues_only_with_the_same_attacker(tmp_path):
 def row(found, name):
     """What one attacker found, as plain text."""
     return repr(next(result for result in found.attackers if result.name == name))
+
+
+def made_policy(mechanism, tiers, **more):
+    return make_policy(VectorCodec(VectorSettings(), mechanism.space, tiers), mechanism, tiers, **more)
