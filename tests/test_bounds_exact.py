@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift import bounds
+from oddshift import InvalidInput, bounds
 from oddshift.bounds.binomial import binomial_below
 
 RATES = [Fraction(k, 40) for k in range(1, 40)]
@@ -172,9 +172,13 @@ def test_the_papers_exponent_by_hand():
         (0.05, 0.2, 0.05, "undecided"),
         (0.0500001, 0.2, 0.05, "violated"),
         (0.0, 0.0500001, 0.05, "undecided"),
-        (0.2, 0.04, 0.05, "certified"),
         (0.9, 1.0, None, "undecided"),
     ],
 )
 def test_a_decision_at_its_edges(lower, upper, delta, state):
     assert bounds.decision(lower, upper, delta) == state
+
+
+def test_a_decision_from_bounds_that_cross_is_refused():
+    with pytest.raises(InvalidInput, match=r"the lower bound 0\.2 lies above the upper bound 0\.04"):
+        bounds.decision(0.2, 0.04, 0.05)

@@ -153,7 +153,7 @@ def test_the_papers_certificate_and_the_slip_in_all_of_its_27_cells():
     [
         (lambda: certify([0.1, 1.2], claim(), 0.05), r"values_per_document\[1\] = 1.2"),
         (lambda: certify([], claim(), 0.05), "empty"),
-        (lambda: certify([0.1], claim(), 0.0), r"alpha=0.0, expected 0 < alpha < 1"),
+        (lambda: certify([0.1], claim(), 0.0), r"alpha=0.0, expected 0 < alpha < 0.5"),
         (lambda: certify([0.1], claim(), 0.05, "magic"), "method='magic', expected one of betting"),
         (lambda: certify([0.5], claim(), 0.05, "clopper_pearson"), r"values\[0\] = 0.5, expected 0 or 1"),
         (lambda: certify([0.15], claim(), 0.05, trials=[10]), r"= 1.5, expected a whole number"),

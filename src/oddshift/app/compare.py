@@ -125,8 +125,8 @@ def _audits(one: Audit, two: Audit, same: bool) -> Iterator[ComparedRow]:
     yield _plain("exact epsilon of one release", one.exact_epsilon, two.exact_epsilon)
     yield ComparedRow("documents (fit, select, certify)", str(one.documents), str(two.documents))
     yield ComparedRow("strongest attacker", one.strongest, two.strongest)
-    others = {_about(item): item for item in two.evidence}
-    for item in one.evidence:
+    others = {_about(item): item for item in two.rate_evidence}
+    for item in one.rate_evidence:
         if _about(item) in others:
             yield _rate(item, others[_about(item)], same)
     rows = {row.name: row for row in two.attackers}

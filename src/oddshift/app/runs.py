@@ -34,7 +34,7 @@ from oddshift.audit.examples import Example
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.storage import load, save, write_atomic
 from oddshift.data.codecs.passages import Passage, Passages
-from oddshift.evidence.certificates import WitnessEvidence, save_evidence
+from oddshift.evidence.certificates import WitnessEvidence, evidence_name, save_evidence
 
 Stored = TypeVar("Stored")
 
@@ -66,8 +66,7 @@ def write_run(folder: str | Path, audit: Audit, config: str = "", inputs: Inputs
     home = Path(folder)
     (home / EVIDENCE).mkdir(parents=True, exist_ok=True)
     for evidence in audit.evidence:
-        claim = evidence.certificate.claim
-        save_evidence(home / EVIDENCE / f"{claim.pair_law}-{file_name(claim.tier)}.npz", evidence)
+        save_evidence(home / EVIDENCE / evidence_name(evidence.certificate.claim), evidence)
     if audit.witness is not None:
         first = audit.evidence[0]
         shown = WitnessEvidence(witness=audit.witness, mechanism_hash=first.mechanism_hash, split_hash=first.split_hash)
@@ -129,8 +128,7 @@ def write_adaptation(
     home = Path(folder)
     (home / EVIDENCE).mkdir(parents=True, exist_ok=True)
     for evidence in adaptation.evidence:
-        claim = evidence.certificate.claim
-        save_evidence(home / EVIDENCE / f"adapted-{claim.pair_law}-{file_name(claim.tier)}.npz", evidence)
+        save_evidence(home / EVIDENCE / f"adapted-{evidence_name(evidence.certificate.claim)}", evidence)
     write_atomic(home / CONFIG, config.encode())
     if inputs is not None:
         write_inputs(home, inputs)
@@ -177,7 +175,9 @@ def summary(audit: Audit) -> dict[str, Any]:
     plain: dict[str, Any] = _plain(audit)
     del plain["evidence"]
     plain["state"] = audit.state
-    plain["certificates"] = [{**_plain(c), "sentence": c.sentence} for c in audit.certificates]
+    plain["certificates"] = [
+        {**_plain(c), "sentence": c.sentence, "file": evidence_name(c.claim)} for c in audit.certificates
+    ]
     return plain
 
 
@@ -189,11 +189,6 @@ def adaptation_summary(adaptation: Adaptation) -> dict[str, Any]:
     plain["state"] = adaptation.state
     plain["certificates"] = [{**_plain(e.certificate), "sentence": e.certificate.sentence} for e in adaptation.evidence]
     return plain
-
-
-def file_name(name: str) -> str:
-    """A tier's name as part of a file name."""
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
 
 
 def _plain(value: Any) -> Any:

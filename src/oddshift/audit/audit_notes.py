@@ -13,9 +13,6 @@ from oddshift.evidence.certificates import Evidence
 from oddshift.evidence.witness import Witness
 from oddshift.leakage.limits import exceeds_budget, nearest_distance
 
-MORE_OFTEN = 0.005
-"""How much more often another attacker exceeds ε before a reader is told."""
-
 CONTROLS = frozenset({"null", "own"})
 
 
@@ -56,7 +53,7 @@ def warnings(
     """What went wrong or is too little, one line each."""
     return (
         *_idle(results),
-        *_exceeded_more(results, evidence),
+        *_dependent(results, settings),
         *_too_few(evidence, settings),
         *_alone(known, settings),
         *_across(results, evidence),
@@ -73,16 +70,15 @@ def _idle(results: Sequence[AttackerResult]) -> list[str]:
     ]
 
 
-def _exceeded_more(results: Sequence[AttackerResult], evidence: Sequence[Evidence]) -> list[str]:
-    """Attackers that learned something and exceed ε more often than the one that certifies: its log score chose it."""
-    strongest = next(row for row in results if row.name == evidence[0].certificate.claim.attacker)
-    mine = {tier.tier: tier.anchored for tier in strongest.tiers}
+def _dependent(results: Sequence[AttackerResult], settings: AuditSettings) -> list[str]:
+    """Secrets that were declared independent although reading them together taught somebody something."""
+    learned = [row for row in results if row.learned]
+    if not settings.independent or not learned:
+        return []
+    best = max(learned, key=lambda row: row.joint_gain)
     return [
-        f"{tier.tier}: attacker {row.name} exceeds epsilon in {tier.anchored:.2%} of the anchored pairs, "
-        f"{strongest.name} in {mine[tier.tier]:.2%}; the better log score certifies, this is an estimate beside it"
-        for row in results
-        for tier in row.tiers
-        if row.learned and row is not strongest and tier.anchored > mine[tier.tier] + MORE_OFTEN
+        f"secrets were declared independent, yet attacker {best.name} gains {best.joint_gain:.3f} nats by reading them "
+        "together: the verdict rests on the attackers, not on the declaration"
     ]
 
 
@@ -95,7 +91,9 @@ def _too_few(evidence: Sequence[Evidence], settings: AuditSettings) -> list[str]
         f"{item.certificate.claim.tier}: too few to certify delta = {settings.delta:g} by {settings.method}: "
         f"needs at least {needs} independent units ({item.certificate.claim.unit}), has {len(item.values)}"
         for item in evidence
-        if item.certificate.claim.pair_law == settings.law and len(item.values) < needs
+        if item.certificate.claim.pair_law == settings.law
+        and item.certificate.claim.attacker == evidence[0].certificate.claim.attacker
+        and len(item.values) < needs
     ]
 
 

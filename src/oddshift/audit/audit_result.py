@@ -8,7 +8,7 @@ from oddshift.attackers.calibration import Calibration
 from oddshift.attackers.training import Curve
 from oddshift.audit.audit_settings import AuditSettings
 from oddshift.base.arrays import FloatArray
-from oddshift.evidence.certificates import Certificate, Evidence, JointCertificate
+from oddshift.evidence.certificates import Certificate, Claim, Evidence, JointCertificate
 from oddshift.evidence.witness import Witness
 
 
@@ -89,14 +89,33 @@ class SubgroupRate:
     upper: float
 
 
+@dataclass(frozen=True)
+class TierGuesses:
+    """How often the first guess about a secret of one tier is right, as certificates of bounds.
+
+    `before` any release, from one release `alone`, and `together`: the attacker with the largest upper bound.
+    """
+
+    tier: str
+    before: Certificate
+    alone: Certificate
+    together: Certificate
+
+
+def _guesses(tier: str, rows: list[Certificate]) -> TierGuesses:
+    by_name = {row.claim.attacker: row for row in rows}
+    reading = [row for row in rows if row.claim.attacker != "null"]
+    return TierGuesses(tier, by_name["null"], by_name["own"], max(reading, key=lambda row: row.upper))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Audit:
-    """An audit: every attacker with its controls, certificates of the strongest, witnesses, and what was assumed.
+    """An audit: every attacker with its controls, what all of them certify, witnesses, and what was assumed.
 
-    `detector` names who found the secrets. `single_exceeds` says whether one release alone exceeds ε. `calibration` is
-    that of the strongest attacker, on certify documents. `upper_basis` says what the proven bound
-    rests on, `witness_needs` how many guesses an undecided witness would take; both are empty where there is nothing
-    to say.
+    `detector` names who found the secrets. `evidence` begins with that of the strongest attacker. `single_exceeds` says
+    whether one release alone exceeds ε. `calibration` is that of the strongest attacker, on certify documents.
+    `upper_basis` says what the proven bound rests on, `witness_needs` how many guesses an undecided witness would take;
+    both are empty where there is nothing to say.
     """
 
     settings: AuditSettings
@@ -123,8 +142,27 @@ class Audit:
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """One for each law and tier, of the strongest attacker."""
-        return tuple(evidence.certificate for evidence in self.evidence)
+        """Of violation rates: one for each law and tier, of the strongest attacker."""
+        return tuple(evidence.certificate for evidence in self.rate_evidence)
+
+    @property
+    def rate_evidence(self) -> tuple[Evidence, ...]:
+        """What those certificates rest on."""
+        claims = ((evidence, evidence.certificate.claim) for evidence in self.evidence)
+        return tuple(e for e, claim in claims if isinstance(claim, Claim) and claim.attacker == self.strongest)
+
+    @property
+    def deciding(self) -> Certificate | None:
+        """The part of the verdict that comes closest to its limit, or exceeds it most; None without a verdict."""
+        parts = () if self.verdict is None else self.verdict.parts
+        return max(parts, key=lambda part: part.upper / (part.claim.limit or 1.0), default=None)
+
+    @property
+    def guesses(self) -> tuple[TierGuesses, ...]:
+        """Right first guesses in every tier: before any release, from one release alone, and together."""
+        found = [e.certificate for e in self.evidence if e.certificate.claim.pair_law == "success"]
+        by_tier = {tier: [c for c in found if c.claim.tier == tier] for tier in self.tier_names}
+        return tuple(_guesses(tier, rows) for tier, rows in by_tier.items() if rows)
 
     @property
     def state(self) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
+from oddshift.audit.caps import check_caps
 from oddshift.base.arrays import one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS
+from oddshift.bounds.checks import error_level
 from oddshift.leakage.mpl import PAIR_LAWS, PairLaw
 
 UpperMethod = Literal["chain", "diameter"]
@@ -32,6 +35,9 @@ class AuditSettings:
     - `upper`: asks for a proven bound from above: `chain` under the known law of the secrets, otherwise under a chain
       estimated from the fit documents; `diameter` under no law at all.
     - `worst_positions`: how many independent units the worst pair is looked for in, for each tier.
+    - `success`: caps on right first guesses, by tier: `{"PII": 0.2}` says that at most 20 % of the secrets of that tier
+      may be guessed right; `"*"` stands for all tiers. With δ they are part of the verdict.
+    - `advantage`: the same for the gain over the guess before any release.
     - `independent`: declares that secrets are independent of each other, which is printed as an assumption.
     - `seed`: repeats the audit.
     """
@@ -48,6 +54,8 @@ class AuditSettings:
     gamma: float | None = None
     upper: UpperMethod | None = None
     worst_positions: int = 1_000
+    success: Mapping[str, float] = field(default_factory=dict)
+    advantage: Mapping[str, float] = field(default_factory=dict)
     independent: bool = False
     seed: int = 0
 
@@ -56,6 +64,8 @@ class AuditSettings:
         check_question(self.epsilon, self.delta, self.alpha, self.method)
         one_of(self.law, "law", PAIR_LAWS)
         check_fitting(self.attackers, self.epochs, self.gamma, self.seed)
+        check_caps(self.success, "success")
+        check_caps(self.advantage, "advantage")
         if self.upper is not None:
             one_of(self.upper, "upper", get_args(UpperMethod))
         whole(self.worst_positions, "worst_positions", 1)
@@ -66,7 +76,7 @@ def check_question(epsilon: float, delta: float | None, alpha: float, method: st
     positive(epsilon, "epsilon")
     if delta is not None:
         unit_open(delta, "delta")
-    unit_open(alpha, "alpha")
+    error_level(alpha)
     one_of(method, "method", tuple(METHODS))
 
 

@@ -52,8 +52,20 @@ class TierBeliefs:
 
         `log_columns` is log M(y|x) of every position's output, (positions, all points).
         """
-        alone = self.log_prior + np.maximum(log_columns[:, self.index], _NEVER)
+        alone = self.log_prior + self.own_shift(log_columns)
         return log_sum(alone) - self.at(alone, self.truth)
+
+    def own_shift(self, log_columns: FloatArray) -> FloatArray:
+        """log M(y|x) over the candidates, from the columns over all points; finite, as `shift` is."""
+        return np.maximum(log_columns[:, self.index], _NEVER)
+
+    @property
+    def prior_hit(self) -> FloatArray:
+        """How often the first guess was right before any release; equally likely candidates share a guess."""
+        prior = np.broadcast_to(self.log_prior, self.shift.shape)
+        mine = self.at(prior, self.truth)[:, None]
+        first = ~(prior > mine).any(axis=1)
+        return np.where(first, 1.0 / (prior == mine).sum(axis=1), 0.0)
 
     @staticmethod
     def at(values: FloatArray, column: IntArray) -> FloatArray:

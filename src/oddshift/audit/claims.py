@@ -6,7 +6,7 @@ Also the values that claims rest on: for each tier one value for every independe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.gains import units_of
 from oddshift.base.arrays import FloatArray
 from oddshift.base.identity import fingerprint
-from oddshift.evidence.certificates import Claim
+from oddshift.bounds import METHODS
+from oddshift.evidence.certificates import Claim, SuccessClaim
 from oddshift.model.records import Records
 from oddshift.model.tiers import Tiers
 
@@ -23,6 +24,9 @@ NO_DETECTOR = "none (every position was given)"
 
 NOTHING_LEARNED = "no attacker beat the single-release one in held-out log score"
 """Why a verdict is withheld: nobody tried hard enough."""
+
+INDEPENDENT = "secrets are independent of each other (declared)"
+"""What the user declared, in the words of a certificate."""
 
 
 class Question(Protocol):
@@ -37,8 +41,20 @@ class Question(Protocol):
         """How often it may be exceeded."""
 
     @property
+    def alpha(self) -> float:
+        """The level at which a certificate may err."""
+
+    @property
+    def method(self) -> str:
+        """The bound on a mean, by name."""
+
+    @property
     def independent(self) -> bool:
         """Whether secrets are declared independent of each other."""
+
+    @property
+    def seed(self) -> int:
+        """What repeats the measurement."""
 
 
 @dataclass(frozen=True)
@@ -49,22 +65,46 @@ class ClaimBuilder:
     detector: str
     unit: str
 
-    def claim(self, attacker: Attacker, tier: str, law: str, withheld: str = "") -> Claim:
-        """The claim about one tier under one pair law, as estimated by one attacker."""
-        declared = ("secrets are independent of each other (declared)",) if self.question.independent else ()
+    def claim(self, attacker: Attacker, tier: str, law: str, withheld: str = "", basis: str = "") -> Claim:
+        """The claim about one tier under one pair law, as estimated by one attacker; `basis` is assumed besides."""
+        asked = self.question
         return Claim(
-            epsilon=self.question.epsilon,
-            delta=self.question.delta,
-            tier=tier,
-            pair_law=law,
-            attacker=attacker.name,
-            attacker_hash=fingerprint(attacker),
-            with_context=attacker.with_context,
-            detector=self.detector,
-            unit=self.unit,
-            assumptions=declared,
-            withheld=withheld,
+            epsilon=asked.epsilon, delta=asked.delta, pair_law=law, **self._about(attacker, tier, withheld, basis)
         )
+
+    def success_claim(
+        self, attacker: Attacker, tier: str, cap: float | None, *, over_prior: bool = False
+    ) -> SuccessClaim:
+        """The claim that first guesses about one tier are right at most so often; None asks for a bound."""
+        return SuccessClaim(cap=cap, over_prior=over_prior, **self._about(attacker, tier, "", ""))
+
+    def values(self, by_position: FloatArray, truth: Records, tiers: Tiers) -> list[TierValues]:
+        """One value for every unit, tier by tier, in an order that a certificate may be computed in."""
+        return [self.in_order(row) for row in values_by_tier(by_position, truth, tiers)]
+
+    def in_order(self, row: TierValues) -> TierValues:
+        """The values in a random order that only the seed decides, where the method depends on their order.
+
+        Documents in the order of their file may be sorted by what they hold; a method that bets on the next value from
+        the earlier ones would then err far more often than it says.
+        """
+        if not METHODS[self.question.method].ordered:
+            return row
+        order = np.random.default_rng([self.question.seed, 13, row.tier]).permutation(len(row.values))
+        return TierValues(row.tier, row.values[order], row.excluded)
+
+    def _about(self, attacker: Attacker, tier: str, withheld: str, basis: str) -> dict[str, Any]:
+        declared = (INDEPENDENT,) if self.question.independent else ()
+        return {
+            "tier": tier,
+            "attacker": attacker.name,
+            "attacker_hash": fingerprint(attacker),
+            "with_context": attacker.with_context,
+            "detector": self.detector,
+            "unit": self.unit,
+            "assumptions": (*declared, *([basis] if basis else [])),
+            "withheld": withheld,
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)

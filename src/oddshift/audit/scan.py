@@ -79,12 +79,14 @@ class ScanDetail:
 class Scan:
     """What one attacker gives away, position by position (rows follow the release's positions).
 
-    `scores` are log scores; `rank` is the number of candidates believed more than the truth; `anchored` and `uniform`
-    are shares of pairs beyond ε, None where that law was not asked for; `detail` is there when it was asked for.
+    `scores` are log scores; `rank` is the number of candidates believed more than the truth; `prior_hit` is how often
+    the first guess was right before any release; `anchored` and `uniform` are shares of pairs beyond ε, None where that
+    law was not asked for; `detail` is there when it was asked for.
     """
 
     scores: Scores
     rank: IntArray
+    prior_hit: FloatArray
     anchored: FloatArray
     uniform: FloatArray | None
     detail: ScanDetail | None
@@ -98,7 +100,7 @@ class Scan:
 
     @property
     def hit(self) -> FloatArray:
-        """1 where no candidate is believed more than the truth, else 0."""
+        """1 where no candidate is believed more than the truth, else 0: a tie counts as a right guess."""
         return (self.rank == 0).astype(np.float64)
 
     @property
@@ -127,6 +129,7 @@ def scan(
     out = Scan(
         scores=Scores(np.full(n, np.nan), np.full(n, np.nan)),
         rank=np.zeros(n, dtype=np.int64),
+        prior_hit=np.zeros(n),
         anchored=np.zeros(n),
         uniform=np.zeros(n) if needs_uniform else None,
         detail=_empty_detail(n, len(budget.tiers)) if detailed else None,
@@ -134,6 +137,7 @@ def scan(
     for block in tier_beliefs(attacker, release, truth, budget.tiers):
         _score(out.scores, block, release, budget)
         out.rank[block.positions] = (block.score > block.at(block.score, block.truth)[:, None]).sum(axis=1)
+        out.prior_hit[block.positions] = block.prior_hit
         _fill(out, block, budget, rng)
     _refuse_gaps(attacker, out.scores)
     return out

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from oddshift.base.arrays import unit_open
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import betting, binomial, means
-from oddshift.bounds.checks import unit_values
+from oddshift.bounds.checks import bracket, unit_values
 
 Values = npt.NDArray[np.float64]
 
@@ -113,4 +113,5 @@ def decision(lower: float, upper: float, delta: float | None) -> str:
     if delta is None:
         return "undecided"
     limit = unit_open(delta, "delta")
+    bracket(lower, upper)
     return "certified" if upper <= limit else "violated" if lower > limit else "undecided"

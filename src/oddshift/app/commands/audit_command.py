@@ -49,11 +49,10 @@ def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[st
     """What can follow: a certificate computed again, the report, and adapting where enough documents certify."""
     import numpy as np
 
-    from oddshift.app.runs import EVIDENCE, file_name
+    from oddshift.app.runs import EVIDENCE
     from oddshift.bounds import METHODS, zero_failures
 
-    asked, first = found["settings"], found["certificates"][0]["claim"]
-    evidence = out / EVIDENCE / f"{first['pair_law']}-{file_name(first['tier'])}.npz"
+    asked, evidence = found["settings"], out / EVIDENCE / found["certificates"][0]["file"]
     lines = [f"check: {next_step('verify', evidence)}", f"next: {next_step('report', out)}"]
     if config is None or asked["delta"] is None:
         return lines

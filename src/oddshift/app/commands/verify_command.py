@@ -22,13 +22,15 @@ def verify(
 
     Yes means that the stated bounds and state follow from the stored numbers; read the state itself in the sentence.
 
-    Example: oddshift verify mail-run/evidence/anchored-PII.npz
+    Example: oddshift verify mail-run/evidence/anchored-PII-counts-1a2b3c.npz
     """
     from oddshift.base.errors import InvalidInput
     from oddshift.evidence.certificates import verify_file
 
     if file.is_dir():
-        raise InvalidInput(f"{file} is a folder, expected one file of its evidence/, such as evidence/anchored-PII.npz")
+        raise InvalidInput(
+            f"{file} is a folder, expected one file of its evidence/, such as evidence/anchored-PII-counts-1a2b3c.npz"
+        )
     found = verify_file(file, expect=expect, require=require)
     if as_json:
         print(json.dumps(asdict(found)))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from oddshift.app.report.markup import Html, items, join, pairs, tag
 from oddshift.app.report.sources import Sources
 from oddshift.app.report.wording import number
-from oddshift.app.runs import CONFIG, EVIDENCE, file_name
+from oddshift.app.runs import CONFIG, EVIDENCE
 from oddshift.base.storage import digest, sha256
+from oddshift.evidence.certificates import evidence_name
 
 
 def origin(sources: Sources) -> Html:
@@ -70,9 +71,7 @@ def _digests(sources: Sources) -> list[tuple[str, str]]:
     rows = []
     for part, prefix in ((sources.audit, ""), (sources.adaptation, "adapted-")):
         for evidence in part.evidence if part is not None else ():
-            claim = evidence.certificate.claim
-            file = f"{EVIDENCE}/{prefix}{claim.pair_law}-{file_name(claim.tier)}.npz"
-            rows.append((file, digest(evidence)))
+            rows.append((f"{EVIDENCE}/{prefix}{evidence_name(evidence.certificate.claim)}", digest(evidence)))
     return rows
 
 

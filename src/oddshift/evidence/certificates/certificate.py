@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import FloatArray, finite, one_of, unit_open, whole
+from oddshift.base.arrays import FloatArray, finite, one_of, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, Clustering, decision, design_effect, holm
-from oddshift.bounds.checks import unit_values
+from oddshift.bounds.checks import bracket, error_level, unit_values
 from oddshift.evidence.certificates.claim import AnyClaim, Claim, SuccessClaim
 
 DEFAULT_METHOD = "betting"
@@ -56,7 +56,10 @@ class Certificate:
         if c.withheld:
             return f"Undecided, which is not a pass: {c.withheld}."
         if c.limit is None:
-            return f"No delta was stated: this procedure bounds {what} by {self.upper:.6g} {err}, {c.basis}."
+            missing = "delta" if isinstance(c, Claim) else "cap"
+            return (
+                f"No {missing} was stated: this procedure bounds {what} by {c.stated(self.upper):.6g} {err}, {c.basis}."
+            )
         limit = f"{c.stated(c.limit):g}"
         if self.state == "certified":
             return f"Certified: this procedure certifies {what} <= {limit} {err}, {c.basis}."
@@ -99,9 +102,9 @@ def certify(
     """
     if not isinstance(claim, Claim | SuccessClaim):
         raise InvalidInput(f"claim is a {type(claim).__name__}, expected a Claim")
-    values, level = unit_values(values_per_document, "values_per_document"), unit_open(alpha, "alpha")
+    values, level = unit_values(values_per_document, "values_per_document"), error_level(alpha)
     chosen = METHODS[one_of(method, "method", list(METHODS))]
-    lower, upper = chosen.lower(values, level), chosen.upper(values, level)
+    lower, upper = bracket(chosen.lower(values, level), chosen.upper(values, level))
     spread = clustering(values, trials)
     return Certificate(
         claim=claim,
@@ -121,21 +124,25 @@ def certify(
 
 @dataclass(frozen=True, kw_only=True)
 class JointCertificate:
-    """One verdict on several claims together, for example all tiers.
+    """One verdict on several claims together, for example all tiers and all attackers.
 
-    **Guarantee**: `certified` (every part at full alpha: intersection-union) and `violated` (some lower bound at level
-    alpha / K exceeds its δ) are each wrong with probability at most `alpha`, under any dependence between parts.
+    `accusing` says which parts may show a violation: a part of an attacker that may be too sure may not. `lowers` are
+    the lower bounds of those parts at level alpha / K, K being their number, and 0 for the others.
+
+    **Guarantee**: `certified` (every part at full alpha: intersection-union) and `violated` (some of the lower bounds
+    exceeds its δ) are each wrong with probability at most `alpha`, under any dependence between parts.
     """
 
     parts: tuple[Certificate, ...]
     alpha: float
     lowers: tuple[float, ...]
+    accusing: tuple[bool, ...]
     state: str
 
     @property
     def sentence(self) -> str:
         """The joint verdict, then the parts."""
-        names = ", ".join(f"{part.claim.tier} {part.state}" for part in self.parts)
+        names = ", ".join(f"{part.claim.tier}, attacker {part.claim.attacker}: {part.state}" for part in self.parts)
         note = ", which is not a pass" if self.state == "undecided" else ""
         return (
             f"Joint claim {self.state}{note}: this procedure errs with probability at most {self.alpha:g} ({names}). "
@@ -151,8 +158,9 @@ def certify_joint(
     *,
     trials: Sequence[npt.ArrayLike | None] | None = None,
     excluded: Sequence[int] | None = None,
+    accusing: Sequence[bool] | None = None,
 ) -> JointCertificate:
-    """Certify several claims together, one array of values for each.
+    """Certify several claims together, one array of values for each; all of them may show a violation by default.
 
     **Guarantee**: that of `JointCertificate`.
 
@@ -165,7 +173,8 @@ def certify_joint(
     """
     sizes = [None] * len(claims) if trials is None else list(trials)
     without = [0] * len(claims) if excluded is None else list(excluded)
-    if not claims or {len(values), len(sizes), len(without)} != {len(claims)}:
+    accuses = [True] * len(claims) if accusing is None else [bool(may) for may in accusing]
+    if not claims or {len(values), len(sizes), len(without), len(accuses)} != {len(claims)}:
         raise InvalidInput(
             f"{len(values)} arrays of values for {len(claims)} claims, expected one for each, at least 1"
         )
@@ -173,8 +182,11 @@ def certify_joint(
         raise InvalidInput("a part has delta=None, expected a delta for every part of a joint claim")
     rows = zip(values, claims, sizes, without, strict=True)
     parts = tuple(certify(v, claim, alpha, method, trials=size, excluded=left) for v, claim, size, left in rows)
-    lowers = tuple(METHODS[method].lower(unit_values(value), alpha / len(claims)) for value in values)
-    return JointCertificate(parts=parts, alpha=float(alpha), lowers=lowers, state=joint_state(parts, lowers))
+    level, lower = alpha / max(1, sum(accuses)), METHODS[method].lower
+    lowers = tuple(lower(unit_values(v), level) if may else 0.0 for v, may in zip(values, accuses, strict=True))
+    return JointCertificate(
+        parts=parts, alpha=float(alpha), lowers=lowers, accusing=tuple(accuses), state=joint_state(parts, lowers)
+    )
 
 
 def joint_state(parts: Sequence[Certificate], lowers: Sequence[float]) -> str:

@@ -76,7 +76,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class SuccessClaim:
-    """The attacker's first guess is right for at most a share `cap` of the secrets of one tier.
+    """The attacker's first guess is right for at most a share `cap` of the secrets of one tier; None asks for a bound.
 
     With `over_prior` the claim is on the advantage: the share after the release less the share of first guesses that
     were right before any release. Values are then (after − before + 1)/2, which lies in [0, 1].
@@ -87,7 +87,7 @@ class SuccessClaim:
     ('Pr[first guess right]', 0.2)
     """
 
-    cap: float
+    cap: float | None
     tier: str
     attacker: str
     attacker_hash: str
@@ -100,7 +100,8 @@ class SuccessClaim:
 
     def __post_init__(self) -> None:
         """Refuse a claim that leaves out what it speaks of."""
-        unit_open(self.cap, "cap")
+        if self.cap is not None:
+            unit_open(self.cap, "cap")
         _check_names(self, ("tier", "attacker", "attacker_hash", "detector", "unit"))
 
     @property
@@ -113,13 +114,15 @@ class SuccessClaim:
         """No budget enters: a guess is right or wrong."""
 
     @property
-    def delta(self) -> float:
+    def delta(self) -> float | None:
         """The cap, where a rate has its δ."""
         return self.cap
 
     @property
-    def limit(self) -> float:
+    def limit(self) -> float | None:
         """What the mean of the values must not exceed."""
+        if self.cap is None:
+            return None
         return (self.cap + 1.0) / 2.0 if self.over_prior else self.cap
 
     @property

@@ -14,8 +14,10 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, finite
 from oddshift.base.errors import InvalidInput, TamperedEvidence
+from oddshift.base.identity import fingerprint
 from oddshift.base.storage import digest, load, save
 from oddshift.evidence.certificates.certificate import Certificate, JointCertificate, certify, certify_joint
+from oddshift.evidence.certificates.claim import AnyClaim, SuccessClaim  # noqa: F401  (the second for the example)
 from oddshift.evidence.witness import Witness, recheck
 
 
@@ -91,6 +93,22 @@ def evidence_of(
     )
     _recheck(result)
     return result
+
+
+def evidence_name(claim: AnyClaim) -> str:
+    """The name of the file that keeps the evidence of a claim: readable, safe on every system, and unique.
+
+    The digits at its end tell claims apart whose names differ only in characters that a file name cannot have.
+
+    >>> claim = SuccessClaim(cap=0.2, tier="rate %", attacker="counts", attacker_hash="ab12", with_context=False,
+    ...                      detector="gazetteer")
+    >>> evidence_name(claim)
+    'success-rate__-counts-ee6a1a.npz'
+    """
+    across = getattr(claim, "other_tier", "")
+    words = [claim.pair_law, claim.tier, *([across] if across else []), claim.attacker]
+    readable = "-".join("".join(c if c.isascii() and c.isalnum() else "_" for c in word)[:40] for word in words)
+    return f"{readable}-{fingerprint((*words, claim.attacker_hash))[:6]}.npz"
 
 
 def save_evidence(path: str | Path, evidence: AnyEvidence) -> str:
@@ -172,7 +190,7 @@ def _recheck_joint(evidence: JointEvidence) -> None:
         _recheck(part)
     values = [part.values for part in evidence.parts]
     claims = [part.certificate.claim for part in evidence.parts]
-    again = certify_joint(values, claims, stated.alpha, stated.parts[0].method)
+    again = certify_joint(values, claims, stated.alpha, stated.parts[0].method, accusing=stated.accusing)
     same = len(again.lowers) == len(stated.lowers) and all(map(_same, again.lowers, stated.lowers))
     if not same or again.state != stated.state:
         raise TamperedEvidence(f"values give the joint state {again.state}, the file says {stated.state}")

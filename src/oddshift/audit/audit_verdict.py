@@ -1,0 +1,200 @@
+"""The verdict of an audit: what all attackers that count prove on the certify documents, with the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.attackers.attacker import Attacker
+from oddshift.attackers.gains import one_document_each, units_of
+from oddshift.audit.audit_settings import AuditSettings
+from oddshift.audit.beliefs_by_tier import tier_beliefs
+from oddshift.audit.caps import TierCaps, caps_of_tiers
+from oddshift.audit.choice import Standing, standing
+from oddshift.audit.claims import INDEPENDENT, ClaimBuilder, TierValues
+from oddshift.audit.measurement import AuditReleases, Measurement
+from oddshift.audit.proven import Proven
+from oddshift.audit.recalibration import recalibrated
+from oddshift.audit.verdict_rule import (
+    Basis,
+    GuessValues,
+    Judgement,
+    Part,
+    Seen,
+    basis_of,
+    judged,
+    rate_parts,
+    success_parts,
+)
+from oddshift.audit.worst_pair import worst_exceeds
+from oddshift.base.arrays import FloatArray
+from oddshift.evidence.certificates import Evidence, certify, evidence_of
+from oddshift.leakage.mpl import PAIR_LAWS
+
+PROVEN = "a proven bound on the joint leakage is at most epsilon"
+"""What carries a rate verdict when nobody learned anything, in the words of a certificate."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditTrials:
+    """Every attacker of an audit with what was measured of it, and which of them the verdict rests on.
+
+    `null` and `own` are the first two. `worst` has, for the attackers that were asked, one value for each unit by tier.
+    """
+
+    attackers: tuple[Attacker, ...]
+    measured: tuple[Measurement, ...]
+    releases: AuditReleases
+    claims: ClaimBuilder
+    basis: Basis
+    worst: dict[int, dict[int, FloatArray]]
+
+    @property
+    def strongest(self) -> Attacker:
+        """The one whose numbers are shown first."""
+        return self.attackers[self.basis.strongest]
+
+    @property
+    def standings(self) -> list[Standing]:
+        """How everyone stands on the select documents."""
+        units = units_of(self.releases.select)
+        return [standing(found.select, units) for found in self.measured]
+
+    def seen(self, place: int, law: str) -> Seen:
+        """One attacker's values under one pair law, and its guesses."""
+        found = self.measured[place]
+        return Seen(self.attackers[place], self._rates(place, law), self._guesses(found))
+
+    def _rates(self, place: int, law: str) -> tuple[TierValues, ...]:
+        truth, tiers = self.releases.certify, self.releases.budget.tiers
+        if law != "worst":
+            return tuple(self.claims.values(self.measured[place].certify.rate(law), truth, tiers))
+        units, labels = units_of(truth), truth.tier_of_position(tiers)
+        without = {tier: units.total - units.count(labels == tier) for tier in self.worst[place]}
+        rows = (TierValues(tier, values, without[tier]) for tier, values in self.worst[place].items())
+        return tuple(self.claims.in_order(row) for row in rows)
+
+    def _guesses(self, found: Measurement) -> tuple[GuessValues, ...]:
+        truth, tiers = self.releases.certify, self.releases.budget.tiers
+        sides = (self.claims.values(v, truth, tiers) for v in (found.certify.hit, found.certify.prior_hit))
+        return tuple(GuessValues(after, before) for after, before in zip(*sides, strict=True))
+
+
+def audit_trials(
+    attackers: Sequence[Attacker],
+    measured: Sequence[Measurement],
+    releases: AuditReleases,
+    claims: ClaimBuilder,
+    proven: Proven | None,
+) -> AuditTrials:
+    """Who counts, and the worst pairs of those that are asked about them: the strongest, or all under that law."""
+    units = units_of(releases.select)
+    standings = [standing(found.select, units) for found in measured]
+    basis = basis_of(standings, 1, _carrier(releases.settings, proven))
+    asked = {basis.strongest, *(basis.counting if releases.settings.law == "worst" else ())}
+    worst = {place: worst_of_units(attackers[place], releases) for place in sorted(asked)}
+    return AuditTrials(tuple(attackers), tuple(measured), releases, claims, basis, worst)
+
+
+def concluded(trials: AuditTrials) -> tuple[Judgement | None, tuple[Evidence, ...]]:
+    """The verdict, None when no δ was stated, and the evidence of everything that is certified beside it."""
+    settings, basis = trials.releases.settings, trials.basis
+    capped = [part for place in range(1, len(trials.attackers)) for part in _success(trials, place)]
+    shown = [part for law in PAIR_LAWS for part in _rate(trials, basis.strongest, law, accuses=False)]
+    if settings.delta is None:
+        return None, _evidence((*shown, *_before(trials), *capped), trials)
+    deciding = list(_deciding(trials))
+    found = judged([*deciding, *(part for part in capped if part.claim.limit is not None)], trials.claims)
+    return found, _evidence((*shown, *deciding, *_before(trials), *capped), trials)
+
+
+def _deciding(trials: AuditTrials) -> Iterator[Part]:
+    """The rate claims that the verdict rests on; the strongest attacker accuses after it was recalibrated."""
+    basis, releases = trials.basis, trials.releases
+    law, best = releases.settings.law, basis.strongest
+    judge = trials.strongest
+    if basis.counting and not basis.carrier:
+        judge = recalibrated(judge, releases.select_release, releases.select, releases.budget)
+    for place in basis.counting or (best,):
+        yield from _rate(trials, place, law, accuses=place == best and judge is trials.strongest)
+    if judge is not trials.strongest:
+        place = len(trials.attackers)
+        worst = {place: worst_of_units(judge, releases)} if law == "worst" else {}
+        found = releases.measure((place, judge))
+        alone = AuditTrials(
+            (*trials.attackers, judge), (*trials.measured, found), releases, trials.claims, basis, worst
+        )
+        yield from _rate(alone, place, law, accuses=True)
+
+
+def _rate(trials: AuditTrials, place: int, law: str, *, accuses: bool) -> list[Part]:
+    names = trials.releases.budget.tiers.names
+    return rate_parts(trials.seen(place, law), law, trials.claims, names, trials.basis, accuses=accuses)
+
+
+def _success(trials: AuditTrials, place: int) -> list[Part]:
+    tiers = trials.releases.budget.tiers
+    caps = caps_of_tiers(trials.releases.settings, tiers)
+    return success_parts(_guessing(trials, place), caps, trials.claims, tiers.names, every_tier=True)
+
+
+def _before(trials: AuditTrials) -> list[Part]:
+    """What was guessed before any release, as the control `null`: shown, never capped."""
+    tiers = trials.releases.budget.tiers
+    own = trials.seen(1, "anchored")
+    before = Seen(trials.attackers[0], (), tuple(GuessValues(row.before, row.before) for row in own.guesses))
+    return success_parts(before, [TierCaps()] * len(tiers), trials.claims, tiers.names, every_tier=True)
+
+
+def _guessing(trials: AuditTrials, place: int) -> Seen:
+    return trials.seen(place, "anchored")
+
+
+def _evidence(parts: Sequence[Part], trials: AuditTrials) -> tuple[Evidence, ...]:
+    """One file for each claim, whoever asked for it."""
+    releases, asked = trials.releases, trials.claims.question
+    mechanism, documents = releases.budget.mechanism.fingerprint, releases.certify.fingerprint
+    found: dict[object, Evidence] = {}
+    for part in parts:
+        if part.claim not in found:
+            certificate = certify(part.row.values, part.claim, asked.alpha, asked.method, excluded=part.row.excluded)
+            found[part.claim] = evidence_of(
+                certificate, part.row.values, mechanism_hash=mechanism, split_hash=documents
+            )
+    return tuple(found.values())
+
+
+def _carrier(settings: AuditSettings, proven: Proven | None) -> str:
+    """What carries a verdict without an attacker that learned; a proven bound is rounded up, and compared as it is."""
+    if proven is not None and not proven.is_estimated and proven.value <= settings.epsilon:
+        return PROVEN
+    return INDEPENDENT if settings.independent else ""
+
+
+def worst_of_units(attacker: Attacker, releases: AuditReleases) -> dict[int, FloatArray]:
+    """For each tier, whether any pair exceeds ε at one uniform position of one document of a unit.
+
+    At most `worst_positions` units are looked at, drawn at random; two documents of one unit are not independent.
+    """
+    truth, budget, rng = releases.certify, releases.budget, releases.stream(99)
+    labels = truth.tier_of_position(budget.tiers)
+    found: dict[int, FloatArray] = {}
+    for tier in np.unique(labels):
+        having = np.unique(truth.document_of_position[labels == tier])
+        documents = one_document_each(having, truth, rng)[: releases.settings.worst_positions]
+        some, secrets = releases.certify_release.take(documents), truth.take(documents)
+        mine = secrets.tier_of_position(budget.tiers) == tier
+        order = rng.permutation(np.flatnonzero(mine))
+        _, first = np.unique(secrets.document_of_position[order], return_index=True)
+        chosen = np.zeros(len(mine), dtype=bool)
+        chosen[order[first]] = True
+        shifts = [
+            (block.index, block.shift[chosen[block.positions]])
+            for block in tier_beliefs(attacker, some, secrets, budget.tiers)
+            if block.tier == tier
+        ]
+        together = np.concatenate([shift for _, shift in shifts])
+        found[int(tier)] = worst_exceeds(together, truth.space, shifts[0][0], budget.epsilon).astype(np.float64)
+    return found

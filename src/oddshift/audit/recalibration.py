@@ -1,0 +1,133 @@
+"""Recalibration: how far an attacker's context term may be trusted, decided on documents it was not fitted on.
+
+The own release is exact, so only the context term is weighed: shift = log M(y|x) + w·c(x), with the w of the best log
+score on the select documents. A violation is shown by a recalibrated attacker only, never by one that is too sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from oddshift.attackers.attacker import Attacker, Beliefs
+from oddshift.attackers.gains import Units, gain, units_of
+from oddshift.audit.beliefs_by_tier import TierBeliefs, tier_beliefs
+from oddshift.audit.scan import Budget
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.identity import content
+from oddshift.base.logarithms import log_sum
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.model.records import Records
+from oddshift.model.release import Release
+
+ENTRIES = 4_000_000
+"""Entries (positions x candidates) that a weight is fitted on; a performance setting."""
+
+LARGEST = 4.0
+"""The largest weight that is tried."""
+
+ALIKE = 1.0
+"""Standard errors by which the log score must improve before an attacker is changed."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recalibrated:
+    """Another attacker whose context term counts `weight` times; the own release and the prior stay as they are."""
+
+    mechanism: Mechanism
+    attacker: Attacker
+    weight: float
+
+    fingerprint = cached_property(content)
+
+    @property
+    def name(self) -> str:
+        """The attacker's name, and that it was recalibrated."""
+        return f"{self.attacker.name}, recalibrated"
+
+    @property
+    def with_context(self) -> bool:
+        """As the attacker's."""
+        return self.attacker.with_context
+
+    @property
+    def parts(self) -> tuple[Attacker, ...]:
+        """The attacker that is recalibrated."""
+        return (self.attacker,)
+
+    def beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """Own release plus the weighted context term; what the own release excludes stays excluded."""
+        for block in self.attacker.beliefs(release):
+            own = self.mechanism.log_columns(release.outputs[block.positions])
+            possible = np.isfinite(own) & np.isfinite(block.shift)
+            context = np.where(possible, block.shift, 0.0) - np.where(possible, own, 0.0)
+            shift = np.where(possible, own + self.weight * context, block.shift)
+            yield Beliefs(block.positions, shift, block.log_prior)
+
+
+def recalibrated(attacker: Attacker, release: Release, truth: Records, budget: Budget) -> Attacker:
+    """The attacker with the weight of the best log score on these documents; itself, when 1 is as good.
+
+    `release` and `truth` must be select documents: nothing that is certified on may decide the weight.
+    """
+    held = _held_out(attacker, release, truth, budget)
+    weight = held.best_weight()
+    better = gain(held.scores(1.0), held.scores(weight), held.units)
+    if better.mean <= ALIKE * better.error:
+        return attacker
+    return Recalibrated(budget.mechanism, attacker, weight)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Terms:
+    """Some positions of one tier: log prior plus own release, the context term, and the column of the truth."""
+
+    base: FloatArray
+    context: FloatArray
+    truth: IntArray
+
+    def scores(self, weight: float) -> FloatArray:
+        total = self.base + weight * self.context
+        return log_sum(total) - TierBeliefs.at(total, self.truth)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _HeldOut:
+    """Terms of all tiers, and the independent unit of every position among them."""
+
+    terms: tuple[_Terms, ...]
+    units: Units
+
+    def scores(self, weight: float) -> FloatArray:
+        """−log posterior of the truth at every position."""
+        return np.concatenate([part.scores(weight) for part in self.terms])
+
+    def best_weight(self) -> float:
+        """The weight of the best log score, every unit counting once; the score is convex in it."""
+        from scipy.optimize import minimize_scalar
+
+        def loss(weight: float) -> float:
+            return float(self.units.means(self.scores(weight)).mean())
+
+        found = minimize_scalar(loss, bounds=(0.0, LARGEST), method="bounded", options={"xatol": 1e-3})
+        return float(found.x)
+
+
+def _held_out(attacker: Attacker, release: Release, truth: Records, budget: Budget) -> _HeldOut:
+    """The terms of as many documents, in their order, as ENTRIES allows."""
+    limit = max(1, ENTRIES // len(budget.space))
+    documents = max(1, int(np.searchsorted(truth.offsets, limit, side="right")) - 1)
+    while not truth.offsets[documents] and documents < len(truth):
+        documents += 1
+    some = np.arange(documents)
+    few, secrets = release.take(some), truth.take(some)
+    terms, positions = [], []
+    for block in tier_beliefs(attacker, few, secrets, budget.tiers):
+        own = block.own_shift(budget.mechanism.log_columns(few.outputs[block.positions]))
+        terms.append(_Terms(block.log_prior + own, block.shift - own, block.truth))
+        positions.append(block.positions)
+    everyone = units_of(secrets)
+    return _HeldOut(tuple(terms), Units(everyone.of_position[np.concatenate(positions)], everyone.total))

@@ -1,0 +1,139 @@
+"""The rule of the verdict, in one place: which attackers it rests on, and what all of them together certify.
+
+An attacker counts when it learned something by reading positions together (its joint gain on select documents is beyond
+chance). `certified` needs every attacker that counts within δ in every tier, and every attacker within the caps on
+right guesses: each at the full level, by intersection-union. `violated` is shown by the strongest attacker alone,
+recalibrated, or by right guesses, which need no calibration. Without an attacker that counts there is no rate verdict,
+unless a proven bound or declared independence carries it: then it rests on the single release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from oddshift.attackers.attacker import Attacker
+from oddshift.audit.caps import TierCaps
+from oddshift.audit.choice import Standing, strongest
+from oddshift.audit.claims import NOTHING_LEARNED, ClaimBuilder, TierValues
+from oddshift.base.arrays import FloatArray
+from oddshift.evidence.certificates import AnyClaim, Evidence, JointCertificate, certify_joint, evidence_of
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a rate verdict rests on: places of the attackers that count, the strongest of them, and a carrier in words.
+
+    `withheld` is why there is no verdict; then the strongest is shown, and decides nothing.
+    """
+
+    counting: tuple[int, ...]
+    strongest: int
+    carrier: str = ""
+    withheld: str = ""
+
+
+def basis_of(standings: Sequence[Standing], own: int, carrier: str) -> Basis:
+    """The attackers that learned; without any, the single release at place `own` where something carries the verdict.
+
+    >>> from oddshift.attackers.gains import Gain
+    >>> idle, keen = Standing(1.0, Gain(0.0, 0.1)), Standing(1.2, Gain(0.5, 0.1))
+    >>> basis_of([idle, keen, keen], 0, "").counting, basis_of([idle, idle], 0, "").withheld == NOTHING_LEARNED
+    ((1, 2), True)
+    """
+    learned = tuple(k for k, standing in enumerate(standings) if standing.learned)
+    if learned:
+        return Basis(learned, strongest(standings))
+    if carrier:
+        return Basis((own,), own, carrier=carrier)
+    return Basis((), strongest(standings), withheld=NOTHING_LEARNED)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Seen:
+    """One attacker on the certify documents: for every tier its rates and its right first guesses, after and before.
+
+    `guesses` is empty where no cap asks for them.
+    """
+
+    attacker: Attacker
+    rates: tuple[TierValues, ...]
+    guesses: tuple[GuessValues, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GuessValues:
+    """Right first guesses in one tier, one value for each unit: with the release, and before any."""
+
+    after: TierValues
+    before: TierValues
+
+    @property
+    def advantage(self) -> TierValues:
+        """(after − before + 1)/2, which lies in [0, 1]."""
+        values = (self.after.values - self.before.values + 1.0) / 2.0
+        return TierValues(self.after.tier, values, self.after.excluded)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Part:
+    """One claim of a verdict with its values; `accuses` says whether it may show a violation."""
+
+    claim: AnyClaim
+    row: TierValues
+    accuses: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Judgement:
+    """A verdict and the values of each of its parts, in their order."""
+
+    verdict: JointCertificate
+    values: tuple[FloatArray, ...]
+
+    def evidence(self, mechanism_hash: str, split_hash: str) -> tuple[Evidence, ...]:
+        """What `oddshift verify` computes each part from again."""
+        return tuple(
+            evidence_of(part, values, mechanism_hash=mechanism_hash, split_hash=split_hash)
+            for part, values in zip(self.verdict.parts, self.values, strict=True)
+        )
+
+
+def judged(parts: Sequence[Part], claims: ClaimBuilder) -> Judgement:
+    """All parts together, certified and violated at the level that was asked."""
+    asked = claims.question
+    values = tuple(part.row.values for part in parts)
+    verdict = certify_joint(
+        values,
+        [part.claim for part in parts],
+        asked.alpha,
+        asked.method,
+        excluded=[part.row.excluded for part in parts],
+        accusing=[part.accuses for part in parts],
+    )
+    return Judgement(verdict, values)
+
+
+def rate_parts(
+    seen: Seen, law: str, claims: ClaimBuilder, names: Sequence[str], basis: Basis, *, accuses: bool
+) -> list[Part]:
+    """The rate claims of one attacker, one for each tier."""
+    return [
+        Part(claims.claim(seen.attacker, names[row.tier], law, basis.withheld, basis.carrier), row, accuses)
+        for row in seen.rates
+    ]
+
+
+def success_parts(
+    seen: Seen, caps: Sequence[TierCaps], claims: ClaimBuilder, names: Sequence[str], *, every_tier: bool = False
+) -> list[Part]:
+    """The caps on what one attacker guesses; with `every_tier` also bounds where nothing is asked."""
+    found: list[Part] = []
+    for row in seen.guesses:
+        tier, asked = row.after.tier, caps[row.after.tier]
+        if asked.success is not None or every_tier:
+            found.append(Part(claims.success_claim(seen.attacker, names[tier], asked.success), row.after, True))
+        if asked.advantage is not None:
+            claim = claims.success_claim(seen.attacker, names[tier], asked.advantage, over_prior=True)
+            found.append(Part(claim, row.advantage, True))
+    return found
