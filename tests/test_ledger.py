@@ -117,6 +117,20 @@ def test_the_way_of_a_release(ledger):
         ledger.abandon(found.release)
 
 
+def test_a_release_is_prepared_and_then_claims(ledger):
+    number = ledger.prepare(ONCE, HERE)
+    assert ledger.unfinished() == [(number, HERE, False)]
+    assert claim(ledger, ["a"], release=number).release == number
+    with pytest.raises(InvalidInput, match="release 1 is claimed, expected preparing"):
+        claim(ledger, ["b"], release=number)
+    other = ledger.prepare(ONCE, HERE)
+    with pytest.raises(InvalidInput, match="released before"):
+        claim(ledger, ["a"], release=other)
+    assert ledger.totals().releases == {"claimed": 1, "preparing": 1}
+    ledger.abandon(other)
+    assert ledger.totals().releases == {"claimed": 1}
+
+
 @pytest.mark.parametrize(
     ("is_publishing", "is_visible", "state"), [(0, 1, "crashed"), (1, 0, "crashed"), (1, 1, "finished")]
 )

@@ -5,12 +5,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect import Ledger, UserLimit
+from oddshift.protect import Ledger, UserLimit, claim_terms
 from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
 from oddshift.protect.ledger import StagedFolder
 from oddshift.protect.ledger_store import LEDGER
@@ -25,6 +25,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
+        self.patch = pytest.MonkeyPatch()
         self.folder = Path(tempfile.mkdtemp())
         self.ledger = Ledger(self.folder / LEDGER)
         self.holders: dict[int, set[int]] = {}
@@ -32,28 +33,33 @@ class LedgerMachine(RuleBasedStateMachine):
         self.state: dict[int, str] = {}
 
     def teardown(self):
+        self.patch.undo()
         shutil.rmtree(self.folder)
 
     def expected(self, records, may_repeat, may_take_over):
         """What a claim must find: refused rows, copies, rows past the budget, and what it changes."""
-        refused, copies, past, new, added = [], [], [], {}, {}
+        refused, copies, past, gone, new, added = [], [], [], set(), {}, {}
         for row, (record, user) in enumerate(records, 1):
             holders = self.holders.get(record, set())
             if may_take_over:
                 holders = {one for one in holders if self.state[one] != "crashed"}
             if record in new:
                 copies.append([row, new[record]])
+            elif record in gone:
+                past.append(row)
             elif holders and not may_repeat:
                 refused.append(row)
             elif sum(self.spent.get(user, {}).values()) + added.get(user, 0) + 1 > BUDGET:
                 past.append(row)
+                gone.add(record)
             else:
                 new[record] = row
                 added[user] = added.get(user, 0) + 1
         return refused, copies, past, new, added
 
-    @rule(records=RECORDS, may_repeat=st.booleans(), may_take_over=st.booleans())
-    def claim(self, records, may_repeat, may_take_over):
+    @rule(records=RECORDS, may_repeat=st.booleans(), may_take_over=st.booleans(), at_once=st.integers(1, 7))
+    def claim(self, records, may_repeat, may_take_over, at_once):
+        self.patch.setattr(claim_terms, "AT_ONCE", at_once)
         limit = UserLimit(budget=BUDGET, past="mask")
         terms = ClaimTerms(policy="p", epsilon=1.0, may_repeat=may_repeat, may_take_over=may_take_over, limit=limit)
         keys = self.ledger.keys()
@@ -132,5 +138,9 @@ class LedgerMachine(RuleBasedStateMachine):
 
 TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(
-    max_examples=30, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=30,
+    stateful_step_count=20,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
 )

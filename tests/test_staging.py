@@ -139,7 +139,10 @@ ledger = Ledger(path)
 with staging_for(out) as staging:
     staging.part.write_text("drawn")
     terms = ClaimTerms(policy="p", epsilon=1.0)
-    release = ledger.claim([KeyBatch((1).to_bytes(16, "big"))], terms, staging.staged).release
+    release = ledger.prepare(terms, staging.staged)
+    if step == "prepared":
+        os.kill(os.getpid(), 9)
+    ledger.claim([KeyBatch((1).to_bytes(16, "big"))], terms, release=release)
     if step != "claimed":
         ledger.publishing(release)
     if step == "linked":
@@ -164,6 +167,15 @@ def test_what_a_killed_process_leaves_is_removed_and_settled(ledger, place, step
     assert clear_dead(ledger) == 0
     with pytest.raises(InvalidInput, match="released before"):
         claim(ledger, None)
+
+
+def test_a_process_killed_before_its_claim_leaves_neither_folder_nor_release(ledger, place):
+    subprocess.run([sys.executable, "-c", DIES, str(ledger.path), str(place / "out"), "prepared"], check=False)
+    assert len(names(place)) == 1
+    assert clear_dead(ledger) == 1
+    assert names(place) == []
+    assert ledger.totals().releases == {}
+    assert claim(ledger, None) > 1
 
 
 def test_the_living_are_left_alone(ledger, place):

@@ -24,8 +24,9 @@ AT_ONCE = 1 << 18
 NOTHING = b""
 """The key of a record without content, all zeros, as NumPy reads it: there is nothing in it to release twice."""
 
-CLAIMED, PUBLISHING, FINISHED, CRASHED = "claimed", "publishing", "finished", "crashed"
-"""The states of a release: noise may be drawn, it is becoming visible, it is visible, its process died before that."""
+PREPARING, CLAIMED, PUBLISHING, FINISHED, CRASHED = "preparing", "claimed", "publishing", "finished", "crashed"
+"""The states of a release: it has a folder and no records, noise may be drawn, it is becoming visible, it is visible,
+its process died before that."""
 
 
 @dataclass(frozen=True)

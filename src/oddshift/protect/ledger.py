@@ -14,7 +14,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect.claim_terms import CLAIMED, CRASHED, FINISHED, PUBLISHING, Claimed, ClaimTerms, KeyBatch
+from oddshift.protect.claim_terms import (
+    CLAIMED,
+    CRASHED,
+    FINISHED,
+    PREPARING,
+    PUBLISHING,
+    Claimed,
+    ClaimTerms,
+    KeyBatch,
+)
 from oddshift.protect.ledger_claim import claim_named
 from oddshift.protect.ledger_store import LEDGER, identity, reading, secret_key, writing
 from oddshift.protect.record_keys import WIDTH, RecordKeys
@@ -75,17 +84,24 @@ class Ledger:
         with writing(self.path) as db:
             return RecordKeys(secret_key(db))
 
+    def prepare(self, terms: ClaimTerms, staged: StagedFolder) -> int:
+        """Note the folder of a new release before anything is written into it; gives the number of the release."""
+        with writing(self.path) as db:
+            return _begin(db, terms, staged, PREPARING)
+
     def claim(
         self,
         batches: Iterable[KeyBatch],
         terms: ClaimTerms,
         staged: StagedFolder | None = None,
         *,
+        release: int | None = None,
         is_final: bool = False,
     ) -> Claimed:
-        """Claim the records of an input for a new release, all of them or, when it raises, none.
+        """Claim the records of an input for a release, all of them or, when it raises, none.
 
-        `is_final` says that nothing has to become visible later: the release counts as finished.
+        `release` is one that was prepared, otherwise it is a new one. `is_final` says that nothing has to become
+        visible later: the release counts as finished.
 
         **Guarantee**: when it returns, the claim is on the disk, and no other claim in this or another process finds
         these records new.
@@ -93,13 +109,18 @@ class Ledger:
         if not terms.epsilon >= 0.0:
             raise InvalidInput(f"epsilon={terms.epsilon} of a release, expected >= 0")
         with writing(self.path) as db:
-            return _claim(db, batches, terms, staged, FINISHED if is_final else CLAIMED)
+            state = FINISHED if is_final else CLAIMED
+            if release is None:
+                release = _begin(db, terms, staged, state)
+            else:
+                _move(db, release, (PREPARING,), state)
+            return _claim(db, release, batches, terms)
 
     def preview(self, batches: Iterable[KeyBatch], terms: ClaimTerms) -> Claimed:
         """What `claim` would give or raise; nothing is claimed."""
         found: list[Claimed] = []
         with suppress(_NothingClaimed), writing(self.path) as db:
-            found.append(_claim(db, batches, terms, None, CLAIMED))
+            found.append(_claim(db, _begin(db, terms, None, CLAIMED), batches, terms))
             raise _NothingClaimed
         return found[0]
 
@@ -117,6 +138,8 @@ class Ledger:
     def abandon(self, release: int) -> None:
         """Take a claim back: nothing of the release was ever visible, and what was drawn for it is deleted."""
         with writing(self.path) as db:
+            if _dropped(db, release):
+                return
             _move(db, release, (CLAIMED, PUBLISHING), "abandoned")
             for table in ("record", "content", "person"):
                 db.execute(f"DELETE FROM {table} WHERE release = ?", (release,))
@@ -127,14 +150,17 @@ class Ledger:
             return []
         with reading(self.path) as db:
             found = db.execute(
-                "SELECT number, folder, device, inode, state FROM release WHERE state IN (?, ?) AND folder IS NOT NULL",
-                (CLAIMED, PUBLISHING),
+                "SELECT number, folder, device, inode, state FROM release "
+                "WHERE state IN (?, ?, ?) AND folder IS NOT NULL",
+                (PREPARING, CLAIMED, PUBLISHING),
             ).fetchall()
         return [(n, StagedFolder(path, device, inode), state == PUBLISHING) for n, path, device, inode, state in found]
 
     def settle(self, release: int, is_visible: Callable[[], bool]) -> None:
         """End a release whose process died: it is finished when it became visible; its claims stay in any case."""
         with writing(self.path) as db:
+            if _dropped(db, release):
+                return
             row = db.execute("SELECT state FROM release WHERE number = ?", (release,)).fetchone()
             if row and row[0] in (CLAIMED, PUBLISHING):
                 _move(db, release, (row[0],), FINISHED if row[0] == PUBLISHING and is_visible() else CRASHED)
@@ -191,10 +217,7 @@ class _NothingClaimed(Exception):
     """Raised to leave a ledger as it was."""
 
 
-def _claim(
-    db: sqlite3.Connection, batches: Iterable[KeyBatch], terms: ClaimTerms, staged: StagedFolder | None, state: str
-) -> Claimed:
-    release = _begin(db, terms, staged, state)
+def _claim(db: sqlite3.Connection, release: int, batches: Iterable[KeyBatch], terms: ClaimTerms) -> Claimed:
     claimed = (claim_named if terms.is_named else claim_rows)(db, release, terms, batches)
     db.execute(
         "UPDATE release SET records = ?, composed = ?, is_again = ? WHERE number = ?",
@@ -212,6 +235,12 @@ def _begin(db: sqlite3.Connection, terms: ClaimTerms, staged: StagedFolder | Non
     )
     assert made.lastrowid is not None
     return made.lastrowid
+
+
+def _dropped(db: sqlite3.Connection, release: int) -> bool:
+    """Forget a release that was only prepared: it holds no records, and no noise was drawn for it."""
+    gone = db.execute("DELETE FROM release WHERE number = ? AND state = ?", (release, PREPARING))
+    return gone.rowcount > 0
 
 
 def _move(db: sqlite3.Connection, release: int, before: tuple[str, ...], after: str) -> None:

@@ -73,6 +73,7 @@ class _Claiming:
     repeated: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
     past: list[int] = field(default_factory=list)
+    past_keys: dict[bytes, int] = field(default_factory=dict)
     copies: array[int] = field(default_factory=lambda: array("q"))  # row, first row, row, first row, ...
     is_crashed: bool = False
 
@@ -84,9 +85,12 @@ class _Claiming:
         keys, rows = given[order], order + self.rows + 1
         self.rows += len(batch)
         left_out = self._look_up(keys, rows) | (keys == NOTHING)
+        self._mark_past(keys, rows, left_out)
         self._mark_copies(keys, rows, left_out)
         if batch.users:
-            self.past += spend(self.db, self.release, self.terms, batch.users, rows, left_out)
+            past = spend(self.db, self.release, self.terms, batch.users, rows, left_out)
+            self.past_keys.update((keys[place], int(rows[place])) for place in np.flatnonzero(np.isin(rows, past)))
+            self.past += past
         if left_out.any():
             keys, rows = keys[~left_out], rows[~left_out]
         numbers = rows.astype(f"S{_DIGITS}").tobytes()
@@ -125,6 +129,14 @@ class _Claiming:
             self.refused.append(row)
             self.is_crashed |= all(one[2] == CRASHED for one in releases)
         return True
+
+    def _mark_past(self, keys: Keys, rows: IntArray, left_out: BoolArray) -> None:
+        """Copies of a record that was past its user's budget in an earlier batch."""
+        if self.past_keys:
+            for place in np.flatnonzero(~left_out).tolist():
+                if keys[place] in self.past_keys:
+                    self.copies.extend((int(rows[place]), self.past_keys[keys[place]]))
+                    left_out[place] = True
 
     def _mark_copies(self, keys: Keys, rows: IntArray, left_out: BoolArray) -> None:
         """Equal records of one batch: all but the first are copies."""

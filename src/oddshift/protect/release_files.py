@@ -78,18 +78,19 @@ def protect(
     try:
         clear_dead(ledger)
         with staging_for(target) as staging:
-            found = work.survey(ledger, staging.keys)
-            tell(work.as_they_are(found))
-            claimed = ledger.claim(found.batches(), work.terms, staging.staged)
-            with _abandoned_on_error(ledger, claimed.release, staging):
+            release = ledger.prepare(work.terms, staging.staged)
+            with _abandoned_on_error(ledger, release, staging):
+                found = work.survey(ledger, staging.keys)
+                tell(work.as_they_are(found))
+                claimed = ledger.claim(found.batches(), work.terms, release=release)
                 with kept_cells(staging.cells) as cells:
                     work.run(staging.part, count, work.overrides(claimed, found, cells, ledger))
                 if moments != [path.stat().st_mtime_ns for path in work.file.files]:
                     raise InvalidInput(f"{start} changed while it was read; nothing was released")
                 done = work.report(target, found, claimed)
-                ledger.publishing(claimed.release)
+                ledger.publishing(release)
                 staging.publish(sidecar(done))
-            ledger.finish(claimed.release, staging.cells if asked.keep_releases else None)
+            ledger.finish(release, staging.cells if asked.keep_releases else None)
     except OSError as error:
         raise InvalidInput(f"{error.strerror or error} ({error.filename or target}); nothing was released") from error
     return done
