@@ -147,8 +147,11 @@ with staging_for(out) as staging:
         ledger.publishing(release)
     if step == "linked":
         os.link(staging.part, out)
-    if step == "named":
+    if step in ("named", "finished"):
         staging.publish(b"{}")
+    if step == "finished":
+        (staging.home / "keys").write_text("keys")
+        ledger.finish(release, clear=staging.discard)
     os.kill(os.getpid(), 9)
 """
 
@@ -176,6 +179,12 @@ def test_a_process_killed_before_its_claim_leaves_neither_folder_nor_release(led
     assert names(place) == []
     assert ledger.totals().releases == {}
     assert claim(ledger, None) > 1
+
+
+def test_a_process_killed_after_its_release_leaves_an_empty_folder_at_most(ledger, place):
+    subprocess.run([sys.executable, "-c", DIES, str(ledger.path), str(place / "out"), "finished"], check=False)
+    assert ledger.totals().releases == {"finished": 1}
+    assert list(place.glob(f"{PREFIX}*/*")) == []
 
 
 def test_the_living_are_left_alone(ledger, place):

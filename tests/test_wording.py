@@ -105,7 +105,11 @@ def test_a_withheld_verdict_gives_its_reason_whatever_the_state(found):
 
 @pytest.mark.parametrize(
     ("law", "words"),
-    [("anchored", "contain the true value"), ("uniform", "all pairs of candidates"), ("worst", "documents contain a pair")],
+    [
+        ("anchored", "contain the true value"),
+        ("uniform", "all pairs of candidates"),
+        ("worst", "documents contain a pair"),
+    ],
 )
 def test_the_pair_law_is_said_in_words(found, law, words):
     asked = replace(found, settings=replace(found.settings, law=law))

@@ -128,11 +128,15 @@ class Ledger:
         """Note that a release is about to become visible."""
         self._change(release, CLAIMED, PUBLISHING)
 
-    def finish(self, release: int, kept: Path | None = None) -> None:
-        """Note that a release is visible; `kept` is a database of what was released for each row (see `KeptCells`)."""
+    def finish(self, release: int, kept: Path | None = None, *, clear: Callable[[], None] = lambda: None) -> None:
+        """Note that a release is visible; `kept` is a database of what was released for each row (see `KeptCells`).
+
+        `clear` empties the folder of the release before this is noted: afterwards nobody would look for it.
+        """
         with writing(self.path) as db:
             if kept is not None:
                 _keep(db, release, kept)
+            clear()
             _move(db, release, (CLAIMED, PUBLISHING, FINISHED), FINISHED)
 
     def abandon(self, release: int) -> None:

@@ -90,7 +90,7 @@ def protect(
                 done = work.report(target, found, claimed)
                 ledger.publishing(release)
                 staging.publish(sidecar(done))
-            ledger.finish(release, staging.cells if asked.keep_releases else None)
+            ledger.finish(release, staging.cells if asked.keep_releases else None, clear=staging.discard)
     except OSError as error:
         raise InvalidInput(f"{error.strerror or error} ({error.filename or target}); nothing was released") from error
     return done
