@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.app.adapt_run import run_adapt
-from oddshift.app.audit_run import run_audit
+from oddshift.app.configured_runs import run_adapt, run_audit
 from oddshift.app.display import headline
 from oddshift.app.init import start
 from oddshift.protect import Ledger, protect
@@ -39,13 +38,13 @@ def main(folder: Path) -> None:
     print(f"{started.secrets} fixes in {started.values} cells; epsilon = {started.epsilon:g} per kilometre")
 
     # 2. one fix tells about the next: how much more than the noisy fix alone?
-    audit = run_audit(started.config, run, beside=folder)
+    audit = run_audit(started.config, run, home=folder)
     print(headline(audit))
     for row in audit.attackers:
         print(f"  {row.name:<7} right about {row.tiers[0].top1:.0%} of the cells, gain over own {row.gain:+.2f} nats")
 
     # 3. the least noise whose leakage is certified
-    adapted = run_adapt(started.config, run, beside=folder)
+    adapted = run_adapt(started.config, run, home=folder)
     print(f"scales {adapted.chosen}: {adapted.state}")
     if adapted.chosen is None:
         return

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.app.adapt_run import run_adapt
-from oddshift.app.audit_run import run_audit
+from oddshift.app.configured_runs import run_adapt, run_audit
 from oddshift.app.display import headline
 from oddshift.app.init import start
 from oddshift.protect import Ledger, protect
@@ -34,13 +33,13 @@ def main(folder: Path) -> None:
     print(f"{started.secrets} secrets in columns {', '.join(started.tiers)}; epsilon = {started.epsilon:g}")
 
     # 2. the cost tells about the age: how much more than the noisy age alone?
-    audit = run_audit(started.config, run, beside=folder)
+    audit = run_audit(started.config, run, home=folder)
     print(headline(audit))
     for row in audit.attackers:
         print(f"  {row.name:<7} gain over own {row.gain:+.2f} nats")
 
     # 3. the least noise, column by column, whose leakage is certified
-    adapted = run_adapt(started.config, run, beside=folder)
+    adapted = run_adapt(started.config, run, home=folder)
     print(f"scales {adapted.chosen}: {adapted.state}")
     if adapted.chosen is None:
         return

@@ -5,8 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from oddshift.app.adapt_run import run_adapt
-from oddshift.app.audit_run import run_audit
+from oddshift.app.configured_runs import run_adapt, run_audit
 from oddshift.app.display import headline
 from oddshift.app.init import start
 from oddshift.data.embedded import people
@@ -33,13 +32,13 @@ def main(folder: Path) -> None:
     print(f"{started.secrets} secrets found by {started.detector}; epsilon = {started.epsilon:g}")
 
     # 2. what does somebody learn who reads all replaced words of a text together?
-    audit = run_audit(started.config, run, beside=folder)
+    audit = run_audit(started.config, run, home=folder)
     print(headline(audit))
     for row in audit.attackers:
         print(f"  {row.name:<7} right about {row.tiers[0].top1:.0%} of the words, gain over own {row.gain:+.2f} nats")
 
     # 3. the least noise whose leakage is certified
-    adapted = run_adapt(started.config, run, beside=folder)
+    adapted = run_adapt(started.config, run, home=folder)
     print(f"scales {adapted.chosen}: {adapted.state}")
     if adapted.chosen is None:
         return

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.adapt import Adaptation, Experiment, adapt
-from oddshift.app.adapt_run import adapt_task
 from oddshift.app.configuration import Config, parse_config
-from oddshift.app.loading import load_data
+from oddshift.app.configured_runs import prepare_configured
+from oddshift.app.questions import adapt_task
 from oddshift.base.execution import Execution
 from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_published, read_vectors
 from oddshift.data.codecs.features import text_features
@@ -44,7 +44,7 @@ def main() -> None:
     home = Path(tempfile.gettempdir()) / "oddshift-ag-news-adapt"
     home.mkdir(exist_ok=True)
     config = parse_config(ag_news(ASKED), "study")
-    task = adapt_task(config, load_data(config), home)
+    task = adapt_task(prepare_configured(config), config.mechanism, config.adapt, folder=home)
     start = time.time()
     found = adapt(task, execution=WORKERS, folder=home, progress=lambda *said: print(*said, flush=True))
     taken = time.time() - start
@@ -91,14 +91,14 @@ def _comparison(found: Adaptation, config: Config) -> str:
 def _downstream(found: Adaptation, config: Config) -> dict[str, str]:
     """Accuracy of the news classes after each release, and before any."""
     corpus, vectors = read_published("ag_news"), read_vectors(config.data.vectors)  # type: ignore[union-attr]
-    loaded = load_data(config)
+    loaded = prepare_configured(config)
     rng = np.random.default_rng([config.audit.seed, 1])
     part = assign_parts(np.arange(len(corpus)), FRACTIONS, rng)
     detector = Pipeline(data_folder() / "ner" / "en_core_web_sm_ner")
     fit = {"text": [corpus.texts[d] for d in np.flatnonzero(part == 0)]}
     codec = TextCodec.fit(fit, TextSettings(is_public=True), detectors=[detector], vectors=vectors)
     made = codec.encode(corpus.columns)
-    task = adapt_task(config, loaded, None)
+    task = adapt_task(loaded, config.mechanism, config.adapt)
     experiment = Experiment(task.known, task.family, task.split.fit, np.empty(0), task.settings)
     before, labels = text_features(made, vectors), corpus.labels
     accuracies = {}

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from oddshift.app.configuration import parse_config
-from oddshift.app.loading import build_mechanism, fit_attackers, load_data
+from oddshift.app.configured_runs import prepare_configured
+from oddshift.app.questions import fit_attackers
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import knowledge
 from oddshift.audit import AttackerResult, Audit, AuditSettings, audit
+from oddshift.mechanisms import build_mechanism
 from studies.ag_news import ag_news
 from studies.tables import table, write
 
@@ -55,14 +57,13 @@ class Clock:
 def audited(names: Sequence[str], clock: Clock) -> Audit:
     """Load, fit each attacker, audit them all beside their controls."""
     config = parse_config(ag_news(ASKED.format(attackers=list(names), epochs=EPOCHS)), "this study")
-    loaded = load_data(config)
-    mechanism, tiers = build_mechanism(config.mechanism, loaded)
-    known = knowledge(mechanism, tiers, loaded.split.fit)
+    loaded = prepare_configured(config)
+    mechanism = build_mechanism(config.mechanism, loaded.split.fit.space, loaded.tiers, config.audit.epsilon)
+    known = knowledge(mechanism, loaded.tiers, loaded.split.fit)
     clock.tick("reading, detecting, tiers")
     attackers = []
     for name in names:
-        one = config.model_copy(update={"audit": config.audit.model_copy(update={"attackers": (name,)})})
-        attackers += fit_attackers(one, known, loaded, FitOptions(epochs=EPOCHS))
+        attackers += fit_attackers([name], known, loaded, config.audit, FitOptions(epochs=EPOCHS))
         clock.tick(f"fitting {name}")
     settings = AuditSettings(epsilon=2.5, delta=config.audit.delta)
     found = audit(loaded.split, known, attackers, settings, detector=loaded.detector)

@@ -14,9 +14,9 @@ from joblib.externals.loky import get_reusable_executor
 
 from oddshift.adapt import AdaptTask, Measuring, ScaledOutcome, grid_of, uniform_outcomes
 from oddshift.adapt.adapting import select_experiment
-from oddshift.app.adapt_run import adapt_task
 from oddshift.app.configuration import parse_config
-from oddshift.app.loading import load_data
+from oddshift.app.configured_runs import prepare_configured
+from oddshift.app.questions import adapt_task
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import against
 from oddshift.attackers.gains import gain, units_of
@@ -34,7 +34,7 @@ def main() -> None:
     home = Path(tempfile.gettempdir()) / "oddshift-ag-news-adapt"
     home.mkdir(exist_ok=True)
     config = parse_config(ag_news(ASKED), "study")
-    task = adapt_task(config, load_data(config), home)
+    task = adapt_task(prepare_configured(config), config.mechanism, config.adapt, folder=home)
     grid, taken = _frontier(task, home)
     documents = min(task.settings.documents, len(task.split.select))
     lines = [

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse.csgraph import floyd_warshall
 
 from oddshift.app.configuration import parse_config
-from oddshift.app.loading import load_data
+from oddshift.app.configured_runs import prepare_configured
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.mechanisms import Channel, Mechanism, PathExponential, Tiered, path_closure
 from oddshift.mechanisms.epsilon import exponential_epsilon, true_epsilon
@@ -58,7 +58,7 @@ class Words:
 
 def words() -> Words:
     """The vocabulary of AG News, from the fit documents."""
-    loaded = load_data(parse_config(ag_news(is_public=False), "study"))
+    loaded = prepare_configured(parse_config(ag_news(is_public=False), "study"))
     fit = loaded.split.fit
     return Words(fit.space, loaded.tiers.with_scales(SCALES), np.bincount(fit.points, minlength=len(fit.space)))
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from oddshift.adapt import AdaptSettings, Experiment, Measuring
 from oddshift.adapt.certification import Certification, trials
 from oddshift.adapt.comparison import SCAN_LIMIT, compared, known_epsilon, verify_epsilon
-from oddshift.app.adapt_run import run_adapt
+from oddshift.app.configured_runs import run_adapt
 from oddshift.app.display import show_adaptation
 from oddshift.app.runs import read_adaptation
 from oddshift.attackers.attacker import knowledge

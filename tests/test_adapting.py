@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from oddshift.app.adapt_run import run_adapt
+from oddshift.app.configured_runs import run_adapt
 from oddshift.app.runs import read_adaptation
 from oddshift.base.errors import InvalidInput
 from oddshift.evidence.certificates import verify_file

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oddshift.app.audit_run import run_audit
+from oddshift.app.configured_runs import run_audit
 from oddshift.app.report import page, read_sources
 from oddshift.base.errors import InvalidInput
 
@@ -130,7 +130,7 @@ def test_labels_lead_to_tiers_of_their_own(texts, tmp_path):
     tiers = 'tier_names = ["one", "two"]\ntier_of = {A = "one", B = "two"}'
     start, end = texts.index("detectors = "), texts.index("\n", texts.index("detectors = "))
     text = texts[:start] + f"detectors = {lists}\n{tiers}" + texts[end:]
-    found = run_audit(text, tmp_path / "run", beside=tmp_path)
+    found = run_audit(text, tmp_path / "run", home=tmp_path)
     assert found.tier_names == ("one", "two")
     assert any("tokens are masked" in note for note in found.warnings)
 

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from oddshift.app.audit_run import run_audit
 from oddshift.app.compare import compare
+from oddshift.app.configured_runs import run_audit
 from oddshift.app.runs import read_run
 from oddshift.base.errors import InvalidInput
 

@@ -28,7 +28,7 @@ def test_defaults_are_filled_in():
     config = parse_config(TEXT, "audit.toml")
     assert config.mechanism.name == "exponential"
     assert config.audit.alpha == 0.05
-    assert config.data.joint_by == "document"
+    assert config.data.settings.joint_by == "document"
 
 
 def test_the_demo_is_a_configuration():
@@ -57,10 +57,19 @@ def test_whether_tiers_are_public_must_be_said():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("epsilon = 2.5", "epsilon = -1", "mechanism.epsilon=-1: input should be greater than 0"),
+        ("epsilon = 2.5", "epsilon = -1", "mechanism.epsilon=-1.0, expected a finite number > 0"),
         ("epsilon = 2.5", "epsilon = 'x'", "mechanism.epsilon='x': input should be a valid number"),
         ('kind = "text"', 'kind = "film"', "data"),
-        ("detectors = [{", "detectors = [] #", "data.detectors"),
+        ('"patterns"}]', '"pattern"}]', "data.detectors.0.kind='pattern', expected one of pipeline, patterns"),
+        ("detectors = [{", "detectors = 5 #", "data.detectors is not a list of tables"),
+        ('path = "mail.csv"', "", "missing key data.path"),
+        ('kind = "text"', "", "missing key data.kind"),
+        ("[mechanism]", "[audit]\ndelta = 2\n[mechanism]", "audit.delta=2.0, expected"),
+        ("[mechanism]", "[adapt]\ndelta = .1\n[mechanism]", "is not a TOML file"),
+        ("[mechanism]", "[adapt]\ndelta = 0.1\n[mechanism]", "adapt.delta belongs to the table audit"),
+        ("[mechanism]", "[adapt]\nround = 3\n[mechanism]", "unknown key adapt.round, did you mean rounds?"),
+        ("[mechanism]", "[execution]\nworkers = 0\n[mechanism]", "execution.workers=0, expected"),
+        ("epsilon = 2.5", "", "missing key audit.epsilon"),
         ("[mechanism]", "[mechanism", "audit.toml is not a TOML file"),
     ],
 )
@@ -69,10 +78,15 @@ def test_wrong_values_are_one_line_with_the_value(old, new, message):
 
 
 def test_guessed_people_reach_a_tier():
-    """A name after a title is a PERSON, and a tier rule that did not list it would release it."""
-    from oddshift.app.configuration import CapitalDetector
-    from oddshift.data.detectors import Capitals
+    """A name after a title is a PERSON, and a label that led to no tier would release it."""
+    from oddshift.data.codecs import TextCodec, TextSettings
+    from oddshift.data.detectors import Capitals, CapitalsSettings
 
-    found = Capitals().detect(["Then Mr. Kamali saw Ann."])
-    assert set(found.labels) == {"CAPITALISED", "PERSON"}
-    assert set(found.labels) <= set(CapitalDetector(kind="capitals").labels)
+    texts = [
+        "Then Mr. Kamali saw Ann and left.",
+        "So Mrs. Kamali left Ann here and met.",
+        "Now Mr. Kamali and Ann met.",
+    ]
+    assert set(Capitals().detect(texts).labels) == {"CAPITALISED", "PERSON"}
+    codec = TextCodec.fit({"text": texts}, TextSettings(is_public=True, detectors=(CapitalsSettings(),)))
+    assert {"kamali", "ann"} <= set(codec.point_names)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from oddshift.app.configuration import parse_config
+from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.init.roles import roles_of
-from oddshift.app.loading import load_data
 from oddshift.base.errors import InvalidInput
 from oddshift.data.embedded import people
 from oddshift.data.formats import FOLDER, FORMATS, TEXT, VECTORS, bounded_streams, open_data, read_columns
@@ -162,7 +162,7 @@ similar_percent = 0
 [mechanism]
 epsilon = 1.0
 """
-    split = load_data(parse_config(config, "test")).split
+    split = prepare_configured(parse_config(config, "test")).split
     return len(split.fit) + len(split.select) + len(split.certify)
 
 

@@ -8,7 +8,8 @@ import pytest
 
 import oddshift as od
 from oddshift.app.configuration import parse_config
-from oddshift.app.init import Beside, start
+from oddshift.app.init import start
+from oddshift.app.init.choices import OwnFiles
 from oddshift.app.init.roles import Column, Roles, guess, roles_of
 from oddshift.app.init.suggestion import suggest_epsilon
 from oddshift.base.errors import InvalidInput
@@ -151,7 +152,9 @@ def test_odd_column_names_stay_names(nowhere):
     rows = ["a quoted one,back\\slash,ünï # code".replace("a quoted one", '"a ""quoted"" one"')]
     rows += [",".join(map(str, row)) for row in rng.integers(0, 30, (40, 3))]
     (nowhere / "t.csv").write_text("\n".join(rows))
-    assert parse_config(start(nowhere / "t.csv", nowhere / "t.toml").config, "t.toml").data.numeric == tuple(names)
+    assert parse_config(start(nowhere / "t.csv", nowhere / "t.toml").config, "t.toml").data.settings.numeric == tuple(
+        names
+    )
 
 
 def test_text_with_nothing_to_find_says_what_to_give(nowhere):
@@ -159,7 +162,7 @@ def test_text_with_nothing_to_find_says_what_to_give(nowhere):
     with pytest.raises(InvalidInput, match="--words FILE"):
         start(nowhere / "t.csv", nowhere / "t.toml")
     (nowhere / "names.txt").write_text("nothing\nfind\nthese")
-    found = start(nowhere / "t.csv", nowhere / "t.toml", Beside(words=nowhere / "names.txt"))
+    found = start(nowhere / "t.csv", nowhere / "t.toml", OwnFiles(words=nowhere / "names.txt"))
     assert 'kind = "gazetteer", path = "names.txt"' in found.config
     assert found.values == 3
 
@@ -180,7 +183,7 @@ def test_nothing_found_with_vectors_of_a_file_says_the_same(nowhere):
     np.savez(nowhere / "v.npz", words=np.array(["nothing", "here"]), vectors=rng.normal(size=(2, 3)))
     (nowhere / "t.csv").write_text("text\n" + "\n".join(f"nothing to find here in row {k}" for k in range(20)))
     with pytest.raises(InvalidInput, match="--words FILE"):
-        start(nowhere / "t.csv", nowhere / "t.toml", Beside(vectors=nowhere / "v.npz"))
+        start(nowhere / "t.csv", nowhere / "t.toml", OwnFiles(vectors=nowhere / "v.npz"))
 
 
 def test_vectors_of_a_file(nowhere):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oddshift.app.configuration import parse_config
-from oddshift.app.loading import codec_settings, load_data
+from oddshift.app.configured_runs import prepare_configured
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import digest
 from oddshift.data.codecs import CODECS, PlaceSettings, TableSettings, TextSettings, VectorSettings
@@ -14,7 +14,7 @@ TABLE = 'kind = "table"\npath = "t.csv"\nnumeric = ["age"]\ncategorical = ["city
 
 def loaded(data, folder):
     config = parse_config(f"[data]\n{data}\n[mechanism]\nepsilon = 1.0\n", "test", folder)
-    return load_data(config), config
+    return prepare_configured(config), config
 
 
 def table(folder, ages, cities):
@@ -39,7 +39,7 @@ def test_values_of_other_parts_change_nothing_that_was_learned(tmp_path, unit):
     np.testing.assert_array_equal(first.split.fit.space.points, second.split.fit.space.points)
     assert any("cells hold a category that no fit row has" in note for note in second.notes)
     assert first.notes == ()
-    assert config.data.kind == "table"
+    assert config.data.settings.kind == "table"
 
 
 def test_the_codec_encodes_the_file_as_the_audit_did(tmp_path):
@@ -53,7 +53,7 @@ def test_the_codec_encodes_the_file_as_the_audit_did(tmp_path):
 def test_cells_of_a_column_are_read_together_part_by_part(tmp_path):
     table(tmp_path, [20, 31, 42, 53, 64, 75], ["oslo", "rome", "oslo", "rome", "oslo", "rome"])
     config = parse_config(f"[data]\n{TABLE.format(unit='cell')}\n[mechanism]\nepsilon = 1.0\n", "test", tmp_path)
-    assert codec_settings(config.data) == TableSettings(numeric=("age",), categorical=("city",), unit="cell")
+    assert config.data.settings == TableSettings(numeric=("age",), categorical=("city",), unit="cell")
 
 
 def test_a_bad_cell_is_named_with_its_file(tmp_path):
@@ -88,7 +88,7 @@ DEFAULTS = {
 @pytest.mark.parametrize("kind", sorted(CODECS))
 def test_a_section_without_options_gives_the_defaults_of_the_codec(kind):
     """The defaults of a configuration and those of Python cannot differ."""
-    settings = codec_settings(parse_config(f"[data]\n{SECTIONS[kind]}\n[mechanism]\nepsilon = 1.0\n", "test").data)
+    settings = parse_config(f"[data]\n{SECTIONS[kind]}\n[mechanism]\nepsilon = 1.0\n", "test").data.settings
     if kind != "text":
         assert settings == DEFAULTS[kind]
         return

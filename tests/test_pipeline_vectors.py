@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oddshift.app.configuration import parse_config
-from oddshift.app.loading import load_data
+from oddshift.app.configured_runs import prepare_configured
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import pipeline_with_vectors, read_vectors, tokenise, vectors_of_pipeline
 from oddshift.data.detectors import Capitals, Linking, Pipeline
@@ -108,7 +108,7 @@ def test_a_configuration_names_the_pipeline_once(made, tmp_path, empty_cache):
     lines = ["John Smith lives in London.", "In Paris a nurse met John Smith."] * 10
     (tmp_path / "t.csv").write_text("text\n" + "".join(f'"{line}"\n' for line in lines))
     detector = f'{{kind = "pipeline", path = "{made}"}}'
-    loaded = load_data(parse_config(CONFIG.format(path=tmp_path / "t.csv", detector=detector), "here"))
+    loaded = prepare_configured(parse_config(CONFIG.format(path=tmp_path / "t.csv", detector=detector), "here"))
     assert {"john", "smith", "london"} <= set(loaded.names)
     assert loaded.split.fit.space.points.shape[1] == 100
 
@@ -117,5 +117,5 @@ def test_without_a_pipeline_there_are_no_vectors_of_one(made, tmp_path):
     (tmp_path / "t.csv").write_text("text\n" + "Ann met Bob there.\n" * 9)
     config = parse_config(CONFIG.format(path=tmp_path / "t.csv", detector='{kind = "capitals"}'), "here")
     with pytest.raises(InvalidInput, match="no detector of kind 'pipeline'"):
-        load_data(config)
+        prepare_configured(config)
     assert pipeline_with_vectors([Capitals(), Linking(Pipeline(made))]) == made

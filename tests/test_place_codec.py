@@ -3,7 +3,7 @@ import pytest
 
 import encoding
 from oddshift.app.configuration import parse_config
-from oddshift.app.loading import load_data
+from oddshift.app.configured_runs import prepare_configured
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceSettings
 from oddshift.data.codecs.trips import Trajectories, stay_points
@@ -205,4 +205,4 @@ def test_columns_of_other_names_and_columns_that_are_not_there(tmp_path):
 def test_without_times_nothing_can_be_thinned(tmp_path):
     config = '[data]\nkind = "location"\npath = "x.csv"\ntimestamp = ""\n[mechanism]\nepsilon = 1.0\n'
     with pytest.raises(InvalidInput, match="expected every = 0"):
-        load_data(parse_config(config, "test"))
+        prepare_configured(parse_config(config, "test"))

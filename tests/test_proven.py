@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 import oddshift as od
-from oddshift.app.audit_run import run_audit
+from oddshift.app.configured_runs import run_audit
 from oddshift.app.display import show_audit
 from oddshift.attackers.attacker import knowledge
 from oddshift.audit.proven import POINT_LIMIT, bound_under_chain, bound_without_law

@@ -1,6 +1,8 @@
 """`__all__` is what is public, the stable names keep their signatures, and every public name says what it does."""
 
 import inspect
+import subprocess
+import sys
 import types
 
 import numpy as np
@@ -68,12 +70,28 @@ def test_stable_names_keep_their_signatures(name):
 
 
 def test_all_is_what_is_public():
-    public = {
+    hidden = {"TYPE_CHECKING", "Any", "ModuleType", "import_module"}
+    eager = {
         name
         for name, value in vars(od).items()
         if not name.startswith("_") and not (isinstance(value, types.ModuleType) and name not in od.__all__)
     }
-    assert set(od.__all__) == public
+    assert set(od.__all__) == (eager - hidden) | set(od._FRONT_DOOR)
+
+
+def test_the_questions_stay_questions_after_their_rooms_are_imported():
+    program = (
+        "import oddshift.audit.scan, oddshift.adapt.adapting\nimport oddshift as od\n"
+        "from oddshift import adapt, audit\n"
+        "assert callable(od.audit) and callable(od.adapt) and audit is od.audit and adapt is od.adapt\n"
+        "from oddshift.audit import Audit\nassert 'texts' in dir(od)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = od.nothing
+
+
+def test_names_are_in_order():
     assert sorted(od.__all__, key=lambda n: (not n[0].isupper(), n)) == list(od.__all__)
 
 

@@ -8,12 +8,12 @@ import pytest
 
 import encoding
 from oddshift.app.configuration import parse_config
-from oddshift.app.loading import build_mechanism, load_data
+from oddshift.app.configured_runs import prepare_configured
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceSettings, TableSettings, TextSettings, VectorSettings, WordVectors
 from oddshift.data.detectors import Gazetteer, Patterns, Pipeline, WordList
 from oddshift.data.embedded import people
-from oddshift.mechanisms import Exponential, Mask, Tiered
+from oddshift.mechanisms import Exponential, Mask, Tiered, build_mechanism
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.space import Space
 from oddshift.protect import Sanitizer, os_uniforms, seeded_uniforms
@@ -184,9 +184,9 @@ def test_every_kind_of_configuration_leads_to_a_policy(kind, tmp_path, monkeypat
     (tmp_path / "w.csv").write_text("text\n" + "ann met bob\n" * 12)
     (tmp_path / "names.txt").write_text("ann\nbob\n")
     config = parse_config(f"[data]\n{CONFIGS[kind]}\n[mechanism]\nepsilon = 1e6\n", "test")
-    loaded = load_data(config)
-    mechanism, tiers = build_mechanism(config.mechanism, loaded)
-    save_policy(tmp_path / "run", make_policy(loaded.codec, mechanism, tiers))
+    loaded = prepare_configured(config)
+    mechanism = build_mechanism(config.mechanism, loaded.split.fit.space, loaded.tiers, 1e6)
+    save_policy(tmp_path / "run", make_policy(loaded.codec, mechanism, loaded.tiers))
     policy = load_policy(tmp_path / "run")
     assert policy.kind == ("text" if kind == "people" else kind)
     everyone = np.arange(len(policy.space))

@@ -1,4 +1,13 @@
-"""oddshift: how far do several perturbed records, seen together, shift an attacker's odds about each secret?"""
+"""oddshift: how far do several perturbed records, seen together, shift an attacker's odds about each secret?
+
+The exact core is imported at once. The front door (`texts`, `audit`, `adapt`, ...) is imported when it is first used,
+so that `import oddshift` stays light.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from oddshift import bounds
 from oddshift.base.errors import InvalidInput, OddshiftError
@@ -34,12 +43,56 @@ from oddshift.model.records import Records
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
+if TYPE_CHECKING:
+    from oddshift.app.answers import AdaptRun, AuditRun, Verdict
+    from oddshift.app.datasets import embeddings, read, table, texts, trajectories
+    from oddshift.app.front_door import StoredRun, adapt, audit, load_policy, load_run
+    from oddshift.data.dataset import Dataset
+    from oddshift.protect.release_policy import ReleasePolicy
+
 __version__ = "0.1.0"
 
+_FRONT_DOOR = {
+    **dict.fromkeys(("AdaptRun", "AuditRun", "Verdict"), "oddshift.app.answers"),
+    **dict.fromkeys(("embeddings", "read", "table", "texts", "trajectories"), "oddshift.app.datasets"),
+    **dict.fromkeys(("StoredRun", "adapt", "audit", "load_policy", "load_run"), "oddshift.app.front_door"),
+    "Dataset": "oddshift.data.dataset",
+    "ReleasePolicy": "oddshift.protect.release_policy",
+}
+"""Names that are imported when they are first used, and the module of each."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FRONT_DOOR:
+        raise AttributeError(f"module 'oddshift' has no attribute {name!r}")
+    return getattr(import_module(_FRONT_DOOR[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _question(name: str) -> property:
+    """`oddshift.audit` is the question, also after the room of the same name was imported as a module."""
+    return property(lambda package: __getattr__(name), lambda package, room: None)
+
+
+class _Package(ModuleType):
+    """This package, whose two questions have the names of the rooms that answer them."""
+
+    audit = _question("audit")
+    adapt = _question("adapt")
+
+
+sys.modules[__name__].__class__ = _Package
+
 __all__ = [
+    "AdaptRun",
+    "AuditRun",
     "Certificate",
     "Channel",
     "Claim",
+    "Dataset",
     "Deletion",
     "Exponential",
     "Geometric",
@@ -58,28 +111,40 @@ __all__ = [
     "ProjectedLaplace",
     "RandomizedResponse",
     "Records",
+    "ReleasePolicy",
     "Remap",
     "Space",
+    "StoredRun",
     "Substitution",
     "SuccessClaim",
     "Tiered",
     "Tiers",
     "Truncated",
+    "Verdict",
     "Witness",
     "WorstCase",
+    "adapt",
+    "audit",
     "bounds",
     "calibrate",
     "certify",
     "certify_joint",
+    "embeddings",
     "estimate_independent",
     "estimate_joint",
     "estimate_markov",
     "exact_leakage",
+    "load_policy",
+    "load_run",
     "log_posterior",
     "most_likely",
     "mpl",
+    "read",
     "scaled",
     "summed",
+    "table",
+    "texts",
+    "trajectories",
     "true_epsilon",
     "upper_bound",
     "verify_file",

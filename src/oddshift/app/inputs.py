@@ -7,12 +7,10 @@ can confirm the guess, so they are kept for the owner of the run.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from oddshift.app.configuration import PATH_KEYS, Config
+from oddshift.app.configuration import Configuration
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.identity import fingerprint
 from oddshift.base.storage import SCHEMA, load, save, schema_of
@@ -31,9 +29,9 @@ class Inputs:
     files: dict[str, str]
 
 
-def inputs_of(config: Config) -> Inputs:
+def inputs_of(config: Configuration) -> Inputs:
     """Read the files that a configuration names, once, and keep only their hashes."""
-    found = {key: _content(path, text_only=key == "data.path") for key, path in _paths(config.data, "data")}
+    found = {key: _content(path, text_only=key == "data.path") for key, path in config.files.items()}
     return Inputs(config.fingerprint, found)
 
 
@@ -72,17 +70,6 @@ def _kept(path: Path) -> Inputs:
     except TamperedEvidence as error:
         raise TamperedEvidence(f"{path}: {error}") from error
     return found
-
-
-def _paths(section: Any, where: str) -> Iterator[tuple[str, Path]]:
-    """The keys below a section that name files, with the paths they hold."""
-    for key in type(section).model_fields:
-        value = getattr(section, key)
-        if key in PATH_KEYS and (key == "path" or isinstance(value, Path)):
-            yield f"{where}.{key}", Path(value)
-        elif key == "detectors":
-            for number, inner in enumerate(value):
-                yield from _paths(inner, f"{where}.{key}.{number}")
 
 
 def _content(path: Path, *, text_only: bool) -> str:

@@ -33,7 +33,7 @@ def audit(
         raise InvalidInput("audit takes either a configuration file or --demo")
     console = console_for(as_json)
     text = PEOPLE if config is None else config.read_text(encoding="utf-8")
-    origin = {} if config is None else {"source": str(config), "beside": config.parent}
+    origin = {} if config is None else {"source": str(config), "home": config.parent}
     found = audited(text, out, console, max_cpu=max_cpu, keep_examples=keep_examples, **origin)
     if as_json:
         print(json.dumps(found))
@@ -69,7 +69,7 @@ def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[st
 
 def audited(text: str, out: Path, console: Console, **options: Any) -> dict[str, Any]:
     """Run the audit of a configuration, keep it in its folder, show it, and return its summary."""
-    from oddshift.app.audit_run import run_audit
+    from oddshift.app.configured_runs import run_audit
     from oddshift.app.display import show_audit
     from oddshift.app.runs import summary
 

@@ -20,8 +20,7 @@ def demo(
     Example: oddshift demo --out oddshift-demo
     """
     from oddshift.app import demo as told
-    from oddshift.app.adapt_run import run_adapt
-    from oddshift.app.audit_run import run_audit
+    from oddshift.app.configured_runs import run_adapt, run_audit
     from oddshift.app.runs import POLICY, adaptation_summary, read_belief, summary
     from oddshift.protect.policies import load_policy
 

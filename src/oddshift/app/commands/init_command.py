@@ -30,14 +30,15 @@ def init(
 
     Example: oddshift init mail.csv --out mail.toml
     """
-    from oddshift.app.init import Beside, start
+    from oddshift.app.init import start
+    from oddshift.app.init.choices import OwnFiles
     from oddshift.base.errors import InvalidInput
     from oddshift.base.storage import write_atomic
 
     if out.exists():
         raise InvalidInput(f"{out} exists and is kept, expected a new file: name one with --out")
     with waiting(f"looking at {file.name}"):
-        found = start(file, out, Beside(vectors=vectors, pipeline=pipeline, words=words))
+        found = start(file, out, OwnFiles(vectors=vectors, pipeline=pipeline, words=words))
     write_atomic(out, found.config.encode())
     following = next_step("audit", out, "--out", out.with_suffix("").name + "-run")
     if as_json:

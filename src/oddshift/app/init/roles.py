@@ -16,6 +16,7 @@ from typing import Any
 from oddshift.base.errors import InvalidInput
 from oddshift.data.formats import FORMATS, VECTORS, open_data, read_columns
 from oddshift.data.formats import TEXT as PLAIN
+from oddshift.data.frames import Columns
 
 TEXT = ("text", "body", "message", "content", "comment", "review", "description", "note", "notes", "title", "subject")
 USER = (
@@ -88,6 +89,11 @@ def roles_of(path: Path) -> Roles:
     _refuse_data_as_names(path, file.names)
     cells = read_columns(file, file.names, at_least=3)
     return guess([_counted(name, cells[name]) for name in file.names], path.name)
+
+
+def roles_of_columns(columns: Columns, source: str) -> Roles:
+    """What columns in memory seem to hold."""
+    return guess([_counted(name, cells) for name, cells in columns.items()], source)
 
 
 def guess(columns: Sequence[Column], source: str) -> Roles:

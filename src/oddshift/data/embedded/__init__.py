@@ -1,7 +1,7 @@
 """Data of our own making, with a known joint law: people in short texts, chains, topics."""
 
 from oddshift.data.embedded.chains import SyntheticChain, chain
-from oddshift.data.embedded.people import People, people
+from oddshift.data.embedded.people import People, PeopleSettings, people
 from oddshift.data.embedded.topics import Topics, topics
 
-__all__ = ["People", "SyntheticChain", "Topics", "chain", "people", "topics"]
+__all__ = ["People", "PeopleSettings", "SyntheticChain", "Topics", "chain", "people", "topics"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import resources
+from typing import ClassVar
 
 import numpy as np
 
@@ -32,6 +33,23 @@ CASING = ("title", "lower")
 """Casing of PII and PoII words in the texts."""
 
 _FAVOURITES = 20261  # seed of who leads to whom: part of the law, the same for every corpus
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeopleSettings:
+    """Which corpus: how many documents, how strongly one secret follows from the last, and whether tiers are public."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    kind: ClassVar[str] = "people"
+
+    documents: int = 3000
+    strength: float = 0.8
+    is_public: bool = True
+
+    def __post_init__(self) -> None:
+        """Check both numbers."""
+        whole(self.documents, "documents", 30)
+        share(self.strength, "strength")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

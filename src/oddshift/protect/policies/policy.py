@@ -41,7 +41,7 @@ _NAMES: dict[type[Mechanism], str] = {
 _MADE: dict[str, Callable[[Space, Tiers, MechanismTerms], Mechanism]] = {
     "exponential": lambda space, tiers, terms: Exponential(space, terms.epsilon),
     "truncated": lambda space, tiers, terms: Truncated(space, terms.epsilon, terms.radius or 0.0),
-    "tiered": lambda space, tiers, terms: Tiered(space, tiers, terms.epsilon),
+    "tiered": lambda space, tiers, terms: Tiered(space, tiers, terms.epsilon, keeps_tier=terms.keeps_tier),
     "path": lambda space, tiers, terms: PathExponential(space, tiers, terms.epsilon),
     "mask": lambda space, tiers, terms: Mask(space),
 }
@@ -176,6 +176,7 @@ def _mechanism_terms(mechanism: Mechanism, calibrated: bool) -> MechanismTerms:
         radius=getattr(mechanism, "radius", None),
         calibrated=calibrated,
         claimed_epsilon=mechanism.claimed_epsilon,
+        keeps_tier=getattr(mechanism, "keeps_tier", False),
     )
 
 

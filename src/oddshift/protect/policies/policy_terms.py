@@ -28,7 +28,8 @@ NOT_CERTIFIED = "not certified"
 class MechanismTerms:
     """A mechanism by name with its nominal ε (0 for a mask); `calibrated` when that ε was raised to meet an exact one.
 
-    `radius` belongs to the truncated mechanism. `claimed_epsilon` is what its construction proves.
+    `radius` belongs to the truncated mechanism, `keeps_tier` to a tiered one: a secret is then released as a point of
+    its own tier. `claimed_epsilon` is what its construction proves.
     """
 
     name: str
@@ -36,6 +37,7 @@ class MechanismTerms:
     radius: float | None
     calibrated: bool
     claimed_epsilon: float
+    keeps_tier: bool
 
 
 @dataclass(frozen=True, kw_only=True)

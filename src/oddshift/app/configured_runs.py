@@ -1,0 +1,119 @@
+"""Runs of a configuration: read its data, ask its question, keep the answer in a run folder.
+
+A finished run is read, not repeated; an interrupted one continues; a folder never mixes two configurations or two
+states of the data.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from oddshift.adapt import Adaptation
+from oddshift.adapt.measuring import Progress, silent
+from oddshift.app.configuration import Configuration, FileData, parse_config
+from oddshift.app.illustration import illustrate
+from oddshift.app.inputs import inputs_of
+from oddshift.app.preparation import Prepared, prepare
+from oddshift.app.questions import Means, ask_adapt, ask_audit
+from oddshift.app.runs import (
+    ADAPTATION,
+    AUDIT,
+    EXAMPLES,
+    POLICY,
+    read_adaptation,
+    read_run,
+    refuse_other_run,
+    write_adaptation,
+    write_run,
+)
+from oddshift.audit import Audit
+from oddshift.base.errors import InvalidInput
+from oddshift.data.dataset import read_dataset
+from oddshift.protect.policies import save_policy
+
+UNFINISHED = ".unfinished"
+"""Where unfinished work of an audit is kept in its run folder."""
+
+UNFINISHED_ADAPT = ".unfinished-adapt"
+"""Where unfinished work of an adaptation is kept in its run folder."""
+
+
+def prepare_configured(config: Configuration) -> Prepared:
+    """Read, split and encode the data of a configuration."""
+    data = config.data
+    found = read_dataset(data.path, data.settings) if isinstance(data, FileData) else data
+    return prepare(found, config.audit.seed)
+
+
+def run_audit(
+    text: str,
+    folder: Path,
+    source: str = "configuration",
+    *,
+    home: Path | None = None,
+    max_cpu: float | None = None,
+    keep_examples: bool = False,
+) -> Audit:
+    """Run the audit that a configuration describes and keep it in `folder`; a finished run is read, not repeated.
+
+    `home` is the folder that relative paths are looked for in first: that of the configuration file.
+    `max_cpu` bounds the work, in CPU seconds: half for the training of networks, the rest for the audit.
+    `keep_examples` also writes what the strongest attacker believes about a few documents: these are secrets.
+    """
+    config = parse_config(text, source, home)
+    inputs = inputs_of(config)
+    refuse_other_run(folder, inputs)
+    if (folder / AUDIT).is_file() and (not keep_examples or (folder / EXAMPLES).is_dir()):
+        return read_run(folder)
+    prepared = prepare_configured(config)
+    with _unfinished(folder / UNFINISHED) as kept:
+        means = Means(execution=config.execution, folder=kept, max_cpu=max_cpu)
+        found = ask_audit(prepared, config.mechanism, config.audit, means=means)
+        illustrate(found, with_secrets=keep_examples).write(folder)
+        write_run(folder, found.result, text, inputs)
+    return found.result
+
+
+def run_adapt(
+    text: str, folder: Path, source: str = "configuration", *, home: Path | None = None, progress: Progress = silent
+) -> Adaptation:
+    """Adapt the scales that a configuration asks for and keep them in `folder`, with a policy when they are certified.
+
+    A finished adaptation is read, not repeated. `home` is the folder that relative paths are looked for in first.
+    """
+    config = parse_config(text, source, home)
+    inputs = inputs_of(config)
+    refuse_other_run(folder, inputs)
+    if (folder / ADAPTATION).is_file():
+        return read_adaptation(folder)
+    if config.audit.delta is None:
+        raise InvalidInput(f"{source}: missing key audit.delta, expected how often epsilon may be exceeded")
+    if config.adapt is None:
+        raise InvalidInput(f"{source}: audit.law={config.audit.law!r} cannot be adapted, expected anchored or uniform")
+    prepared = prepare_configured(config)
+    with _unfinished(folder / UNFINISHED_ADAPT) as kept:
+        means = Means(execution=config.execution, folder=kept, progress=progress)
+        found = ask_adapt(prepared, config.mechanism, config.adapt, means=means)
+        if found.policy is not None:
+            save_policy(folder, found.policy)
+        else:
+            (folder / POLICY).unlink(missing_ok=True)
+        write_adaptation(folder, found.result, text, inputs)
+    return found.result
+
+
+@contextmanager
+def _unfinished(place: Path) -> Iterator[Path]:
+    """A folder for unfinished work, removed when the work is done; a refusal before there was any leaves nothing."""
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        yield place
+    except InvalidInput:
+        for empty in (place, place.parent):
+            if not any(empty.iterdir()):
+                empty.rmdir()
+        raise
+    shutil.rmtree(place, ignore_errors=True)

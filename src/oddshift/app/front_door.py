@@ -1,0 +1,167 @@
+"""The front door: ask both questions of data in memory or in a file, and keep, show or apply the answers.
+
+data = texts(["Ann met Bob.", ...])
+found = audit(data, epsilon=2.5, delta=0.05)      # what does a joint attacker learn?
+fixed = adapt(data, epsilon=2.5, delta=0.05)      # which noise keeps that in budget?
+fixed.policy.apply(["Bob met Ann."])              # the release
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from oddshift.adapt import AdaptSettings
+from oddshift.adapt.adapt_settings import SHARED
+from oddshift.adapt.measuring import Progress, silent
+from oddshift.app.answers import AdaptRun, AuditRun
+from oddshift.app.illustration import illustrate, read_illustration
+from oddshift.app.preparation import Prepared, prepare, prepare_records
+from oddshift.app.questions import AskedAttacker, Audited, Means, ask_adapt, ask_audit
+from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, POLICY, read_adaptation, read_run
+from oddshift.app.written_configuration import written_configuration
+from oddshift.audit import AuditSettings
+from oddshift.base.errors import InvalidInput
+from oddshift.data.dataset import Dataset
+from oddshift.data.embedded import PeopleSettings
+from oddshift.mechanisms import Mechanism, MechanismSettings
+from oddshift.model.records import Records
+from oddshift.model.tiers import Tiers
+from oddshift.protect.release_policy import ReleasePolicy, load_release_policy
+
+Data = Dataset | PeopleSettings | Records
+"""What can be asked about: a data set, the embedded corpus, or records that were built by hand."""
+
+Settings = TypeVar("Settings", AuditSettings, AdaptSettings)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRun:
+    """A run folder as it was kept: its audit, its adaptation and its policy, each None where there is none."""
+
+    folder: Path
+    audit: AuditRun | None
+    adaptation: AdaptRun | None
+    policy: ReleasePolicy | None
+
+
+def audit(  # noqa: PLR0913 (one for each part of the question)
+    data: Data,
+    mechanism: str | MechanismSettings | Mechanism = "exponential",
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    attackers: Sequence[AskedAttacker] | None = None,
+    seed: int = 0,
+    tiers: Tiers | None = None,
+    settings: AuditSettings | None = None,
+    progress: Progress = silent,
+) -> AuditRun:
+    """Measure what a joint attacker learns from releases of the data, with certificates.
+
+    `mechanism` is a name, settings, or the object itself; `attackers` are names or fitted objects (by default those
+    that need no training). `settings` has the rarer options; ε, δ, attackers and seed are put into it. `tiers` belong
+    to records that were built by hand.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> from oddshift.model.space import Space
+    >>> pairs = Records.from_documents(Space([[0.0], [1.0], [2.0]]), [[k, k] for k in rng.integers(0, 3, 900)])
+    >>> found = audit(pairs, epsilon=1.0, delta=0.05)
+    >>> found.verdict.state, [attacker.name for attacker in found.attackers[:2]]
+    ('violated', ['null', 'own'])
+    """
+    asked = _asked(settings or AuditSettings(epsilon=epsilon), attackers, epsilon=epsilon, delta=delta, seed=seed)
+    chosen, prepared = _mechanism(mechanism), _prepared(data, tiers, seed)
+    found = ask_audit(prepared, chosen, asked, attackers=attackers, means=Means(progress=progress))
+    return _audit_run(found, written_configuration(data, chosen, asked))
+
+
+def adapt(  # noqa: PLR0913 (one for each part of the question)
+    data: Data,
+    mechanism: str | MechanismSettings = "exponential",
+    *,
+    epsilon: float,
+    delta: float,
+    attackers: Sequence[AskedAttacker] | None = None,
+    seed: int = 0,
+    tiers: Tiers | None = None,
+    settings: AdaptSettings | None = None,
+    progress: Progress = silent,
+) -> AdaptRun:
+    """Find the least noise, tier by tier, that keeps the leakage of the joint release in budget, with certificates.
+
+    The arguments are those of `audit`; `settings` has the options of the search.
+
+    **Guarantee**: `policy` is None unless the chosen scales are certified in every tier on documents that nobody
+    learned from or chose with; the certificate errs with probability at most `settings.alpha`.
+    """
+    base = settings or AdaptSettings(epsilon=epsilon, delta=delta)
+    asked = _asked(base, attackers, epsilon=epsilon, delta=delta, seed=seed)
+    chosen, prepared = _mechanism(mechanism), _prepared(data, tiers, seed)
+    if isinstance(chosen, Mechanism):
+        raise InvalidInput("mechanism is an object with fixed noise, expected a name or settings: the noise is adapted")
+    found = ask_adapt(prepared, chosen, asked, attackers=attackers, means=Means(progress=progress))
+    question = AuditSettings(**{name: getattr(asked, name) for name in SHARED})
+    text = written_configuration(data, chosen, question, asked)
+
+    @cache
+    def before() -> AuditRun:
+        return _audit_run(ask_audit(prepared, chosen, question, attackers=attackers), text)
+
+    policy = None if found.policy is None else ReleasePolicy(found.policy)
+    return AdaptRun(found.result, policy, found.why, text, before)
+
+
+def load_policy(folder: str | Path) -> ReleasePolicy:
+    """The policy of a run folder or of a folder that `policy.save` wrote, ready to be applied.
+
+    **Guarantee**: a vocabulary or a mechanism other than the one the policy names is refused.
+    """
+    return load_release_policy(folder)
+
+
+def load_run(folder: str | Path) -> StoredRun:
+    """What a run folder holds, from Python or from the command line.
+
+    **Guarantee**: damaged or edited files are refused; nothing in them is executed.
+    """
+    home = Path(folder)
+    if not any((home / name).is_file() for name in (AUDIT, ADAPTATION)):
+        raise InvalidInput(f"{home} is not a run folder: it has neither {AUDIT} nor {ADAPTATION}")
+    text = (home / CONFIG).read_text(encoding="utf-8") if (home / CONFIG).is_file() else ""
+    policy = load_release_policy(home) if (home / POLICY).is_file() else None
+    audited = AuditRun(read_run(home), text, read_illustration(home)) if (home / AUDIT).is_file() else None
+    adapted = None
+    if (home / ADAPTATION).is_file():
+        why = "" if policy is not None else "the run folder holds no policy"
+        ask = None if audited is None else (lambda: audited)
+        adapted = AdaptRun(read_adaptation(home), policy, why, text, ask)
+    return StoredRun(home, audited, adapted, policy)
+
+
+def _audit_run(found: Audited, text: str) -> AuditRun:
+    return AuditRun(found.result, text, illustrate(found))
+
+
+def _prepared(data: Data, tiers: Tiers | None, seed: int) -> Prepared:
+    if isinstance(data, Dataset | PeopleSettings):
+        if tiers is not None:
+            raise InvalidInput("tiers were given, but data of this kind bring their own; they belong to records")
+        return prepare(data, seed)
+    return prepare_records(data, tiers, seed)
+
+
+def _mechanism(asked: str | MechanismSettings | Mechanism) -> MechanismSettings | Mechanism:
+    return MechanismSettings(name=asked) if isinstance(asked, str) else asked
+
+
+def _asked(base: Settings, attackers: Sequence[AskedAttacker] | None, **changes: Any) -> Settings:
+    """Settings with what was said apart from them."""
+    if attackers is not None:
+        names = tuple(attacker if isinstance(attacker, str) else attacker.name for attacker in attackers)
+        changes["attackers"] = names
+    return replace(base, **changes)

@@ -1,0 +1,76 @@
+"""What a report shows of a few documents: how the odds of one secret moved, and SECRETS by name when asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from oddshift.app.questions import Audited
+from oddshift.app.runs import read_belief, write_belief, write_examples
+from oddshift.attackers.attacker import Attacker
+from oddshift.attackers.controls import Null, Own
+from oddshift.audit.belief import Belief, belief
+from oddshift.audit.examples import Example, examples
+from oddshift.data.codecs.passages import Passage, passages
+from oddshift.model.release import perturb
+
+EXAMPLE_DOCUMENTS = 10
+"""Documents among which the report's example is the worst, and whose secrets are kept when they are asked for."""
+
+EXAMPLE_TEXTS = 3
+"""Texts among them that are kept as they read before and after."""
+
+
+@dataclass(frozen=True, repr=False)
+class NamedExamples:
+    """SECRETS of a few documents: beliefs by name, and texts before and after."""
+
+    beliefs: tuple[Example, ...]
+    belief: Belief
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Illustration:
+    """How the odds of one secret moved, without a word; `named` holds secrets, where they were asked for."""
+
+    belief: Belief
+    named: NamedExamples | None = None
+
+    def write(self, folder: Path) -> None:
+        """Keep it in a run folder; secrets go into a folder of their own that only its owner can read."""
+        write_belief(folder, self.belief)
+        if self.named is not None:
+            write_examples(folder, self.named.beliefs, self.named.belief, self.named.passages)
+
+
+def illustrate(found: Audited, *, with_secrets: bool = False) -> Illustration:
+    """What the strongest attacker believes about a few certify documents: without a word, and by name when asked to."""
+    prepared, known = found.prepared, found.known
+    everyone: tuple[Attacker, ...] = (Null(known), Own(known), *found.attackers)
+    strongest = next(attacker for attacker in everyone if attacker.name == found.result.strongest)
+    rng = np.random.default_rng([found.result.settings.seed, 6])
+    certify = prepared.split.certify
+    few = certify.take(rng.permutation(np.flatnonzero(certify.lengths))[:EXAMPLE_DOCUMENTS])
+    release = perturb(few, known.mechanism, known.tiers, rng)
+    plain = belief(strongest, few, release, known)
+    if not with_secrets:
+        return Illustration(plain)
+    texts: tuple[Passage, ...] = ()
+    if prepared.encoded is not None:
+        chosen = np.unique(few.sources)[:EXAMPLE_TEXTS]
+        texts = passages(prepared.encoded, chosen, known.mechanism, known.tiers, np.random.default_rng(0))
+    named = NamedExamples(
+        examples(strongest, few, release, known, prepared.names),
+        belief(strongest, few, release, known, prepared.names),
+        texts,
+    )
+    return Illustration(plain, named)
+
+
+def read_illustration(folder: Path) -> Illustration | None:
+    """What a run folder shows without a secret; None where it kept nothing."""
+    found = read_belief(folder, with_secrets=False)
+    return None if found is None else Illustration(found)

@@ -1,0 +1,127 @@
+"""From data to records that can be audited: split, fit the codec on the fit part, encode, read together as asked.
+
+The vocabulary, the tiers and the prior come from the fit part only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.base.arrays import IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import Codec, Encoded, EncodedText, TextSettings
+from oddshift.data.dataset import Dataset
+from oddshift.data.embedded import PeopleSettings, people
+from oddshift.model.prior import Markov
+from oddshift.model.records import FRACTIONS, Records, Split, assign_parts
+from oddshift.model.release import one_tier
+from oddshift.model.tiers import Tiers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prepared:
+    """Secrets ready to be audited.
+
+    `codec` found them and finds those of new data the same way; None for records that were built by hand. `prior_of` is
+    the exact law of the secrets, where it is known, and `encoded` the texts, where there are any.
+    """
+
+    split: Split
+    tiers: Tiers
+    detector: str
+    kind: str
+    codec: Codec | None = None
+    notes: tuple[str, ...] = ()
+    prior_of: Callable[[int], Markov] | None = None
+    encoded: EncodedText | None = None
+
+    def __repr__(self) -> str:
+        """Counts only."""
+        parts = ", ".join(str(len(part)) for part in (self.split.fit, self.split.select, self.split.certify))
+        return f"Prepared({self.kind}, {parts} to learn from, to choose with and to certify on, {self.tiers})"
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What each point reads as, where that is a word."""
+        return None if self.codec is None else self.codec.point_names
+
+
+def prepare(data: Dataset | PeopleSettings, seed: int) -> Prepared:
+    """Split, fit and encode; the same data and seed give the same parts."""
+    rng = np.random.default_rng([seed, 1])
+    return _people(data, rng) if isinstance(data, PeopleSettings) else _dataset(data, rng)
+
+
+def prepare_records(records: Records, tiers: Tiers | None, seed: int) -> Prepared:
+    """Records that were built by hand; without tiers every point is in one."""
+    if not isinstance(records, Records):
+        raise InvalidInput(
+            f"data is a {type(records).__name__}, expected a Dataset (od.texts, od.table, ...) or Records"
+        )
+    split = records.split(rng=np.random.default_rng([seed, 1]))
+    return Prepared(split, tiers or one_tier(records.space), "none (every position was given)", "records")
+
+
+def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
+    settings = data.settings
+    with data.naming():
+        units, by = settings.units(data.columns)
+        part = assign_parts(units, FRACTIONS, rng)
+        codec = data.fit(part == 0)
+        encoded = codec.encode(data.columns)
+    joint_by = getattr(settings, "joint_by", "document")
+    if joint_by == "column":  # a column of each part is read together, so the parts are encoded one by one
+        fit, select, certify = (codec.encode(data.rows(part == p)).records for p in range(3))
+        split = Split(fit=fit, select=select, certify=certify, by=by)
+    else:
+        split = _split(encoded.records, part[encoded.rows], joint_by, by)
+    return Prepared(
+        split,
+        codec.tiers,
+        _who(data, codec),
+        codec.kind,
+        codec,
+        _notes(codec, encoded),
+        encoded=encoded if isinstance(encoded, EncodedText) else None,
+    )
+
+
+def _people(data: PeopleSettings, rng: np.random.Generator) -> Prepared:
+    corpus = people(data.documents, strength=data.strength, is_public=data.is_public)
+    return Prepared(
+        corpus.records.split(rng=rng),
+        corpus.tiers,
+        "none (the embedded corpus marks its secrets)",
+        corpus.codec.kind,
+        corpus.codec,
+        prior_of=corpus.prior_of,
+        encoded=corpus.encoded,
+    )
+
+
+def _split(records: Records, part: IntArray, joint_by: str, by: str) -> Split:
+    """The parts decided before the vocabulary was built, read together as asked."""
+    fit, select, certify = (records.take(np.flatnonzero(part == p)).joined(joint_by) for p in range(3))
+    return Split(fit=fit, select=select, certify=certify, by=by)
+
+
+def _who(data: Dataset, codec: Codec) -> str:
+    """Who found the secrets."""
+    if isinstance(codec.settings, TextSettings):
+        found = data.detectors or tuple(chosen.detector() for chosen in codec.settings.detectors)
+        return ", ".join(detector.name for detector in found)
+    about = {"table": f"columns {', '.join(codec.released)}", "location": "every fix", "vectors": "every vector"}
+    return f"none ({about[codec.kind]})"
+
+
+def _notes(codec: Codec, encoded: Encoded) -> tuple[str, ...]:
+    counts = encoded.counts
+    if codec.kind == "text":
+        hidden = f"{counts.masked} tokens are masked, {counts.unseen} of them of types that no fit document has"
+        return (*codec.notes, hidden)
+    if counts.unseen:
+        return (*codec.notes, f"{counts.unseen} cells hold a category that no fit row has")
+    return codec.notes

@@ -1,0 +1,225 @@
+"""The two questions, answered for prepared data: what do attackers learn, and which noise keeps that in budget?
+
+Python and the command line both come through here, so that they cannot give different answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from oddshift.adapt import Adaptation, AdaptSettings, AdaptTask, Experiment, Family, adapt
+from oddshift.adapt.comparison import verify_epsilon
+from oddshift.adapt.families import scale_family
+from oddshift.adapt.measuring import Progress, silent
+from oddshift.app.preparation import Prepared
+from oddshift.attackers import ATTACKERS, FitOptions
+from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
+from oddshift.attackers.clipped import Clipped
+from oddshift.attackers.retrained import Retrained
+from oddshift.audit import Audit, AuditSettings, audit
+from oddshift.audit.cpu_limit import within_cpu
+from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
+from oddshift.base.arrays import FloatArray
+from oddshift.base.execution import SERIAL, Execution
+from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
+from oddshift.protect.policies import Policy, certificate_terms, make_policy
+
+COSTS = {"text": "cosine", "vectors": "cosine", "location": "haversine", "table": "euclidean", "records": "euclidean"}
+"""What a changed value costs by default, by kind of data."""
+
+AskedAttacker = str | Attacker
+"""An attacker by its name in `ATTACKERS`, or the fitted object itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """What a question may cost and where unfinished work is kept; never changes what is asked.
+
+    `folder` keeps unfinished work, so that the same question continues. `max_cpu` bounds an audit, in CPU seconds: half
+    for the training of networks, the rest for measuring.
+    """
+
+    execution: Execution = SERIAL
+    folder: Path | None = None
+    max_cpu: float | None = None
+    progress: Progress = silent
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audited:
+    """An audit, and what it was computed with."""
+
+    result: Audit
+    prepared: Prepared
+    known: Knowledge
+    attackers: tuple[Attacker, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Adapted:
+    """An adaptation, its data, and the policy that it leads to, if any; `why` says why there is none."""
+
+    result: Adaptation
+    prepared: Prepared
+    policy: Policy | None
+    why: str
+
+
+def ask_audit(
+    prepared: Prepared,
+    mechanism: MechanismSettings | Mechanism,
+    settings: AuditSettings,
+    *,
+    attackers: Sequence[AskedAttacker] | None = None,
+    means: Means | None = None,
+) -> Audited:
+    """Fit the attackers and measure what they learn from releases; `attackers` are by default those of the settings."""
+    work = means or Means()
+    known = _known(prepared, mechanism, settings.epsilon)
+    seconds = None if work.max_cpu is None else work.max_cpu / 2
+    options = FitOptions(epochs=settings.epochs, max_seconds=seconds, checkpoints=work.folder)
+    fitted = fit_attackers(settings.attackers if attackers is None else attackers, known, prepared, settings, options)
+    split, notes = prepared.split, prepared.notes
+    if work.max_cpu is not None:
+        split, note = within_cpu(split, known, fitted, work.max_cpu / 2, settings.seed)
+        notes = (*notes, note) if note else notes
+    found = audit(
+        split,
+        known,
+        fitted,
+        settings,
+        detector=prepared.detector,
+        proven=_proven(settings, known, replace(prepared, split=split)),
+        execution=work.execution,
+        parts=work.folder,
+    )
+    return Audited(replace(found, warnings=(*found.warnings, *notes)), prepared, known, tuple(fitted))
+
+
+def ask_adapt(
+    prepared: Prepared,
+    mechanism: MechanismSettings,
+    settings: AdaptSettings,
+    *,
+    attackers: Sequence[AskedAttacker] | None = None,
+    means: Means | None = None,
+) -> Adapted:
+    """Find the scales of least loss whose leakage is certified, and the policy that applies them."""
+    work = means or Means()
+    task = adapt_task(prepared, mechanism, settings, attackers=attackers, folder=work.folder)
+    found = adapt(task, execution=work.execution, folder=work.folder, progress=work.progress)
+    found = replace(found, warnings=(*found.warnings, *prepared.notes))
+    if found.chosen is None:
+        return Adapted(found, prepared, None, "no scales were certified: undecided is not a pass")
+    if prepared.codec is None:
+        return Adapted(found, prepared, None, "the records were built by hand: there is no data to protect")
+    return Adapted(found, prepared, _policy(found, task, prepared, mechanism), "")
+
+
+def adapt_task(
+    prepared: Prepared,
+    mechanism: MechanismSettings,
+    settings: AdaptSettings,
+    *,
+    attackers: Sequence[AskedAttacker] | None = None,
+    folder: Path | None = None,
+) -> AdaptTask:
+    """What is asked to adapt, attackers fitted for all scales; `folder` keeps interrupted training."""
+    asked = replace(settings, cost=settings.cost or COSTS[prepared.kind])  # type: ignore[arg-type]
+    family = scale_family(mechanism, prepared.split.fit.space, prepared.tiers, settings.epsilon)
+    tiers = prepared.tiers.with_scales((1.0,) * len(prepared.tiers))
+    known = knowledge(family(tiers), tiers, prepared.split.fit)
+    names = settings.attackers if attackers is None else attackers
+    fit = _retrained if settings.retrain else _amortised(family, folder)
+    return AdaptTask(
+        split=prepared.split,
+        known=known,
+        family=family,
+        attackers=tuple(fit(names, known, prepared, asked)),
+        settings=asked,
+        detector=prepared.detector,
+    )
+
+
+Fit = Callable[[Sequence[AskedAttacker], Knowledge, Prepared, AdaptSettings], list[Attacker]]
+
+
+def _amortised(family: Family, folder: Path | None) -> Fit:
+    """Attackers fitted once; networks for all scales of the grid."""
+
+    def fit(
+        names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
+    ) -> list[Attacker]:
+        span = (min(asked.grid), max(asked.grid))
+        options = FitOptions(epochs=asked.epochs, checkpoints=folder, family=family, scale_range=span)
+        return fit_attackers(names, known, prepared, asked, options)
+
+    return fit
+
+
+def _retrained(
+    names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
+) -> list[Attacker]:
+    """Attackers that are fitted anew wherever scales are measured, as in the paper."""
+    options = FitOptions(epochs=asked.epochs)
+
+    def alone(name: AskedAttacker) -> Callable[[Knowledge], Attacker]:
+        return lambda there: fit_attackers([name], there, prepared, asked, options)[0]
+
+    fits = [alone(name) for name in names]
+    return [Retrained(fit, fit(known)) for fit in fits]
+
+
+def fit_attackers(
+    asked: Sequence[AskedAttacker],
+    known: Knowledge,
+    prepared: Prepared,
+    settings: AuditSettings | AdaptSettings,
+    options: FitOptions,
+) -> list[Attacker]:
+    """Attackers by name, fitted on the fit part, and attackers that were given as they are."""
+    fitted: list[Attacker] = []
+    known_law = replace(options, prior_of=prepared.prior_of)
+    for k, name in enumerate(asked):
+        rng = np.random.default_rng([settings.seed, 2, k])
+        fitted.append(ATTACKERS.find(name, "audit.attackers")(known, rng, known_law) if isinstance(name, str) else name)
+    gamma = settings.gamma
+    return fitted if gamma is None else [Clipped(known, attacker, gamma) for attacker in fitted]
+
+
+def _known(prepared: Prepared, mechanism: MechanismSettings | Mechanism, epsilon: float) -> Knowledge:
+    """What attackers know: the mechanism, the tiers with its scales, and the fit part."""
+    split, tiers = prepared.split, prepared.tiers
+    if isinstance(mechanism, Mechanism):
+        made = mechanism
+    else:
+        made = build_mechanism(mechanism, split.fit.space, tiers, epsilon)
+        tiers = tiers if mechanism.scales is None else tiers.with_scales(mechanism.scales)
+    return knowledge(made, tiers, split.fit)
+
+
+def _proven(settings: AuditSettings, known: Knowledge, prepared: Prepared) -> Proven | None:
+    """The proven bound that is asked for; None when none is."""
+    if settings.upper is None:
+        return None
+    if settings.upper == "diameter":
+        return bound_without_law(known, prepared.split)
+    return bound_under_chain(known, prepared.split, prepared.prior_of)
+
+
+def _policy(found: Adaptation, task: AdaptTask, prepared: Prepared, asked: MechanismSettings) -> Policy:
+    """The policy of certified scales; its exact ε is computed again before it is given."""
+    assert found.chosen is not None
+    assert found.verdict is not None
+    assert prepared.codec is not None
+    tiers = task.known.tiers.with_scales(found.chosen)
+    nothing: FloatArray = task.known.log_prior[:0]
+    mechanism = Experiment(task.known, task.family, task.split.fit, nothing, task.settings).released(found.chosen)
+    nominal = asked.epsilon or task.settings.epsilon
+    verify_epsilon(mechanism, nominal * (1.0 if asked.calibrated else max(found.chosen)))
+    certificate = certificate_terms(found.verdict, found.evidence)
+    return make_policy(prepared.codec, mechanism, tiers, calibrated=asked.calibrated, certificate=certificate)

@@ -1,0 +1,112 @@
+"""A policy in use: applied to values in memory, applied to files, kept in a folder.
+
+    policy = load_policy("run")
+    policy.apply(["Ann met the nurse."])          # a list in, a list out; a frame in, the same kind of frame out
+    policy.protect("mail.csv", "mail-protected.csv")
+
+Noise comes from the operating system. **Every call of `apply` is a release**: releasing the same record twice leaks
+more than was certified. `protect` keeps a ledger next to the policy and refuses that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import TextCodec, VectorCodec
+from oddshift.data.frames import column_like, columns_of, frame_like, is_frame, list_of
+from oddshift.protect.ledger import Ledger
+from oddshift.protect.policies import POLICY, Policy, load_policy, save_policy
+from oddshift.protect.release_files import protect
+from oddshift.protect.release_report import Protected, ProtectSettings
+from oddshift.protect.sanitizer import Sanitizer
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleasePolicy:
+    """A policy, and the folder that it and its ledger live in (None while it was not saved).
+
+    **Guarantee**: each secret goes through the policy's mechanism once for every call; everything else stays as it was.
+    """
+
+    policy: Policy
+    folder: Path | None = None
+
+    def __repr__(self) -> str:
+        """Kind, sizes and state; never a word."""
+        return repr(self.policy)
+
+    @property
+    def state(self) -> str:
+        """`certified`, or why it is not."""
+        return self.policy.terms.certificate.state
+
+    @property
+    def sentence(self) -> str:
+        """What stands behind the policy, in one sentence."""
+        return self.policy.terms.certificate.sentence
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the policy by its content."""
+        return self.policy.sha256
+
+    @cached_property
+    def sanitizer(self) -> Sanitizer:
+        """The policy ready to be applied, with noise from the operating system."""
+        return Sanitizer(self.policy)
+
+    def apply(self, values: Any) -> Any:
+        """The values as released: the same kind out as in (list, tuple, array, series or frame).
+
+        Texts come as a column of strings or as a frame with the policy's text columns; tables and trajectories as a
+        frame (or a mapping of columns); vectors as an array with one row for each.
+        """
+        codec = self.sanitizer.codec
+        if isinstance(codec, VectorCodec) and not is_frame(values):
+            return column_like(values, list(self.sanitizer.rows(np.asarray(values, dtype=np.float64))))
+        if isinstance(codec, TextCodec) and not is_frame(values):
+            return column_like(values, self._texts(list_of(values, "the texts"), codec))
+        columns = columns_of(values)
+        missing = [name for name in codec.required if name not in columns]
+        if missing:
+            raise InvalidInput(f"the table has no column {missing[0]!r} among its {len(columns)}")
+        if not len(columns[codec.required[0]]):
+            return values
+        encoded = codec.encode(columns)
+        if encoded.keep is not None and not encoded.keep.all():
+            raise InvalidInput(
+                f"the policy leaves out {int((~encoded.keep).sum())} of {len(encoded.keep)} rows (thinned fixes), "
+                "expected data to which every row belongs; use protect for files"
+            )
+        return frame_like(values, self.sanitizer.released(encoded))
+
+    def protect(self, path_in: str | Path, path_out: str | Path, settings: ProtectSettings | None = None) -> Protected:
+        """Release a file or folder under a new name, each record once; a ledger next to the policy remembers it."""
+        if self.folder is None:
+            raise InvalidInput("the policy was not saved, expected policy.save(folder) first: its ledger lives there")
+        return protect(path_in, path_out, self.policy, Ledger.beside(self.folder / POLICY), settings)
+
+    def save(self, folder: str | Path) -> ReleasePolicy:
+        """Write the policy and its vocabulary into a folder that only its owner can read, and return it from there."""
+        home = Path(folder)
+        save_policy(home, self.policy)
+        return replace(self, folder=home)
+
+    def _texts(self, texts: list[Any], codec: TextCodec) -> list[Any]:
+        name = codec.settings.text[0]
+        if not texts:
+            return []
+        return self.sanitizer.released(codec.on_columns([name]).encode({name: texts}))[name]
+
+
+def load_release_policy(folder: str | Path) -> ReleasePolicy:
+    """The policy of a folder (or of a policy.json in it), ready to be applied."""
+    place = Path(folder)
+    home = place if place.is_dir() else place.parent
+    return ReleasePolicy(load_policy(place), home)
