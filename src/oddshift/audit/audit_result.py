@@ -9,7 +9,7 @@ from oddshift.attackers.training import Curve
 from oddshift.audit.audit_settings import AuditSettings
 from oddshift.base.arrays import FloatArray
 from oddshift.evidence.certificates import Certificate, Claim, Evidence, JointCertificate
-from oddshift.evidence.witness import Witness
+from oddshift.evidence.witness import AnyWitness
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ class Audit:
     evidence: tuple[Evidence, ...]
     verdict: JointCertificate | None
     subgroups: tuple[SubgroupRate, ...]
-    witness: Witness | None
+    witness: AnyWitness | None
     witness_needs: str
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]

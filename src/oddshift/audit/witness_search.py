@@ -1,136 +1,98 @@
-"""Witnesses from records: a guess game on fresh documents, which trusts no attacker and no model.
+"""Witnesses from records: a guess game on fresh documents, which trusts no attacker and no model of the secrets.
 
 Documents are compared only within a stratum (same length, same public tiers) and at one place, where what is known
-beforehand is the same. Two documents whose secrets there differ are paired by those secrets alone, near ones first; a
-fair coin drops one, and the attacker says from the outputs of the other which of the two secrets it had, or abstains.
-Places, distances and how sure a guess must be are frozen on the select split; only rounds of the certify split count.
-Every document is used once, and one of each user. An attacker that reads W cannot play: documents of different W are no
-fair pair.
+beforehand is the same. The attacker says from the *other* outputs of a document which of two secrets it had there, or
+abstains; what the own release adds is computed from the mechanism (evidence.witness.context_game has the proof). The
+output at the place itself is replaced by a decoy, drawn for one of the two secrets by a coin of its own, so that no
+attacker can use the real one. Places, pairs and stakes are frozen on the select split; only rounds of the certify split
+count. Every document is looked at once, and one of each user. An attacker that reads W cannot play: documents of
+different W are not exchangeable.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
 from oddshift.attackers.gains import one_document_each
 from oddshift.audit.audit_settings import AuditSettings
-from oddshift.base.arrays import BoolArray, FloatArray, IntArray
-from oddshift.bounds import BETS
-from oddshift.evidence.witness import Witness, pair_up, rounded_up, witness_of
+from oddshift.audit.witness_rounds import POOL, Rounds, draw_pairs, joined, pairs_of, played, promises
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.logarithms import log_sum
+from oddshift.evidence.witness import ContextWitness, context_witness
 from oddshift.model.records import Records, Split
-from oddshift.model.release import perturb
+from oddshift.model.release import Release, perturb
 
-SURE = (1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0)
-"""Multiples of ε·d that the attacker's lean must reach before it guesses."""
-
-SOUGHT = (0.1, 0.75, 1.5)
-"""ε·d at which pairs are sought; the first takes the nearest there are."""
+TRUSTS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.25)
+"""How much of an attacker's lean is believed; chosen by what the select rounds really gave."""
 
 FEWEST = 4
 """Select documents of a stratum below which no place is frozen in it."""
 
-_LARGEST = 0.98  # bet for which a promise is computed: at 1 a single wrong guess costs everything
+REFERENCES = 64
+"""Select documents of a place that say what a pair promises; a performance setting."""
+
+QUANTILE_80 = 0.8416
+"""Normal quantile of the power that `needs about` promises."""
 
 Stratum = tuple[int, ...]
 """Length of a document, and the tiers of its positions when they are public."""
 
-Places = Mapping[Stratum, int]
+Members = Mapping[Stratum, IntArray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Rounds:
-    """Documents that the coin kept: where their secret is, its value, that of the document dropped, and d of the two.
+class _Place:
+    """A place of a stratum with the context terms of its select documents, over the values that occur there."""
 
-    `stratum` (a number among `strata`) and `place` say where the round was played; `lean` is the attacker's log odds
-    for the truth.
-    """
+    stratum: Stratum
+    place: int
+    values: IntArray
+    context: FloatArray
 
-    strata: tuple[Stratum, ...]
-    stratum: IntArray
-    place: IntArray
-    position: IntArray
-    truth: IntArray
-    other: IntArray
-    distance: FloatArray
-    lean: FloatArray
-
-    def groups(self, kept: BoolArray) -> list[tuple[float, int, int]]:
-        """(distance, correct, guesses) of the rounds kept, for each distance."""
-        values, inverse = np.unique(self.distance[kept], return_inverse=True)
-        right = np.bincount(inverse, weights=self.lean[kept] > 0, minlength=len(values)).astype(np.int64)
-        guesses = np.bincount(inverse, minlength=len(values))
-        return list(zip(values.tolist(), right.tolist(), guesses.tolist(), strict=True))
-
-    def guessed(self, sure: float, epsilon: float) -> BoolArray:
-        """Rounds in which the attacker is sure enough to guess."""
-        made: BoolArray = np.abs(self.lean) >= sure * epsilon * self.distance
-        return made
-
-    def promise(self, epsilon: float) -> FloatArray:
-        """Expected log growth of the evidence for each bet, (rounds, bets), if the attacker believes what it should.
-
-        p·ln(1 + λ(1 − q)/q) + (1 − p)·ln(1 − λ), p = expit |lean|, q = expit(ε·d); the largest bet is held off 1.
-        """
-        wrong = 1.0 / (1.0 + np.exp(np.minimum(np.abs(self.lean), 700.0)))[:, None]
-        bets = np.minimum(BETS, _LARGEST)
-        win = np.log1p(bets * np.exp(-epsilon * self.distance)[:, None])
-        return np.asarray((1.0 - wrong) * win + wrong * np.log1p(-bets))
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """What is frozen: how sure a guess must be and the place of each stratum; and the evidence that this promises."""
-
-    promised: float
-    sure: float
-    places: Places
+    def over(self, values: IntArray) -> FloatArray:
+        """Context terms of a few select documents over some of the values."""
+        return self.context[:REFERENCES, np.searchsorted(self.values, values)]
 
 
 def search_witness(
     attacker: Attacker, split: Split, known: Knowledge, settings: AuditSettings
-) -> tuple[Witness | None, str]:
+) -> tuple[ContextWitness, str]:
     """Freeze the rule on the select split, play on the certify split; a witness, and what it lacks if it is undecided.
 
-    None when no two documents can be compared. What is lacking is how many certify documents like these would decide,
-    if the attacker believes what it should; empty when a violation is shown.
+    What is lacking is how many certify documents like these would decide, if the attacker believes what it should;
+    empty when a violation is shown.
 
     **Guarantee**: the lower bound is too high with probability at most `settings.alpha`, whatever the attacker.
     """
-    epsilon = settings.epsilon
+    single, epsilon = known.mechanism.exact_epsilon, settings.epsilon
+    terms = {"single_epsilon": single, "alpha": settings.alpha, "epsilon": epsilon}
+    if not np.isfinite(single):
+        return context_witness([], **terms, event="one release alone is without bound"), ""
     seeds = [np.random.default_rng(s) for s in np.random.SeedSequence([settings.seed, 7]).spawn(2)]
     select, certify = (_independent(part, rng) for part, rng in zip((split.select, split.certify), seeds, strict=True))
-    tried = [
-        _freeze(_play(attacker, select, known, sought=sought / epsilon, rng=seeds[0]), epsilon) for sought in SOUGHT
-    ]
-    best = int(np.argmax([rule.promised for rule in tried]))
-    places = tried[best].places
-    rounds = _play(attacker, certify, known, sought=SOUGHT[best] / epsilon, places=places, rng=seeds[1])
-    made = rounds.guessed(tried[best].sure, epsilon)
-    groups = rounds.groups(made)
-    if not groups:
-        return None, "undecided: no two documents of one length and one order of tiers are told apart beyond epsilon"
-    found = witness_of(
-        "pooled",
-        tuple(number for _, right, guesses in groups for number in (right, guesses)),
-        tuple(distance for distance, _, _ in groups),
-        alpha=settings.alpha,
-        epsilon=epsilon,
-        event=f"guess of attacker {attacker.name} between the secrets of two documents, at {len(places)} frozen places",
-    )
-    growth = float(rounds.promise(epsilon)[made].sum(axis=0).max())
-    return found, "" if found.shown else _lacking(growth, len(certify), settings)
+    places, trust = _freeze(attacker, select, certify, known, epsilon, seeds[0])
+    rounds = _play(attacker, certify, known, epsilon, places, seeds[1])
+    what = f"guess of attacker {attacker.name} from the other outputs, at {len(places)} frozen places"
+    found = context_witness(rounds.groups(epsilon, trust), **terms, event=what)
+    return found, "" if found.shown else _lacking(rounds.promise(epsilon, trust), len(certify), settings)
 
 
-def _lacking(growth: float, documents: int, settings: AuditSettings) -> str:
-    """How many certify documents would show a violation: enough for ln(1/a), and for not knowing the best bet."""
-    if growth <= 0.0:
-        return f"undecided: no number of documents like these would be enough, has {documents} to certify on"
-    needs = int(np.ceil((np.log(len(BETS)) - np.log(settings.alpha)) / growth * documents))
+def _lacking(promised: tuple[float, float], documents: int, settings: AuditSettings) -> str:
+    """How many certify documents would show a violation four times out of five: n·g − z·√(n·v) = ln(1/a)."""
+    growth, variance = (part / documents for part in promised)
+    if growth <= 1e-12:
+        return "undecided: no two documents of one length and one order of tiers are told apart beyond epsilon"
+    spread = QUANTILE_80 * math.sqrt(variance)
+    needs = math.ceil(((spread + math.sqrt(spread**2 - 4 * growth * math.log(settings.alpha))) / (2 * growth)) ** 2)
+    if needs <= documents:
+        hoped = f"about {needs} documents should be enough if the attacker is calibrated"
+        return f"undecided: {hoped}, but its guesses on {documents} fell short"
     return f"undecided: needs about {needs} documents to certify on if the attacker is calibrated, has {documents}"
 
 
@@ -139,87 +101,146 @@ def _independent(secrets: Records, rng: np.random.Generator) -> Records:
     return secrets.take(np.sort(one_document_each(np.arange(len(secrets)), secrets, rng)))
 
 
-def _strata(secrets: Records, known: Knowledge) -> list[Stratum]:
-    """The stratum of every document."""
+def _strata(secrets: Records, known: Knowledge) -> Members:
+    """The documents of every stratum."""
     labels = secrets.tier_of_position(known.tiers) if known.tiers.is_public else None
-    cuts = zip(secrets.offsets[:-1].tolist(), secrets.offsets[1:].tolist(), strict=True)
-    return [(b - a, *(() if labels is None else labels[a:b].tolist())) for a, b in cuts]
+    members: dict[Stratum, list[int]] = defaultdict(list)
+    for document, (a, b) in enumerate(zip(secrets.offsets[:-1].tolist(), secrets.offsets[1:].tolist(), strict=True)):
+        members[(b - a, *(() if labels is None else labels[a:b].tolist()))].append(document)
+    return {stratum: np.array(documents) for stratum, documents in members.items()}
+
+
+def _freeze(
+    attacker: Attacker,
+    select: Records,
+    certify: Records,
+    known: Knowledge,
+    epsilon: float,
+    rng: np.random.Generator,
+) -> tuple[list[_Place], float]:
+    """The place of each stratum that promises most, and how far the attacker can be trusted, from select documents."""
+    best: dict[Stratum, tuple[float, _Place, Rounds]] = {}
+    mine, theirs = _strata(select, known), _strata(certify, known)
+    usable = {s: d for s, d in mine.items() if len(d) >= FEWEST and len(theirs.get(s, ())) > 1}
+    for place in _places(attacker, select, certify, known, (usable, theirs), rng):
+        values = select.points[select.offsets[usable[place.stratum]] + place.place][:POOL]
+        pairs = pairs_of(values, known)
+        promised = promises(pairs, place.over(pairs.values), epsilon)
+        drawn = draw_pairs(values, pairs, promised, rng)
+        context = place.context[drawn[:, 0]][:, np.searchsorted(place.values, pairs.values)]
+        rounds = played(values, drawn, pairs, context)
+        worth = rounds.promise(epsilon, 1.0)[0] / max(1, len(rounds.lean))
+        if place.stratum not in best or worth > best[place.stratum][0]:
+            best[place.stratum] = worth, place, rounds
+    together = joined([rounds for _, _, rounds in best.values()])
+    trust = max(TRUSTS, key=lambda share: float(together.growth(epsilon, share).sum()))
+    return [place for _, place, _ in best.values()], trust
+
+
+def _places(
+    attacker: Attacker,
+    select: Records,
+    certify: Records,
+    known: Knowledge,
+    members: tuple[Members, Members],
+    rng: np.random.Generator,
+) -> list[_Place]:
+    """Every place of every usable stratum, with the context terms that the attacker finds in select documents."""
+    usable, theirs = members
+    spots: list[tuple[Stratum, int]] = [(s, place) for s in usable for place in range(s[0])]
+    at = [select.offsets[usable[s]] + place for s, place in spots]
+    values = [
+        np.unique(np.append(select.points[at[k]], certify.points[certify.offsets[theirs[s]] + place]))
+        for k, (s, place) in enumerate(spots)
+    ]
+    found = [np.zeros((len(at[k]), len(values[k]))) for k in range(len(spots))]
+    spot, row = np.full(len(select.points), -1), np.zeros(len(select.points), dtype=np.int64)
+    for k, positions in enumerate(at):
+        spot[positions], row[positions] = k, np.arange(len(positions))
+    release = perturb(select, known.mechanism, known.tiers, rng)
+    for block in attacker.beliefs(release) if spots else ():
+        context = _context(block, release, known)
+        for line in np.flatnonzero(spot[block.positions] >= 0):
+            k = spot[block.positions[line]]
+            found[k][row[block.positions[line]]] = context[line, values[k]]
+    return [_Place(s, place, values[k], found[k]) for k, (s, place) in enumerate(spots)]
+
+
+def _context(block: Beliefs, release: Release, known: Knowledge) -> FloatArray:
+    """c(x) = ln P(y_c|x)/P(y_c): the shift without the own term, such that its exponential has a prior mean of 1."""
+    own = known.mechanism.log_columns(release.outputs[block.positions])
+    with np.errstate(invalid="ignore"):
+        context = np.where(np.isfinite(own), block.shift - own, 0.0)
+    log_prior = np.broadcast_to(block.log_prior, context.shape)
+    if release.position_tiers is not None:
+        mine = known.tiers.labels[None, :] == release.position_tiers[block.positions][:, None]
+        log_prior = np.where(mine, log_prior, -np.inf)
+    return np.asarray(context - (log_sum(context + log_prior) - log_sum(log_prior))[:, None])
 
 
 def _play(
     attacker: Attacker,
-    secrets: Records,
+    certify: Records,
     known: Knowledge,
-    *,
-    sought: float,
-    places: Places | None = None,
+    epsilon: float,
+    places: list[_Place],
     rng: np.random.Generator,
-) -> _Rounds:
-    """Rounds at the frozen places, or at every place of every stratum; documents are paired before any release.
-
-    Their secrets differ by a distance near `sought`, where there are such documents.
-    """
-    members: dict[Stratum, list[int]] = defaultdict(list)
-    for document, stratum in enumerate(_strata(secrets, known)):
-        members[stratum].append(document)
-    drawn: list[FloatArray] = [np.zeros((0, 6))]
-    for number, (stratum, documents) in enumerate(members.items()):
-        for place in _tried(stratum, len(documents), places):
-            at = secrets.offsets[np.array(documents)] + place
-            values = secrets.points[at]
-            left, right, distance = pair_up(values, secrets.space, sought, rng)
-            heads = rng.random(len(left)) < 0.5
-            kept, gone = np.where(heads, left, right), np.where(heads, right, left)
-            where = np.full((len(left), 2), (number, place))
-            drawn.append(np.column_stack([where, at[kept], values[kept], values[gone], rounded_up(distance)]))
-    table = np.concatenate(drawn)
-    stratum_of, place_of, position, truth, other = table[:, :5].T.astype(np.int64)
-    lean = _leans(attacker, secrets, known, (position, truth, other), rng)
-    return _Rounds(tuple(members), stratum_of, place_of, position, truth, other, table[:, 5], lean)
-
-
-def _tried(stratum: Stratum, documents: int, places: Places | None) -> Sequence[int]:
-    """Where a stratum of so many documents is played: at its frozen place, or at every one while none is frozen."""
-    if places is not None:
-        return [places[stratum]] if stratum in places else []
-    return range(stratum[0]) if documents >= FEWEST else []
+) -> Rounds:
+    """Rounds at the frozen places; documents are paired before any release."""
+    members, drawn = _strata(certify, known), []
+    for place in places:
+        documents = rng.permutation(members[place.stratum])
+        for start in range(0, len(documents), POOL):
+            pool = documents[start : start + POOL]
+            at = certify.offsets[pool] + place.place
+            values = certify.points[at]
+            pairs = pairs_of(values, known)
+            rounds = draw_pairs(values, pairs, promises(pairs, place.over(pairs.values), epsilon), rng)
+            drawn.append((at, values, pairs, rounds))
+    asked = np.array([at[picked] for at, _, _, rounds in drawn for picked in rounds[:, 0]], dtype=np.int64)
+    others = np.array([pairs.values[k] for _, _, pairs, rounds in drawn for k in rounds[:, 1]], dtype=np.int64)
+    wanted = [pairs.values for _, _, pairs, rounds in drawn for _ in rounds]
+    context = _decoyed(attacker, certify, known, (asked, others), wanted, rng)
+    ends = np.cumsum([0, *(len(rounds) for _, _, _, rounds in drawn)])
+    return joined(
+        [
+            played(values, rounds, pairs, np.array(context[a:b]).reshape(len(rounds), len(pairs.values)))
+            for (_, values, pairs, rounds), a, b in zip(drawn, ends[:-1], ends[1:], strict=True)
+        ]
+    )
 
 
-def _leans(
+def _decoyed(
     attacker: Attacker,
     secrets: Records,
     known: Knowledge,
-    asked: tuple[IntArray, IntArray, IntArray],
+    asked: tuple[IntArray, IntArray],
+    wanted: list[IntArray],
     rng: np.random.Generator,
-) -> FloatArray:
-    """The attacker's log odds of each position's truth against the other value, from a fresh release."""
-    position, truth, other = asked
+) -> list[FloatArray]:
+    """Context terms at each asked position over the wanted values, from a fresh release whose own output is a decoy."""
+    position, other = asked
     if not len(position):
-        return np.zeros(0)
-    documents, row = np.unique(secrets.document_of_position[position], return_inverse=True)
+        return []
+    documents = secrets.document_of_position[position]  # distinct: every document is picked at most once
     some = secrets.take(documents)
-    position = position - secrets.offsets[documents][row] + some.offsets[row]
-    leans = np.empty(len(position))
-    for block in attacker.beliefs(perturb(some, known.mechanism, known.tiers, rng)):
-        line = np.full(len(some.points), -1)
-        line[block.positions] = np.arange(len(block.positions))
-        mine = np.flatnonzero(line[position] >= 0)
-        rows = line[position[mine]]
-        leans[mine] = block.shift[rows, truth[mine]] - block.shift[rows, other[mine]]
-    return np.nan_to_num(leans, nan=0.0)
+    here = position - secrets.offsets[documents] + some.offsets[:-1]
+    release = perturb(some, known.mechanism, known.tiers, rng)
+    outputs = np.array(release.outputs)
+    source = np.where(rng.random(len(here)) < 0.5, some.points[here], other)
+    outputs[here] = known.mechanism.sample(source, rng)
+    release = replace(release, outputs=outputs)
+    row = np.full(len(some.points), -1)
+    row[here] = np.arange(len(here))
+    found: list[FloatArray] = [np.zeros(0)] * len(here)
+    for block in attacker.beliefs(release):
+        lines = np.flatnonzero(row[block.positions] >= 0)
+        few = Beliefs(block.positions[lines], block.shift[lines], _rows(block.log_prior, lines))
+        context = _context(few, release, known)
+        for line, k in enumerate(row[few.positions].tolist()):
+            found[k] = context[line, wanted[k]]
+    return found
 
 
-def _freeze(rounds: _Rounds, epsilon: float) -> _Rule:
-    """The rule that promises the most evidence on these rounds."""
-    spots, spot = np.unique(np.column_stack([rounds.stratum, rounds.place]), axis=0, return_inverse=True)
-    promise, best = rounds.promise(epsilon), (-np.inf, SURE[0], np.zeros(0, dtype=np.int64))
-    for sure in SURE:
-        made = rounds.guessed(sure, epsilon)
-        totals = np.zeros((len(spots), promise.shape[1]))
-        np.add.at(totals, spot[made], promise[made])
-        for bet in totals.T:
-            order = np.lexsort((bet, spots[:, 0]))  # the last of each stratum promises most
-            last = order[np.append(np.diff(spots[order, 0]) != 0, True)] if len(order) else order
-            if bet[last].sum() > best[0]:
-                best = (float(bet[last].sum()), sure, last)
-    return _Rule(best[0], best[1], {rounds.strata[s]: int(place) for s, place in spots[best[2]]})
+def _rows(log_prior: FloatArray, lines: IntArray) -> FloatArray:
+    return log_prior if log_prior.ndim == 1 else log_prior[lines]

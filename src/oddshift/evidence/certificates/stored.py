@@ -18,7 +18,7 @@ from oddshift.base.identity import fingerprint
 from oddshift.base.storage import digest, load, save
 from oddshift.evidence.certificates.certificate import Certificate, JointCertificate, certify, certify_joint
 from oddshift.evidence.certificates.claim import AnyClaim, SuccessClaim  # noqa: F401  (the second for the example)
-from oddshift.evidence.witness import Witness, recheck
+from oddshift.evidence.witness import AnyWitness, recheck
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,7 +51,7 @@ class JointEvidence:
 class WitnessEvidence:
     """A witness, which carries its own counts, and hashes of what was witnessed."""
 
-    witness: Witness
+    witness: AnyWitness
     mechanism_hash: str
     split_hash: str
 

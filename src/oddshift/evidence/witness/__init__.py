@@ -3,6 +3,15 @@
 For any event E over the joint release and values a, b of X_l: ln(P(E|a)/P(E|b)) ≤ d(a,b) · sup mPL.
 """
 
+from oddshift.evidence.witness.context_game import (
+    LARGEST_STAKE,
+    GuessGroup,
+    context_guess_game,
+    context_log_e,
+    context_lower,
+    own_sups,
+)
+from oddshift.evidence.witness.context_witness import ContextWitness, context_witness
 from oddshift.evidence.witness.game_plan import WitnessPlan, guess_power, plan_guess_game
 from oddshift.evidence.witness.games import (
     group_distance,
@@ -16,14 +25,22 @@ from oddshift.evidence.witness.games import (
 from oddshift.evidence.witness.mdp import witness_mdp
 from oddshift.evidence.witness.pooled import pair_up, pooled_then_test, rounded_up
 from oddshift.evidence.witness.selection import Rule, best_threshold, count_events, frequency_score, select_then_test
-from oddshift.evidence.witness.shown import GAMES, Witness, recheck, recompute, witness_of
+from oddshift.evidence.witness.shown import GAMES, AnyWitness, Witness, recheck, recompute, witness_of
 
 __all__ = [
     "GAMES",
+    "LARGEST_STAKE",
+    "AnyWitness",
+    "ContextWitness",
+    "GuessGroup",
     "Rule",
     "Witness",
     "WitnessPlan",
     "best_threshold",
+    "context_guess_game",
+    "context_log_e",
+    "context_lower",
+    "context_witness",
     "count_events",
     "frequency_score",
     "group_distance",
@@ -31,6 +48,7 @@ __all__ = [
     "guess_game",
     "guess_power",
     "hockey_stick",
+    "own_sups",
     "pair_up",
     "plan_guess_game",
     "pooled_log_e",

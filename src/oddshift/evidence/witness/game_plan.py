@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.base.arrays import FloatArray, IntArray, positive, unit_open, whole
+from oddshift.base.arrays import FloatArray, IntArray, float_of, positive, unit_open, whole
 from oddshift.base.errors import NoGuarantee
 from oddshift.bounds.checks import unit_closed
 
@@ -55,20 +55,32 @@ def guess_power(releases: int, guessed: float, right: float, threshold: float, a
 
 
 def plan_guess_game(
-    guessed: float, right: float, distance: float, epsilon: float, *, alpha: float = 0.05, power: float = 0.8
+    guessed: float,
+    right: float,
+    distance: float,
+    epsilon: float,
+    *,
+    own_sup: float = 0.0,
+    alpha: float = 0.05,
+    power: float = 0.8,
 ) -> WitnessPlan:
     """Releases with which the guess game shows sup mPL > ε, if a share `guessed` is guessed and `right` of it rightly.
+
+    `own_sup` is what the own release can do, when the guesses are made from the other outputs alone.
 
     **Guarantee**: exact for those shares, which usually come from a selection fold and are estimates.
 
     >>> plan_guess_game(0.592928, 0.8636191915375897, distance=1.0, epsilon=1.0).needs
     108
+    >>> plan_guess_game(1.0, 0.7112, distance=1.0, epsilon=1.0, own_sup=0.944462).needs
+    43
     """
     from scipy import special
 
     share, hits = unit_closed(guessed, "guessed"), unit_closed(right, "right")
     level, wanted = unit_open(alpha, "alpha"), unit_open(power, "power")
-    threshold = float(special.expit(positive(epsilon, "epsilon") * positive(distance, "distance")))
+    exponent = positive(epsilon, "epsilon") * positive(distance, "distance") - float_of(own_sup, "own_sup")
+    threshold = float(special.expit(exponent))
     if hits <= threshold or not share:
         raise NoGuarantee(f"{right=} of guesses right, expected above {threshold:.4g}: no number of releases is enough")
     low, high = 0, 1

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from oddshift.base.arrays import one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput, TamperedEvidence
+from oddshift.evidence.witness.context_game import context_lower
+from oddshift.evidence.witness.context_witness import ContextWitness
 from oddshift.evidence.witness.games import guess_game, hockey_stick, pooled_lower, two_arm
 
 GAMES = {"guess_game": 2, "two_arm": 4, "hockey_stick": 4, "pooled": 0}
@@ -112,12 +114,18 @@ def witness_of(
     return replace(draft, lower_bound=recompute(draft))
 
 
-def recompute(witness: Witness) -> float:
+AnyWitness = Witness | ContextWitness
+"""Both kinds: counts of joint releases, and guesses from the context alone."""
+
+
+def recompute(witness: AnyWitness) -> float:
     """The lower bound that the witness's counts give, without looking at the bound it states.
 
     >>> recompute(witness_of("guess_game", (61, 68), (2.0,), alpha=0.05, epsilon=1.0))
     0.7425...
     """
+    if isinstance(witness, ContextWitness):
+        return context_lower(witness.groups, witness.single_epsilon, witness.alpha)
     counts, distance, level = witness.counts, witness.distances[0], witness.level
     if witness.game == "guess_game":
         return guess_game(counts[0], counts[1], distance, level)
@@ -129,7 +137,7 @@ def recompute(witness: Witness) -> float:
     return pooled_lower(groups, level, witness.log_odds or None)
 
 
-def recheck(witness: Witness) -> None:
+def recheck(witness: AnyWitness) -> None:
     """Raise TamperedEvidence unless the counts give the stated bound (to a relative 1e-9).
 
     >>> recheck(witness_of("guess_game", (61, 68), (1.0,), alpha=0.05, epsilon=1.0))

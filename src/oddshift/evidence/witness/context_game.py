@@ -1,0 +1,137 @@
+"""The guess game on the context alone: what the own release can do is known, so only the rest has to be shown.
+
+Given X_l the own release y_l and the other outputs y_c are independent, so for every ordered pair of values
+
+    sup_y ln P(y|a)/P(y|b) = own(a→b) + context(a→b),   own(a→b) = max_y ln M_l(y|a)/M_l(y|b),
+
+and d(a,b)·sup mPL(a,b) is the larger of the two directions. The own part is computed from the mechanism.
+
+**Proof of the bound.** A fair coin picks a or b, a document with that value is released, and a guess g (the other value
+is o) is made from y_c and from nothing else that depends on the coin. The odds of g are then P(y_c|g)/P(y_c|o) ≤
+e^{context(g→o)}. If mPL ≤ ε everywhere, context(g→o) ≤ ε·d − own(g→o), so a guess is right with probability at most
+
+    q = expit(ε·d − own(g→o)),
+
+whatever happened in earlier rounds. Hence each factor 1 + λ(1 − q)/q of a right guess and 1 − λ of a wrong one has a
+mean of at most 1 for any stake λ ∈ [0, 1) that was fixed before the coin was looked at, and by Ville's inequality the
+product E_ε reaches 1/α at any time with probability at most α. E_ε falls in ε: the largest ε with E_ε ≥ 1/α exceeds
+sup mPL with probability at most α. A distance rounded up and an own sup rounded down only raise q. And because
+context(a→b) ≥ 0 for every pair, the exact ε of one release is a lower bound on sup mPL without any count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from oddshift.base.arrays import FloatArray, finite, float_of, positive, unit_open
+from oddshift.base.errors import InvalidInput
+from oddshift.bounds import clopper_pearson_lower
+from oddshift.bounds.checks import count
+from oddshift.bounds.search import first_reach
+from oddshift.evidence.witness.games import CEILING
+
+LARGEST_STAKE = 0.98
+"""Largest stake on one guess: at 1 a single wrong guess would cost everything."""
+
+_TOLERANCE = 1e-9  # by which an own sup may exceed ε·d of one release: rounding
+
+
+class GuessGroup(NamedTuple):
+    """Guesses alike: `correct` of `guesses` right, at one distance, own sup of guess against other, and stake."""
+
+    distance: float
+    own_sup: float
+    stake: float
+    correct: int
+    guesses: int
+
+
+def context_guess_game(correct: int, guesses: int, distance: float, own_sup: float, alpha: float) -> float:
+    """Lower bound max(own, logit(CP_lower(correct, guesses, a)) + own) / d on sup mPL, for one pair of values.
+
+    The guesses are made from the other outputs alone; `own_sup` is max_y ln M(y|g)/M(y|o), the smaller one of the
+    two directions when both values are guessed.
+
+    **Guarantee**: above sup mPL with probability at most `alpha`, for a rule and a number of rounds fixed beforehand.
+
+    >>> round(context_guess_game(29, 41, 1.0, 0.944462, 0.05), 6)
+    1.223655
+    """
+    right, made = count(correct, guesses, ("correct", "guesses"))
+    gap, own = positive(distance, "distance"), float_of(own_sup, "own_sup")
+    if not 0 <= own < math.inf:
+        raise InvalidInput(f"{own_sup=}, expected a finite number >= 0")
+    share = clopper_pearson_lower(right, made, alpha)
+    return (own + (max(0.0, math.log(share) - math.log1p(-share)) if share > 0 else 0.0)) / gap
+
+
+def context_log_e(groups: Sequence[GuessGroup], epsilon: float) -> float:
+    """ln E_ε = Σ correct·ln(1 + λ(1 − q)/q) + wrong·ln(1 − λ), with q = expit(ε·d − own sup) of each group.
+
+    >>> round(context_log_e([GuessGroup(1.0, 0.9, 0.4, 29, 41)], 1.0), 3)
+    2.828
+    """
+    if not groups:
+        return 0.0
+    table = finite(groups, "groups", 2)
+    distance, own, stake, right, made = table.T
+    return float(right @ np.log1p(stake * np.exp(own - epsilon * distance)) + (made - right) @ np.log1p(-stake))
+
+
+def context_lower(groups: Sequence[GuessGroup], single_epsilon: float, alpha: float) -> float:
+    """Largest ε that the guesses reject, never below the exact ε of one release.
+
+    **Guarantee**: ever above sup mPL with probability at most `alpha`, at any stopping time, if own sups are not
+    overstated, each guess was made from the other outputs alone, and its stake before its coin was looked at.
+
+    >>> context_lower([], 0.957, 0.05)
+    0.957
+    >>> round(context_lower([GuessGroup(1.0, 0.9, 0.4, 34, 41)], 0.9, 0.05), 3)
+    1.529
+    """
+    threshold = -math.log(unit_open(alpha, "alpha")) + 1e-9
+    single = check_groups(groups, single_epsilon)
+    if math.isinf(single) or context_log_e(groups, single) < threshold:
+        return single
+    top = single + CEILING / min(group.distance for group in groups)
+    # evidence falls as ε grows: search the first failing ε, then step back to the side that was rejected
+    failing = first_reach(lambda e: -context_log_e(groups, e), -threshold, single, top)
+    return max(single, failing * (1 - 1e-12))
+
+
+def check_groups(groups: Sequence[GuessGroup], single_epsilon: float) -> float:
+    """The ε of one release as a float; refuses groups that no game with such a release could have given."""
+    single = float(single_epsilon)
+    if not single >= 0:
+        raise InvalidInput(f"single_epsilon={single_epsilon!r}, expected a number >= 0")
+    for group in groups:
+        positive(group.distance, "distance")
+        count(group.correct, group.guesses, ("correct", "guesses"))
+        if not 0 <= group.stake <= LARGEST_STAKE:
+            raise InvalidInput(f"stake={group.stake!r}, expected a number in [0, {LARGEST_STAKE}]")
+        if not 0 <= group.own_sup <= single * group.distance * (1 + _TOLERANCE) + _TOLERANCE:
+            limit = f"[0, {single:g} x {group.distance:g}]"
+            raise InvalidInput(
+                f"own_sup={group.own_sup!r}, expected a number in {limit}: epsilon of one release times d"
+            )
+    return single
+
+
+def own_sups(log_rows: FloatArray) -> FloatArray:
+    """own(a→b) = max_y ln M(y|a)/M(y|b) for every ordered pair of rows, (n, n); infinite where b never gives an output.
+
+    >>> own_sups(np.log([[0.75, 0.25], [0.5, 0.5]])).round(4)
+    array([[0.    , 0.4055],
+           [0.6931, 0.    ]])
+    """
+    rows = np.asarray(log_rows, dtype=np.float64)
+    found = np.zeros((len(rows), len(rows)))
+    for a, row in enumerate(rows):
+        possible = np.isfinite(row)
+        found[a] = (row[possible] - rows[:, possible]).max(axis=1)
+    np.fill_diagonal(found, 0.0)
+    return np.maximum(found, 0.0)
