@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from oddshift.app.loading import build_mechanism, fit_attackers, load_data, prove
 
 import oddshift as od
 from oddshift.app.configuration import parse_config
 from oddshift.app.demo import PEOPLE
-from oddshift.app.loading import build_mechanism, fit_attackers, load_data, prove
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own

@@ -6,7 +6,7 @@ The vocabulary, the tiers and the prior come from the fit part only.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import Codec, Encoded, EncodedText, TextSettings
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import PeopleSettings, people
+from oddshift.data.near_duplicates import near_duplicates
 from oddshift.model.prior import Markov
 from oddshift.model.records import FRACTIONS, Records, Split, assign_parts
 from oddshift.model.release import one_tier
@@ -69,6 +70,7 @@ def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
     settings = data.settings
     with data.naming():
         units, by = settings.units(data.columns)
+        units, copies = _merged(data, units, by)
         part = assign_parts(units, FRACTIONS, rng)
         codec = data.fit(part == 0)
         encoded = codec.encode(data.columns)
@@ -77,16 +79,38 @@ def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
         fit, select, certify = (codec.encode(data.rows(part == p)).records for p in range(3))
         split = Split(fit=fit, select=select, certify=certify, by=by)
     else:
-        split = _split(encoded.records, part[encoded.rows], joint_by, by)
+        records = encoded.records
+        if copies:
+            records = replace(records, sources=_first_of_each(units)[encoded.rows])
+        split = _split(records, part[encoded.rows], joint_by, by)
     return Prepared(
         split,
         codec.tiers,
         _who(data, codec),
         codec.kind,
         codec,
-        _notes(codec, encoded),
+        (*_notes(codec, encoded), *copies),
         encoded=encoded if isinstance(encoded, EncodedText) else None,
     )
+
+
+def _merged(data: Dataset, units: IntArray, by: str) -> tuple[IntArray, tuple[str, ...]]:
+    """Units in which near-duplicate texts are one, and a line that says how many there are."""
+    if not isinstance(data.settings, TextSettings) or by != "document":
+        return units, ()
+    columns = [data.columns[name] for name in data.settings.text]
+    groups = near_duplicates([" ".join(cell or "" for cell in row) for row in zip(*columns, strict=True)])
+    left = len(np.unique(groups))
+    if left == len(groups):
+        return units, ()
+    return groups, (f"{len(groups) - left} of {len(groups)} documents nearly repeat another: {left} independent units",)
+
+
+def _first_of_each(units: IntArray) -> IntArray:
+    """For every row the first row of its unit."""
+    _, first, inverse = np.unique(units, return_index=True, return_inverse=True)
+    found: IntArray = first.astype(np.int64)[inverse.ravel()]
+    return found
 
 
 def _people(data: PeopleSettings, rng: np.random.Generator) -> Prepared:
