@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from oddshift.app.loading import build_mechanism, fit_attackers, load_data, prove
 
 import oddshift as od
 from oddshift.app.configuration import parse_config
+from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.demo import PEOPLE
-from oddshift.attackers import FitOptions
+from oddshift.app.questions import ask_audit
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.known_chain import Exact
@@ -106,16 +106,14 @@ def test_a_release_without_bound_needs_no_game():
 
 def test_the_demo_corpus_is_shown_to_leak_with_the_documents_there_are():
     config = parse_config(PEOPLE, "demo", None)
-    loaded = load_data(config)
-    mechanism, tiers = build_mechanism(config.mechanism, loaded)
-    known = knowledge(mechanism, tiers, loaded.split.fit)
-    _, exact = fit_attackers(config, known, loaded, FitOptions())
-    for seed in range(3):
-        asked = AuditSettings(epsilon=1.5, seed=seed)
-        found, lacking = search_witness(exact, loaded.split, known, asked)
-        assert found.shown
-        assert lacking == ""
-        assert 1.5 < found.lower_bound < prove(config, known, loaded).value
+    done = ask_audit(prepare_configured(config), config.mechanism, config.audit)
+    assert done.result.witness.shown
+    assert done.result.witness_needs == ""
+    assert 1.5 < done.result.witness.lower_bound < done.result.upper_bound
+    exact = next(attacker for attacker in done.attackers if attacker.name == "exact")
+    for seed in (1, 2):
+        found, _ = search_witness(exact, done.prepared.split, done.known, replace(config.audit, seed=seed))
+        assert 1.5 < found.lower_bound < done.result.upper_bound
 
 
 def test_an_undecided_witness_says_how_many_documents_it_needs_and_about_so_many_suffice():
