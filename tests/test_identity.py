@@ -141,7 +141,7 @@ def test_it_is_sha_256_in_hexadecimal():
         (scaled("euclidean", 1.0), Euclidean()),
         ((scaled("euclidean", 1.0), [0]), (Euclidean(), [0])),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_equal_contents_have_one_fingerprint(one, two):
     assert fingerprint(one) == fingerprint(two)
@@ -231,7 +231,7 @@ def local():
         ((i for i in range(3)), "a generator has no fingerprint"),
         (np.zeros(2, dtype=[("a", "f8")]), "has no fingerprint, expected numbers or text"),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_what_has_no_content_is_refused_in_one_line(value, said):
     with pytest.raises(InvalidInput, match=said) as refused:
