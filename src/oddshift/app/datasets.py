@@ -76,17 +76,7 @@ def table(frame: Any, *, settings: Mapping[str, Any] | None = None) -> Dataset:
     >>> table(ages, settings={"numeric": ["age"]})
     Dataset(table, 5 rows, 1 columns)
     """
-    columns = columns_of(frame)
-    if settings is not None:
-        made = validated(TableSettings, settings, "settings")
-    else:
-        roles = roles_of_columns(columns, "the table")
-        if roles.kind != "table":
-            raise InvalidInput(
-                f"the table seems to hold data of kind {roles.kind}, expected settings that say otherwise"
-            )
-        made = _first_settings(roles, SectionChoice())
-    return Dataset(enough_rows(named_columns(columns, made.wanted(tuple(columns)), "the table"), "the table"), made)
+    return _framed(frame, TableSettings, settings, "the table")
 
 
 def trajectories(frame: Any, *, settings: Mapping[str, Any] | None = None) -> Dataset:
@@ -96,16 +86,7 @@ def trajectories(frame: Any, *, settings: Mapping[str, Any] | None = None) -> Da
     >>> trajectories(fixes, settings={"user": "who", "timestamp": "", "trip": "", "every": 0})
     Dataset(location, 3 rows, 3 columns)
     """
-    columns = columns_of(frame)
-    if settings is not None:
-        made = validated(PlaceSettings, settings, "settings")
-    else:
-        roles = roles_of_columns(columns, "the trajectories")
-        if roles.kind != "location":
-            raise InvalidInput("the trajectories have no columns of latitude and longitude, expected lat and lon")
-        made = _first_settings(roles, SectionChoice())
-    source = "the trajectories"
-    return Dataset(enough_rows(named_columns(columns, made.wanted(tuple(columns)), source), source), made, source)
+    return _framed(frame, PlaceSettings, settings, "the trajectories")
 
 
 def embeddings(
@@ -150,6 +131,20 @@ def read(path: str | Path, *, kind: str | None = None, settings: Mapping[str, An
         raise InvalidInput(f"{place.name} seems to hold data of kind {roles.kind}, expected settings for kind {kind}")
     choice = text_choice() if roles.kind == "text" else SectionChoice()
     return read_dataset(place, _first_settings(roles, choice))
+
+
+def _framed(frame: Any, kind: type[Any], settings: Mapping[str, Any] | None, source: str) -> Dataset:
+    """The columns of a frame, by the settings that were given or by what the columns seem to be."""
+    columns = columns_of(frame, source)
+    if settings is not None:
+        made = validated(kind, settings, "settings")
+    else:
+        roles = roles_of_columns(columns, source)
+        if roles.kind != kind.kind:
+            raise InvalidInput(f"{source} seem to hold data of kind {roles.kind}, expected settings for {kind.kind}")
+        made = _first_settings(roles, SectionChoice())
+    wanted = named_columns(columns, made.wanted(tuple(columns)), source)
+    return Dataset(enough_rows(wanted, source), made, source)
 
 
 def _texts(values: Any, users: Sequence[Any] | None) -> tuple[Columns, Roles]:
