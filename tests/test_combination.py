@@ -77,7 +77,7 @@ def test_it_helps_on_fresh_documents_too():
 def test_independent_secrets_get_no_weight():
     world = ring(strength=0.0, documents=400)
     combined = fit_combination(world.known, parts_of(world.known), world.secrets, rng=np.random.default_rng(0))
-    assert combined.weights == (0.0, 0.0)
+    assert combined.weights == ((0.0, 0.0),)
     np.testing.assert_array_equal(gather(combined, world.release)[0], gather(Own(world.known), world.release)[0])
 
 
@@ -87,7 +87,7 @@ def test_it_is_the_weighted_sum_whatever_the_blocks(monkeypatch):
     whole = gather(combined, world.release)[0]
     own = gather(Own(world.known), world.release)[0]
     expected = own + sum(
-        w * (gather(part, world.release)[0] - own) for w, part in zip(combined.weights, combined.parts, strict=True)
+        w * (gather(part, world.release)[0] - own) for w, part in zip(combined.weights[0], combined.parts, strict=True)
     )
     np.testing.assert_allclose(whole, expected, atol=1e-12)
     monkeypatch.setattr("oddshift.attackers.combination.BLOCK_ENTRIES", 50)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from oddshift.attackers.plugin import EstimatedChain, _SparseSteps, _Step
+from oddshift.attackers.plugin import ChainStep, EstimatedChain, _SparseSteps
 from oddshift.leakage.forward_backward import LOGARITHMS, DenseSteps, LogSteps, both_sides, forward
 
 K, LENGTH = 4, 5
@@ -95,7 +95,9 @@ def test_sparse_steps_of_rank_one_are_the_dense_matrix_they_stand_for():
     steps = []
     for _ in range(2):
         bigram = rng.dirichlet(np.ones(K), size=K) * (rng.random((K, K)) < 0.7)
-        steps.append(_Step(csr_array(bigram), rng.random(K), rng.dirichlet(np.ones(K), topics), np.ones((topics, K))))
+        steps.append(
+            ChainStep(csr_array(bigram), rng.random(K), rng.dirichlet(np.ones(K), topics), np.ones((topics, K)))
+        )
     sets = np.array([[0, 1], [1, 0], [0, 0]])
     sparse = _SparseSteps(EstimatedChain(np.full(topics, 0.5), tuple(steps)), sets)
     mass = rng.random((topics, documents, K))

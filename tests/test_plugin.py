@@ -8,7 +8,7 @@ import oddshift as od
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.known_chain import Exact
-from oddshift.attackers.plugin import EstimatedChain, Plugin, _Step, fit_plugin
+from oddshift.attackers.plugin import ChainStep, EstimatedChain, Plugin, fit_plugin
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.tiers import Tiers
@@ -60,7 +60,7 @@ def test_plugin_with_the_true_chain_is_forward_backward(model):
     em, tiers = od.Exponential(space, 2.0), one_tier(space)
     known = knowledge(em, tiers, records)
     first = chain.initial[None]
-    step = _Step(csr_array(chain.transitions[0]), np.ones(K), first, first)
+    step = ChainStep(csr_array(chain.transitions[0]), np.ones(K), first, first)
     release = perturb(records, em, tiers, np.random.default_rng(1))
     found = _shifts(Plugin(known, EstimatedChain(np.ones(1), (step,))), release)
     assert _same_up_to_a_constant(found, _expected(chain, em, release)) < 1e-12

@@ -1,7 +1,7 @@
 """Every registered attacker keeps the same promises."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
 
@@ -12,6 +12,7 @@ from identities import chain_of
 from oddshift.attackers import ATTACKERS, FitOptions
 from oddshift.attackers.attacker import Beliefs
 from oddshift.attackers.controls import Own
+from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
 from worlds import gather, ring, two_tiers, with_words
 
@@ -165,10 +166,24 @@ def test_an_attacker_that_keeps_the_audited_secrets_is_caught(way, world):
 
 
 @pytest.mark.parametrize("name", [name for name in ATTACKERS if not name.endswith("+W")])
-def test_without_words_the_context_is_not_read(name, world):
-    attacker = fit(name, world.known)
-    bare = gather(attacker, world.release.without_context())[0]
-    np.testing.assert_array_equal(bare, gather(attacker, world.release)[0])
+def test_without_words_the_words_are_not_read(name, world):
+    """Every word replaced by one that says nothing: only the spacing is left, which is public anyhow."""
+    attacker, context = fit(name, world.known), world.release.context
+    silent = replace(context, tokens=np.where(context.tokens >= 0, 0, context.tokens), symbols=("word",))
+    found = gather(attacker, replace(world.release, context=silent))[0]
+    np.testing.assert_array_equal(found, gather(attacker, world.release)[0])
+
+
+@pytest.mark.parametrize("name", [name for name in ATTACKERS if not name.endswith("+W")])
+def test_a_release_without_any_context_is_read_too(name, world):
+    shift = gather(fit(name, world.known), world.release.without_context())[0]
+    assert np.isfinite(shift).all()
+
+
+@pytest.mark.parametrize("name", [name for name in ATTACKERS if name.endswith("+W")])
+def test_an_attacker_that_reads_words_needs_them(name, world):
+    with pytest.raises(InvalidInput, match="no context W"):
+        gather(fit(name, world.known), world.release.without_context())
 
 
 def test_an_empty_release_gives_nothing_wrong(world):

@@ -1,26 +1,32 @@
 """A combination of attackers: each one's context term with a weight of its own.
 
-shift(x) = log M(y_l|x) + Σ_k w_k·c_k(x) with w ≥ 0, the weights that give the best log score on held-out documents.
-The score is convex in w, so what comes back is at least as good there as the best of the parts and as `own` (w = 0).
+shift(x) = log M(y_l|x) + Σ_k w_k·c_k(x) with w ≥ 0, for each public tier the weights that give the best log score on
+held-out documents. The score is convex in w, so what comes back is at least as good there as the best of the parts and
+as `own` (w = 0).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge
-from oddshift.attackers.cooccurrence import document_blocks
+from oddshift.attackers.cooccurrence import Cooccurrence, document_blocks
 from oddshift.attackers.gains import SIGNIFICANT, Units, gain, units_of
+from oddshift.attackers.law_attacker import LawAttacker
+from oddshift.attackers.plugin import Plugin
 from oddshift.attackers.training import split
-from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content
 from oddshift.base.logarithms import log_sum
+from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records
 from oddshift.model.release import Release, candidates, perturb
+from oddshift.model.tiers import Tiers
 
 BLOCK_ENTRIES = 4_000_000
 """Entries (positions x points) of one part in one block; a performance setting."""
@@ -28,8 +34,14 @@ BLOCK_ENTRIES = 4_000_000
 FIT_ENTRIES = 12_000_000
 """Entries (positions x points) of each part that the weights are fitted on."""
 
-Weigh = Callable[[Knowledge], tuple[float, ...]]
+Weights = tuple[tuple[float, ...], ...]
+"""A weight for each part, in one row for each public tier; in a single row where tiers are secret."""
+
+Weigh = Callable[[Knowledge], Weights]
 """The weights of some parts under a mechanism."""
+
+NOISES = 4
+"""Releases of each held-out document that weights are fitted on, at most: fresh noise makes few documents say more."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,16 +53,16 @@ class Combination:
 
     known: Knowledge
     parts: tuple[Attacker, ...]
-    weights: tuple[float, ...]
+    weights: Weights
     name: str = "combination"
     weigh: Weigh | None = None
 
     fingerprint = property(content)
 
     def __repr__(self) -> str:
-        """Names and weights."""
-        inside = ", ".join(f"{w:.3g} {part.name}" for w, part in zip(self.weights, self.parts, strict=True))
-        return f"Combination({inside})"
+        """Names and weights, tier by tier."""
+        rows = [", ".join(f"{w:.3g} {p.name}" for w, p in zip(row, self.parts, strict=True)) for row in self.weights]
+        return f"Combination({'; '.join(rows)})"
 
     @property
     def with_context(self) -> bool:
@@ -64,17 +76,48 @@ class Combination:
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus the weighted terms, a block of documents at a time."""
+        weights = np.array(self.weights)
+        used = tuple(p for p, w in zip(self.parts, weights.T, strict=True) if w.any() or p.with_context)
+        weights = weights[:, [k for k, part in enumerate(self.parts) if part in used]]
         for documents in document_blocks(release, len(self.known.log_prior), BLOCK_ENTRIES):
             block = release.take(np.arange(documents.start, documents.stop))
             if not len(block.outputs):
                 continue
-            own = self.known.mechanism.log_columns(block.outputs)
-            terms, prior = context_terms(self.parts, block, own)
-            shift = own
-            for weight, term in zip(self.weights, terms, strict=True):
-                shift = shift + weight * term if weight else shift
+            remembered = remember(self.known, block)
+            shift = remembered.mechanism.log_columns(block.outputs)
+            terms, prior = context_terms(recalled(used, remembered), block, shift)
+            rows = np.zeros(len(shift), dtype=np.int64)
+            if block.position_tiers is not None and len(weights) > 1:
+                rows = block.position_tiers
+            for weight, term in zip(weights.T, terms, strict=True):
+                shift = shift + weight[rows, None] * term if weight.any() else shift
             positions = np.arange(release.offsets[documents.start], release.offsets[documents.stop])
             yield Beliefs(positions, shift, self.known.log_prior if prior is None else prior)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RememberedColumns:
+    """The columns of a mechanism for the outputs of one block, computed once for all parts."""
+
+    mechanism: Mechanism
+    outputs: IntArray
+    columns: FloatArray
+
+    def log_columns(self, outputs: IntArray) -> FloatArray:
+        """As the mechanism's, for outputs of the block."""
+        return np.asarray(self.columns[np.searchsorted(self.outputs, outputs)])
+
+
+def remember(known: Knowledge, block: Release) -> Knowledge:
+    """What is known, with a mechanism that has the columns of a block at hand."""
+    outputs = np.unique(block.outputs)
+    columns = known.mechanism.log_columns(outputs)
+    return replace(known, mechanism=cast(Mechanism, RememberedColumns(known.mechanism, outputs, columns)))
+
+
+def recalled(parts: Sequence[Attacker], remembered: Knowledge) -> list[Attacker]:
+    """The parts with remembered columns: those from counts, which need nothing else of a mechanism."""
+    return [against(p, remembered) if isinstance(p, LawAttacker | Plugin | Cooccurrence) else p for p in parts]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,6 +146,14 @@ class ContextTerms:
             for term in self.terms
         ]
         return value, np.array(gradient)
+
+    def inside(self, candidates: BoolArray) -> ContextTerms:
+        """The positions whose truth is among some candidates, and those candidates alone."""
+        rows, columns = np.flatnonzero(candidates[self.truth]), np.flatnonzero(candidates)
+        at = np.ix_(rows, columns)
+        truth = np.searchsorted(columns, self.truth[rows])
+        units = replace(self.units, of_position=self.units.of_position[rows])
+        return ContextTerms(self.base[at], tuple(term[at] for term in self.terms), truth, units)
 
     def _total(self, weights: FloatArray) -> FloatArray:
         total = self.base.copy()
@@ -133,22 +184,34 @@ def context_terms(
 def held_out_terms(
     parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator
 ) -> ContextTerms:
-    """Perturb held-out documents (as many as FIT_ENTRIES allows) and run every part on them."""
+    """Perturb held-out documents (as many as FIT_ENTRIES allows, few ones several times) and run every part on them."""
     useful = np.flatnonzero(held_out.lengths > 0)
     if not len(useful):
         raise InvalidInput("held-out documents hold no secret, expected at least one")
-    order = rng.permutation(useful)
     size = FIT_ENTRIES // len(known.log_prior)
+    noises = min(NOISES, max(1, size // int(held_out.lengths.sum())))
+    order = np.concatenate([rng.permutation(useful) for _ in range(noises)])
     documents = order[: max(1, int(np.searchsorted(np.cumsum(held_out.lengths[order]), size, side="right")))]
     chosen = held_out.take(np.sort(documents))
     release = perturb(chosen, known.mechanism, known.tiers, rng)
-    own = known.mechanism.log_columns(release.outputs)
-    terms, prior = context_terms(parts, release, own)
+    remembered = remember(known, release)
+    own = remembered.mechanism.log_columns(release.outputs)
+    terms, prior = context_terms(recalled(parts, remembered), release, own)
     tiers = chosen.tier_of_position(known.tiers)
     base = own + (known.log_prior if prior is None else prior)
     for tier in np.unique(tiers):
         base[np.ix_(tiers == tier, ~candidates(known.tiers, int(tier)))] = -np.inf
     return ContextTerms(base, tuple(terms), chosen.points, units_of(chosen))
+
+
+def weights_by_tier(held: ContextTerms, tiers: Tiers) -> Weights:
+    """The best weights of every public tier, or of all positions where tiers are secret; 0 where none was seen."""
+    rows = []
+    for tier in range(len(tiers)) if tiers.is_public else range(1):
+        mine = held.inside(candidates(tiers, tier))
+        found = best_weights(mine) if len(mine.truth) else np.zeros(len(held.terms))
+        rows.append(tuple(float(w) for w in found))
+    return tuple(rows)
 
 
 def best_weights(held: ContextTerms) -> FloatArray:
@@ -183,8 +246,8 @@ def fit_combination(
     """
     if not parts:
         raise InvalidInput("parts is empty, expected at least one attacker")
-    weights = best_weights(held_out_terms(parts, known, held_out, rng))
-    return Combination(known, tuple(parts), tuple(float(w) for w in weights))
+    weights = weights_by_tier(held_out_terms(parts, known, held_out, rng), known.tiers)
+    return Combination(known, tuple(parts), weights)
 
 
 def fit_and_combine(
@@ -222,9 +285,9 @@ class _Weighing:
     held: Records
     seed: int
 
-    def __call__(self, known: Knowledge) -> tuple[float, ...]:
+    def __call__(self, known: Knowledge) -> Weights:
         """The weights under the mechanism and tiers of `known`."""
         there = replace(self.part, mechanism=known.mechanism, tiers=known.tiers)
         read = [against(attacker, there) for attacker in self.fitted]
         terms = held_out_terms(read, there, self.held, np.random.default_rng(self.seed))
-        return tuple(float(w) for w in best_weights(terms))
+        return weights_by_tier(terms, there.tiers)

@@ -18,6 +18,7 @@ from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.known_chain import Exact
 from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.attackers.training import Schedule
 from oddshift.base.errors import InvalidInput
 from oddshift.base.registry import Registry
@@ -98,6 +99,13 @@ def _counts(known: Knowledge, rng: np.random.Generator, options: FitOptions | No
     return replace(fit_and_combine(known, fits, rng=rng), name="counts")
 
 
+def _portfolio(reads_words: bool = False) -> Fit:
+    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+        return fit_portfolio(known, rng, reads_words=reads_words)
+
+    return fit
+
+
 def _combination(reads_context: bool = False) -> Fit:
     def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
         seeds = [int(seed) for seed in rng.integers(1 << 31, size=2)]
@@ -148,6 +156,8 @@ ATTACKERS: Registry[Fit] = Registry(
         "plugin-topics": _plugin(TOPICS),
         "cooccurrence": _cooccurrence,
         "counts": _counts,
+        "portfolio": _portfolio(),
+        "portfolio+W": _portfolio(reads_words=True),
         "rnn": _informed("rnn"),
         "lstm": _informed("lstm"),
         "transformer": _informed("transformer"),

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
+from oddshift.attackers.spacing import UNKNOWN, gap_classes
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, whole
 from oddshift.base.identity import content
 from oddshift.base.logarithms import log
@@ -33,7 +34,7 @@ _ITERATIONS = 25  # of expectation-maximisation for the topics
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Step:
+class ChainStep:
     """The law of the next secret when it lies in one candidate set."""
 
     bigram: Any  # sparse (points, points), rows sum to one where λ > 0
@@ -47,7 +48,7 @@ class EstimatedChain:
     """An estimated law of documents: topic shares, and one step for each candidate set (tier)."""
 
     shares: FloatArray
-    steps: tuple[_Step, ...]
+    steps: tuple[ChainStep, ...]
 
     @property
     def n_topics(self) -> int:
@@ -63,6 +64,7 @@ class Plugin:
     chain: EstimatedChain
     name: str = "plugin"
     with_context: bool = False
+    has_spacing: bool = False  # whether the chain has a step for every class of gaps
 
     fingerprint = cached_property(content)
 
@@ -85,6 +87,8 @@ class Plugin:
         sets = np.zeros(len(release.outputs), dtype=np.int64)
         if release.position_tiers is not None:
             sets = release.position_tiers
+        if self.has_spacing:
+            sets = sets * (UNKNOWN + 1) + gap_classes(release)
         order = np.argsort(release.lengths, kind="stable")
         order = order[release.lengths[order] > 0]
         start = 0
@@ -109,7 +113,7 @@ class Plugin:
         shares = log(self.chain.shares)[:, None, None]
         for t, left, right in both_sides(first, seen, steps):
             weights = shares + (left.log_scale + right.log_scale)[:, :, None]
-            both = _log_mix(left.values * right.values, weights)
+            both = log_mix(left.values * right.values, weights)
             possible = np.isfinite(priors[:, t])
             context[:, t] = np.where(possible, both - np.where(possible, priors[:, t], 0.0), 0.0)
         return context.reshape(documents * length, -1), priors.reshape(documents * length, -1)
@@ -120,7 +124,7 @@ class Plugin:
         priors = np.empty((first.shape[1], length, first.shape[2]))
         for t in range(length):
             mass = steps.ahead(t - 1, mass) if t else mass
-            priors[:, t] = _log_mix(mass, shares)
+            priors[:, t] = log_mix(mass, shares)
         return priors
 
     def _likelihoods(self, outputs: IntArray) -> FloatArray:
@@ -175,14 +179,14 @@ def fit_plugin(
     secrets that is not at all. `bigram=False` with one topic is the unigram plug-in, whose context term is 0.
     """
     whole(topics, "topics", 1)
-    shares, laws = _topics(known, topics, smoothing, rng)
+    shares, laws = fit_topics(known, topics, smoothing, rng)
     sets = range(len(known.tiers)) if known.tiers.is_public else [0]
     steps = tuple(_trusted_step(known, g, laws, bigram, rng) for g in sets)
     name = "plugin" if topics == 1 else f"plugin-{topics}"
     return Plugin(known, EstimatedChain(shares, steps), name if bigram else "unigram")
 
 
-def _trusted_step(known: Knowledge, tier: int, laws: FloatArray, bigram: bool, rng: np.random.Generator) -> _Step:
+def _trusted_step(known: Knowledge, tier: int, laws: FloatArray, bigram: bool, rng: np.random.Generator) -> ChainStep:
     """The step from all documents, its weights multiplied by what a held-out part supports."""
     step = _step(known.fit, known.tiers, tier, laws, bigram)
     order = rng.permutation(len(known.fit))
@@ -190,7 +194,7 @@ def _trusted_step(known: Knowledge, tier: int, laws: FloatArray, bigram: bool, r
     if not bigram or not cut:
         return step
     trial = _step(known.fit.take(np.sort(order[cut:])), known.tiers, tier, laws, bigram)
-    before, after = _successive(known.fit.take(np.sort(order[:cut])))
+    before, after = successive(known.fit.take(np.sort(order[:cut])))
     inside = trial.topics[0, after] > 0
     before, after = before[inside], after[inside]
     if not len(before):
@@ -209,12 +213,12 @@ def _trust(weight: FloatArray, follows: FloatArray, plain: FloatArray) -> float:
     return TRUST[best] if better.mean() * np.sqrt(len(better)) > better.std() else 1.0
 
 
-def _step(fit: Records, tiers: Tiers, tier: int, laws: FloatArray, bigram: bool) -> _Step:
+def _step(fit: Records, tiers: Tiers, tier: int, laws: FloatArray, bigram: bool) -> ChainStep:
     from scipy.sparse import csr_array
 
     allowed = candidates(tiers, tier)
     size = len(allowed)
-    before, after = _successive(fit)
+    before, after = successive(fit)
     keep = allowed[after] & bigram
     counts = csr_array((np.ones(int(keep.sum())), (before[keep], after[keep])), shape=(size, size))
     counts.sum_duplicates()
@@ -226,10 +230,10 @@ def _step(fit: Records, tiers: Tiers, tier: int, laws: FloatArray, bigram: bool)
     )
     inside = np.where(allowed, laws, 0.0)
     inside /= inside.sum(axis=1, keepdims=True)
-    return _Step(rows, weight, inside, _first(fit, allowed, inside))
+    return ChainStep(rows, weight, inside, first_law(fit, allowed, inside))
 
 
-def _first(fit: Records, allowed: BoolArray, laws: FloatArray) -> FloatArray:
+def first_law(fit: Records, allowed: BoolArray, laws: FloatArray) -> FloatArray:
     """The law of first secrets, Witten-Bell between their counts and the topics."""
     starts = fit.points[fit.offsets[:-1][fit.lengths > 0]]
     counts = np.bincount(starts[allowed[starts]], minlength=len(allowed)).astype(np.float64)
@@ -237,13 +241,15 @@ def _first(fit: Records, allowed: BoolArray, laws: FloatArray) -> FloatArray:
     return (counts + kinds * laws) / (seen + kinds) if seen else laws
 
 
-def _successive(fit: Records) -> tuple[IntArray, IntArray]:
+def successive(fit: Records) -> tuple[IntArray, IntArray]:
     """Each secret and the next one of the same document."""
     same = fit.document_of_position[1:] == fit.document_of_position[:-1]
     return fit.points[:-1][same], fit.points[1:][same]
 
 
-def _topics(known: Knowledge, topics: int, smoothing: float, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def fit_topics(
+    known: Knowledge, topics: int, smoothing: float, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
     """Shares and word laws of a mixture of unigrams, by expectation-maximisation on the fit documents."""
     from scipy.sparse import csr_array
 
@@ -264,7 +270,7 @@ def _topics(known: Knowledge, topics: int, smoothing: float, rng: np.random.Gene
     return shares, laws
 
 
-def _log_mix(values: FloatArray, log_weights: FloatArray) -> FloatArray:
+def log_mix(values: FloatArray, log_weights: FloatArray) -> FloatArray:
     """log Σ_topics exp(log_weights)·values, (documents, points)."""
     top = log_weights.max(axis=0)
     return log((values * np.exp(log_weights - top)).sum(axis=0)) + top

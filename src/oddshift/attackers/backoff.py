@@ -1,0 +1,96 @@
+"""Back-off: the law of a value given a context, from counts of that context and a broader law where counts are few.
+
+p(b|a) = (n(a,b) − d + (k + d·kinds(a))·q(b|a)) / (n(a) + k) for n(a,b) > 0, without n − d otherwise (Pitman and Yor).
+Discount d and strength k are those that predict every observation best from all others (leave one out), and q is a
+mixture of broader laws with the weights that do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.base.arrays import FloatArray, IntArray
+
+DISCOUNTS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.95)
+STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 1e4)
+MIXING = 60
+"""Steps of expectation-maximisation for the weights of broader laws."""
+
+_SMALL = 1e-12
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """How far counts are trusted: a discount in [0, 1) and a strength > 0 of the broader law."""
+
+    discount: float
+    strength: float
+
+    def rows(self, counts: FloatArray, base: FloatArray) -> FloatArray:
+        """p(b|a) for dense counts (contexts, values); `base` is q, of that shape or one row.
+
+        >>> Backoff(0.5, 1.0).rows(np.array([[3.0, 0.0]]), np.array([[0.5, 0.5]]))
+        array([[0.8125, 0.1875]])
+        """
+        total, kinds = counts.sum(axis=1, keepdims=True), (counts > 0).sum(axis=1, keepdims=True)
+        kept = np.maximum(counts - self.discount, 0.0)
+        return (kept + (self.strength + self.discount * kinds) * base) / (total + self.strength)
+
+    def score(self, seen: Observations, base: FloatArray) -> float:
+        """Σ log p of every observation, each predicted from all others."""
+        n, kinds = seen.count, seen.kinds - (seen.count == 1)
+        kept = np.maximum(n - 1.0 - self.discount, 0.0)
+        p = (kept + (self.strength + self.discount * kinds) * base) / (seen.total - 1.0 + self.strength)
+        return float(n @ np.log(np.maximum(p, _SMALL)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Observations:
+    """Distinct (context, value) pairs with how often each was seen, and totals and kinds of its context."""
+
+    context: IntArray
+    value: IntArray
+    count: FloatArray
+    total: FloatArray
+    kinds: FloatArray
+
+
+def observations(context: IntArray, value: IntArray, contexts: int, values: int) -> Observations:
+    """Count pairs."""
+    code, count = np.unique(context.astype(np.int64) * values + value, return_counts=True)
+    a, b, n = code // values, code % values, count.astype(np.float64)
+    total, kinds = np.bincount(a, weights=n, minlength=contexts), np.bincount(a, minlength=contexts)
+    return Observations(a, b, n, total[a], kinds[a].astype(np.float64))
+
+
+def fit_backoff(seen: Observations, base: FloatArray) -> Backoff:
+    """The discount and strength of the best leave-one-out score; `base` is q of every distinct pair."""
+    grid = [Backoff(d, k) for d in DISCOUNTS for k in STRENGTHS]
+    return max(grid, key=lambda backoff: backoff.score(seen, base)) if len(seen.count) else Backoff(0.0, 1.0)
+
+
+def mixing_weights(predictions: FloatArray, count: FloatArray) -> FloatArray:
+    """Shares w of broader laws that make Σ count·log(w·predictions) largest; `predictions` is (pairs, laws).
+
+    >>> mixing_weights(np.array([[0.9, 0.1], [0.8, 0.2]]), np.ones(2)).round(2)
+    array([1., 0.])
+    """
+    weights = np.full(predictions.shape[1], 1.0 / predictions.shape[1])
+    if not count.sum():
+        return weights
+    for _ in range(MIXING):
+        parts = predictions * weights
+        parts /= np.maximum(parts.sum(axis=1, keepdims=True), _SMALL)
+        weights = count @ parts / count.sum()
+    return np.asarray(weights)
+
+
+def backed_off(seen: Observations, counts: FloatArray, bases: Sequence[FloatArray]) -> FloatArray:
+    """The law of every context, (contexts, values): counts over the best mixture of broader laws of that shape."""
+    full = [np.broadcast_to(base, counts.shape) for base in bases]
+    weights = mixing_weights(np.stack([base[seen.context, seen.value] for base in full], axis=1), seen.count)
+    base = sum(w * law for w, law in zip(weights, full, strict=True) if w > _SMALL)
+    return fit_backoff(seen, base[seen.context, seen.value]).rows(counts, base)

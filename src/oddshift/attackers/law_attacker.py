@@ -1,0 +1,120 @@
+"""An attacker made of a law of documents that was estimated from clean records, and of exact inference under it.
+
+c(x) = log Pr[the other outputs | X_l = x] under the law, up to a constant: the mechanism is known, so nothing is
+learned again when it changes. A law over few points is *dense*: it says, for likelihoods of all positions, what the
+others tell about each; conditioning on public tiers is the same question with the tiers' indicators as likelihoods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from oddshift.attackers.attacker import Beliefs, Knowledge
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.identity import content
+from oddshift.model.release import Release, candidates
+
+BATCH_ENTRIES = 4_000_000
+"""Entries of the messages of one batch of documents; a performance setting."""
+
+TINY = 1e-300
+"""Smallest message that is kept apart from 0, so that a context term stays finite."""
+
+Terms = tuple[IntArray, FloatArray, FloatArray]
+"""Positions, their context terms (positions, points), and the log prior of the law there."""
+
+
+class ContextLaw(Protocol):
+    """A law of documents that gives the context terms of a release."""
+
+    def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
+        """Blocks that together cover every position once; the context of a lone position is 0."""
+
+
+class DenseLaw(Protocol):
+    """A law of documents over few points."""
+
+    @property
+    def width(self) -> int:
+        """Numbers that inference keeps for one position, in multiples of the number of points."""
+
+    def messages(self, seen: FloatArray) -> FloatArray:
+        """log Σ Pr[x_t = x, others]·Π_{s≠t} seen_s(x_s), (documents, length, points), each row up to a constant.
+
+        `seen` holds the likelihood of every value at every position, (documents, length, points).
+        """
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LawAttacker:
+    """Own release plus the context term of a law."""
+
+    known: Knowledge
+    law: ContextLaw
+    name: str
+    with_context: bool = False
+
+    fingerprint = cached_property(content)
+
+    def beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """Own release plus context term, block by block."""
+        for positions, context, log_prior in self.law.terms(self.known, release):
+            columns = self.known.mechanism.log_columns(release.outputs[positions])
+            yield Beliefs(positions, columns + context, log_prior)
+
+    def against(self, known: Knowledge) -> LawAttacker:
+        """The same law against another mechanism: nothing is estimated again."""
+        return replace(self, known=known)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dense:
+    """A dense law as a context law: documents of one length at a time, conditioned on the public tiers."""
+
+    law: DenseLaw
+
+    def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
+        """c = messages given outputs and tiers minus messages given the tiers alone."""
+        width = self.law.width * len(known.log_prior)
+        for positions in length_batches(release, width):
+            yield positions.ravel(), *self._batch(known, release, positions)
+
+    def _batch(self, known: Knowledge, release: Release, positions: IntArray) -> tuple[FloatArray, FloatArray]:
+        size = len(known.log_prior)
+        seen = likelihoods(known, release, positions.ravel()).reshape(*positions.shape, size)
+        tiers = np.zeros_like(positions) if release.position_tiers is None else release.position_tiers[positions]
+        patterns, pattern = np.unique(tiers, axis=0, return_inverse=True)
+        possible = np.stack([candidates(known.tiers, g) for g in range(len(known.tiers))])[patterns].astype(np.float64)
+        before = self.law.messages(possible)[pattern.ravel()]  # the same for every document with these tiers
+        allowed = possible[pattern.ravel()] > 0
+        after = self.law.messages(seen * allowed)
+        alone = positions.shape[1] == 1
+        context = np.zeros_like(before) if alone else np.where(allowed, after - before, 0.0)
+        prior = np.where(allowed, before, -np.inf)
+        return context.reshape(-1, size), prior.reshape(-1, size)
+
+
+def likelihoods(known: Knowledge, release: Release, positions: IntArray) -> FloatArray:
+    """Likelihood of the output at each position under every point, the largest of each row scaled to one."""
+    columns = known.mechanism.log_columns(release.outputs[positions])
+    columns = columns - columns.max(axis=1, keepdims=True)
+    return np.asarray(np.exp(columns, out=columns))
+
+
+def length_batches(release: Release, width: int, entries: int = BATCH_ENTRIES) -> Iterator[IntArray]:
+    """Positions (documents, length) of documents of one length, about `entries` entries of `width` a position each."""
+    for length in np.unique(release.lengths[release.lengths > 0]):
+        documents = np.flatnonzero(release.lengths == length)
+        size = max(1, entries // int(length * width))
+        for start in range(0, len(documents), size):
+            yield release.offsets[documents[start : start + size]][:, None] + np.arange(length)
+
+
+def log_floor(values: FloatArray) -> FloatArray:
+    """Logarithm of messages, finite everywhere."""
+    return np.asarray(np.log(np.maximum(values, TINY)))

@@ -1,0 +1,83 @@
+"""The portfolio: every kind of dependence that counts can show, each weighed by what it predicts on held-out documents.
+
+Any vocabulary: the chain keyed by spacing, words of one document in any order, copies, topic shares.
+Over few points also, dense: chains smoothed through the metric, hidden regimes, hidden classes of places, chains of
+second order, ties between fixed places. With W, the prior given the words around. Nothing is trained again when the
+mechanism changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes
+from oddshift.attackers.combination import Combination, fit_and_combine
+from oddshift.attackers.cooccurrence import fit_cooccurrence
+from oddshift.attackers.copies import fit_copies
+from oddshift.attackers.gap_chain import fit_gap_chain
+from oddshift.attackers.law_attacker import Dense, DenseLaw, LawAttacker
+from oddshift.attackers.second_order import fit_second_order
+from oddshift.attackers.ties import fit_ties
+from oddshift.attackers.topic_shares import fit_topic_shares
+from oddshift.attackers.word_prior import fit_word_prior
+from oddshift.base.errors import InvalidInput
+
+DENSE_POINTS = 400
+"""Points up to which a table of all pairs is estimated."""
+
+TRIPLE_POINTS = 64
+"""Points up to which a table of all triples is."""
+
+PartFit = Callable[[Knowledge], Attacker]
+
+
+def fit_portfolio(known: Knowledge, rng: np.random.Generator, *, reads_words: bool = False) -> Combination:
+    """Fit every part that suits the number of points, on most of the fit documents, and weigh them on the rest.
+
+    **Guarantee**: a position without others keeps its own release; on the held-out releases no part is better alone.
+    """
+    if reads_words and known.fit.context is None:
+        raise InvalidInput("the fit records have no context W, expected one for portfolio+W")
+    seed = int(rng.integers(1 << 31))
+    parts = [*common_parts(seed), *dense_parts(len(known.log_prior), seed)]
+    if reads_words:
+        parts.insert(0, _words(seed))
+    return replace(fit_and_combine(known, parts, rng=rng), name="portfolio" + "+W" * reads_words)
+
+
+def common_parts(seed: int) -> list[PartFit]:
+    """Parts for any number of points."""
+    return [
+        lambda known: fit_gap_chain(known, rng=np.random.default_rng([seed, 0])),
+        fit_cooccurrence,
+        lambda known: LawAttacker(known, fit_copies(known), "copies"),
+        lambda known: LawAttacker(known, fit_topic_shares(known, np.random.default_rng([seed, 1])), "topic shares"),
+    ]
+
+
+def dense_parts(points: int, seed: int) -> list[PartFit]:
+    """Parts for few points, which take tables of pairs or triples."""
+    if points > DENSE_POINTS:
+        return []
+    found: list[PartFit] = [
+        _dense("near chain", fit_chain),
+        _dense("regimes", lambda known: fit_regimes(known, np.random.default_rng([seed, 2]))),
+        _dense("place classes", lambda known: fit_classes(known, np.random.default_rng([seed, 3]))),
+        _dense("ties", fit_ties),
+    ]
+    return found if points > TRIPLE_POINTS else [*found, _dense("second order", fit_second_order)]
+
+
+def _dense(name: str, fit: Callable[[Knowledge], DenseLaw]) -> PartFit:
+    return lambda known: LawAttacker(known, Dense(fit(known)), name)
+
+
+def _words(seed: int) -> PartFit:
+    def fit(known: Knowledge) -> Attacker:
+        return LawAttacker(known, fit_word_prior(known, np.random.default_rng([seed, 4])), "words", with_context=True)
+
+    return fit

@@ -1,0 +1,100 @@
+"""Topics: a document is a mixture of hidden topics, and its other positions tell in which shares (PLSA).
+
+Pr[X_t = x | document] = Σ_z θ(z)·φ_z(x). For position l the shares θ are folded in from the other outputs alone, so
+c_l(x) = log Σ_z θ(z)·φ_z(x) − log Σ_z θ̄(z)·φ_z(x), with θ̄ the mean shares: 0 for a document with one position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.law_attacker import Terms, length_batches, likelihoods, log_floor
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.model.release import Release, candidates
+
+TOPIC_COUNT = 32
+"""Hidden topics; fewer where there are few points."""
+
+ITERATIONS, FOLDS = 30, 4
+STRENGTH = 2.0
+"""Positions that the mean shares count as when the shares of a document are folded in."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopicShares:
+    """Mean shares (topics,) and, for every candidate set, the laws of the topics over it, (sets, topics, points)."""
+
+    shares: FloatArray
+    laws: FloatArray
+
+    def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
+        """Documents of one length at a time."""
+        size = len(known.log_prior)
+        for positions in length_batches(release, size + len(self.shares) * int(release.lengths.max(initial=1))):
+            tiers = np.zeros_like(positions) if release.position_tiers is None else release.position_tiers[positions]
+            seen = likelihoods(known, release, positions.ravel())
+            sets, flat = np.unique(tiers), tiers.ravel()
+            of_topic = np.empty((len(seen), len(self.shares)))
+            for g in sets:
+                of_topic[flat == g] = seen[flat == g] @ self.laws[g].T
+            shares = fold_in(of_topic.reshape(*positions.shape, -1), self.shares).reshape(of_topic.shape)
+            context = np.zeros_like(seen)
+            for g in sets:
+                rows, allowed = flat == g, candidates(known.tiers, int(g))
+                laws = self.laws[g][:, allowed]
+                context[np.ix_(rows, allowed)] = log_floor(shares[rows] @ laws) - log_floor(self.shares @ laws)
+            yield positions.ravel(), context, known.log_prior
+
+
+def fold_in(of_topic: FloatArray, shares: FloatArray) -> FloatArray:
+    """Shares of the document as its other positions tell them, (documents, length, topics).
+
+    `of_topic` is Pr[output | topic] up to a constant for each position, of the same shape.
+    """
+    length = of_topic.shape[1]
+    found = np.broadcast_to(shares, of_topic.shape)
+    if length == 1:
+        return found
+    others = 1.0 - np.eye(length)
+    for _ in range(FOLDS):
+        # membership of position s as seen from position l: θ_l(z)·Pr[y_s | z]
+        belongs = found[:, :, None, :] * of_topic[:, None, :, :]
+        belongs /= np.maximum(belongs.sum(axis=3, keepdims=True), 1e-300)
+        told = np.einsum("dlsz,ls->dlz", belongs, others, optimize=True)
+        found = (STRENGTH * shares + told) / (STRENGTH + length - 1)
+    return np.asarray(found)
+
+
+def fit_topic_shares(known: Knowledge, rng: np.random.Generator) -> TopicShares:
+    """Expectation-maximisation on the counts of points in the fit documents."""
+    fit, prior = known.fit, np.exp(known.log_prior)
+    topics = min(TOPIC_COUNT, max(2, int(np.count_nonzero(prior)) // 4))
+    code, count = np.unique(fit.document_of_position * len(prior) + fit.points, return_counts=True)
+    document, point = code // len(prior), code % len(prior)
+    shares = np.full((len(fit), topics), 1.0 / topics)
+    laws = prior * rng.gamma(1.0, size=(topics, len(prior)))
+    laws /= laws.sum(axis=1, keepdims=True)
+    for _ in range(ITERATIONS):
+        belongs = shares[document] * laws.T[point]
+        belongs *= (count / np.maximum(belongs.sum(axis=1), 1e-300))[:, None]
+        laws = _summed(belongs, point, len(prior)).T + prior
+        laws /= laws.sum(axis=1, keepdims=True)
+        held = _summed(belongs, document, len(fit))
+        mean = held.sum(axis=0) / max(1.0, held.sum())
+        shares = (held + STRENGTH * mean) / (held.sum(axis=1, keepdims=True) + STRENGTH)
+    sets = range(len(known.tiers)) if known.tiers.is_public else [0]
+    inside = np.stack([np.where(candidates(known.tiers, g), laws, 0.0) for g in sets])
+    inside /= np.maximum(inside.sum(axis=2, keepdims=True), 1e-300)
+    return TopicShares(mean, inside)
+
+
+def _summed(rows: FloatArray, group: IntArray, groups: int) -> FloatArray:
+    """Rows added up by group, (groups, columns)."""
+    from scipy.sparse import csr_array
+
+    pick = csr_array((np.ones(len(group)), (group, np.arange(len(group)))), shape=(groups, len(group)))
+    return np.asarray(pick @ rows)

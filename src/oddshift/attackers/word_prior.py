@@ -1,0 +1,151 @@
+"""The prior given W: what the public words around a position and in its document say about the secret there.
+
+log Pr[x | W] = log π(x) + Σ_r β_r·Σ_{w in r} log(Pr[x | w in r]/π(x)) + const over relations r: the two words before,
+the two behind, and all words of the document. Each Pr[x | w] comes from counts with back-off to π, and β ≥ 0 are the
+weights that predict held-out secrets best, for each tier. The context term is 0: this is a prior, nothing joint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from oddshift.attackers.attacker import Knowledge, knowledge
+from oddshift.attackers.backoff import fit_backoff, observations
+from oddshift.attackers.combination import FIT_ENTRIES, ContextTerms
+from oddshift.attackers.cooccurrence import document_blocks
+from oddshift.attackers.gains import units_of
+from oddshift.attackers.law_attacker import Terms
+from oddshift.attackers.training import split
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.model.records import MASKED, Context, Records
+from oddshift.model.release import Release, candidates
+
+OFFSETS = (-2, -1, 1, 2)
+"""Where the words of a window stand, counted from the secret; the bag of the document is one more relation."""
+
+HELD_OUT = 0.15
+BLOCK_ENTRIES = 4_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WordPrior:
+    """For each candidate set: weights of the relations, and sparse log ratios (symbols, points) for each relation."""
+
+    symbols: tuple[str, ...]
+    weights: tuple[FloatArray, ...]
+    ratios: tuple[tuple[Any, ...], ...]
+
+    def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
+        """No context term; the prior of every position given W."""
+        if release.context is None:
+            raise InvalidInput("the release has no context W, expected one for an attacker that reads words")
+        number = _numbers(release.context, self.symbols)
+        for documents in document_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
+            block = release.take(np.arange(documents.start, documents.stop))
+            if not len(block.outputs) or block.context is None:
+                continue
+            low, high = int(release.offsets[documents.start]), int(release.offsets[documents.stop])
+            tiers = np.zeros(high - low, dtype=np.int64) if block.position_tiers is None else block.position_tiers
+            words = relations(block.context, block.lengths, number, len(self.symbols) + 2)
+            prior = np.tile(known.log_prior, (high - low, 1))
+            for g in np.unique(tiers):
+                rows = np.flatnonzero(tiers == g)
+                for weight, ratio, words_in in zip(self.weights[g], self.ratios[g], words, strict=True):
+                    if weight:
+                        prior[rows] += weight * (words_in[rows] @ ratio).toarray()
+            yield np.arange(low, high), np.zeros_like(prior), prior
+
+
+def fit_word_prior(known: Knowledge, rng: np.random.Generator) -> WordPrior:
+    """Count words around secrets; weigh the relations on a part of the documents that was left out of the counts."""
+    if known.fit.context is None:
+        raise InvalidInput("the fit records have no context W, expected one for an attacker that reads words")
+    learn, held = split(known.fit.clusters, HELD_OUT, int(rng.integers(1 << 31)))
+    part = knowledge(known.mechanism, known.tiers, known.fit.take(learn))
+    sets = range(len(known.tiers)) if known.tiers.is_public else range(1)
+    trial = [_ratios(part, g) for g in sets]
+    kept = known.fit.take(rng.permutation(held))
+    weights = tuple(_weights(part, kept, g, ratios) for g, ratios in zip(sets, trial, strict=True))
+    return WordPrior(known.fit.context.symbols, weights, tuple(_ratios(known, g) for g in sets))
+
+
+def _ratios(known: Knowledge, tier: int) -> tuple[Any, ...]:
+    """log(Pr[x | w]/Pr[unseen x | w]·π(unseen)/π(x)) for each relation: 0 for what was never seen together."""
+    from scipy.sparse import csr_array
+
+    fit, allowed = known.fit, candidates(known.tiers, tier)
+    law = np.where(allowed, np.exp(known.log_prior), 0.0)
+    law /= max(float(law.sum()), 1e-300)
+    rows = np.flatnonzero(allowed[fit.points])
+    found = []
+    for words in _words(fit):
+        mine = words[rows].tocoo()
+        symbol, point = mine.coords[1], fit.points[rows][mine.coords[0]]
+        seen = observations(symbol, point, words.shape[1], len(law))
+        backoff = fit_backoff(seen, law[seen.value])
+        rest = (backoff.strength + backoff.discount * seen.kinds) * law[seen.value]
+        ratio = np.log1p(np.maximum(seen.count - backoff.discount, 0.0) / np.maximum(rest, 1e-300))
+        found.append(csr_array((ratio, (seen.context, seen.value)), shape=(words.shape[1], len(law))))
+    return tuple(found)
+
+
+def _weights(known: Knowledge, held: Records, tier: int, ratios: tuple[Any, ...]) -> FloatArray:
+    """β of the best log score of clean held-out secrets; 0 for all without any."""
+    from scipy.optimize import minimize
+
+    allowed = candidates(known.tiers, tier)
+    columns = np.flatnonzero(allowed)
+    rows = np.flatnonzero(allowed[held.points])[: max(1, FIT_ENTRIES // max(1, len(columns)))]
+    if not len(rows):
+        return np.zeros(len(ratios))
+    terms = tuple(
+        (words[rows] @ ratio).tocsc()[:, columns].toarray() for words, ratio in zip(_words(held), ratios, strict=True)
+    )
+    base = np.tile(known.log_prior[columns], (len(rows), 1))
+    truth = np.searchsorted(columns, held.points[rows])
+    units = units_of(held)
+    left = ContextTerms(base, terms, truth, replace(units, of_position=units.of_position[rows]))
+    found = minimize(left.loss, np.zeros(len(ratios)), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(ratios))
+    return np.asarray(found.x)
+
+
+def _words(fit: Records) -> tuple[Any, ...]:
+    assert fit.context is not None
+    number = np.arange(len(fit.context.symbols) + 2)
+    return relations(fit.context, fit.lengths, number, len(number))
+
+
+def _numbers(context: Context, symbols: tuple[str, ...]) -> IntArray:
+    """The number under which each token (mask, slot, then every symbol) was counted; −1 for a symbol that was not."""
+    if context.symbols == symbols:
+        return np.arange(len(symbols) + 2)
+    place = {symbol: k + 2 for k, symbol in enumerate(symbols)}
+    return np.array([0, 1, *(place.get(symbol, -1) for symbol in context.symbols)], dtype=np.int64)
+
+
+def relations(context: Context, lengths: IntArray, number: IntArray, width: int) -> tuple[Any, ...]:
+    """For each relation a sparse (positions, symbols) matrix of the words that stand in it; mask and slot count too."""
+    tokens, slots = number[context.tokens - MASKED], context.slots
+    document = np.repeat(np.arange(len(context.offsets) - 1), np.diff(context.offsets))
+    found = []
+    for offset in OFFSETS:
+        at = slots + offset
+        inside = (at >= 0) & (at < len(tokens))
+        at = np.where(inside, at, 0)
+        keep = inside & (document[at] == document[slots]) & (tokens[at] >= 0)
+        found.append(_sparse(np.flatnonzero(keep), tokens[at][keep], (len(slots), width)))
+    keep = (context.tokens >= 0) & (tokens >= 0)
+    code = np.unique(document[keep] * width + tokens[keep])
+    bag = _sparse(code // width, code % width, (len(context.offsets) - 1, width))
+    return (*found, bag[np.repeat(np.arange(len(lengths)), lengths)])
+
+
+def _sparse(row: IntArray, column: IntArray, shape: tuple[int, int]) -> Any:
+    from scipy.sparse import csr_array
+
+    return csr_array((np.ones(len(row)), (row, column)), shape=shape)

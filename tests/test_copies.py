@@ -1,0 +1,75 @@
+"""Copies: the pair formula against enumeration, what is counted, and repeats at any distance."""
+
+import numpy as np
+import pytest
+
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.controls import Own
+from oddshift.attackers.copies import Copies, equal_again, fit_copies
+from oddshift.attackers.law_attacker import LawAttacker
+from oddshift.mechanisms import Exponential
+from oddshift.model.records import Records
+from oddshift.model.release import one_tier, perturb
+from oddshift.model.space import Space
+from worlds import World, gather, log_score, two_tiers
+
+SPACE = Space(np.random.default_rng(0).normal(size=(20, 2)))
+EM = Exponential(SPACE, 4.0)
+
+
+def known_from(documents, tiers=None):
+    return knowledge(EM, one_tier(SPACE) if tiers is None else tiers, Records.from_documents(SPACE, documents))
+
+
+@pytest.mark.parametrize("excess", [0.6, 0.0, -1.0])
+def test_two_positions_are_exact(excess):
+    """Enumeration of the pair law: X_2 = X_1 with probability e(x), otherwise any other value by its frequency."""
+    known = known_from([list(range(20)) * 3])
+    law = np.exp(known.log_prior)
+    release = perturb(Records.from_documents(SPACE, [[3, 7]]), EM, known.tiers, np.random.default_rng(0))
+    found, own = (
+        gather(a, release)[0] for a in (LawAttacker(known, Copies(np.full((1, 5), excess)), "copies"), Own(known))
+    )
+    e, seen = equal_again(law, excess), np.exp(own[1])
+    given = np.diag(e) + (1 - np.eye(20)) * ((1 - e) / (1 - law))[:, None] * law
+    np.testing.assert_allclose(given.sum(axis=1), 1.0)
+    expected = np.log(given @ seen)
+    gap = (found - own)[0] - expected
+    np.testing.assert_allclose(gap, gap[0], atol=1e-9)
+
+
+def test_the_excess_is_counted_by_distance():
+    """Distance 1 never equal, distance 2 always."""
+    rng = np.random.default_rng(0)
+    documents = [[a, b, a] for a, b in (rng.choice(20, size=2, replace=False) for _ in range(500))]
+    excess = fit_copies(known_from(documents)).excess[0]
+    assert excess[0] < -0.85
+    assert excess[1] > 0.95
+    assert abs(excess[2]) < 1e-9  # nothing was seen that far apart
+
+
+def test_tiers_are_counted_each_for_itself():
+    tiers = two_tiers(words=20)
+    rng = np.random.default_rng(0)
+    documents = [[a, a, *rng.integers(10, 20, size=2)] for a in rng.integers(10, size=300)]
+    excess = fit_copies(known_from(documents, tiers)).excess
+    assert excess[0, 0] > 0.9
+    assert abs(excess[1, 0]) < 0.3
+
+
+def repeats(n, seed):
+    rng = np.random.default_rng(seed)
+    documents = []
+    for _ in range(n):
+        values = [int(v) for v in rng.integers(20, size=6)]
+        for t in range(1, 6):
+            values[t] = values[int(rng.integers(t))] if rng.random() < 0.5 else values[t]
+        documents.append(values)
+    return documents
+
+
+def test_repeats_are_found_at_any_distance():
+    known, fresh = known_from(repeats(300, 1)), Records.from_documents(SPACE, repeats(300, 2))
+    world = World(known, fresh, perturb(fresh, EM, known.tiers, np.random.default_rng(3)))
+    copies = LawAttacker(known, fit_copies(known), "copies")
+    assert log_score(copies, world) < log_score(Own(known), world) - 0.1

@@ -1,0 +1,230 @@
+"""Dense laws of documents against enumeration of all documents, on laws small enough for it."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.chain_laws import PlaceClasses, RegimeChains, fit_chain, fit_classes, fit_regimes
+from oddshift.attackers.law_attacker import Dense, LawAttacker, length_batches
+from oddshift.attackers.second_order import SecondOrder, fit_second_order
+from oddshift.attackers.ties import Tie, TiedPlaces, fit_ties, keys_of, strongest_tree
+from oddshift.mechanisms import Exponential
+from oddshift.model.records import Records
+from oddshift.model.release import one_tier, perturb
+from oddshift.model.space import Space
+from worlds import gather, ring, two_tiers
+
+K, LENGTH = 3, 4
+RNG = np.random.default_rng(0)
+
+
+def rows(*shape):
+    return RNG.dirichlet(np.ones(K), size=shape)
+
+
+FIRST, STEP, THIRD = rows(), rows(K), rows(K, K)
+REGIMES = RegimeChains(np.array([0.3, 0.7]), rows(2), rows(2, K))
+CLASSES = PlaceClasses(np.array([0.4, 0.6]), rows(2, LENGTH))
+ORDER_2 = SecondOrder(FIRST, STEP, THIRD)
+JOINTS = [RNG.dirichlet(np.ones(K * K)).reshape(K, K) for _ in range(2)]
+PRIOR = rows()
+TIED = TiedPlaces({("ss", 0, 3): Tie(JOINTS[0], 0.9), ("ss", 1, 2): Tie(JOINTS[1], 0.5)}, PRIOR)
+
+
+def of_regimes(x):
+    return sum(
+        share * first[x[0]] * np.prod([step[a, b] for a, b in pairwise(x)])
+        for share, first, step in zip(REGIMES.shares, REGIMES.first, REGIMES.steps, strict=True)
+    )
+
+
+def of_classes(x):
+    return sum(
+        s * np.prod([law[t, v] for t, v in enumerate(x)]) for s, law in zip(CLASSES.shares, CLASSES.laws, strict=True)
+    )
+
+
+def of_second_order(x):
+    return FIRST[x[0]] * STEP[x[0], x[1]] * np.prod([THIRD[x[t - 1], x[t - 2], x[t]] for t in range(2, LENGTH)])
+
+
+def of_ties(x):
+    return JOINTS[0][x[0], x[3]] * JOINTS[1][x[1], x[2]]
+
+
+LAWS = {"regimes": (REGIMES, of_regimes), "classes": (CLASSES, of_classes), "second": (ORDER_2, of_second_order)}
+LAWS["ties"] = (TIED, of_ties)
+
+
+def enumerated(probability, seen):
+    """Σ over all documents of probability x likelihood of the other positions, for every position and value."""
+    found = np.zeros(seen.shape)
+    for x in product(range(K), repeat=LENGTH):
+        for t in range(LENGTH):
+            others = np.prod([seen[s, x[s]] for s in range(LENGTH) if s != t])
+            found[t, x[t]] += probability(x) * others
+    return np.log(found)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_messages_are_those_of_enumeration(name):
+    law, probability = LAWS[name]
+    seen = np.random.default_rng(1).random((5, LENGTH, K))
+    found = law.messages(seen)
+    for document, likelihood in zip(found, seen, strict=True):
+        gap = document - enumerated(probability, likelihood)
+        np.testing.assert_allclose(gap, np.broadcast_to(gap[:, :1], gap.shape), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("length", [1, 2])
+def test_short_documents_are_read_too(name, length):
+    found = LAWS[name][0].messages(np.random.default_rng(1).random((2, length, K)))
+    assert found.shape == (2, length, K)
+    assert np.isfinite(found).all()
+
+
+def test_impossible_likelihoods_leave_messages_finite():
+    seen = np.zeros((1, LENGTH, K))
+    seen[:, :, 0] = 1e-320
+    for law, _ in LAWS.values():
+        assert np.isfinite(law.messages(seen)).all()
+
+
+def test_a_dense_law_conditions_on_public_tiers():
+    """With tiers known, c is the ratio of the restricted sums, and the prior the restricted law."""
+    space = Space(np.arange(4.0)[:, None])
+    tiers = two_tiers(words=4)
+    em, records = Exponential(space, 1.0), Records.from_documents(space, [[0, 2], [3, 1]])
+    known = knowledge(em, tiers, records)
+    step = np.random.default_rng(2).dirichlet(np.ones(4), size=4)
+    first = np.array([0.1, 0.2, 0.3, 0.4])
+    release = perturb(records, em, tiers, np.random.default_rng(0))
+    attacker = LawAttacker(known, Dense(RegimeChains(np.ones(1), first[None], step[None])), "chain")
+    shift, prior = gather(attacker, release)
+    own = em.log_columns(release.outputs)
+    seen = np.exp(own[1])
+    odds = (shift - own)[0, 0] - (shift - own)[0, 1]
+    # position 0 of the first document is of tier 0, its neighbour of tier 1
+    ratio = [sum(step[x, b] * seen[b] for b in (2, 3)) / sum(step[x, b] for b in (2, 3)) for x in (0, 1)]
+    assert odds == pytest.approx(np.log(ratio[0] / ratio[1]))
+    assert np.isneginf(prior[0, 2:]).all()
+    law = [first[x] * (step[x, 2] + step[x, 3]) for x in (0, 1)]
+    assert np.exp(prior[0, 0] - prior[0, 1]) == pytest.approx(law[0] / law[1])
+
+
+def test_batches_hold_whole_documents_of_one_length():
+    world = ring(length=None, documents=40)
+    seen = []
+    for positions in length_batches(world.release, width=8, entries=100):
+        assert positions.size * 8 <= 100 or len(positions) == 1
+        assert (np.diff(positions, axis=1) == 1).all()
+        seen.extend(positions.ravel())
+    assert sorted(seen) == list(range(len(world.release.outputs)))
+
+
+def documents_of(draw, n, seed=0):
+    rng = np.random.default_rng(seed)
+    space = Space(np.random.default_rng(9).normal(size=(8, 2)))
+    records = Records.from_documents(space, [draw(rng) for _ in range(n)])
+    return knowledge(Exponential(space, 2.0), one_tier(space), records)
+
+
+def test_a_chain_is_estimated():
+    def draw(rng):
+        values = [int(rng.integers(8))]
+        for _ in range(4):
+            values.append(int((values[-1] + 3) % 8 if rng.random() < 0.8 else rng.integers(8)))
+        return values
+
+    step = fit_chain(documents_of(draw, 2_000)).steps[0]
+    np.testing.assert_allclose(step.sum(axis=1), 1.0)
+    np.testing.assert_allclose(step[np.arange(8), (np.arange(8) + 3) % 8], 0.825, atol=0.04)
+
+
+def test_near_points_stand_in_for_a_point_that_was_never_seen():
+    """A walk on a line in which point 4 never occurs as a context: its row is that of its neighbours, moved along."""
+    space = Space(np.arange(9.0)[:, None])
+    walks = [[k, k + 1] for k in range(8) if k != 4] * 20
+    known = knowledge(Exponential(space, 1.0), one_tier(space), Records.from_documents(space, walks))
+    row = fit_chain(known).steps[0, 4]
+    assert set(np.argsort(row)[-3:]) <= {3, 4, 5, 6}
+    assert row[[3, 4, 5, 6]].sum() > 0.7
+
+
+def test_regimes_are_told_apart_by_the_other_transitions():
+    """One regime goes up, the other down: a single chain cannot say which, a mixture can."""
+
+    def draw(rng):
+        start, way = int(rng.integers(8)), int(rng.choice([1, -1]))
+        return [(start + way * t) % 8 for t in range(5)]
+
+    found = fit_regimes(documents_of(draw, 600), np.random.default_rng(0))
+    assert len(found.shares) >= 2
+    seen = np.full((1, 5, 8), 1.0)
+    seen[0, [0, 1, 2], [2, 3, 4]] = 50.0  # 2, 3, 4, then nothing is seen
+    assert found.messages(seen)[0, 4].argmax() == 6
+
+
+def test_places_have_laws_of_their_own():
+    def draw(rng):
+        return [[0, 1, 2, 3], [4, 5, 6, 7]][int(rng.integers(2))]
+
+    found = fit_classes(documents_of(draw, 300), np.random.default_rng(0))
+    seen = np.ones((1, 4, 8))
+    seen[0, 0, 4] = 50.0
+    assert [int(row.argmax()) for row in found.messages(seen)[0, 1:]] == [5, 6, 7]
+
+
+def test_second_order_reads_what_neither_neighbour_tells_alone():
+    def draw(rng):
+        values = [int(v) for v in rng.integers(8, size=2)]
+        for _ in range(3):
+            values.append((values[-1] + values[-2]) % 8)
+        return values
+
+    known = documents_of(draw, 800)
+    found = fit_second_order(known)
+    assert found.steps.shape == (8, 8, 8)
+    np.testing.assert_allclose(found.steps.sum(axis=2), 1.0)
+    b, a = np.meshgrid(np.arange(8), np.arange(8), indexing="ij")
+    assert found.steps[b, a, (a + b) % 8].min() > 0.8
+    assert fit_chain(known).steps[0].max() < 0.4
+
+
+# ties
+
+
+def test_the_strongest_ties_form_a_tree():
+    tie = {("ss", 0, 1): 0.5, ("ss", 1, 2): 0.4, ("ss", 0, 2): 0.3}
+    ties = {key: Tie(np.full((K, K), 1 / 9), gain) for key, gain in tie.items()}
+    assert [(p, q) for p, q, _ in strongest_tree(ties, 3)] == [(0, 1), (1, 2)]
+
+
+def test_a_pair_of_places_has_a_name_from_each_end():
+    assert list(keys_of(0, 19, 20)) == [("se", 0, 0)]
+    assert list(keys_of(0, 1, 20)) == [("ss", 0, 1)]
+    assert list(keys_of(18, 19, 20)) == [("ee", 1, 0)]
+    assert list(keys_of(9, 11, 20)) == []
+
+
+def test_first_and_last_are_tied_whatever_the_length():
+    def draw(rng):
+        values = [int(v) for v in rng.integers(8, size=int(rng.integers(3, 7)))]
+        values[-1] = values[0]
+        return values
+
+    found = fit_ties(documents_of(draw, 600))
+    assert found.ties["se", 0, 0].gain > 1.5
+    assert found.ties["se", 0, 0].gain > found.ties["ss", 0, 2].gain + 1.0  # the last one of some documents only
+    for length in (3, 6):
+        seen = np.ones((1, length, 8))
+        seen[0, 0, 5] = 50.0
+        assert found.messages(seen)[0, -1].argmax() == 5
+
+
+def test_independent_places_are_hardly_tied():
+    found = fit_ties(documents_of(lambda rng: rng.integers(8, size=4), 400))
+    assert all(tie.gain < 0.02 for tie in found.ties.values())

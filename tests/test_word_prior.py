@@ -1,0 +1,75 @@
+"""The prior given W: relations by hand, symbols by name, and words that tell."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.controls import Own
+from oddshift.attackers.law_attacker import LawAttacker
+from oddshift.attackers.word_prior import fit_word_prior, relations
+from oddshift.base.errors import InvalidInput
+from oddshift.model.records import Context
+from worlds import gather, log_score, ring, with_words
+
+
+def context_of(tokens, offsets, symbols):
+    return Context(
+        tokens=np.array(tokens),
+        offsets=np.array(offsets),
+        symbols=symbols,
+        breaks=np.zeros(len(tokens), dtype=np.bool_),
+    )
+
+
+def test_relations_by_hand():
+    """Documents "a SLOT b" and "SLOT a": columns are mask, slot, a, b."""
+    made = context_of([0, -1, 1, -1, 0], [0, 3, 5], ("a", "b"))
+    far_before, before, after, far_after, bag = (
+        m.toarray() for m in relations(made, np.array([1, 1]), np.arange(4), 4)
+    )
+    assert before.tolist() == [[0, 0, 1, 0], [0, 0, 0, 0]]  # what stands before a document is not its own
+    assert after.tolist() == [[0, 0, 0, 1], [0, 0, 1, 0]]
+    assert not far_before.any()
+    assert not far_after.any()
+    assert bag.tolist() == [[0, 0, 1, 1], [0, 0, 1, 0]]
+
+
+@pytest.fixture(scope="module")
+def world():
+    return with_words(ring(documents=300, length=3, strength=0.0))
+
+
+def attacker_of(world):
+    return LawAttacker(world.known, fit_word_prior(world.known, np.random.default_rng(0)), "words", with_context=True)
+
+
+def test_words_that_hint_raise_what_they_hint_at(world):
+    """The word behind a secret has its parity three times in four, and otherwise any: 7/8 in all."""
+    words = attacker_of(world)
+    assert log_score(words, world) < log_score(Own(world.known), world) - 0.05
+    shift, prior = gather(words, world.release)
+    np.testing.assert_array_equal(shift, gather(Own(world.known), world.release)[0])  # a prior, nothing joint
+    odd = world.release.context.tokens[world.release.context.slots + 1] == 1
+    mass = np.exp(prior - np.logaddexp.reduce(prior, axis=1)[:, None])[:, 1::2].sum(axis=1)
+    assert mass[odd].mean() == pytest.approx(0.875, abs=0.08)
+    assert mass[~odd].mean() == pytest.approx(0.125, abs=0.08)
+
+
+def test_symbols_count_by_name(world):
+    """The same words under other numbers, with a word that was never counted among them."""
+    words, context = attacker_of(world), world.release.context
+    renumbered = np.where(context.tokens >= 0, 2 - context.tokens, context.tokens)
+    other = replace(context, tokens=renumbered, symbols=("new", "odd", "even"))
+    np.testing.assert_allclose(
+        gather(words, replace(world.release, context=other))[1], gather(words, world.release)[1], atol=1e-12
+    )
+
+
+def test_words_are_needed(world):
+    bare = knowledge(world.known.mechanism, world.known.tiers, replace(world.known.fit, context=None))
+    with pytest.raises(InvalidInput, match="no context W"):
+        fit_word_prior(bare, np.random.default_rng(0))
+    with pytest.raises(InvalidInput, match="no context W"):
+        gather(attacker_of(world), world.release.without_context())
