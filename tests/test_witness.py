@@ -100,6 +100,14 @@ def test_false_positives_at_the_boundary(name):
     assert study.rate(name, 200) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
 
 
+@pytest.mark.parametrize("name", study.CORRECT)
+def test_correct_mechanisms_are_not_accused(name):
+    sample, space = study.CORRECT[name]
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        assert not w.witness_mdp(sample, space, study.EPSILON, explore=300, confirm=2000, pairs=6, rng=rng).shown
+
+
 def test_choosing_on_the_counted_releases_is_shown_to_fail():
     name = next(name for name in study.GAMES if "invalid" in name)
     assert study.rate(name, 300) > 0.25

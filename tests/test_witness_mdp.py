@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.evidence.witness import recheck, witness_mdp
+from oddshift.evidence.witness import SearchSettings, plan_mdp, recheck, witness_bits, witness_mdp
+from oddshift.evidence.witness.mdp_events import CandidatePair, channel_event, scores
 from oddshift.model.space import Space
 
 CLAIM = 4.0
@@ -95,6 +96,116 @@ def test_lower_bounds_hold_when_the_claim_is_the_truth():
     assert exceeded <= 6
 
 
+LINE = Space(np.random.default_rng(0).uniform(0, 5, 20)[:, None])
+PLANE = Space(np.random.default_rng(1).normal(size=(30, 2)))
+
+
+def laplace(index, rng):
+    return LINE.points[index, 0] + rng.laplace(scale=1.0, size=len(index))
+
+
+def planar(index, rng):
+    angle, radius = rng.uniform(0, 2 * np.pi, len(index)), rng.gamma(2, 1.0, len(index))
+    return PLANE.points[index] + np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+
+
+@pytest.mark.parametrize(("sample", "space"), [(laplace, LINE), (planar, PLANE)])
+def test_correct_noise_on_floats_is_never_accused(sample, space):
+    terms = {"explore": 300, "confirm": 3000, "pairs": 8}
+    bounds = [
+        witness_mdp(sample, space, 1.0, rng=np.random.default_rng(seed), **terms).lower_bound for seed in range(25)
+    ]
+    assert max(bounds) <= 1.0
+    assert np.median(bounds) > 0.4  # it sees the noise: the truth is 1
+
+
+def test_the_last_bits_of_the_same_noise_are_caught_under_another_name():
+    found = [
+        witness_bits(laplace, LINE, 1.0, explore=300, confirm=3000, pairs=8, rng=np.random.default_rng(s)).shown
+        for s in range(6)
+    ]
+    assert sum(found) >= 3
+
+
+def test_scores_of_one_step_are_alike():
+    pair = CandidatePair(0, 1, 2.0, 2e-9)
+    space = Space([[0.0], [2.0]])
+    beyond = np.array([[-3.0], [-3.3], [-1e5 / 7]])  # the contrast is 2 there, but for its last bits
+    assert len(set(scores("nearness to the first point against the second", beyond, space, pair).tolist())) == 1
+
+
+def test_a_plan_counts_the_draws_and_guesses_the_time():
+    asked = []
+
+    def sample(index, rng):
+        asked.append(len(index))
+        return rng.integers(0, 3, len(index))
+
+    settings, space = SearchSettings(explore=60, confirm=100, pairs=5), Space([[0.0], [1.0], [2.0]])
+    plan = plan_mdp(sample, space, settings, rng=np.random.default_rng(0))
+    assert plan.draws == 2 * 60 * 3 + 2 * 100 * 3  # three points have three pairs
+    assert 0 < plan.seconds < 60
+    assert str(plan).startswith("at most 960 draws, about ")
+    asked.clear()
+    witness_mdp(sample, space, 1.0, explore=60, confirm=100, pairs=5, rng=np.random.default_rng(0))
+    assert sum(asked) <= plan.draws
+
+
+def rare_leak():
+    """Randomised response on 40 points whose one breaking output has a probability of 1e-3 from point 3 alone."""
+    channel = np.full((40, 41), 1 / 40)
+    channel[:, 40] = 1e-6
+    channel[3, 40] = 1e-3
+    channel /= channel.sum(axis=1, keepdims=True)
+    table = np.cumsum(channel, axis=1)
+
+    def sample(index, rng):
+        return np.minimum(np.searchsorted(table[index[0]], rng.random(len(index))), 40)
+
+    return sample, Space.from_distances(1.0 - np.eye(40)), np.log(channel)
+
+
+def test_a_known_channel_finds_the_rare_output_that_sampling_misses():
+    sample, space, logs = rare_leak()
+    terms = {"explore": 200, "confirm": 60_000, "pairs": 6}
+    blind = witness_mdp(sample, space, 1.0, rng=np.random.default_rng(0), **terms)
+    assert not blind.shown
+    found = witness_mdp(sample, space, 1.0, log_matrix=logs, rng=np.random.default_rng(0), **terms)
+    assert found.shown
+    assert found.lower_bound < np.log(1000)
+    assert "points 3 and" in found.event
+    hinted = witness_mdp(
+        sample, space, 1.0, hints=[(3, 7)], rng=np.random.default_rng(0), **{**terms, "explore": 20_000}
+    )
+    assert hinted.shown
+
+
+def test_the_event_of_a_channel_is_the_best_prefix():
+    rows = np.log([0.5, 0.3, 0.2]), np.log([0.1, 0.3, 0.6])
+    event = channel_event(CandidatePair(0, 1, 2.0), rows, 10_000)
+    assert event.outputs == {0}
+    assert event.promise == pytest.approx(np.log(5) / 2, abs=0.1)
+    few = channel_event(CandidatePair(0, 1, 2.0), (np.log([1e-6, 0.5, 0.5]), np.log([1e-9, 0.2, 0.8])), 1000)
+    assert few.outputs == {0, 1}  # the rarest output alone would not be seen
+
+
+def test_a_correct_channel_is_not_accused_by_the_exact_search():
+    sample, truth = exponential(CLAIM / 2)
+    logs = -CLAIM / 2 * SPACE.distances
+    logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+    for seed in range(5):
+        found = hunt(sample, seed, log_matrix=logs)
+        assert not found.shown
+        assert 0.4 * truth < found.lower_bound < truth
+
+
+def test_progress_is_told():
+    told = []
+    hunt(exponential(CLAIM)[0], progress=lambda what, done, total: told.append((what, done, total)), confirm=100)
+    assert told[0] == ("exploring", 0, 30)
+    assert told[-1] == ("counting", 3, 3)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -108,6 +219,8 @@ def test_lower_bounds_hold_when_the_claim_is_the_truth():
         (lambda: hunt(lambda index, rng: 1), r"gave outputs of shape \(\)"),
         (lambda: witness_mdp(lambda i, g: i, [[0.0]], 1.0, rng=np.random.default_rng()), "space is a list"),
         (lambda: witness_mdp(lambda i, g: i, SPACE, 1.0, rng=None), "rng is a NoneType"),
+        (lambda: hunt(lambda i, g: i, log_matrix=np.zeros((3, 2))), "log_matrix has 3 rows, expected 200"),
+        (lambda: hunt(lambda i, g: i, hints=[(0, 900)]), "hints"),
         (lambda: witness_mdp(lambda i, g: i, SPACE, 0.0, rng=np.random.default_rng()), "epsilon=0.0"),
     ],
 )

@@ -22,6 +22,7 @@ from oddshift.app.commands.protect_command import protect
 from oddshift.app.commands.report_command import report
 from oddshift.app.commands.reproduce_command import reproduce
 from oddshift.app.commands.verify_command import verify
+from oddshift.app.commands.witness_command import witness
 from oddshift.base.errors import OddshiftError
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -55,6 +56,7 @@ app.command()(protect)
 app.add_typer(ledger, name="ledger")
 app.command()(report)
 app.command()(verify)
+app.command()(witness)
 app.command()(compare)
 app.command()(doctor)
 app.command()(reproduce)

@@ -22,7 +22,7 @@ from oddshift.evidence.witness.games import (
     pooled_lower,
     two_arm,
 )
-from oddshift.evidence.witness.mdp import witness_mdp
+from oddshift.evidence.witness.mdp import SearchPlan, SearchSettings, plan_mdp, witness_bits, witness_mdp
 from oddshift.evidence.witness.pooled import pair_up, pooled_then_test, rounded_up
 from oddshift.evidence.witness.selection import Rule, best_threshold, count_events, frequency_score, select_then_test
 from oddshift.evidence.witness.shown import GAMES, AnyWitness, Witness, recheck, recompute, witness_of
@@ -34,6 +34,8 @@ __all__ = [
     "ContextWitness",
     "GuessGroup",
     "Rule",
+    "SearchPlan",
+    "SearchSettings",
     "Witness",
     "WitnessPlan",
     "best_threshold",
@@ -51,6 +53,7 @@ __all__ = [
     "own_sups",
     "pair_up",
     "plan_guess_game",
+    "plan_mdp",
     "pooled_log_e",
     "pooled_lower",
     "pooled_then_test",
@@ -59,6 +62,7 @@ __all__ = [
     "rounded_up",
     "select_then_test",
     "two_arm",
+    "witness_bits",
     "witness_mdp",
     "witness_of",
 ]

@@ -6,56 +6,131 @@ enough, and every choice is frozen on draws that are not counted.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import FloatArray, IntArray, generator, positive, unit_open, whole
+from oddshift.base.arrays import FloatArray, IntArray, floats, generator, indices, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.bounds import clopper_pearson_lower
+from oddshift.evidence.witness.mdp_events import CandidatePair, Drawn, PairEvent, channel_event, drawn_events
 from oddshift.evidence.witness.shown import Witness, witness_of
 from oddshift.model.space import Space, space_of
 
 Sample = Callable[[IntArray, np.random.Generator], npt.ArrayLike]
 """Point numbers (n,) and a generator → n outputs: numbers, words, or vectors (n, k)."""
 
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is."""
+
 ANCHORS = 64
 """Points whose neighbours become candidate pairs."""
 
+GRAIN = 1e-9
+"""Step in which float outputs are compared, as a share of the distance of a pair."""
+
+COUNTED = 3
+"""Events that are counted on fresh draws, each at its share of the level."""
+
 _BLOCK = 100_000  # draws asked of the sampler at once
-_REACH = (0.5, 1.0, 2.0, 4.0)  # candidate pairs lie near these values of ε·d, in addition to the nearest pairs
-_PREFIXES = 256  # events of discrete outputs that are judged
-_QUANTILES = 48  # thresholds tried for each score of a vector output
+_REACH = (0.5, 1.0, 2.0, 4.0)  # candidate pairs lie near these values of ε·d, after the nearest pairs
+_PROBE = 100  # draws by which a plan measures the sampler
 
 
-@dataclass(frozen=True, eq=False)
-class _Event:
-    """A frozen event between two points: some discrete outputs, or a score of vectors at or above a threshold."""
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """How much is drawn: `explore` from each end of `pairs` pairs to choose, `confirm` from each end to count."""
 
-    a: int
-    b: int
-    distance: float
-    promise: float
-    outputs: frozenset[object] = frozenset()
-    feature: str = ""
-    threshold: float = math.inf
+    alpha: float = 0.05
+    explore: int = 2_000
+    confirm: int = 50_000
+    pairs: int = 48
 
-    def hits(self, drawn: npt.NDArray[np.generic], space: Space) -> int:
-        if self.feature:
-            return int((_FEATURES[self.feature](drawn, space, self.a, self.b) >= self.threshold).sum())
-        values, counts = np.unique(drawn, return_counts=True)
-        return int(sum(int(c) for v, c in zip(values.tolist(), counts, strict=True) if v in self.outputs))
+    def __post_init__(self) -> None:
+        """Refuse levels and sizes that cannot show anything."""
+        unit_open(self.alpha, "alpha")
+        whole(self.explore, "explore", 50), whole(self.confirm, "confirm", 50), whole(self.pairs, "pairs", 1)
 
     @property
-    def text(self) -> str:
-        what = f"{self.feature} of the output" if self.feature else f"{len(self.outputs)} outputs"
-        return f"points {self.a} and {self.b}, event: {what}"
+    def draws(self) -> int:
+        """Draws in all, at most."""
+        return 2 * self.explore * self.pairs + 2 * self.confirm * COUNTED
 
 
-def witness_mdp(
+@dataclass(frozen=True)
+class SearchPlan:
+    """What a search will cost: draws at most, and seconds at the speed that a few draws had."""
+
+    draws: int
+    seconds: float
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"at most {self.draws:,} draws, about {self.seconds:.3g} s"
+
+
+def plan_mdp(sample: Sample, space: Space, settings: SearchSettings, *, rng: np.random.Generator) -> SearchPlan:
+    """Say beforehand how many draws `witness_mdp` makes and how long they take.
+
+    >>> str(plan_mdp(lambda x, rng: x, Space([[0.0], [1.0]]), SearchSettings(), rng=np.random.default_rng(0)))
+    'at most 302,000 draws, about ...'
+    """
+    most = len(space_of(space)) * (len(space) - 1) // 2
+    draws = 2 * settings.explore * min(settings.pairs, most) + 2 * settings.confirm * COUNTED
+    _draw(sample, 0, _PROBE, rng)  # the first call may load something
+    start = time.perf_counter()
+    _draw(sample, 0, _PROBE, rng)
+    slow = (time.perf_counter() - start) / _PROBE
+    start = time.perf_counter()
+    if slow * _BLOCK < 1.0:  # a fast sampler is measured in bulk, where a call costs little
+        _draw(sample, 0, _BLOCK // 10, rng)
+        slow = (time.perf_counter() - start) / (_BLOCK // 10)
+    return SearchPlan(draws, slow * draws)
+
+
+def witness_mdp(  # noqa: PLR0913 (a public name, whose options are all asked for by name)
+    sample: Sample,
+    space: Space,
+    epsilon: float,
+    *,
+    alpha: float = 0.05,
+    explore: int = 2_000,
+    confirm: int = 50_000,
+    pairs: int = 48,
+    log_matrix: npt.ArrayLike | None = None,
+    hints: Sequence[tuple[int, int]] = (),
+    progress: Progress | None = None,
+    rng: np.random.Generator,
+) -> Witness:
+    """Find and certify an ε-mDP violation of a mechanism given only by `sample`, or say undecided.
+
+    `explore` draws from each end of up to `pairs` pairs choose three events; `confirm` fresh draws from each end count
+    them, each at level alpha / 3. Pairs in `hints` are searched first, then the nearest ones. Outputs may be numbers or
+    words (counted as they are) or float vectors, which are compared in steps of 1e-9 of the distance: what the last
+    bits say is asked by `witness_bits`. With the channel's `log_matrix` (points, outputs; outputs are then whole
+    numbers) pairs and events are searched exactly and nothing is drawn to explore; rare outputs are then not missed
+    by the search, but they still have to occur among the counted draws. `true_epsilon` says what no draw can show.
+
+    **Guarantee**: the returned lower bound on the true ε is too high with probability at most `alpha`, for any
+    sampler with independent draws. Undecided says nothing: no violation was found with these draws.
+
+    >>> space = Space([[0.0], [1.0], [2.0]])
+    >>> flips = lambda x, rng: np.where(rng.random(len(x)) < 0.97, x, rng.integers(0, 3, len(x)))
+    >>> w = witness_mdp(flips, space, epsilon=1.0, explore=500, confirm=5000, rng=np.random.default_rng(0))
+    >>> w.shown, w.lower_bound < np.log(0.98 / 0.01)
+    (True, True)
+    """
+    settings = SearchSettings(alpha=alpha, explore=explore, confirm=confirm, pairs=pairs)
+    rows = None if log_matrix is None else floats(log_matrix, "log_matrix", 2)
+    if rows is not None and len(rows) != len(space_of(space)):
+        raise InvalidInput(f"log_matrix has {len(rows)} rows, expected {len(space)}, one for each point")
+    search = _Search(sample, space, positive(epsilon, "epsilon"), settings, GRAIN, rows, progress)
+    return _searched(search, hints, generator(rng))
+
+
+def witness_bits(
     sample: Sample,
     space: Space,
     epsilon: float,
@@ -66,51 +141,84 @@ def witness_mdp(
     pairs: int = 48,
     rng: np.random.Generator,
 ) -> Witness:
-    """Find and certify an ε-mDP violation of a mechanism given only by `sample`, or say undecided.
+    """As `witness_mdp`, with floats compared by every bit: most samplers on floats leak through their last bits.
 
-    `explore` draws from each end of up to `pairs` pairs choose three events; `confirm` fresh draws from each end count
-    them, each at level alpha / 3. Outputs may be numbers or words (counted as they are) or float vectors.
-
-    **Guarantee**: the returned lower bound on the true ε is too high with probability at most `alpha`, for any
-    sampler with independent draws. Undecided says nothing: no violation was found with these draws.
-
-    >>> space = Space([[0.0], [1.0], [2.0]])
-    >>> flips = lambda x, rng: np.where(rng.random(len(x)) < 0.97, x, rng.integers(0, 3, len(x)))
-    >>> w = witness_mdp(flips, space, epsilon=1.0, explore=500, confirm=5000, rng=np.random.default_rng(0))
-    >>> w.shown, w.lower_bound < math.log(0.98 / 0.01)
-    (True, True)
+    **Guarantee**: that of `witness_mdp`. A violation found here and not there is one of floating point: publish
+    rounded outputs.
     """
-    claimed = positive(epsilon, "epsilon")
-    unit_open(alpha, "alpha")
-    whole(explore, "explore", 50), whole(confirm, "confirm", 50), whole(pairs, "pairs", 1)
-    generator(rng)
+    settings = SearchSettings(alpha=alpha, explore=explore, confirm=confirm, pairs=pairs)
+    return _searched(
+        _Search(sample, space, positive(epsilon, "epsilon"), settings, 0.0, None, None), (), generator(rng)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """What is searched, and how."""
+
+    sample: Sample
+    space: Space
+    epsilon: float
+    settings: SearchSettings
+    grain: float
+    rows: FloatArray | None
+    progress: Progress | None
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(what, done, total)
+
+
+def _searched(search: _Search, hints: Sequence[tuple[int, int]], rng: np.random.Generator) -> Witness:
+    space = search.space
     if len(space_of(space)) < 2:
         raise InvalidInput(f"a space of {len(space)} point, expected at least 2")
-    found: list[_Event] = []
-    for a, b, distance in _candidate_pairs(space, claimed, pairs, rng):
-        arms = _draw(sample, a, explore, rng), _draw(sample, b, explore, rng)
-        found += _events((a, b, distance), arms, space, confirm)
-        found += _events((b, a, distance), arms[::-1], space, confirm)
-    best = sorted(found, key=lambda event: -event.promise)[:3]
+    tried = _candidate_pairs(search, hints, rng)
+    found: list[PairEvent] = []
+    for done, pair in enumerate(tried):
+        search.tell("exploring", done, len(tried))
+        found += _explored(search, pair, rng)
+    best = sorted((event for event in found if event.promise > -np.inf), key=lambda event: -event.promise)[:COUNTED]
     if not best:
         raise InvalidInput("the sampler gave no event worth counting, expected outputs that vary or repeat")
-    results = [_confirm(event, sample, space, (claimed, alpha, confirm, len(best)), rng) for event in best]
+    results = []
+    for done, event in enumerate(best):
+        search.tell("counting", done, len(best))
+        results.append(_confirm(search, event, len(best), rng))
+    search.tell("counting", len(best), len(best))
     return max(results, key=lambda witness: witness.lower_bound)
 
 
-def _confirm(
-    event: _Event, sample: Sample, space: Space, terms: tuple[float, float, int, int], rng: np.random.Generator
-) -> Witness:
-    epsilon, alpha, confirm, tried = terms
-    hits = [0, 0]
-    for side, point in enumerate((event.a, event.b)):
+def _explored(search: _Search, pair: CandidatePair, rng: np.random.Generator) -> list[PairEvent]:
+    confirm = search.settings.confirm
+    if search.rows is not None:
+        rows = search.rows[pair.a], search.rows[pair.b]
+        return [channel_event(pair, rows, confirm), channel_event(pair.turned, rows[::-1], confirm)]
+    explore = search.settings.explore
+    arms = _draw(search.sample, pair.a, explore, rng), _draw(search.sample, pair.b, explore, rng)
+    return [
+        *drawn_events(pair, arms, search.space, confirm),
+        *drawn_events(pair.turned, arms[::-1], search.space, confirm),
+    ]
+
+
+def _confirm(search: _Search, event: PairEvent, tried: int, rng: np.random.Generator) -> Witness:
+    confirm, hits = search.settings.confirm, [0, 0]
+    for side, point in enumerate((event.pair.a, event.pair.b)):
         for block in range(0, confirm, _BLOCK):
-            hits[side] += event.hits(_draw(sample, point, min(_BLOCK, confirm - block), rng), space)
-    counts = (hits[0], confirm, hits[1], confirm)
-    return witness_of("two_arm", counts, (event.distance,), alpha=alpha, epsilon=epsilon, tried=tried, event=event.text)
+            hits[side] += event.hits(_draw(search.sample, point, min(_BLOCK, confirm - block), rng), search.space)
+    return witness_of(
+        "two_arm",
+        (hits[0], confirm, hits[1], confirm),
+        (event.pair.distance,),
+        alpha=search.settings.alpha,
+        epsilon=search.epsilon,
+        tried=tried,
+        event=event.text,
+    )
 
 
-def _draw(sample: Sample, point: int, n: int, rng: np.random.Generator) -> npt.NDArray[np.generic]:
+def _draw(sample: Sample, point: int, n: int, rng: np.random.Generator) -> Drawn:
     drawn = np.asarray(sample(np.full(n, point, dtype=np.int64), rng))
     if drawn.shape[:1] != (n,):
         raise InvalidInput(f"the sampler gave outputs of shape {drawn.shape} for {n} points, expected one for each")
@@ -120,87 +228,51 @@ def _draw(sample: Sample, point: int, n: int, rng: np.random.Generator) -> npt.N
 
 
 def _candidate_pairs(
-    space: Space, epsilon: float, pairs: int, rng: np.random.Generator
-) -> Iterator[tuple[int, int, float]]:
-    """Nearest neighbours and pairs at a few values of ε·d, around randomly chosen points."""
-    anchors = rng.permutation(len(space))[:ANCHORS]
+    search: _Search, hints: Sequence[tuple[int, int]], rng: np.random.Generator
+) -> list[CandidatePair]:
+    """Hints, then nearest neighbours, nearest first, and pairs at a few values of ε·d, around random points.
+
+    With a channel every pair is looked at, if there are not too many, and those of the largest ratio are kept.
+    """
+    space, wanted = search.space, search.settings.pairs
+    chosen: dict[tuple[int, int], float] = {}
+    for hint in hints:
+        a, b = indices(hint, "hints", len(space)).tolist()
+        chosen[(a, b)] = float(space.metric.between(space.points[[a]], space.points[[b]])[0, 0])
+    anchors = rng.permutation(len(space))[: len(space) if search.rows is not None else ANCHORS]
     rows = space.between(anchors)
     rows[np.arange(len(anchors)), anchors] = np.inf
+    if search.rows is not None:
+        ladder = _by_channel(search.rows[anchors], search.rows, rows)
+        pairs = [(int(anchors[i]), j) for i, j in ladder]
+    else:
+        pairs = _by_distance(anchors, rows, search.epsilon, wanted, rng)
+    row_of = {int(anchor): row for row, anchor in enumerate(anchors)}
+    for a, b in pairs:
+        if len(chosen) < wanted + len(hints) and (b, a) not in chosen:
+            chosen[(a, b)] = float(rows[row_of[a], b])
+    return [CandidatePair(a, b, distance, search.grain * distance) for (a, b), distance in chosen.items()]
+
+
+def _by_distance(
+    anchors: IntArray, rows: FloatArray, epsilon: float, wanted: int, rng: np.random.Generator
+) -> list[tuple[int, int]]:
     near = np.argmin(rows, axis=1)
     order = np.argsort(rows[np.arange(len(anchors)), near], kind="stable")
-    ladders = [[(int(anchors[i]), int(near[i])) for i in order]]
+    nearest = [(int(anchors[i]), int(near[i])) for i in order]
+    ladders = []
     for reach in _REACH:
         match = np.argmin(np.abs(epsilon * rows - reach), axis=1)
         ladders.append([(int(anchors[i]), int(match[i])) for i in rng.permutation(len(anchors))])
-    row_of = {int(anchor): row for row, anchor in enumerate(anchors)}
-    chosen: dict[tuple[int, int], float] = {}
-    for rung in zip(*ladders, strict=True):
-        for a, b in rung:
-            if len(chosen) < pairs and (b, a) not in chosen:
-                chosen[(a, b)] = float(rows[row_of[a], b])
-    return ((a, b, distance) for (a, b), distance in chosen.items())
+    first = nearest[: max(1, wanted // 3)]
+    return [*first, *(pair for rung in zip(*ladders, strict=True) for pair in rung), *nearest[len(first) :]]
 
 
-def _events(
-    pair: tuple[int, int, float], arms: tuple[npt.NDArray[np.generic], ...], space: Space, confirm: int
-) -> list[_Event]:
-    """The most promising event of every kind that the outputs allow, for a against b."""
-    if arms[0].dtype.kind != "f":
-        return _discrete_event(pair, arms, confirm)
-    events = []
-    for name, feature in _FEATURES.items():
-        if arms[0].shape[1:] != space.points.shape[1:]:
-            raise InvalidInput(
-                f"outputs of shape {arms[0].shape[1:]}, expected vectors like the points or discrete outputs"
-            )
-        left, right = (feature(arm, space, pair[0], pair[1]) for arm in arms)
-        steps = np.unique(np.quantile(left, np.linspace(0.0, 0.995, _QUANTILES)))
-        hits = [(int((left >= t).sum()), int((right >= t).sum())) for t in steps]
-        promises = [_promise(k_a, k_b, len(left), confirm) / pair[2] for k_a, k_b in hits]
-        best = int(np.argmax(promises))
-        events.append(_Event(*pair, promises[best], feature=name, threshold=float(steps[best])))
-    return events
-
-
-def _discrete_event(
-    pair: tuple[int, int, float], arms: tuple[npt.NDArray[np.generic], ...], confirm: int
-) -> list[_Event]:
-    values, codes = np.unique(np.concatenate(arms), return_inverse=True)
-    n, half = len(arms[0]), len(arms[0]) // 2
-    quarters = codes[:half], codes[half:n], codes[n : n + half], codes[n + half :]
-    rank_a, size_a, rank_b, size_b = (np.bincount(part, minlength=len(values)) for part in quarters)
-    # one half orders the outputs by how much they favour a, the other judges every prefix of that order, so that
-    # outputs which only looked good by chance are not chosen
-    order = np.argsort(-(np.log(rank_a + 0.5) - np.log(rank_b + 0.5)), kind="stable")
-    hits = zip(
-        np.cumsum(size_a[order])[:_PREFIXES].tolist(), np.cumsum(size_b[order])[:_PREFIXES].tolist(), strict=True
-    )
-    promises = [_promise(k_a, k_b, n - half, confirm) / pair[2] for k_a, k_b in hits]
-    best = int(np.argmax(promises))
-    return [_Event(*pair, promises[best], outputs=frozenset(values[order[: best + 1]].tolist()))]
-
-
-def _promise(k_a: int, k_b: int, n: int, confirm: int) -> float:
-    """The log ratio that `confirm` draws may be expected to show, judged cautiously from n exploring ones."""
-    low = clopper_pearson_lower(k_a, n, 0.05) if k_a else 0.0
-    high = max((k_b + 0.7 * math.sqrt(k_b)) / n, 0.7 / n if k_b == 0 else 0.0, 4.0 / confirm)
-    return math.log(low / high) if low > 0 else -math.inf
-
-
-def _closeness(drawn: npt.NDArray[np.generic], space: Space, a: int, _b: int) -> FloatArray:
-    return -_to(drawn, space, a)
-
-
-def _contrast(drawn: npt.NDArray[np.generic], space: Space, a: int, b: int) -> FloatArray:
-    return _to(drawn, space, b) - _to(drawn, space, a)
-
-
-def _to(drawn: npt.NDArray[np.generic], space: Space, point: int) -> FloatArray:
-    outputs = np.asarray(drawn, dtype=np.float64)
-    return np.asarray(np.linalg.norm(outputs - space.points[point], axis=1))
-
-
-_FEATURES: dict[str, Callable[[npt.NDArray[np.generic], Space, int, int], FloatArray]] = {
-    "closeness to the first point": _closeness,
-    "nearness to the first point against the second": _contrast,
-}
+def _by_channel(some: FloatArray, every: FloatArray, distances: FloatArray) -> list[tuple[int, int]]:
+    """Pairs in the order of their largest log ratio per distance."""
+    worth = np.empty((len(some), len(every)))
+    for i, row in enumerate(some):
+        possible = np.isfinite(row)
+        worth[i] = (row[possible] - every[:, possible]).max(axis=1) / distances[i]
+    order = np.argsort(-worth, axis=None, kind="stable")[: 4 * len(every)]
+    return [(int(i), int(j)) for i, j in zip(*np.unravel_index(order, worth.shape), strict=True)]

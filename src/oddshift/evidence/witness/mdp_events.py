@@ -1,0 +1,148 @@
+"""Events that may show a violation between two points: some discrete outputs, or a score of vectors above a threshold.
+
+Scores are compared on a grain: where a mechanism on floats is right in real numbers, its last bits still differ from
+point to point, and an event that they decide would accuse every correct one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.base.arrays import FloatArray
+from oddshift.base.errors import InvalidInput
+from oddshift.bounds import clopper_pearson_lower
+from oddshift.model.space import Space
+
+Drawn = npt.NDArray[np.generic]
+"""Outputs as drawn: whole numbers or words (n,), or float vectors (n, k)."""
+
+_PREFIXES = 256  # events of discrete outputs that are judged
+_QUANTILES = 48  # thresholds tried for each score of a vector output
+
+
+@dataclass(frozen=True)
+class CandidatePair:
+    """Two points and their distance; scores of their outputs are compared in steps of `grain` (0: by every bit)."""
+
+    a: int
+    b: int
+    distance: float
+    grain: float = 0.0
+
+    @property
+    def turned(self) -> CandidatePair:
+        """The same pair the other way round."""
+        return CandidatePair(self.b, self.a, self.distance, self.grain)
+
+
+@dataclass(frozen=True, eq=False)
+class PairEvent:
+    """A frozen event between two points, and the log ratio per distance that it promises to show."""
+
+    pair: CandidatePair
+    promise: float
+    outputs: frozenset[object] = frozenset()
+    feature: str = ""
+    threshold: float = math.inf
+
+    def hits(self, drawn: Drawn, space: Space) -> int:
+        """How many of the outputs fall into the event."""
+        if self.feature:
+            return int((scores(self.feature, drawn, space, self.pair) >= self.threshold).sum())
+        values, counts = np.unique(drawn, return_counts=True)
+        return int(sum(int(c) for v, c in zip(values.tolist(), counts, strict=True) if v in self.outputs))
+
+    @property
+    def text(self) -> str:
+        """The event in words."""
+        what = f"{self.feature} of the output" if self.feature else f"{len(self.outputs)} outputs"
+        return f"points {self.pair.a} and {self.pair.b}, event: {what}"
+
+
+def drawn_events(pair: CandidatePair, arms: tuple[Drawn, Drawn], space: Space, confirm: int) -> list[PairEvent]:
+    """The most promising event of every kind that the outputs allow, for a against b."""
+    if arms[0].dtype.kind != "f":
+        return [_discrete_event(pair, arms, confirm)]
+    if arms[0].shape[1:] != space.points.shape[1:]:
+        raise InvalidInput(
+            f"outputs of shape {arms[0].shape[1:]}, expected vectors like the points or discrete outputs"
+        )
+    events = []
+    for name in FEATURES:
+        left, right = (scores(name, arm, space, pair) for arm in arms)
+        steps = np.unique(np.quantile(left, np.linspace(0.0, 0.995, _QUANTILES), method="nearest"))
+        if pair.grain:
+            steps = steps - 0.5  # between two steps of the grain, where no score lies
+        hits = [(int((left >= t).sum()), int((right >= t).sum())) for t in steps]
+        promises = [promise(k_a, k_b, len(left), confirm) / pair.distance for k_a, k_b in hits]
+        best = int(np.argmax(promises))
+        events.append(PairEvent(pair, promises[best], feature=name, threshold=float(steps[best])))
+    return events
+
+
+def channel_event(pair: CandidatePair, rows: tuple[FloatArray, FloatArray], confirm: int) -> PairEvent:
+    """The best set of outputs that a known channel allows: a prefix in the order of ln M(y|a)/M(y|b).
+
+    By the lemma of Neyman and Pearson no other set of its probability has a larger ratio.
+    """
+    with np.errstate(invalid="ignore"):
+        order = np.argsort(-np.nan_to_num(rows[0] - rows[1], nan=-np.inf), kind="stable")
+    mass_a, mass_b = (np.cumsum(np.exp(row[order])) for row in rows)
+    low = mass_a - 1.645 * np.sqrt(mass_a / confirm) - 1.5 / confirm
+    high = mass_b + 1.645 * np.sqrt(mass_b / confirm) + 3.0 / confirm
+    worth = np.where(low > 0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
+    best = int(np.argmax(worth))
+    return PairEvent(pair, float(worth[best]) / pair.distance, outputs=frozenset(order[: best + 1].tolist()))
+
+
+def scores(feature: str, drawn: Drawn, space: Space, pair: CandidatePair) -> FloatArray:
+    """A score of every output, in whole steps of the grain where there is one."""
+    found = FEATURES[feature](drawn, space, pair.a, pair.b)
+    return np.rint(found / pair.grain) if pair.grain else found
+
+
+def promise(k_a: int, k_b: int, n: int, confirm: int) -> float:
+    """The log ratio that `confirm` draws may be expected to show, judged cautiously from n exploring ones."""
+    low = clopper_pearson_lower(k_a, n, 0.05) if k_a else 0.0
+    high = max((k_b + 0.7 * math.sqrt(k_b)) / n, 0.7 / n if k_b == 0 else 0.0, 4.0 / confirm)
+    return math.log(low / high) if low > 0 else -math.inf
+
+
+def _discrete_event(pair: CandidatePair, arms: tuple[Drawn, Drawn], confirm: int) -> PairEvent:
+    values, codes = np.unique(np.concatenate(arms), return_inverse=True)
+    n, half = len(arms[0]), len(arms[0]) // 2
+    quarters = codes[:half], codes[half:n], codes[n : n + half], codes[n + half :]
+    rank_a, size_a, rank_b, size_b = (np.bincount(part, minlength=len(values)) for part in quarters)
+    # one half orders the outputs by how much they favour a, the other judges every prefix of that order, so that
+    # outputs which only looked good by chance are not chosen
+    order = np.argsort(-(np.log(rank_a + 0.5) - np.log(rank_b + 0.5)), kind="stable")
+    hits = zip(
+        np.cumsum(size_a[order])[:_PREFIXES].tolist(), np.cumsum(size_b[order])[:_PREFIXES].tolist(), strict=True
+    )
+    promises = [promise(k_a, k_b, n - half, confirm) / pair.distance for k_a, k_b in hits]
+    best = int(np.argmax(promises))
+    return PairEvent(pair, promises[best], outputs=frozenset(values[order[: best + 1]].tolist()))
+
+
+def _closeness(drawn: Drawn, space: Space, a: int, _b: int) -> FloatArray:
+    return -_to(drawn, space, a)
+
+
+def _contrast(drawn: Drawn, space: Space, a: int, b: int) -> FloatArray:
+    return _to(drawn, space, b) - _to(drawn, space, a)
+
+
+def _to(drawn: Drawn, space: Space, point: int) -> FloatArray:
+    outputs = np.asarray(drawn, dtype=np.float64)
+    return np.asarray(np.linalg.norm(outputs - space.points[point], axis=1))
+
+
+FEATURES: dict[str, Callable[[Drawn, Space, int, int], FloatArray]] = {
+    "closeness to the first point": _closeness,
+    "nearness to the first point against the second": _contrast,
+}
