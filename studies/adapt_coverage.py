@@ -102,7 +102,7 @@ def once(task: tuple[int, bool]) -> Outcome:
     if found.chosen is None:
         return Outcome(None, (), (), float("nan"))
     experiment = Experiment(known, family, split.fit, np.empty(0), asked.settings)
-    released = experiment.released(found.chosen)
+    released = experiment.released(found.chosen, remap=remap)
     tiers = law.tiers.with_scales(found.chosen)
     real = truth(released, tiers) if remap else plain_truth(found.chosen)
     chosen = min(tested.loss for tested in found.sequence if tested.state == "certified")

@@ -98,6 +98,9 @@ def made_up_adaptation(chosen=(0.7, 0.9)):
         rounds=rounds,
         sequence=(Tested(scales=(0.7, 0.9), loss=0.27, state="certified", upper=(0.03, 0.045), lower=(0.0, 0.01)),),
         chosen=chosen,
+        remapped=True,
+        remap_reason="remapped: loss 0.2700 instead of 0.3000",
+        basis="every attacker that learned something stays within the limits: plugin",
         exact_epsilon=None if chosen is None else 1.1,
         compared=tuple(
             Compared(name=name + end, outcome=point(s, 0.002)) for name, s in compared for end in ("", ", remapped")

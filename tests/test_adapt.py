@@ -223,7 +223,8 @@ def test_secrets_that_tell_nothing_about_each_other_leave_it_undecided():
     found = adapt(task(strength=0.0))
     assert found.chosen is None
     assert found.state == "undecided"
-    assert "teach the attacker something" in found.warnings[0]
+    assert found.proposed == (1.0, 1.0)
+    assert "no joint structure was found by plugin" in found.warnings[0]
 
 
 def test_too_few_documents_are_refused_before_any_work():
@@ -243,7 +244,10 @@ def test_an_unreachable_delta_says_the_smallest_bound_and_what_would_help():
     [
         ({"grid": (0.5, 1.5)}, r"expected scales in \(0, 1\]; calibrate"),
         ({"grid": ()}, r"expected scales in \(0, 1\]"),
-        ({"grid": tuple(np.linspace(0.1, 1, 40))}, r"a grid of 40\^2 points, expected at most"),
+        ({"grid": tuple(np.linspace(0.1, 1, 40))}, "a grid of 40 scales, expected at most"),
+        ({"objective": "weighted", "rounds": 0}, "expected at least one round"),
+        ({"success": {"PERSON": 0.2}}, "success names 'PERSON', expected some of PII, PoII"),
+        ({"remap": "sometimes"}, "remap='sometimes'"),
         ({"law": "worst"}, "law='worst'"),
         ({"objective": "best"}, "objective='best'"),
         ({"delta": 0.0}, "delta"),

@@ -7,6 +7,7 @@ import pytest
 
 from oddshift.adapt import (
     AdaptSettings,
+    Goals,
     ScaledOutcome,
     TierOutcome,
     front,
@@ -58,7 +59,7 @@ def test_the_projection_is_the_nearest_ordered_point_of_the_box(seed):
 
 
 def test_the_grid_of_the_paper_has_one_hundred_points():
-    grid = grid_of(AdaptSettings(epsilon=1.0, delta=0.1).grid, 2)
+    grid = grid_of([k / 10 for k in range(1, 11)], 2)
     assert len(grid) == len(set(grid)) == 100
     assert sum(is_admissible(scales) for scales in grid) == 55
 
@@ -100,24 +101,30 @@ def test_the_objective_weighs_rate_and_loss():
 
 
 def test_a_sequence_runs_from_safe_to_daring_and_leaves_out_what_cannot_be_certified():
-    settings = AdaptSettings(epsilon=1.0, delta=0.1)
+    goals = Goals(0.1, {})
     rates = np.linspace(0.0, 0.2, 61)
     points = [made((0.1, 0.2 + 0.01 * k), rate, 1.0 - 0.01 * k) for k, rate in enumerate(rates)]
-    found = sequence(points, settings)
+    found = sequence(points, goals)
     assert len(found) == SAFER + LONGEST
     assert all(a.loss > b.loss for a, b in itertools.pairwise(found))
     assert found[0].rate <= 0.01  # far below delta
     assert found[-1].rate <= 0.1 < rates[-1]
 
 
-def test_scales_where_the_attacker_learned_nothing_are_not_tested_unless_independence_is_declared():
-    idle = [made((0.5, 0.5), 0.0, 0.5, gain=0.1)]
-    assert sequence(idle, AdaptSettings(epsilon=1.0, delta=0.1)) == ()
-    assert sequence(idle, AdaptSettings(epsilon=1.0, delta=0.1, independent=True)) == tuple(idle)
+def test_scales_where_the_attacker_learned_come_before_those_where_it_did_not():
+    idle, keen = made((0.9, 0.9), 0.0, 0.1, gain=0.1), made((0.5, 0.5), 0.01, 0.5)
+    assert sequence([idle, keen], Goals(0.1, {})) == (keen,)
+    assert sequence([idle, keen], Goals(0.1, {}), carried=True) == (idle,)
+
+
+def test_where_nothing_was_learned_within_the_goals_the_others_are_tested():
+    idle, wild = made((0.5, 0.5), 0.0, 0.5, gain=0.1), made((0.9, 0.9), 0.4, 0.1)
+    assert sequence([idle, wild], Goals(0.1, {})) == (idle,)
+    assert sequence([wild], Goals(0.1, {})) == ()
 
 
 def test_a_sequence_begins_with_more_noise_than_the_front_where_nothing_exceeds():
     points = [made((0.1 * k, 0.1 * k), 0.0, 1.0 - 0.1 * k) for k in range(1, 10)]
-    found = sequence(points, AdaptSettings(epsilon=1.0, delta=0.1))
-    assert [p.scales[0] for p in found] == pytest.approx([0.1, 0.4, 0.8, 0.9], abs=0.11)
+    found = sequence(points, Goals(0.1, {}))
+    assert [p.scales[0] for p in found] == pytest.approx([0.1, 0.8, 0.9])
     assert found[-1] == points[-1]

@@ -9,6 +9,8 @@ from rich.console import Console
 from oddshift.adapt import AdaptSettings, Experiment, Measuring
 from oddshift.adapt.certification import Certification, trials
 from oddshift.adapt.comparison import SCAN_LIMIT, compared, known_epsilon, verify_epsilon
+from oddshift.adapt.readers import Readers
+from oddshift.adapt.single_release import SingleRelease
 from oddshift.app.configured_runs import run_adapt
 from oddshift.app.display import show_adaptation
 from oddshift.app.runs import read_adaptation
@@ -69,8 +71,10 @@ def rows(corpus):
     )
     measuring = Measuring(select, attacker.against)
     claims = ClaimBuilder(settings, "none", "document")
-    (trial,) = trials((measuring.outcome(SCALES),), Certification((attacker,), select, certifying, claims))
-    return {row.name: row for row in compared(measuring, certifying, trial, attacker)}
+    single = SingleRelease(split, family, settings)
+    made = Certification((attacker,), select, certifying, claims, Readers(select), single)
+    (trial,) = trials((measuring.outcome(SCALES),), made)
+    return {row.name: row for row in compared(measuring, certifying, trial, attacker.against)}
 
 
 def test_both_variants_and_one_common_scale_stand_beside_the_chosen_one(rows):

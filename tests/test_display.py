@@ -99,6 +99,11 @@ def test_the_choice_line_names_scales_only_when_they_are_certified():
     failed = choice_line(made_up_adaptation(chosen=None))
     assert failed.startswith("UNDECIDED, which is not a pass: no scales were certified")
     assert "x0.7" not in failed
+    proposed = choice_line(replace(made_up_adaptation(chosen=None), proposed=(0.7, 0.9)))
+    assert proposed.endswith("; proposed without a certificate: PII x0.7, PoII x0.9")
+    asked = replace(made_up_adaptation().settings, success={"PII": 0.2}, advantage={"*": 0.1})
+    capped = choice_line(replace(made_up_adaptation(), settings=asked))
+    assert "in every tier, right first guesses <= 0.2 (PII), advantage <= 0.1 (*) at scales" in capped
 
 
 def test_the_comparison_has_every_release_and_what_is_certified_in_bold():
@@ -106,8 +111,9 @@ def test_the_comparison_has_every_release_and_what_is_certified_in_bold():
     table = comparison_table(found)
     rows = cells(table)
     assert rows[0][:5] == ["release", "scales", "exact ε", "loss", "outputs"]
-    assert [row[0] for row in rows[1:]] == [row.name for row in found.compared]
-    chosen = "AmPL, remapped" if found.settings.remap else "AmPL"
+    assert [row[0] for row in rows[1:]] == [*(row.name for row in found.compared), "one constant output"]
+    assert rows[-1][3:5] == [f"{found.constant_loss:.4f}", "1"]
+    chosen = "AmPL, remapped" if found.remapped else "AmPL"
     assert [row[0] for row, line in zip(rows[1:], table.rows, strict=True) if line.style == "bold"] == [chosen]
     first = found.compared[0].outcome
     assert rows[1][3] == f"{first.loss:.4f}"

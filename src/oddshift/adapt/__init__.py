@@ -12,7 +12,8 @@ from oddshift.adapt.adaptation import (
 )
 from oddshift.adapt.adapting import AdaptTask, adapt
 from oddshift.adapt.experiment import Experiment, Family, Reader
-from oddshift.adapt.frontier import equal_utility, front, grid_of, hypervolume, rays, uniform_outcomes
+from oddshift.adapt.frontier import equal_utility, front, grid_of, hypervolume, rays, search_grid, uniform_outcomes
+from oddshift.adapt.goals import Goals, goals_of
 from oddshift.adapt.measuring import Measuring
 from oddshift.adapt.presets import PRESETS, Preset
 from oddshift.adapt.rounds import project, rounds, weighted
@@ -25,6 +26,7 @@ __all__ = [
     "Compared",
     "Experiment",
     "Family",
+    "Goals",
     "Measuring",
     "Preset",
     "Reader",
@@ -36,11 +38,13 @@ __all__ = [
     "adapt",
     "equal_utility",
     "front",
+    "goals_of",
     "grid_of",
     "hypervolume",
     "project",
     "rays",
     "rounds",
+    "search_grid",
     "uniform_outcomes",
     "weighted",
 ]

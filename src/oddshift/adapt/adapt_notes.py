@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oddshift.adapt.adapt_settings import AdaptSettings
+from oddshift.adapt.adaptation import ScaledOutcome
 from oddshift.adapt.certification import Trial
+from oddshift.adapt.goals import Goals
+from oddshift.adapt.measuring import Measuring
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.audit.audit_notes import assumptions as supposed
 from oddshift.audit.claims import ClaimBuilder
@@ -20,17 +23,34 @@ def assumptions(known: Knowledge, claims: ClaimBuilder, attacker: Attacker, *, r
     return (*said, "the remapping comes from the fit records and is treated as public") if remap else said
 
 
+def basis_in_words(taken: Trial | None, attackers: Sequence[Attacker]) -> str:
+    """What the result rests on: the attackers that learned, a carrier, or the single release."""
+    if taken is None:
+        return ""
+    names = ", ".join(attacker.name for attacker in attackers)
+    if taken.basis.withheld:
+        return f"no joint structure was found by {names}; the single release keeps epsilon exactly"
+    if taken.basis.carrier:
+        return f"no joint structure was found by {names}; {taken.basis.carrier}"
+    counted = dict.fromkeys(part.claim.attacker for part in taken.judgement.verdict.parts if part.claim.epsilon)
+    return f"every attacker that learned something stays within the limits: {', '.join(counted)}"
+
+
 def warnings(
     trials: Sequence[Trial],
-    chosen: Trial | None,
-    settings: AdaptSettings,
-    constant: float,
+    taken: Trial | None,
+    measuring: Measuring,
+    goals: Goals,
+    basis: str,
 ) -> tuple[str, ...]:
-    """What went wrong or is too little, one line each."""
-    if chosen is None:
-        return (_unreached(trials, settings),)
+    """What went wrong or is too little, one line each; `basis` is what the result rests on, in words."""
+    experiment = measuring.experiment
+    if taken is None:
+        return (_failed(trials) if trials else _unreached(list(measuring.known.values()), goals, experiment.settings),)
     found = []
-    outcome = chosen.outcome
+    outcome, constant = taken.outcome, experiment.constant_loss
+    if not taken.is_certified:
+        found.append(f"these scales are proposed and not certified: {basis}")
     if outcome.effective_outputs < FEW_OUTPUTS:
         found.append(
             f"the release is nearly constant: {outcome.effective_outputs:.1f} effective outputs; "
@@ -44,17 +64,26 @@ def warnings(
     return tuple(found)
 
 
-def _unreached(trials: Sequence[Trial], settings: AdaptSettings) -> str:
-    """No scales were certified: the smallest bound reached, and what would help."""
-    if not trials:
-        return (
-            f"no scales of the grid both teach the attacker something and keep the select rate below "
-            f"delta={settings.delta:g}; smaller scales in the grid, a stronger attacker or a larger delta help"
-        )
-    best = min(trials, key=lambda trial: max(trial.tested.upper))
-    units = min(len(values) for values in best.values)
+def _failed(trials: Sequence[Trial]) -> str:
+    """The first candidate was not certified: the goal that failed, by how much, and what would help."""
+    last = trials[-1].tested
+    scales = ", ".join(f"{scale:g}" for scale in last.scales)
     return (
-        f"no scales were certified: the smallest upper bound reached is {max(best.tested.upper):.4f} > "
-        f"delta={settings.delta:g}, with {units} documents at scales {best.tested.scales}; "
-        f"more certify documents help, or a larger delta: on new documents, since these have been looked at"
+        f"no scales were certified; at scales {scales} it failed on {last.failed}; more certify documents help, "
+        f"smaller scales in the grid, or a larger delta or cap: on new documents, since these have been looked at"
+    )
+
+
+def _unreached(outcomes: Sequence[ScaledOutcome], goals: Goals, settings: AdaptSettings) -> str:
+    """No outcome keeps the goals on the select documents: the closest one, where it fails, and what would help."""
+    closest = min(outcomes, key=goals.strain)
+    hardest = goals.hardest(closest)
+    scales = ", ".join(f"{scale:g}" for scale in closest.scales)
+    found = f"no scales of the grid keep every goal; closest come {scales}, with {hardest.sentence}"
+    before = next((tier.before for tier in closest.tiers if tier.tier == hardest.tier), 0.0)
+    if hardest.what == "right first guesses" and before >= hardest.limit:
+        return f"{found}; {before:.1%} are guessed already before any release, so no noise keeps this cap: raise it"
+    return (
+        f"{found}; smaller scales than {min(settings.grid):g} in the grid, a larger delta or cap, or more select "
+        "documents help"
     )

@@ -5,10 +5,12 @@ A file keeps the options that an audit shares (SHARED) in its `[audit]` table an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from oddshift.audit.audit_settings import DEFAULT_ATTACKERS, check_fitting, check_question
+from oddshift.audit.caps import check_caps
 from oddshift.base.arrays import float_of, one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
 
@@ -17,6 +19,9 @@ ObjectiveName = Literal["certified", "weighted"]
 
 AdaptedLaw = Literal["anchored", "uniform"]
 """Pair laws that scales are adapted under; the worst pair is audited, not adapted."""
+
+RemapChoice = Literal["auto", "always", "never"]
+"""Whether outputs are remapped; `auto` refuses a remapping that collapses."""
 
 CostName = Literal["cosine", "euclidean", "haversine"]
 
@@ -34,13 +39,18 @@ class AdaptSettings:
     - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `gamma`, `independent`, `seed`: as in
       `AuditSettings`; δ is required, for every tier, and the law is `anchored` or `uniform`.
     - `objective`: `certified` (least loss whose rate is certified in every tier) or `weighted` (the paper's loop).
-    - `remap`: whether the output of least expected cost is released instead of the one that was drawn.
+    - `success`, `advantage`: caps on right first guesses, and on their gain over the guess before any release, as in
+      `AuditSettings`; scales are certified only if they keep these too.
+    - `remap`: whether the output of least expected cost is released instead of the one that was drawn: `always`,
+      `never`, or `auto`, which refuses a remapping that leaves less than a tenth of the effective outputs or costs no
+      less than one constant output. Older files say true and false for always and never.
     - `cost`: what a changed value costs; None takes that of the kind of data.
-    - `grid`: the scales that are tried in each tier, each in (0, 1].
+    - `grid`: the scales that are tried in each level of sensitivity, each in (0, 1]; between them the search looks
+      closer where the goals are met.
     - `documents`: how many select documents scales are compared on.
     - `search_attacker`: the attacker that measures the frontier; "" takes the strongest at scale 1.
     - `retrain`: fits attackers anew for every choice of scales, as the paper does; ours serve all scales as they are.
-    - `rounds`: at most how many rounds the loop takes.
+    - `rounds`: at most how many rounds the loop of the objective `weighted` takes.
     - `rate_weight`, `loss_weight`: the paper's λ_1 and λ_2.
     - `pooled`: whether the rate of the loop is the mean over tiers or the largest of them.
     - `first_step`, `decay`: a step of the loop is first_step/(t+1)^decay.
@@ -59,10 +69,12 @@ class AdaptSettings:
     gamma: float | None = None
     independent: bool = False
     seed: int = 0
+    success: Mapping[str, float] = field(default_factory=dict)
+    advantage: Mapping[str, float] = field(default_factory=dict)
     objective: ObjectiveName = "certified"
-    remap: bool = True
+    remap: RemapChoice | bool = "auto"
     cost: CostName | None = None
-    grid: tuple[float, ...] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    grid: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75, 1.0)
     documents: int = 500
     search_attacker: str = ""
     retrain: bool = False
@@ -80,6 +92,11 @@ class AdaptSettings:
         check_fitting(self.attackers, self.epochs, self.gamma, self.seed)
         one_of(self.law, "law", get_args(AdaptedLaw))
         one_of(self.objective, "objective", get_args(ObjectiveName))
+        check_caps(self.success, "success")
+        check_caps(self.advantage, "advantage")
+        if isinstance(self.remap, bool):
+            object.__setattr__(self, "remap", "always" if self.remap else "never")
+        one_of(str(self.remap), "remap", get_args(RemapChoice))
         if self.cost is not None:
             one_of(self.cost, "cost", get_args(CostName))
         if not self.grid or any(not 0.0 < scale <= 1.0 for scale in self.grid):

@@ -14,9 +14,10 @@ Scales = tuple[float, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class TierOutcome:
-    """One tier under some scales: share of pairs beyond ε under the law asked, top-1 accuracy, expected loss.
+    """One tier under some scales: share of pairs beyond ε under the law asked, right first guesses, expected loss.
 
-    Errors are standard errors of the mean over documents.
+    `top1` is the share of right first guesses (a tie counts as right), `before` that before any release. Errors are
+    standard errors of the mean over documents.
     """
 
     tier: str
@@ -25,13 +26,19 @@ class TierOutcome:
     top1: float
     top1_error: float
     loss: float
+    before: float = 0.0
+
+    @property
+    def advantage(self) -> float:
+        """How many more first guesses are right than before any release."""
+        return self.top1 - self.before
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScaledOutcome:
     """Some scales, and what they do: rates and accuracies of the attacker, and the expected loss as released.
 
-    `loss` is Σ_x π_x Σ_y Pr[y|x]·c(x, y) over all tiers, after remapping where it is asked; `plain_loss` the same
+    `loss` is Σ_x π_x Σ_y Pr[y|x]·c(x, y) over all tiers, after remapping where it was `remapped`; `plain_loss` the same
     before it. `gain` is the attacker's held-out gain over the single release
     under its own prior, in nats. Scales that decrease from a more to a less
     sensitive tier are shown, but not `admissible`.
@@ -45,6 +52,7 @@ class ScaledOutcome:
     effective_outputs: float
     gain: float
     gain_error: float
+    remapped: bool = False
 
     @property
     def learned(self) -> bool:
@@ -71,13 +79,19 @@ class Round:
 
 @dataclass(frozen=True, kw_only=True)
 class Tested:
-    """One candidate of the frozen sequence on the certify split: bounds on the rate of every tier, and the state."""
+    """One candidate of the frozen sequence on the certify split: bounds on the rate of every tier, and the state.
+
+    Bounds are the largest of all attackers that count. `guesses` are the largest upper bounds on right first guesses,
+    for the tiers that have a cap. `failed` says which goal was not certified, and by how much.
+    """
 
     scales: Scales
     loss: float
     state: str
     upper: tuple[float, ...]
     lower: tuple[float, ...]
+    guesses: tuple[float, ...] = ()
+    failed: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,9 +110,11 @@ class Compared:
 class Adaptation:
     """An adaptation: the frontier, the loop, the sequence that was tested, and the scales that were certified.
 
-    `chosen` is None when nothing was certified. `grid` and `uniform` (all tiers alike) are measured on select
-    documents, `compared` on certify documents. `hypervolumes` are by name: the share of the box below the worst corner
-    that a set of outcomes dominates, larger being better.
+    `chosen` is None when nothing was certified. `proposed` are then scales that keep everything but a rate verdict,
+    which nobody could give because no attacker learned anything; `basis` says in words what the result rests on.
+    `remapped` and `remap_reason` say in which form the scales are released. `grid` and `uniform` (all tiers alike) are
+    measured on select documents, `compared` on certify documents. `hypervolumes` are by name: the share of the box
+    below the worst corner that a set of outcomes dominates, larger being better.
     """
 
     settings: AdaptSettings
@@ -120,6 +136,10 @@ class Adaptation:
     hypervolumes: tuple[tuple[str, float], ...]
     evidence: tuple[Evidence, ...]
     verdict: JointCertificate | None = None
+    proposed: Scales | None = None
+    basis: str = ""
+    remapped: bool = False
+    remap_reason: str = ""
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -127,6 +147,11 @@ class Adaptation:
     def state(self) -> str:
         """`certified` when some scales were, else `undecided`: a failed search does not show that none exist."""
         return "certified" if self.chosen is not None else "undecided"
+
+    @property
+    def scales(self) -> Scales | None:
+        """The scales of a policy: certified, or else proposed; None when there are neither."""
+        return self.chosen if self.chosen is not None else self.proposed
 
     def choice(self, name: str) -> ScaledOutcome | None:
         """What was measured under that name, if anything."""

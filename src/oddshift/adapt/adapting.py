@@ -12,16 +12,20 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.adapt.adapt_notes import assumptions, warnings
+from oddshift.adapt.adapt_notes import assumptions, basis_in_words, warnings
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import Adaptation, Round, ScaledOutcome
-from oddshift.adapt.certification import Certification, Trial, check_documents, evidence, sequence, trials
+from oddshift.adapt.certification import Certification, Trial, check_documents, sequence, trials
 from oddshift.adapt.comparison import compared
-from oddshift.adapt.experiment import Experiment, Family
-from oddshift.adapt.frontier import grid_of, hypervolume, rays, uniform_outcomes
+from oddshift.adapt.experiment import Experiment, Family, Reader
+from oddshift.adapt.frontier import hypervolume, rays, search_grid, uniform_outcomes
+from oddshift.adapt.goals import goals_of
 from oddshift.adapt.measuring import Measuring, Progress, silent
+from oddshift.adapt.readers import Readers
 from oddshift.adapt.rounds import rounds, weighted
+from oddshift.adapt.single_release import SingleRelease
 from oddshift.attackers.attacker import Attacker, Knowledge, against
+from oddshift.attackers.controls import Own
 from oddshift.attackers.gains import units_of
 from oddshift.audit.choice import standing, strongest
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder
@@ -29,11 +33,12 @@ from oddshift.base.arrays import one_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
 from oddshift.base.identity import fingerprint
-from oddshift.mechanisms.utility import constant_output
+from oddshift.evidence.certificates import Evidence
+from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records, Split
 
-GRID_LIMIT = 1000
-"""Combinations of scales in a grid, at most."""
+GRID_LIMIT = 20
+"""Scales in a grid, at most: between them the search looks closer by itself."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -55,28 +60,39 @@ class AdaptTask:
 def adapt(
     task: AdaptTask, *, execution: Execution = SERIAL, folder: Path | None = None, progress: Progress = silent
 ) -> Adaptation:
-    """Find scales of least utility loss whose leakage is certified, or say what was reached.
+    """Find scales of least utility loss that keep every goal, certified, or say what was reached.
 
     `folder` keeps measured outcomes, so that an interrupted adaptation continues.
 
-    **Guarantee**: the chosen scales exceed δ (as estimated by the strongest attacker) in some tier with probability at
-    most `settings.alpha`: a fixed sequence frozen on other documents, each test an intersection over tiers.
+    **Guarantee**: the chosen scales exceed δ (as estimated by any attacker that learned) or a cap on right guesses in
+    some tier with probability at most `settings.alpha`: a fixed sequence frozen on other documents, each test an
+    intersection over goals, tiers and attackers.
     """
     _check(task)
     settings, split = task.settings, task.split
+    goals_of(settings, task.known.tiers)
     select = select_experiment(task)
     certifying = _experiment(task, split.certify, 22)
     check_documents(split.certify, certifying)
+    readers = Readers(select)
     search_attacker = _search_attacker(task, select)
+    readers.prepare(search_attacker)
     measuring = Measuring(
-        select, lambda known: against(search_attacker, known), fingerprint(search_attacker), execution, folder, progress
+        select,
+        lambda known: readers.read(search_attacker, known),
+        fingerprint(search_attacker),
+        execution,
+        folder,
+        progress,
     )
-    grid = measuring.outcomes(grid_of(settings.grid, len(task.known.tiers)), "frontier")
-    loop = tuple(rounds(measuring, weighted(settings)))
-    made = Certification(task.attackers, select, certifying, ClaimBuilder(settings, task.detector, split.by))
+    starts = search_grid(settings.grid, task.known.tiers.n_levels)
+    grid = measuring.outcomes([select.scales_of(levels) for levels in starts], "frontier")
+    loop = tuple(rounds(measuring, weighted(settings))) if settings.objective == "weighted" else ()
+    claims, single = ClaimBuilder(settings, task.detector, split.by), SingleRelease(split, task.family, settings)
+    made = Certification(task.attackers, select, certifying, claims, readers, single)
     found = _tested(measuring, loop, made)
-    chosen = next((trial for trial in reversed(found) if trial.tested.state == "certified"), None)
-    return _concluded(_Search(measuring, grid, loop, found, chosen, search_attacker), task, made)
+    taken = next((trial for trial in reversed(found) if trial.passes), None)
+    return _concluded(_Search(measuring, grid, loop, found, taken, search_attacker), task, made)
 
 
 def _tested(measuring: Measuring, loop: tuple[Round, ...], made: Certification) -> tuple[Trial, ...]:
@@ -84,8 +100,8 @@ def _tested(measuring: Measuring, loop: tuple[Round, ...], made: Certification) 
     if settings.objective == "weighted":
         candidates: tuple[ScaledOutcome, ...] = tuple(last.outcome for last in loop[-1:])
     else:
-        rays(measuring)
-        candidates = sequence(list(measuring.known.values()), settings)
+        rays(measuring, made.goals)
+        candidates = sequence(list(measuring.known.values()), made.goals, carried=settings.independent)
     done = []
     for trial in trials(candidates, made):
         done.append(trial)
@@ -101,18 +117,17 @@ class _Search:
     grid: Sequence[ScaledOutcome]
     loop: tuple[Round, ...]
     trials: tuple[Trial, ...]
-    chosen: Trial | None
+    taken: Trial | None
     search_attacker: Attacker
 
 
 def _concluded(search: _Search, task: AdaptTask, made: Certification) -> Adaptation:
-    settings, known, chosen = task.settings, task.known, search.chosen
+    settings, known, taken = task.settings, task.known, search.taken
     experiment, certifying = search.measuring.experiment, made.certifying
-    released = None if chosen is None else certifying.released(chosen.tested.scales)
-    constant = constant_output(known.mechanism.space, experiment.weights, settings.cost_name, known.mechanism.outputs)[
-        1
-    ]
-    attacker = search.search_attacker if chosen is None else chosen.attacker
+    released = None if taken is None else certifying.released(taken.tested.scales, remap=taken.outcome.remapped)
+    attacker = search.search_attacker if taken is None else taken.attacker
+    remapped = taken is not None and taken.outcome.remapped
+    basis = basis_in_words(taken, task.attackers)
     return Adaptation(
         settings=settings,
         detector=task.detector,
@@ -126,16 +141,33 @@ def _concluded(search: _Search, task: AdaptTask, made: Certification) -> Adaptat
         uniform=uniform_outcomes(search.grid),
         rounds=search.loop,
         sequence=tuple(trial.tested for trial in search.trials),
-        chosen=None if chosen is None else chosen.tested.scales,
+        chosen=taken.tested.scales if taken is not None and taken.is_certified else None,
+        proposed=None if taken is None or taken.is_certified else taken.tested.scales,
+        basis=basis,
+        remapped=remapped,
+        remap_reason="" if taken is None else certifying.at(taken.tested.scales).form.reason,
         exact_epsilon=None if released is None else released.exact_epsilon,
-        compared=tuple(compared(search.measuring, certifying, chosen, attacker)),
-        constant_loss=constant,
+        compared=tuple(compared(search.measuring, certifying, taken, _reader(attacker, task, made.readers))),
+        constant_loss=experiment.constant_loss,
         hypervolumes=_hypervolumes(search),
-        evidence=() if chosen is None or released is None else evidence(chosen, certifying, released),
-        verdict=None if chosen is None else chosen.verdict,
-        assumptions=assumptions(known, made.claims, attacker, remap=settings.remap),
-        warnings=warnings(search.trials, chosen, settings, constant),
+        evidence=_evidence(taken, certifying, released),
+        verdict=None if taken is None else taken.judgement.verdict,
+        assumptions=assumptions(known, made.claims, attacker, remap=remapped),
+        warnings=warnings(search.trials, taken, search.measuring, made.goals, basis),
     )
+
+
+def _reader(attacker: Attacker, task: AdaptTask, readers: Readers) -> Reader:
+    """The attacker of the task that goes by this one's name, or the single release, under any mechanism."""
+    mine = next((one for one in task.attackers if one.name == attacker.name), None)
+    return lambda known: Own(known) if mine is None else readers.read(mine, known)
+
+
+def _evidence(taken: Trial | None, certifying: Experiment, released: Mechanism | None) -> tuple[Evidence, ...]:
+    """What `oddshift verify` computes the taken trial's certificates from again, about what is released."""
+    if taken is None or released is None:
+        return ()
+    return taken.judgement.evidence(released.fingerprint, certifying.records.fingerprint)
 
 
 def _hypervolumes(search: _Search) -> tuple[tuple[str, float], ...]:
@@ -145,7 +177,7 @@ def _hypervolumes(search: _Search) -> tuple[tuple[str, float], ...]:
         return ()
     sets = {
         "uniform": uniform_outcomes(search.grid),
-        "loop": [r.outcome for r in search.loop],
+        **({"loop": [r.outcome for r in search.loop]} if search.loop else {}),
         "grid": [p for p in search.grid if p.admissible],
         "all": [p for p in everyone if p.admissible],
     }
@@ -178,10 +210,12 @@ def _search_attacker(task: AdaptTask, select: Experiment) -> Attacker:
 
 
 def _check(task: AdaptTask) -> None:
-    settings, n = task.settings, len(task.known.tiers)
+    settings = task.settings
     if not task.attackers:
         raise InvalidInput("attackers is empty, expected at least one that serves any scales")
-    if len(settings.grid) ** n > GRID_LIMIT:
-        raise InvalidInput(f"a grid of {len(settings.grid)}^{n} points, expected at most {GRID_LIMIT}: fewer scales")
+    if len(settings.grid) > GRID_LIMIT:
+        raise InvalidInput(f"a grid of {len(settings.grid)} scales, expected at most {GRID_LIMIT}: fewer scales")
     if not any(task.split.select.lengths > 0):
         raise InvalidInput("the select records hold no secret, expected at least one")
+    if settings.objective == "weighted" and not settings.rounds:
+        raise InvalidInput("objective='weighted' with rounds=0 has no candidate, expected at least one round")

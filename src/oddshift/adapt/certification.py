@@ -1,64 +1,104 @@
 """Selection and certification: the front of the select documents, frozen, tested in turn on documents nobody looked at.
 
-Candidates come in decreasing utility loss, each tested at the full level, up to the first that is not certified; the
-last one before it is chosen. What is tested is what is released, i.e. after remapping.
+Candidates come in decreasing utility loss, each tested at the full level against every goal at once, up to the first
+that does not pass; the last one before it is taken. What is tested is what is released, i.e. after remapping.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import ScaledOutcome, Tested
-from oddshift.adapt.experiment import Experiment
+from oddshift.adapt.experiment import Experiment, Situation
 from oddshift.adapt.frontier import front
-from oddshift.attackers.attacker import Attacker, Knowledge, against
+from oddshift.adapt.goals import Goals, goals_of
+from oddshift.adapt.readers import Readers
+from oddshift.adapt.single_release import SingleRelease
+from oddshift.attackers.attacker import Attacker
+from oddshift.attackers.controls import Own
 from oddshift.attackers.gains import units_of
-from oddshift.audit.choice import standing, strongest
-from oddshift.audit.claims import NOTHING_LEARNED, ClaimBuilder, values_by_tier
-from oddshift.base.arrays import FloatArray
+from oddshift.audit.choice import standing
+from oddshift.audit.claims import ClaimBuilder
+from oddshift.audit.recalibration import recalibrated
+from oddshift.audit.scan import Scan
+from oddshift.audit.verdict_rule import (
+    Basis,
+    GuessValues,
+    Judgement,
+    Part,
+    Seen,
+    basis_of,
+    judged,
+    rate_parts,
+    success_parts,
+)
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, zero_failures
-from oddshift.evidence.certificates import Evidence, JointCertificate, certify_joint, evidence_of
-from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.evidence.certificates import Certificate, Claim
 from oddshift.model.records import Records
 
-LONGEST = 12
-"""Candidates in a sequence: enough rungs to come close to δ."""
+LONGEST = 10
+"""Candidates in a sequence: enough rungs to come close to the limits."""
 
-SAFER = 3
+SAFER = 2
 """Outcomes with still more noise that are tested before them."""
 
-SAFE = 0.1
-"""A sequence begins where the select rate is at most this share of δ: so far below that the first test should pass."""
+SAFE, SAFE_ERRORS = 0.1, 4.0
+"""A sequence begins where the select rate is at most this share of δ, and right guesses lie so many standard errors
+below their caps: so far below that the first test should pass."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trial:
-    """One candidate on the certify documents: what was seen, by whom, and what that certifies in each tier."""
+    """One candidate on the certify documents: what was seen, who counted, and what that certifies.
+
+    `attacker` is the strongest. `keeps_single` says that one release alone stays within ε, exactly.
+    """
 
     tested: Tested
     outcome: ScaledOutcome
+    situation: Situation
     attacker: Attacker
-    verdict: JointCertificate
-    values: tuple[FloatArray, ...]
+    basis: Basis
+    judgement: Judgement
+    keeps_single: bool
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether every goal was certified."""
+        return self.judgement.verdict.state == "certified"
+
+    @property
+    def passes(self) -> bool:
+        """Whether it is certified, or lacks nothing but an attacker that learned and keeps ε in a single release."""
+        if self.is_certified:
+            return True
+        rest = [part for part in self.judgement.verdict.parts if not part.claim.withheld]
+        return bool(self.basis.withheld) and self.keeps_single and all(part.state == "certified" for part in rest)
 
 
-def sequence(outcomes: Sequence[ScaledOutcome], settings: AdaptSettings) -> tuple[ScaledOutcome, ...]:
-    """The frozen order: a few safer outcomes, then the front where the attacker learned something."""
-    usable = front(p for p in outcomes if p.learned or settings.independent)
-    near = [p for p in usable if p.rate <= settings.delta]
-    safe = [k for k, p in enumerate(near) if p.rate <= SAFE * settings.delta]
+def sequence(outcomes: Sequence[ScaledOutcome], goals: Goals, *, carried: bool = False) -> tuple[ScaledOutcome, ...]:
+    """The frozen order: a few safer outcomes, then the front where the attacker learned something.
+
+    Where no such outcome keeps the goals, or nothing was learned anywhere, the front of all outcomes: it can end in
+    scales that keep every goal but a rate verdict. `carried` says that independence was declared.
+    """
+    learned = [p for p in outcomes if p.admissible and (p.learned or carried)]
+    return _ordered(learned, goals) or _ordered([p for p in outcomes if p.admissible], goals)
+
+
+def _ordered(usable: Sequence[ScaledOutcome], goals: Goals) -> tuple[ScaledOutcome, ...]:
+    near = [p for p in front(usable, goals.strain) if goals.strain(p) <= 1.0]
+    safe = [k for k, p in enumerate(near) if goals.strain(p, share=SAFE, errors=SAFE_ERRORS) <= 1.0]
     near = near[max(safe, default=0) :]
-    return (*_spaced(_safer(outcomes, near[:1], settings), SAFER), *_spaced(near, LONGEST))
+    return (*_spaced(_safer(usable, near[:1], goals), SAFER), *_spaced(near, LONGEST))
 
 
-def _safer(
-    outcomes: Sequence[ScaledOutcome], first: Sequence[ScaledOutcome], settings: AdaptSettings
-) -> list[ScaledOutcome]:
+def _safer(outcomes: Iterable[ScaledOutcome], first: Sequence[ScaledOutcome], goals: Goals) -> list[ScaledOutcome]:
     """Outcomes with no larger scale in any tier than the first of a sequence, in decreasing loss.
 
     Where select rates are 0 the front ends at the most daring of them, and chance alone may fail it.
@@ -67,7 +107,7 @@ def _safer(
         p
         for start in first
         for p in outcomes
-        if p.admissible and (p.learned or settings.independent) and p.loss > start.loss and p.rate <= start.rate
+        if p.loss > start.loss and goals.strain(p) <= goals.strain(start)
         if all(a <= b for a, b in zip(p.scales, start.scales, strict=True))
     ]
     return sorted(found, key=lambda p: -p.loss)
@@ -81,64 +121,129 @@ def _spaced(outcomes: Sequence[ScaledOutcome], most: int) -> list[ScaledOutcome]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certification:
-    """What candidates are tested with: the attackers, documents to choose among them, documents to certify on."""
+    """What candidates are tested with: the attackers, documents to judge them by, documents to certify on.
+
+    `single` is asked where nobody learned anything: what carries a rate verdict all the same, and whether one release
+    stays within ε.
+    """
 
     attackers: tuple[Attacker, ...]
     select: Experiment
     certifying: Experiment
     claims: ClaimBuilder
+    readers: Readers
+    single: SingleRelease
+
+    @cached_property
+    def goals(self) -> Goals:
+        """Everything that candidates must keep."""
+        return goals_of(self.certifying.settings, self.certifying.known.tiers)
 
 
 def trials(candidates: Sequence[ScaledOutcome], made: Certification) -> Iterator[Trial]:
-    """Candidates in their order, up to and including the first that is not certified."""
+    """Candidates in their order, up to and including the first that does not pass."""
     for candidate in candidates:
         trial = _tried(candidate, made)
         yield trial
-        if trial.tested.state != "certified":
+        if not trial.passes:
             return
 
 
 def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
-    certifying, settings = made.certifying, made.certifying.settings
-    situation = certifying.at(candidate.scales)
-    attacker, learned = _strongest(made, situation.known)
-    found = certifying.measure(situation.known, attacker)
-    withheld = "" if learned or settings.independent else NOTHING_LEARNED
-    tiers = situation.known.tiers
-    rows = values_by_tier(found.rate(settings.law), certifying.records, tiers)
-    values = tuple(row.values for row in rows)
-    verdict = certify_joint(
-        values,
-        [made.claims.claim(attacker, tiers.names[row.tier], settings.law, withheld) for row in rows],
-        settings.alpha,
-        settings.method,
-        excluded=[row.excluded for row in rows],
-    )
-    tested = Tested(
-        scales=candidate.scales,
-        loss=candidate.loss,
-        state=verdict.state,
-        upper=tuple(part.upper for part in verdict.parts),
-        lower=tuple(part.lower for part in verdict.parts),
-    )
-    return Trial(tested, certifying.measured(situation, found), attacker, verdict, values)
-
-
-def _strongest(made: Certification, known: Knowledge) -> tuple[Attacker, bool]:
-    """The strongest attacker on the select documents under these scales, and whether it learned anything."""
-    readers = [against(attacker, known) for attacker in made.attackers]
+    certifying = made.certifying
+    situation = certifying.at(candidate.scales, remap=candidate.remapped)
+    known = situation.known
+    readers = [Own(known), *(made.readers.read(attacker, known) for attacker in made.attackers)]
     units = units_of(made.select.records)
     standings = [standing(made.select.scores(known, reader), units) for reader in readers]
-    best = strongest(standings)
-    return readers[best], standings[best].learned
+    carrier = "" if any(row.learned for row in standings) else made.single.carrier(situation)
+    basis = basis_of(standings, 0, carrier)
+    capped = any(caps.success is not None or caps.advantage is not None for caps in made.goals.caps.values())
+    needed = {*basis.counting, basis.strongest, *(range(len(readers)) if capped else ())}
+    scans = {place: certifying.measure(known, readers[place]) for place in sorted(needed)}
+    parts = [*_rates(readers, scans, basis, situation, made), *_guesses(readers, scans, situation, made)]
+    judgement = judged(parts, made.claims)
+    outcome = certifying.measured(situation, scans[basis.strongest])
+    keeps = bool(basis.withheld) and made.single.keeps(situation)
+    tested = _tested(candidate, judgement)
+    return Trial(tested, outcome, situation, readers[basis.strongest], basis, judgement, keeps)
 
 
-def evidence(trial: Trial, certifying: Experiment, mechanism: Mechanism) -> tuple[Evidence, ...]:
-    """What `oddshift verify` computes the trial's certificates from again; `mechanism` is the one that is released."""
-    hashes = mechanism.fingerprint, certifying.records.fingerprint
-    return tuple(
-        evidence_of(certificate, values, mechanism_hash=hashes[0], split_hash=hashes[1])
-        for certificate, values in zip(trial.verdict.parts, trial.values, strict=True)
+def _rates(
+    readers: Sequence[Attacker], scans: dict[int, Scan], basis: Basis, situation: Situation, made: Certification
+) -> list[Part]:
+    """The rate claims of every attacker that counts; the strongest accuses after it was recalibrated."""
+    settings, best = made.certifying.settings, basis.strongest
+    names, judge = situation.known.tiers.names, readers[best]
+    if basis.counting and not basis.carrier:
+        select, known = made.select, situation.known
+        judge = recalibrated(judge, select.release(known), select.records, select.budget(known))
+    found: list[Part] = []
+    for place in basis.counting or (best,):
+        seen = _seen(readers[place], scans[place], situation, made)
+        accuses = place == best and judge is readers[best]
+        found += rate_parts(seen, settings.law, made.claims, names, basis, accuses=accuses)
+    if judge is not readers[best]:
+        seen = _seen(judge, made.certifying.measure(situation.known, judge), situation, made)
+        found += rate_parts(seen, settings.law, made.claims, names, basis, accuses=True)
+    return found
+
+
+def _guesses(
+    readers: Sequence[Attacker], scans: dict[int, Scan], situation: Situation, made: Certification
+) -> list[Part]:
+    """The caps on right guesses, for every attacker that was scanned; the single release is one of them."""
+    names = situation.known.tiers.names
+    caps = [made.goals.caps[name] for name in names]
+    return [
+        part
+        for place, found in scans.items()
+        for part in success_parts(_seen(readers[place], found, situation, made), caps, made.claims, names)
+    ]
+
+
+def _seen(attacker: Attacker, found: Scan, situation: Situation, made: Certification) -> Seen:
+    truth, tiers, law = made.certifying.records, situation.known.tiers, made.certifying.settings.law
+    rates, after, before = (
+        made.claims.values(values, truth, tiers) for values in (found.rate(law), found.hit, found.prior_hit)
+    )
+    return Seen(attacker, tuple(rates), tuple(map(GuessValues, after, before)))
+
+
+def _tested(candidate: ScaledOutcome, judgement: Judgement) -> Tested:
+    """The largest bounds of every tier, and the goal that failed most."""
+    parts = judgement.verdict.parts
+    rates = _by_tier(part for part in parts if isinstance(part.claim, Claim))
+    guesses = _by_tier(part for part in parts if part.claim.pair_law == "success")
+    failing = [part for part in parts if part.state != "certified"]
+    worst = max(failing, key=lambda part: part.upper / (part.claim.limit or 1.0), default=None)
+    return Tested(
+        scales=candidate.scales,
+        loss=candidate.loss,
+        state=judgement.verdict.state,
+        upper=tuple(max(part.upper for part in rows) for rows in rates),
+        lower=tuple(max(part.lower for part in rows) for rows in rates),
+        guesses=tuple(max(part.upper for part in rows) for rows in guesses),
+        failed="" if worst is None else failed_goal(worst),
+    )
+
+
+def _by_tier(parts: Iterable[Certificate]) -> list[list[Certificate]]:
+    found: dict[str, list[Certificate]] = {}
+    for part in parts:
+        found.setdefault(part.claim.tier, []).append(part)
+    return list(found.values())
+
+
+def failed_goal(part: Certificate) -> str:
+    """Which goal was not certified, and by how much."""
+    claim = part.claim
+    if claim.withheld:
+        return f"{claim.quantity} in tier {claim.tier}: {claim.withheld}"
+    limit = f"{claim.stated(claim.limit or 1.0):g}"
+    return (
+        f"{claim.quantity} in tier {claim.tier} by attacker {claim.attacker}: the upper bound is "
+        f"{claim.stated(part.upper):.4f} > {limit} over {part.documents} units, the mean {claim.stated(part.mean):.4f}"
     )
 
 

@@ -10,10 +10,9 @@ from itertools import product
 
 from oddshift.adapt.adaptation import Compared, Scales
 from oddshift.adapt.certification import Trial
-from oddshift.adapt.experiment import Experiment, Family
+from oddshift.adapt.experiment import Experiment, Family, Reader
 from oddshift.adapt.frontier import equal_utility
 from oddshift.adapt.measuring import Measuring
-from oddshift.attackers.attacker import Attacker, Knowledge, against
 from oddshift.base.errors import NoGuarantee
 from oddshift.leakage.limits import exceeds_budget, nearest_distance
 from oddshift.mechanisms.mechanism import Mechanism
@@ -48,7 +47,8 @@ def choices(measuring: Measuring, chosen: Trial | None) -> list[NamedScales]:
         return found
     scales = chosen.tested.scales
     found.append(NamedScales("AmPL", scales, family))
-    found.append(NamedScales("uniform", equal_utility(measuring, chosen.outcome.loss), family))
+    equal = equal_utility(measuring, chosen.outcome.loss, remap=chosen.outcome.remapped)
+    found.append(NamedScales("uniform", equal, family))
     plain = family(known.tiers)
     if not known.tiers.is_public and isinstance(plain, PathExponential):
         found.append(NamedScales("naive tiers", scales, _naive(plain)))
@@ -56,21 +56,24 @@ def choices(measuring: Measuring, chosen: Trial | None) -> list[NamedScales]:
     return found
 
 
-def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None, attacker: Attacker) -> list[Compared]:
-    """The choices on the certify documents, before remapping and, where it is asked, after it."""
+def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None, read: Reader) -> list[Compared]:
+    """The choices on the certify documents, before remapping and, unless it was ruled out, after it.
 
-    def read(known: Knowledge) -> Attacker:
-        return against(attacker, known)
-
+    `read` gives the attacker that stands for the choice. What coincides is measured once.
+    """
     listed = choices(measuring, chosen)
-    remaps = (False, True) if certifying.settings.remap else (False,)
+    remaps = (False,) if certifying.settings.remap == "never" else (False, True)
+    seen: dict[tuple[Scales, bool, bool], Compared] = {}
     rows: list[Compared] = []
     for choice, remap in product(listed, remaps):
-        experiment = replace(certifying, family=choice.family)
         name = f"{choice.name}, remapped" if remap else choice.name
-        outcome = experiment.outcome(choice.scales, read, remap=remap)
-        exact = known_epsilon(_released(experiment, choice.scales, remap))
-        rows.append(Compared(name=name, outcome=outcome, exact_epsilon=exact))
+        key = (choice.scales, choice.family is certifying.family, remap)
+        if key not in seen:
+            experiment = replace(certifying, family=choice.family)
+            exact = known_epsilon(experiment.released(choice.scales, remap=remap))
+            outcome = experiment.outcome(choice.scales, read, remap=remap)
+            seen[key] = Compared(name=name, outcome=outcome, exact_epsilon=exact)
+        rows.append(replace(seen[key], name=name))
         measuring.progress("comparison", len(rows), len(listed) * len(remaps))
     return rows
 
@@ -100,7 +103,3 @@ def _naive(safe: PathExponential) -> Family:
         return Tiered(safe.space, tiers, safe.epsilon)
 
     return family
-
-
-def _released(experiment: Experiment, scales: Scales, remap: bool) -> Mechanism:
-    return replace(experiment, settings=replace(experiment.settings, remap=remap)).released(scales)

@@ -15,6 +15,7 @@ import numpy as np
 
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import ScaledOutcome, Scales, TierOutcome
+from oddshift.adapt.release_form import ChosenForm, ReleaseForm, chosen_form
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.gains import gain, standard_error, units_of
 from oddshift.audit.scan import Budget, Scan, Scores, scan, scores
@@ -22,7 +23,7 @@ from oddshift.base.arrays import FloatArray
 from oddshift.mechanisms.channel import Channel
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.remap import Remap
-from oddshift.mechanisms.utility import effective_outputs, losses
+from oddshift.mechanisms.utility import constant_output
 from oddshift.model.records import Records
 from oddshift.model.release import Release, perturb_with
 from oddshift.model.tiers import Tiers
@@ -36,10 +37,10 @@ Reader = Callable[[Knowledge], Attacker]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Situation:
-    """Some scales, the mechanism before remapping, and what attackers know of what is released."""
+    """Some scales, the form of the release under them, and what attackers know of what is released."""
 
     scales: Scales
-    plain: Mechanism
+    form: ChosenForm
     known: Knowledge
 
 
@@ -57,17 +58,26 @@ class Experiment:
     settings: AdaptSettings
 
     def at(self, scales: Scales, *, remap: bool | None = None) -> Situation:
-        """The situation when these scales are released, remapped unless said otherwise."""
-        remap = self.settings.remap if remap is None else remap
+        """The situation when these scales are released, remapped as settings say unless said otherwise."""
         tiers = self.known.tiers.with_scales(scales, ordered=False)
-        plain = Channel.of(self.family(tiers))
-        released = Channel.of(Remap(plain, self.weights, self.settings.cost_name)) if remap else plain
-        return Situation(scales, plain, replace(self.known, tiers=tiers, mechanism=released))
+        plain = ReleaseForm(Channel.of(self.family(tiers)), self.weights, self.settings.cost_name)
+        form = chosen_form(plain, self.settings, lambda: self.constant_loss, remap)
+        return Situation(scales, form, replace(self.known, tiers=tiers, mechanism=form.form.mechanism))
 
-    def released(self, scales: Scales) -> Mechanism:
+    def released(self, scales: Scales, *, remap: bool) -> Mechanism:
         """The mechanism as it is released, with its own name and claim: for a policy, not for measuring."""
         mechanism = self.family(self.known.tiers.with_scales(scales))
-        return Remap(mechanism, self.weights, self.settings.cost_name) if self.settings.remap else mechanism
+        return Remap(mechanism, self.weights, self.settings.cost_name) if remap else mechanism
+
+    def scales_of(self, levels: Sequence[float]) -> Scales:
+        """The scale of every tier from one for each level of sensitivity."""
+        return self.known.tiers.scales_of_levels(levels)
+
+    @cached_property
+    def constant_loss(self) -> float:
+        """The loss of the best output that ignores the secret."""
+        space, outputs = self.known.mechanism.space, self.known.mechanism.outputs
+        return constant_output(space, self.weights, self.settings.cost_name, outputs)[1]
 
     @cached_property
     def weights(self) -> FloatArray:
@@ -78,17 +88,19 @@ class Experiment:
     def measure(self, known: Knowledge, attacker: Attacker) -> Scan:
         """Release the documents under `known` and scan what the attacker gives away, under the law that is asked."""
         rng = np.random.default_rng([self.settings.seed, 21])
-        laws, budget = (self.settings.law,), self._budget(known)
-        return scan(attacker, self._release(known), self.records, budget, rng, laws=laws, detailed=False)
+        laws, budget = (self.settings.law,), self.budget(known)
+        return scan(attacker, self.release(known), self.records, budget, rng, laws=laws, detailed=False)
 
     def scores(self, known: Knowledge, attacker: Attacker) -> Scores:
         """Release the documents under `known` and score the attacker: what it is chosen by."""
-        return scores(attacker, self._release(known), self.records, self._budget(known))
+        return scores(attacker, self.release(known), self.records, self.budget(known))
 
-    def _release(self, known: Knowledge) -> Release:
+    def release(self, known: Knowledge) -> Release:
+        """The documents as released under `known`, from the experiment's own uniforms."""
         return perturb_with(self.records, known.mechanism, known.tiers, self.uniforms)
 
-    def _budget(self, known: Knowledge) -> Budget:
+    def budget(self, known: Knowledge) -> Budget:
+        """What leakage is measured against."""
         return Budget(known.mechanism, known.tiers, self.settings.epsilon)
 
     def outcome(self, scales: Scales, read: Reader, *, remap: bool | None = None) -> ScaledOutcome:
@@ -98,34 +110,31 @@ class Experiment:
 
     def measured(self, situation: Situation, found: Scan) -> ScaledOutcome:
         """Averages over units of a scan, beside the exact utility of the mechanism."""
-        mechanism, by_position = situation.known.mechanism, found.scores
+        form, by_position = situation.form, found.scores
         joint = gain(by_position.own_score, by_position.log_score, units_of(self.records))
-        by_point = losses(mechanism, self.settings.cost_name)
-        loss = float(self.weights @ by_point)
         return ScaledOutcome(
             scales=situation.scales,
             admissible=is_admissible(situation.scales),
-            tiers=self._tiers(found, situation.known.tiers, by_point),
-            loss=loss,
-            plain_loss=loss if situation.plain is mechanism else self._loss(situation.plain),
-            effective_outputs=effective_outputs(mechanism, self.weights),
+            tiers=self._tiers(found, situation.known.tiers, form.form.by_point),
+            loss=form.form.loss,
+            plain_loss=form.plain.loss,
+            effective_outputs=form.form.effective_outputs,
             gain=joint.mean,
             gain_error=joint.error,
+            remapped=form.remapped,
         )
 
-    def loss(self, scales: Scales) -> float:
+    def loss(self, scales: Scales, *, remap: bool | None = None) -> float:
         """The expected loss as released."""
-        return self._loss(self.at(scales).known.mechanism)
-
-    def _loss(self, mechanism: Mechanism) -> float:
-        return float(self.weights @ losses(mechanism, self.settings.cost_name))
+        return self.at(scales, remap=remap).form.form.loss
 
     def _tiers(self, found: Scan, tiers: Tiers, by_point: FloatArray) -> tuple[TierOutcome, ...]:
         units, labels = units_of(self.records), self.records.tier_of_position(tiers)
         rows = []
         for tier in np.unique(labels):
             keep = labels == tier
-            rate, hit = (units.means(values, keep) for values in (found.rate(self.settings.law), found.hit))
+            by_position = (found.rate(self.settings.law), found.hit, found.prior_hit)
+            rate, hit, before = (units.means(values, keep) for values in by_position)
             inside = self.weights * (tiers.labels == tier)
             rows.append(
                 TierOutcome(
@@ -135,6 +144,7 @@ class Experiment:
                     top1=float(hit.mean()),
                     top1_error=standard_error(hit),
                     loss=float(inside @ by_point / inside.sum()),
+                    before=float(before.mean()),
                 )
             )
         return tuple(rows)

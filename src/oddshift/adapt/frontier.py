@@ -1,18 +1,18 @@
-"""The frontier of violation rate against utility loss: a grid of scales, and a closer look where the budget is met.
+"""The frontier of violation rate against utility loss: a coarse grid of scales, and a closer look where goals are met.
 
-All outcomes are measured on select documents with one attacker that is not trained again. Outcomes whose scales
-decrease towards a less sensitive tier are shown, and never selected.
+All outcomes are measured on select documents with one attacker that is not trained again. Scales belong to levels of
+sensitivity, and do not decrease towards a less sensitive level: others are never selected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import product
-
-import numpy as np
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, product
+from math import comb
 
 from oddshift.adapt.adaptation import ScaledOutcome, Scales
-from oddshift.adapt.experiment import is_admissible
+from oddshift.adapt.goals import Goals
 from oddshift.adapt.measuring import Measuring
 
 BISECTIONS = 6
@@ -24,10 +24,38 @@ LADDER = (0.85, 0.9, 0.93, 0.96, 0.98, 1.0, 1.02)
 TARGET = 0.7
 """The share of δ that the select rate of a crossing is held to: what a certificate on as many documents needs."""
 
+COARSE = 64
+"""Points up to which the whole ordered grid is measured; above, the diagonal and the rays' ends are."""
 
-def grid_of(scales: Sequence[float], n_tiers: int) -> list[Scales]:
-    """All combinations of the grid's scales, one for each tier."""
-    return [tuple(combination) for combination in product(scales, repeat=n_tiers)]
+
+def grid_of(scales: Sequence[float], n_levels: int) -> list[Scales]:
+    """All combinations of the grid's scales, one for each level, as in the paper."""
+    return [tuple(combination) for combination in product(scales, repeat=n_levels)]
+
+
+def search_grid(scales: Sequence[float], n_levels: int) -> list[Scales]:
+    """The combinations that a search begins with: all ordered ones while they are few.
+
+    >>> search_grid((0.5, 1.0), 2)
+    [(0.5, 0.5), (0.5, 1.0), (1.0, 1.0)]
+    >>> len(search_grid((0.1, 0.25, 0.5, 0.75, 1.0), 8))
+    33
+    """
+    ordered = sorted(scales)
+    if comb(len(ordered) + n_levels - 1, n_levels) <= COARSE:
+        return list(combinations_with_replacement(ordered, n_levels))
+    return list(dict.fromkeys([*((scale,) * n_levels for scale in ordered), *directions(ordered, n_levels)]))
+
+
+def directions(scales: Sequence[float], n_levels: int) -> list[Scales]:
+    """Where rays end: the first levels at one scale of the grid, the others at its largest.
+
+    >>> directions((0.5, 1.0), 3)
+    [(0.5, 1.0, 1.0), (0.5, 0.5, 1.0), (1.0, 1.0, 1.0)]
+    """
+    highest, lower = max(scales), sorted(set(scales))[:-1]
+    steps = [(s,) * k + (highest,) * (n_levels - k) for s in lower for k in range(1, n_levels)]
+    return [*steps, (highest,) * n_levels]
 
 
 def uniform_outcomes(outcomes: Iterable[ScaledOutcome]) -> tuple[ScaledOutcome, ...]:
@@ -35,38 +63,64 @@ def uniform_outcomes(outcomes: Iterable[ScaledOutcome]) -> tuple[ScaledOutcome, 
     return tuple(sorted((p for p in outcomes if len(set(p.scales)) == 1), key=lambda p: p.scales))
 
 
-def rays(measuring: Measuring) -> list[ScaledOutcome]:
-    """Along each direction of the grid's outer edge, the longest scales whose select rate stays below TARGET·δ.
+@dataclass
+class _Ray:
+    """A direction, how far along it goals are known to be met, how far not, and the loss at both ends."""
 
-    The rate grows with the scale along a ray, so halving finds the crossing without a gradient; around the crossing of
+    end: Scales
+    met: float = 0.0
+    unmet: float = 1.0
+    met_loss: float = float("inf")
+    unmet_loss: float = 0.0
+
+    def saw(self, at: float, outcome: ScaledOutcome, fits: bool) -> None:
+        """Move one of the ends."""
+        if fits:
+            self.met, self.met_loss = at, outcome.loss
+        else:
+            self.unmet, self.unmet_loss = at, outcome.loss
+
+
+def rays(measuring: Measuring, goals: Goals) -> list[ScaledOutcome]:
+    """Along each direction, the largest scales at which select documents stay within the goals, with some room.
+
+    Rates and right guesses grow with the scale along a ray and the loss falls, so halving finds the crossing without a
+    gradient, and a ray whose unmet end already costs more than the best crossing is left alone. Around the crossing of
     least loss a ladder of further outcomes is measured.
     """
-    settings, n = measuring.experiment.settings, len(measuring.experiment.known.tiers)
-    highest, lowest = max(settings.grid), min(settings.grid)
-    edge = [s for s in grid_of(settings.grid, n) if is_admissible(s) and max(s) == highest]
-    low, high = np.zeros(len(edge)), np.ones(len(edge))
+    experiment, settings = measuring.experiment, measuring.experiment.settings
+    lowest = min(settings.grid)
+
+    def scales(ray: _Ray, at: float) -> Scales:
+        levels = tuple(float(min(max(at * scale, lowest), scale)) for scale in ray.end)
+        return experiment.scales_of(levels)
+
+    everyone = [_Ray(end) for end in directions(settings.grid, experiment.known.tiers.n_levels)]
     for step in range(BISECTIONS + 1):
-        middle = high if step == 0 else (low + high) / 2
-        tried = [_along(ray, at, lowest) for ray, at in zip(edge, middle, strict=True)]
+        best = min(ray.met_loss for ray in everyone)
+        live = [ray for ray in everyone if ray.met < 1.0 and ray.unmet_loss < best]
+        places = [1.0 if step == 0 else (ray.met + ray.unmet) / 2 for ray in live]
+        tried = [scales(ray, at) for ray, at in zip(live, places, strict=True)]
         found = measuring.outcomes(tried, f"rays, step {step + 1} of {BISECTIONS + 1}")
-        fits = np.array([outcome.rate <= TARGET * settings.delta for outcome in found])
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    ends = measuring.outcomes([_along(ray, at, lowest) for ray, at in zip(edge, low, strict=True)])
-    best = min(range(len(edge)), key=lambda k: (ends[k].rate > settings.delta, ends[k].loss))
-    return measuring.outcomes([_along(edge[best], low[best] * rung, lowest) for rung in LADDER], "ladder")
+        for ray, at, outcome in zip(live, places, found, strict=True):
+            ray.saw(at, outcome, goals.strain(outcome, share=TARGET) <= 1.0)
+    closest = min(everyone, key=lambda ray: (ray.met_loss, -ray.met))
+    return measuring.outcomes([scales(closest, closest.met * rung) for rung in LADDER], "ladder")
 
 
-def _along(ray: Scales, at: float, lowest: float) -> Scales:
-    return tuple(float(np.clip(at * scale, lowest, scale)) for scale in ray)
+def front(
+    outcomes: Iterable[ScaledOutcome], against: Callable[[ScaledOutcome], float] | None = None
+) -> tuple[ScaledOutcome, ...]:
+    """The admissible outcomes that no other beats in both loss and largest rate, in decreasing loss.
 
-
-def front(outcomes: Iterable[ScaledOutcome]) -> tuple[ScaledOutcome, ...]:
-    """The admissible outcomes that no other beats in both loss and largest rate, in decreasing loss."""
-    best: list[ScaledOutcome] = []
-    for outcome in sorted((p for p in outcomes if p.admissible), key=lambda p: (p.loss, p.rate)):
-        if not best or outcome.rate < best[-1].rate:
-            best.append(outcome)
-    return tuple(reversed(best))
+    `against` puts something else in the place of the largest rate, such as how close all goals come to their limits.
+    """
+    value = against or (lambda outcome: outcome.rate)
+    best: list[tuple[float, ScaledOutcome]] = []
+    for _, risk, outcome in sorted(((p.loss, value(p), p) for p in outcomes if p.admissible), key=lambda row: row[:2]):
+        if not best or risk < best[-1][0]:
+            best.append((risk, outcome))
+    return tuple(outcome for _, outcome in reversed(best))
 
 
 def hypervolume(outcomes: Iterable[ScaledOutcome], corner: tuple[float, float]) -> float:
@@ -83,13 +137,13 @@ def hypervolume(outcomes: Iterable[ScaledOutcome], corner: tuple[float, float]) 
     return area / (corner[0] * corner[1])
 
 
-def equal_utility(measuring: Measuring, loss: float) -> Scales:
+def equal_utility(measuring: Measuring, loss: float, *, remap: bool | None = None) -> Scales:
     """One scale for all tiers whose expected loss is the given one: the baseline every adaptation is shown beside."""
     settings, n = measuring.experiment.settings, len(measuring.experiment.known.tiers)
     low, high = min(settings.grid), max(settings.grid)
-    for _ in range(10):
+    for _ in range(8):
         middle = (low + high) / 2
-        if measuring.experiment.loss((middle,) * n) > loss:
+        if measuring.experiment.loss((middle,) * n, remap=remap) > loss:
             low = middle
         else:
             high = middle

@@ -22,8 +22,8 @@ CLEAR = 1e4
 class Preset:
     """Weights of the objective, and what happens to the tiers below the first.
 
-    `only_first_moves` keeps the scale of the others where they start, `others` is where they start, and
-    `only_first_counts` leaves them out of rate and loss.
+    First is the most sensitive level. `only_first_moves` keeps the scale of the others where they start, `others` is
+    where they start, and `only_first_counts` leaves their tiers out of rate and loss.
     """
 
     meaning: str
@@ -42,16 +42,17 @@ class Preset:
             loss_weight=self.loss_weight * asked.loss_weight,
         )
 
-    def start(self, n_tiers: int) -> Scales:
-        """Where the loop begins."""
-        return (1.0,) + (self.others,) * (n_tiers - 1)
+    def start(self, n_levels: int) -> Scales:
+        """Where the loop begins, level by level."""
+        return (1.0,) + (self.others,) * (n_levels - 1)
 
     def rounds(self, measuring: Measuring, after: Round | None = None) -> Iterator[Round]:
         """The loop under this preset; `measuring` must have been made with its settings."""
-        settings, n = measuring.experiment.settings, len(measuring.experiment.known.tiers)
-        objective = weighted(settings, [0] if self.only_first_counts else None)
+        settings, tiers = measuring.experiment.settings, measuring.experiment.known.tiers
+        first = [k for k, level in enumerate(tiers.levels) if level == 0]
+        objective = weighted(settings, first if self.only_first_counts else None)
         moving = [0] if self.only_first_moves else None
-        return rounds(measuring, objective, start=self.start(n), moving=moving, after=after)
+        return rounds(measuring, objective, start=self.start(tiers.n_levels), moving=moving, after=after)
 
 
 PRESETS: dict[str, Preset] = {

@@ -17,6 +17,7 @@ from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import Round, ScaledOutcome, Scales
 from oddshift.adapt.measuring import Measuring, rounded_scales
 from oddshift.base.arrays import BoolArray, FloatArray
+from oddshift.model.tiers import Tiers
 
 DIFFERENCE = 0.05
 """Half the width of a central difference: wide enough that rates of rare events change."""
@@ -48,29 +49,32 @@ def rounds(
 ) -> Iterator[Round]:
     """Rounds from scales 1 on (or from `start`), until they move by less than the tolerance.
 
-    `moving` names the tiers whose scale may change (default: all). `after` resumes behind a round of an earlier run.
+    Tiers of one level move together: `start`, `moving` (the levels whose scale may change, by default all) and the
+    gradient of a round have one entry for each level. `after` resumes behind a round of an earlier run.
     """
-    settings = measuring.experiment.settings
-    n = len(measuring.experiment.known.tiers)
+    settings, tiers = measuring.experiment.settings, measuring.experiment.known.tiers
+    n = tiers.n_levels
     movable = np.isin(np.arange(n), np.arange(n) if moving is None else np.asarray(moving))
     first = np.asarray(start if start is not None else np.ones(n), dtype=np.float64)
-    number, here = (0, first) if after is None else (after.number + 1, _next(after, settings, movable))
+    number, here = (0, first) if after is None else (after.number + 1, _next(after, settings, movable, tiers))
     while number < settings.rounds and not (after is not None and after.moved < settings.tolerance):
         after = _round(number, here, measuring, objective, movable)
         yield after
-        number, here = number + 1, _next(after, settings, movable)
+        number, here = number + 1, _next(after, settings, movable, tiers)
 
 
 def _round(number: int, here: FloatArray, measuring: Measuring, objective: Objective, movable: BoolArray) -> Round:
-    settings = measuring.experiment.settings
-    sides = [_sides(here, int(tier), settings) for tier in np.flatnonzero(movable)]
-    wanted = [rounded_scales(here), *(rounded_scales(side) for pair in sides for side in pair)]
+    experiment, settings = measuring.experiment, measuring.experiment.settings
+    tiers = experiment.known.tiers
+    sides = [_sides(here, int(level), settings) for level in np.flatnonzero(movable)]
+    places = [here, *(side for pair in sides for side in pair)]
+    wanted = [experiment.scales_of(rounded_scales(place)) for place in places]
     centre, *around = measuring.outcomes(wanted, f"round {number + 1}")
     gradient = np.zeros(len(here))
-    for k, tier in enumerate(np.flatnonzero(movable)):
+    for k, level in enumerate(np.flatnonzero(movable)):
         low, high = around[2 * k], around[2 * k + 1]
-        width = high.scales[tier] - low.scales[tier]
-        gradient[tier] = (objective(high) - objective(low)) / width if width > 0 else 0.0
+        width = levels_of(high.scales, tiers)[level] - levels_of(low.scales, tiers)[level]
+        gradient[level] = (objective(high) - objective(low)) / width if width > 0 else 0.0
     step = settings.first_step / (number + 1) ** settings.decay
     made = Round(
         number=number,
@@ -80,20 +84,25 @@ def _round(number: int, here: FloatArray, measuring: Measuring, objective: Objec
         step=step,
         moved=0.0,
     )
-    return replace(made, moved=float(np.linalg.norm(_next(made, settings, movable) - here)))
+    return replace(made, moved=float(np.linalg.norm(_next(made, settings, movable, tiers) - here)))
 
 
-def _sides(here: FloatArray, tier: int, settings: AdaptSettings) -> tuple[FloatArray, FloatArray]:
-    """The scales a little below and above in one tier, inside the box."""
+def _sides(here: FloatArray, level: int, settings: AdaptSettings) -> tuple[FloatArray, FloatArray]:
+    """The scales a little below and above in one level, inside the box."""
     lowest, highest = min(settings.grid), max(settings.grid)
     low, high = here.copy(), here.copy()
-    low[tier], high[tier] = max(here[tier] - DIFFERENCE, lowest), min(here[tier] + DIFFERENCE, highest)
+    low[level], high[level] = max(here[level] - DIFFERENCE, lowest), min(here[level] + DIFFERENCE, highest)
     return low, high
 
 
-def _next(last: Round, settings: AdaptSettings, movable: BoolArray) -> FloatArray:
-    """Where the loop goes after a round; tiers that may not move stay."""
-    here = np.asarray(last.outcome.scales)
+def levels_of(scales: Sequence[float], tiers: Tiers) -> FloatArray:
+    """One scale for each level, from the scales of the tiers."""
+    return np.array([scales[tiers.levels.index(level)] for level in range(tiers.n_levels)])
+
+
+def _next(last: Round, settings: AdaptSettings, movable: BoolArray, tiers: Tiers) -> FloatArray:
+    """Where the loop goes after a round; levels that may not move stay."""
+    here = levels_of(last.outcome.scales, tiers)
     there = project(here - last.step * np.asarray(last.gradient), min(settings.grid), max(settings.grid))
     return np.where(movable, there, here)
 

@@ -126,6 +126,9 @@ def show_adaptation(found: Adaptation, console: Console) -> None:
         f"{asked.cost} cost, {found.constant_loss:.4f} for one constant output; outputs: their effective number; "
         f"exact ε: of one release, over {'pairs of one tier' if found.tiers_are_public else 'all pairs'}."
     )
+    for what, said in (("Form of the release", found.remap_reason), ("Basis", found.basis)):
+        if said:
+            console.print(f"{what}: {said}.", markup=False)
     if found.exact_epsilon is not None:
         console.print(f"One release on its own: the exact epsilon is {found.exact_epsilon:.4f}.")
     for evidence in found.evidence:
@@ -139,10 +142,13 @@ def show_adaptation(found: Adaptation, console: Console) -> None:
 def choice_line(found: Adaptation) -> str:
     """The chosen scales in one line."""
     asked = found.settings
-    claim = f"Pr[mPL > {asked.epsilon:g}] <= {asked.delta:g} in every tier"
+    capped = [f", right first guesses <= {cap:g} ({name})" for name, cap in asked.success.items()]
+    capped += [f", advantage <= {cap:g} ({name})" for name, cap in asked.advantage.items()]
+    claim = f"Pr[mPL > {asked.epsilon:g}] <= {asked.delta:g} in every tier{''.join(capped)}"
+    scales = ", ".join(f"{name} x{scale:g}" for name, scale in zip(found.tier_names, found.scales or (), strict=False))
     if found.chosen is None:
-        return f"UNDECIDED, which is not a pass: no scales were certified for {claim}"
-    scales = ", ".join(f"{name} x{scale:g}" for name, scale in zip(found.tier_names, found.chosen, strict=True))
+        proposed = f"; proposed without a certificate: {scales}" if found.proposed else ""
+        return f"UNDECIDED, which is not a pass: no scales were certified for {claim}{proposed}"
     return f"CERTIFIED: {claim} at scales {scales} ({asked.law} pairs, level {asked.alpha:g})"
 
 
@@ -156,9 +162,11 @@ def comparison_table(found: Adaptation) -> Table:
     for tier in found.tier_names:
         for name in ("rate", "top-1"):
             table.add_column(f"{tier} {name}", justify="right")
-    certified = "AmPL, remapped" if found.settings.remap else "AmPL"
+    certified = "AmPL, remapped" if found.remapped else "AmPL"
     for row in found.compared:
         table.add_row(*_compared_cells(row, found), style="bold" if row.name == certified else "")
+    nothing = ["-"] * (2 * len(found.tier_names))
+    table.add_row("one constant output", "-", "-", f"{found.constant_loss:.4f}", "1", *nothing)
     return table
 
 

@@ -26,7 +26,7 @@ from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.base.arrays import FloatArray
 from oddshift.base.execution import SERIAL, Execution
 from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
-from oddshift.protect.policies import Policy, certificate_terms, make_policy
+from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy
 
 COSTS = {"text": "cosine", "vectors": "cosine", "location": "haversine", "table": "euclidean", "records": "euclidean"}
 """What a changed value costs by default, by kind of data."""
@@ -113,11 +113,12 @@ def ask_adapt(
     task = adapt_task(prepared, mechanism, settings, attackers=attackers, folder=work.folder)
     found = adapt(task, execution=work.execution, folder=work.folder, progress=work.progress)
     found = replace(found, warnings=(*found.warnings, *prepared.notes))
-    if found.chosen is None:
+    if found.scales is None:
         return Adapted(found, prepared, None, "no scales were certified: undecided is not a pass")
     if prepared.codec is None:
         return Adapted(found, prepared, None, "the records were built by hand: there is no data to protect")
-    return Adapted(found, prepared, _policy(found, task, prepared, mechanism), "")
+    why = "" if found.chosen is not None else f"not certified: {found.basis}"
+    return Adapted(found, prepared, _policy(found, task, prepared, mechanism), why)
 
 
 def adapt_task(
@@ -212,14 +213,17 @@ def _proven(settings: AuditSettings, known: Knowledge, prepared: Prepared) -> Pr
 
 
 def _policy(found: Adaptation, task: AdaptTask, prepared: Prepared, asked: MechanismSettings) -> Policy:
-    """The policy of certified scales; its exact ε is computed again before it is given."""
-    assert found.chosen is not None
+    """The policy of certified or proposed scales, marked as such; its exact ε is computed again before it is given."""
+    assert found.scales is not None
     assert found.verdict is not None
     assert prepared.codec is not None
-    tiers = task.known.tiers.with_scales(found.chosen)
+    tiers = task.known.tiers.with_scales(found.scales)
     nothing: FloatArray = task.known.log_prior[:0]
-    mechanism = Experiment(task.known, task.family, task.split.fit, nothing, task.settings).released(found.chosen)
+    experiment = Experiment(task.known, task.family, task.split.fit, nothing, task.settings)
+    mechanism = experiment.released(found.scales, remap=found.remapped)
     nominal = asked.epsilon or task.settings.epsilon
-    verify_epsilon(mechanism, nominal * (1.0 if asked.calibrated else max(found.chosen)))
-    certificate = certificate_terms(found.verdict, found.evidence)
+    verify_epsilon(mechanism, nominal * (1.0 if asked.calibrated else max(found.scales)))
+    certificate = replace(UNCERTIFIED, sentence=f"Not certified: {found.basis}.")
+    if found.chosen is not None:
+        certificate = certificate_terms(found.verdict, found.evidence)
     return make_policy(prepared.codec, mechanism, tiers, calibrated=asked.calibrated, certificate=certificate)

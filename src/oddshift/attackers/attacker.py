@@ -92,6 +92,13 @@ def against(attacker: Attacker, known: Knowledge) -> Attacker:
     return found
 
 
+def carried(attacker: Attacker, known: Knowledge) -> Attacker:
+    """The same attacker against another mechanism, nothing fitted again, not even weights; else as `against`."""
+    method = getattr(attacker, "carried", None)
+    found: Attacker = against(attacker, known) if method is None else method(known)
+    return found
+
+
 BLOCK_POSITIONS = 256
 """Positions of one block of beliefs; a performance setting."""
 

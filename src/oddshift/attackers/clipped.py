@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against
+from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, carried
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, float_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content
@@ -52,6 +52,10 @@ class Clipped:
     def against(self, known: Knowledge) -> Clipped:
         """The same attacker against another mechanism, clipped alike."""
         return Clipped(known, against(self.attacker, known), self.gamma)
+
+    def carried(self, known: Knowledge) -> Clipped:
+        """The same attacker, carried over and clipped alike."""
+        return Clipped(known, carried(self.attacker, known), self.gamma)
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """log max(posterior, γ) − log prior over the candidates; other points keep a shift of 0."""

@@ -74,6 +74,10 @@ class Combination:
         weights = self.weights if self.weigh is None else self.weigh(known)
         return replace(self, known=known, parts=tuple(against(part, known) for part in self.parts), weights=weights)
 
+    def carried(self, known: Knowledge) -> Combination:
+        """The same parts with the same weights against another mechanism, for one that differs little."""
+        return replace(self, known=known, parts=tuple(against(part, known) for part in self.parts))
+
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus the weighted terms, a block of documents at a time."""
         weights = np.array(self.weights)

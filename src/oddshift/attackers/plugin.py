@@ -108,7 +108,9 @@ class Plugin:
         seen = [likelihoods[:, t] for t in range(length)]
         steps = _SparseSteps(self.chain, sets)
         first = np.stack([self.chain.steps[g].first for g in sets[:, 0]], axis=1)
-        priors = self._priors(first, steps, length)
+        patterns, start, which = np.unique(sets, axis=0, return_index=True, return_inverse=True)
+        laws = self._priors(first[:, start], _SparseSteps(self.chain, patterns), length)
+        priors = laws[which.ravel()]  # the law before any output depends on the public tiers alone
         context = np.empty_like(priors)
         shares = log(self.chain.shares)[:, None, None]
         for t, left, right in both_sides(first, seen, steps):

@@ -30,18 +30,19 @@ def adapt(
     with progress_bar(console) as progress:
         found = run_adapt(text, out, str(config), home=config.parent, progress=progress)
     if as_json:
-        policy = str(out / POLICY) if found.chosen is not None else None
+        policy = str(out / POLICY) if found.scales is not None else None
         print(json.dumps({**adaptation_summary(found), "policy": policy}))
     else:
         show_adaptation(found, console)
         console.print(f"run: {out}")
-        if found.chosen is not None:
+        if found.scales is not None:
             console.print("confidential: policy.json and vocabulary.npz name what is sensitive; evidence/ does not.")
         console.print(f"next: {next_step('report', out)}", markup=False, soft_wrap=True)
         data = getattr(parse_config(text, str(config), config.parent).data, "path", None)
-        if found.chosen is not None and data is not None:
+        if found.scales is not None and data is not None:
             there = data.with_name(f"{data.stem}-protected{data.suffix}")
-            following = next_step("protect", data, there, "--policy", out / POLICY)
+            allowed = () if found.chosen is not None else ("--allow-uncertified",)
+            following = next_step("protect", data, there, "--policy", out / POLICY, *allowed)
             console.print(f"next: {following}", markup=False, soft_wrap=True)
     if found.chosen is None:
         raise typer.Exit(NOT_SHOWN)

@@ -62,7 +62,7 @@ seed = 0   # the same file, configuration and seed give the same result{declared
 
 [adapt]
 grid = {json.dumps(_grid(tiers))}   # shares of epsilon tried in each tier, in all combinations
-remap = true   # after the noise, release the value of least expected loss
+remap = "auto"   # after the noise, release the value of least expected loss
 """
 
 

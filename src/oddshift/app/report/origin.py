@@ -41,7 +41,7 @@ def _asked(sources: Sources) -> list[tuple[str, str]]:
         rows += [
             ("adapted mechanism", found.mechanism),
             ("adapted with", _attacker(found.attacker, found.with_context)),
-            ("cost", f"{found.settings.cost}, {'remapped' if found.settings.remap else 'not remapped'}"),
+            ("cost", f"{found.settings.cost}, {'remapped' if found.remapped else 'not remapped'}"),
         ]
     return rows
 

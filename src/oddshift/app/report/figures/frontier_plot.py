@@ -88,7 +88,7 @@ def _named(found: Adaptation) -> list[tuple[str, ScaledOutcome]]:
 
 def _chosen(found: Adaptation) -> list[tuple[str, ScaledOutcome]]:
     """The named choices as they are released: remapped where that was asked for."""
-    end = ", remapped" if found.settings.remap else ""
+    end = ", remapped" if found.remapped else ""
     points = {name: found.choice(f"{name}{end}") for name in NAMES}
     return [(name, point) for name, point in points.items() if point is not None]
 

@@ -44,13 +44,13 @@ def utility(found: Adaptation) -> Figure:
 
 
 def _points(found: Adaptation) -> list[tuple[str, ScaledOutcome]]:
-    end = ", remapped" if found.settings.remap else ""
+    end = ", remapped" if found.remapped else ""
     named = [(name, found.choice(f"{name}{end}")) for name in ("EM", "uniform", "AmPL")]
     return [(name, point) for name, point in named if point is not None]
 
 
 def _said(found: Adaptation, name: str, point: ScaledOutcome) -> str:
-    before = f", {number(point.plain_loss)} before remapping" if found.settings.remap else ""
+    before = f", {number(point.plain_loss)} before remapping" if found.remapped else ""
     return f"{NAMES[name]} {number(point.loss)}{before}"
 
 

@@ -1,0 +1,58 @@
+"""Readers: attackers against the mechanism at any scales, with what costs most done at a few anchors and kept.
+
+How much the parts of a combination are worth depends on the noise, slowly. Their weights are fitted at the anchors and
+kept in between; the attacker that accuses is recalibrated at the very scales besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from oddshift.adapt.adaptation import Scales
+from oddshift.adapt.experiment import Experiment
+from oddshift.attackers.attacker import Attacker, Knowledge, against, carried
+
+ANCHORS = (1.0, 0.5, 0.25, 0.1)
+"""Scales, as shares of the largest one, at which weights are fitted."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Readers:
+    """Attackers of one adaptation, read under any scales; `made` holds those at anchors that were needed so far."""
+
+    experiment: Experiment
+    made: dict[tuple[str, float], Attacker] = field(default_factory=dict)
+
+    def read(self, attacker: Attacker, known: Knowledge) -> Attacker:
+        """The attacker against the mechanism of `known`, with the weights of the nearest anchor."""
+        if not hasattr(attacker, "carried"):
+            return against(attacker, known)
+        return carried(self.anchored(attacker, self._nearest(known.tiers.scales)), known)
+
+    def anchored(self, attacker: Attacker, anchor: float) -> Attacker:
+        """The attacker with weights fitted where every tier has this scale."""
+        key = (attacker.name, anchor)
+        if key not in self.made:
+            there = self.experiment.at((anchor,) * len(self.experiment.known.tiers)).known
+            self.made[key] = against(attacker, there)
+        return self.made[key]
+
+    def prepare(self, attacker: Attacker) -> None:
+        """Fit at every anchor now, so that workers need not."""
+        if hasattr(attacker, "carried"):
+            for anchor in self.anchors:
+                self.anchored(attacker, anchor)
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Those inside the grid, the largest first."""
+        grid = self.experiment.settings.grid
+        scaled = (round(max(grid) * anchor, 6) for anchor in ANCHORS)
+        return tuple(anchor for anchor in scaled if anchor >= min(grid))
+
+    def _nearest(self, scales: Scales | Sequence[float]) -> float:
+        mean = float(np.mean(np.log(scales)))
+        return min(self.anchors, key=lambda anchor: abs(float(np.log(anchor)) - mean))

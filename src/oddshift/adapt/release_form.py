@@ -1,0 +1,76 @@
+"""The form of a release: as it was drawn, or remapped to the output of least expected cost.
+
+Remapping lowers the expected cost and can collapse to a few outputs that say nothing. `auto` takes the form of least
+loss among those that keep a tenth of the effective outputs as drawn and cost less than one constant output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from oddshift.adapt.adapt_settings import AdaptSettings
+from oddshift.base.arrays import FloatArray
+from oddshift.mechanisms.channel import Channel
+from oddshift.mechanisms.remap import Remap
+from oddshift.mechanisms.utility import effective_outputs, losses
+
+KEPT = 0.1
+"""The share of the effective outputs as drawn that a remapping must leave."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleaseForm:
+    """A channel with its exact utility under a prior and a cost."""
+
+    mechanism: Channel
+    weights: FloatArray
+    cost: str
+
+    @cached_property
+    def by_point(self) -> FloatArray:
+        """The expected cost of every point."""
+        return losses(self.mechanism, self.cost)
+
+    @property
+    def loss(self) -> float:
+        """The expected cost under the prior."""
+        return float(self.weights @ self.by_point)
+
+    @cached_property
+    def effective_outputs(self) -> float:
+        """exp of the entropy of the output."""
+        return effective_outputs(self.mechanism, self.weights)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChosenForm:
+    """The form that is released, whether it is remapped, and why."""
+
+    form: ReleaseForm
+    plain: ReleaseForm
+    remapped: bool
+    reason: str
+
+
+def chosen_form(
+    plain: ReleaseForm, settings: AdaptSettings, constant: Callable[[], float], remap: bool | None = None
+) -> ChosenForm:
+    """The form that settings ask for at one choice of scales; `remap` overrides them.
+
+    `constant` gives the loss of the best constant output, and is asked only where it decides.
+    """
+    if remap is False or (remap is None and settings.remap == "never"):
+        return ChosenForm(plain, plain, False, "not remapped, as asked")
+    moved = ReleaseForm(Channel.of(Remap(plain.mechanism, plain.weights, plain.cost)), plain.weights, plain.cost)
+    if remap is True or settings.remap == "always":
+        return ChosenForm(moved, plain, True, "remapped, as asked")
+    left, of = moved.effective_outputs, plain.effective_outputs
+    if left < KEPT * of:
+        return ChosenForm(plain, plain, False, f"not remapped: {left:.1f} of {of:.1f} effective outputs would be left")
+    if moved.loss >= constant():
+        return ChosenForm(plain, plain, False, "not remapped: one constant output would cost no more")
+    if plain.loss < moved.loss:
+        return ChosenForm(plain, plain, False, "not remapped: the loss would not be smaller")
+    return ChosenForm(moved, plain, True, f"remapped: loss {moved.loss:.4f} instead of {plain.loss:.4f}")
