@@ -220,7 +220,7 @@ def test_processes_give_the_same_bits(found):
 
 
 def test_secrets_that_tell_nothing_about_each_other_leave_it_undecided():
-    found = adapt(task(strength=0.0))
+    found = adapt(task(strength=0.0, grid=(0.6, 0.8, 1.0)))
     assert found.chosen is None
     assert found.state == "undecided"
     assert found.proposed == (1.0, 1.0)

@@ -28,6 +28,7 @@ from oddshift.adapt.certification import sequence
 from oddshift.adapt.frontier import directions, front
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.release_form import KEPT, ReleaseForm, chosen_form
+from oddshift.adapt.single_release import SingleRelease
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.plugin import fit_plugin
@@ -285,7 +286,7 @@ def test_the_result_says_in_which_form_it_is_released():
 
 
 def test_where_nobody_learns_the_single_release_is_proposed():
-    found = adapt(task(strength=0.0, attackers=("plugin", "cooccurrence")))
+    found = adapt(task(strength=0.0, attackers=("plugin", "cooccurrence"), grid=(0.5, 0.75, 1.0)))
     assert (found.state, found.chosen) == ("undecided", None)
     assert found.proposed == found.scales == (1.0, 1.0, 1.0)
     assert found.basis == (
@@ -318,10 +319,27 @@ def test_one_secret_in_a_document_needs_no_declaration():
     assert "a proven bound on the joint leakage is at most epsilon" in found.basis
 
 
+def test_a_bound_without_a_law_certifies_more_noise_and_less_is_proposed():
+    """At most four secrets in a document: the budget is kept at a smaller scale whatever their law is."""
+    found = adapt(task(strength=0.0, grid=(0.02, 0.25, 0.5, 1.0)))
+    assert found.state == "certified"
+    assert "a proven bound on the joint leakage is at most epsilon" in found.basis
+    assert found.proposed == (1.0, 1.0, 1.0)
+    assert found.scales == found.chosen
+    made = task(strength=0.0)
+    single = SingleRelease(made.split, made.family, made.settings)
+    at, beyond = (measuring(made).experiment.at((scale,) * 3) for scale in (found.chosen[0], found.chosen[0] + 0.05))
+    assert single.carrier(at)
+    assert not single.carrier(beyond)
+    assert single.keeps(beyond)
+
+
 def test_a_proposal_keeps_the_caps_all_the_same():
-    free = adapt(task(strength=0.0))
-    cap = round(0.8 * free.choice("AmPL").tiers[0].top1, 2)
-    found = adapt(task(strength=0.0, success={"PII": cap}))
+    grid = (0.4, 0.6, 0.8, 1.0)
+    free = adapt(task(strength=0.0, grid=grid))
+    assert free.proposed == (1.0, 1.0, 1.0)
+    cap = round(0.9 * max(tier.top1 for tier in free.choice("EM").tiers[:2]), 2)
+    found = adapt(task(strength=0.0, success={"PII": cap}, grid=grid))
     assert found.proposed is not None
     assert max(found.proposed[:2]) < 1.0
     guesses = [e.certificate for e in found.evidence if e.certificate.claim.pair_law == "success"]

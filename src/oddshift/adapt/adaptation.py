@@ -110,11 +110,11 @@ class Compared:
 class Adaptation:
     """An adaptation: the frontier, the loop, the sequence that was tested, and the scales that were certified.
 
-    `chosen` is None when nothing was certified. `proposed` are then scales that keep everything but a rate verdict,
-    which nobody could give because no attacker learned anything; `basis` says in words what the result rests on.
-    `remapped` and `remap_reason` say in which form the scales are released. `grid` and `uniform` (all tiers alike) are
-    measured on select documents, `compared` on certify documents. `hypervolumes` are by name: the share of the box
-    below the worst corner that a set of outcomes dominates, larger being better.
+    `chosen` is None when nothing was certified. `proposed` are scales of less loss that keep everything but a rate
+    verdict, which nobody could give because no attacker learned anything there; `basis` says in words what the result
+    rests on. `remapped` and `remap_reason` say in which form the scales are released. `grid` and `uniform` (all tiers
+    alike) are measured on select documents, `compared` on certify documents. `hypervolumes` are by name: the share of
+    the box below the worst corner that a set of outcomes dominates, larger being better.
     """
 
     settings: AdaptSettings

@@ -14,7 +14,7 @@ import numpy as np
 
 from oddshift.adapt.adapt_notes import assumptions, basis_in_words, warnings
 from oddshift.adapt.adapt_settings import AdaptSettings
-from oddshift.adapt.adaptation import Adaptation, Round, ScaledOutcome
+from oddshift.adapt.adaptation import Adaptation, Round, ScaledOutcome, Scales
 from oddshift.adapt.certification import Certification, Trial, check_documents, sequence, trials
 from oddshift.adapt.comparison import compared
 from oddshift.adapt.experiment import Experiment, Family, Reader
@@ -91,7 +91,8 @@ def adapt(
     claims, single = ClaimBuilder(settings, task.detector, split.by), SingleRelease(split, task.family, settings)
     made = Certification(task.attackers, select, certifying, claims, readers, single)
     found = _tested(measuring, loop, made)
-    taken = next((trial for trial in reversed(found) if trial.passes), None)
+    passing = [trial for trial in found if trial.passes]
+    taken = next((trial for trial in reversed(passing) if trial.is_certified), passing[-1] if passing else None)
     return _concluded(_Search(measuring, grid, loop, found, taken, search_attacker), task, made)
 
 
@@ -102,11 +103,23 @@ def _tested(measuring: Measuring, loop: tuple[Round, ...], made: Certification) 
     else:
         rays(measuring, made.goals)
         candidates = sequence(list(measuring.known.values()), made.goals, carried=settings.independent)
+        if not settings.independent and not any(outcome.learned for outcome in measuring.known.values()):
+            proven = (p for p in _proven(measuring, made.single) if p not in candidates)
+            candidates = tuple(sorted((*candidates, *proven), key=lambda p: -p.loss))
     done = []
     for trial in trials(candidates, made):
         done.append(trial)
         measuring.progress("candidates", len(done), len(candidates))
     return tuple(done)
+
+
+def _proven(measuring: Measuring, single: SingleRelease) -> list[ScaledOutcome]:
+    """The outcome at the scale where a bound without a law carries a verdict, if there is one that keeps the goals."""
+    known = measuring.experiment.known
+    scale = single.proven_scale(known)
+    wanted = [] if scale is None else [(scale,) * len(known.tiers)]
+    goals = goals_of(single.settings, known.tiers)
+    return [outcome for outcome in measuring.outcomes(wanted, "proven scale") if goals.strain(outcome) <= 1.0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,7 +155,7 @@ def _concluded(search: _Search, task: AdaptTask, made: Certification) -> Adaptat
         rounds=search.loop,
         sequence=tuple(trial.tested for trial in search.trials),
         chosen=taken.tested.scales if taken is not None and taken.is_certified else None,
-        proposed=None if taken is None or taken.is_certified else taken.tested.scales,
+        proposed=_proposed(search),
         basis=basis,
         remapped=remapped,
         remap_reason="" if taken is None else certifying.at(taken.tested.scales).form.reason,
@@ -155,6 +168,12 @@ def _concluded(search: _Search, task: AdaptTask, made: Certification) -> Adaptat
         assumptions=assumptions(known, made.claims, attacker, remap=remapped),
         warnings=warnings(search.trials, taken, search.measuring, made.goals, basis),
     )
+
+
+def _proposed(search: _Search) -> Scales | None:
+    """The scales of least loss that keep everything but a rate verdict, where they go beyond what is certified."""
+    last = next((trial for trial in reversed(search.trials) if trial.passes), None)
+    return None if last is None or last.is_certified else last.tested.scales
 
 
 def _reader(attacker: Attacker, task: AdaptTask, readers: Readers) -> Reader:

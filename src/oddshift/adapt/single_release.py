@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.experiment import Family, Situation
+from oddshift.attackers.attacker import Knowledge
 from oddshift.audit.audit_verdict import PROVEN
 from oddshift.audit.claims import INDEPENDENT
 from oddshift.audit.proven import bound_without_law
@@ -36,6 +39,18 @@ class SingleRelease:
         except InvalidInput:  # no two points to compare, or no exact epsilon: nothing is proven
             return ""
         return PROVEN if bound.value <= self.settings.epsilon else ""
+
+    def proven_scale(self, known: Knowledge) -> float | None:
+        """About the largest common scale at which a bound without a law is ε; None where nothing is proven.
+
+        The bound grows with the scale about as fast as the scale does; a candidate there is proven by itself.
+        """
+        try:
+            bound = bound_without_law(replace(known, mechanism=self.family(known.tiers)), self.split)
+        except InvalidInput:
+            return None
+        scale = np.floor(100.0 * self.settings.epsilon / bound.value) / 100.0
+        return min(float(scale), 1.0) if scale >= min(self.settings.grid) else None
 
     def keeps(self, situation: Situation) -> bool:
         """Whether one release stays within ε exactly, beyond rounding; remapping never adds to it."""

@@ -112,7 +112,8 @@ def adapt(  # noqa: PLR0913 (one for each part of the question)
     def before() -> AuditRun:
         return _audit_run(ask_audit(prepared, chosen, question, attackers=attackers), text)
 
-    policy = None if found.policy is None else ReleasePolicy(found.policy)
+    certified = found.policy is not None and found.result.chosen is not None
+    policy = ReleasePolicy(found.policy) if certified and found.policy is not None else None
     return AdaptRun(found.result, policy, found.why, text, before)
 
 
