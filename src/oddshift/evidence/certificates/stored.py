@@ -103,7 +103,7 @@ def evidence_name(claim: AnyClaim) -> str:
     >>> claim = SuccessClaim(cap=0.2, tier="rate %", attacker="counts", attacker_hash="ab12", with_context=False,
     ...                      detector="gazetteer")
     >>> evidence_name(claim)
-    'success-rate__-counts-ee6a1a.npz'
+    'success-rate__-counts-4526be.npz'
     """
     across = getattr(claim, "other_tier", "")
     words = [claim.pair_law, claim.tier, *([across] if across else []), claim.attacker]
