@@ -57,10 +57,10 @@ class Draws:
         self._filled = 0
         self._lock = Lock()
 
-    def __call__(self, points: IntArray) -> IntArray:
-        """One output for each point, each with a uniform of its own; threads may call it at once."""
+    def __call__(self, points: IntArray, z: FloatArray | None = None) -> IntArray:
+        """One output for each point, each with a uniform of its own unless `z` gives them; threads may call it."""
         with self._lock:  # rows that are filled never change, so drawing from them needs no lock
-            z = self._uniforms(len(points))
+            z = self._uniforms(len(points)) if z is None else z
             self._fill(np.unique(points[self._row[points] < 0]))
             row, filled = self._row[points], self._filled
         outputs = np.empty(len(points), dtype=np.int64)

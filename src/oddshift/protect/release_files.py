@@ -18,7 +18,7 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, Counts, Encoded, TextCodec
+from oddshift.data.codecs import Codec, Counts, Encoded, EncodedText, TextCodec
 from oddshift.data.formats import TEXT, Block, Count, DataFile, open_data, require_columns
 from oddshift.data.formats.plain_text import TextFile, TextFolder
 from oddshift.protect.claim_terms import Claimed, ClaimTerms
@@ -42,10 +42,13 @@ class _Tally:
     counts: Counts = field(default_factory=Counts)
     tiers: Counter[int] = field(default_factory=Counter)
 
-    def add(self, rows: int, encoded: Encoded, labels: IntArray) -> None:
-        """One more block; `labels` are the tiers of the policy's points."""
+    def add(self, rows: int, encoded: Encoded, labels: IntArray, outputs: IntArray | None) -> None:
+        """One more block; `labels` are the tiers of the policy's points, `outputs` what was drawn, if anything was."""
         self.records += rows
-        self.counts += encoded.counts
+        counts = encoded.counts
+        if outputs is not None and isinstance(encoded, EncodedText):
+            counts = counts.after_draw(encoded.unchanged(outputs))
+        self.counts += counts
         self.tiers.update(dict(enumerate(np.bincount(labels[encoded.records.points]).tolist())))
 
 
@@ -231,8 +234,10 @@ class _Work:
         if not len(block):
             return {}, None
         encoded = self.codec.encode({name: block.cells(name) for name in self.codec.required}, first)
-        self.tally.add(len(block), encoded, self.policy.vocabulary.labels)
-        return (self._sanitizer.released(encoded), encoded.keep) if is_drawn else ({}, None)
+        sanitizer = self._sanitizer
+        outputs = sanitizer.outputs(encoded) if is_drawn else None
+        self.tally.add(len(block), encoded, self.policy.vocabulary.labels, None if sanitizer.is_mask else outputs)
+        return ({}, None) if outputs is None else (encoded.decode(outputs, masked=sanitizer.is_mask), encoded.keep)
 
     @cached_property
     def _sanitizer(self) -> Sanitizer:
@@ -253,6 +258,7 @@ class _Work:
             dropped=tally.counts.left_out,
             masked=tally.counts.masked,
             unseen=tally.counts.unseen,
+            kinds=tally.counts.kinds,
             **claim_report(claimed, terms, self.known),
         )
 
@@ -262,7 +268,7 @@ class _Work:
         if claimed is not None:
             yield from claim_notes(claimed, self.known, self.settings.limit)
         if self.settings.detector is not None:
-            yield f"{self.settings.detector.name} masked words by what stands around them, which no certificate covers"
+            yield f"{self.settings.detector.name} found further words, which no certificate covers"
         if self.policy.kind == "location":
             yield "times and trips are released as they are; the certificate knows the hour of each fix only"
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import KindCounts
 from oddshift.data.detectors import Detector
 from oddshift.protect.claim_terms import Claimed, UserLimit
 from oddshift.protect.known_by import KnownBy
@@ -22,7 +23,7 @@ class ProtectSettings:
     `keep_releases` keeps what is released, and gives a record its earlier release again; `allow_repeat` releases
     records once more, which no certificate covers; `take_over` claims the records of a release whose process died.
     `allow_uncertified` applies a policy that no certificate stands behind, `allow_new_keys` releases keys of JSON that
-    the first object lacks, `dry_run` counts and writes nothing. `detector` masks further names (see `WordFinder`).
+    the first object lacks, `dry_run` counts and writes nothing. `detector` finds further names (see `TextCodec`).
     """
 
     columns: tuple[str, ...] = ()
@@ -47,8 +48,9 @@ class ProtectSettings:
 class Protected:
     """What was released: counts, never a value. `release` is its number in the ledger, 0 for a dry run without one.
 
-    `positions` counts the secrets of each tier, `masked` the masked words, `unseen` how many of those the policy has
-    never seen; `dropped` records are left out by the policy (thinned fixes). `as_they_are` lists every column, key and
+    `positions` counts the secrets of each tier, `masked` the words replaced by a mark, `unseen` how many of those the
+    policy has never seen; `kinds` says for texts what became of each kind of word. `dropped`
+    records are left out by the policy (thinned fixes). `as_they_are` lists every column, key and
     file name that was not touched. `known_by` says what told records apart: `copies` of a record in this input have one
     value, `kept` records got their earlier release again, `repeated` ones were released once more, `past_budget` ones
     were masked or left out. `composed_epsilon` is the largest metric budget that any record has spent.
@@ -60,6 +62,7 @@ class Protected:
     positions: dict[str, int]
     masked: int
     unseen: int
+    kinds: Mapping[str, KindCounts]
     as_they_are: tuple[str, ...]
     policy: str
     input: str
@@ -125,7 +128,7 @@ def claim_notes(claimed: Claimed, known: KnownBy, limit: UserLimit | None) -> It
 
 def sidecar(done: Protected) -> bytes:
     """The file beside OUT: no count by tier, which would be news for secret tiers."""
-    left_out = ("positions", "out", "is_dry_run")
+    left_out = ("positions", "kinds", "out", "is_dry_run")
     note = {key: value for key, value in asdict(done).items() if key not in left_out}
     note["replaced"] = sum(done.positions.values())
     note["composed_epsilon"] = str(done.composed_epsilon)  # it may be infinite, which JSON cannot say

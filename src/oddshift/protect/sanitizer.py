@@ -30,17 +30,20 @@ from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.noise import Draws, Uniforms, os_uniforms, seeded_uniforms
 from oddshift.protect.policies import Policy
+from oddshift.protect.repeated_draws import draw_key, keyed_uniforms, outputs_once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sanitizer:
     """A policy ready to be applied; rows of its mechanism are built when they are first needed, and kept.
 
-    `detector` masks further names in texts (see `TextCodec`). `ledger` (optional) remembers what was released:
+    `detector` finds further names in texts (see `TextCodec`). `ledger` (optional) remembers what was released:
     equal texts of one call get one value, records that it holds are refused.
 
     **Guarantee**: each secret is released through the policy's mechanism once for every call, with a uniform of its
-    own. The certificate speaks of one release of each record. Threads may share a sanitizer.
+    own; with `repeats = "once"` equal secrets of a document (or of a user, as the policy says) share one draw, and
+    which positions are equal is public. The certificate speaks of one release of each record. Threads may share a
+    sanitizer.
     """
 
     policy: Policy
@@ -58,7 +61,7 @@ class Sanitizer:
         return f"Sanitizer({self.policy!r})"
 
     def texts(self, texts: Sequence[str], *, ids: Sequence[object] | None = None) -> list[str]:
-        """Texts with every sensitive word replaced or masked, all else as it was.
+        """Texts with every word that was found replaced by another or by a mark, all else as it was.
 
         With a ledger a text is known by its id, or by its content when no `ids` are given.
         """
@@ -75,7 +78,19 @@ class Sanitizer:
 
     def released(self, encoded: Encoded) -> dict[str, list[Any]]:
         """The columns of encoded data, each secret put through the mechanism; whoever calls it has claimed them."""
-        return encoded.decode(self._draws(encoded.records.points), masked=self.is_mask)
+        return encoded.decode(self.outputs(encoded), masked=self.is_mask)
+
+    def outputs(self, encoded: Encoded) -> IntArray:
+        """An output for each secret; where the policy says so, one draw for each secret of what is read together."""
+        asked = self.codec.settings
+        if getattr(asked, "repeats", "each") == "each":
+            return self._draws(encoded.records.points)
+        return outputs_once(encoded, asked.joint_by, self._draws, self._key)
+
+    def outputs_of(self, encoded: Encoded, unit: str) -> IntArray:
+        """An output for each secret of a unit that is read in pieces; equal secrets of all its pieces share a draw."""
+        points = encoded.records.points
+        return self._draws(points, keyed_uniforms(self._key, [unit.encode()] * len(points), points))
 
     def points(self, index: npt.ArrayLike) -> IntArray:
         """One output for each point, by row number (a mask has the one output 0)."""
@@ -154,6 +169,10 @@ class Sanitizer:
         if not isinstance(codec, TextCodec):
             raise InvalidInput(f"a detector was given for a policy of kind {self.policy.kind}, expected text")
         return replace(codec, extra_detector=self.detector)
+
+    @cached_property
+    def _key(self) -> bytes:
+        return draw_key(self.uniforms)
 
     @cached_property
     def _draws(self) -> Draws:

@@ -5,7 +5,8 @@ Adding one: a file with a settings class and a class that keeps the promises of 
 
 from typing import Any
 
-from oddshift.data.codecs.codec import Codec, Columns, Counts, Encoded
+from oddshift.data.codecs.codec import Codec, Columns, Counts, Encoded, KindCounts
+from oddshift.data.codecs.coverage import Coverage
 from oddshift.data.codecs.lexicon import Lexicon
 from oddshift.data.codecs.own_vectors import vectors_from_text
 from oddshift.data.codecs.pipeline_vectors import FROM_PIPELINE, pipeline_with_vectors, vectors_of_pipeline
@@ -15,7 +16,7 @@ from oddshift.data.codecs.table_codec import EncodedTable, TableCodec, breast_ca
 from oddshift.data.codecs.table_points import TableVocabulary
 from oddshift.data.codecs.table_settings import TableSettings
 from oddshift.data.codecs.text import MASK, EncodedText, encode_tokens
-from oddshift.data.codecs.text_codec import FixedForms, NameList, TextCodec, TextVocabulary
+from oddshift.data.codecs.text_codec import TextCodec, TextVocabulary
 from oddshift.data.codecs.text_settings import FROM_TEXT, TextSettings
 from oddshift.data.codecs.tokens import Tokens, tokenise
 from oddshift.data.codecs.vector_codec import EncodedVectors, NoVocabulary, VectorCodec, VectorSettings
@@ -48,14 +49,14 @@ __all__ = [
     "Columns",
     "Corpus",
     "Counts",
+    "Coverage",
     "Encoded",
     "EncodedPlaces",
     "EncodedTable",
     "EncodedText",
     "EncodedVectors",
-    "FixedForms",
+    "KindCounts",
     "Lexicon",
-    "NameList",
     "NoVocabulary",
     "PlaceCodec",
     "PlaceSettings",

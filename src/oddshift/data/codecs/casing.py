@@ -1,8 +1,18 @@
-"""Casing of released words: a rule of the tier, never a copy of the secret's casing."""
+"""Casing of released words: a rule of the tier and of the public words around, never a copy of the secret's casing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+
+import numpy as np
+
+from oddshift.base.arrays import BoolArray
+from oddshift.data.codecs.tokens import Tokens
+
+WRITTEN = "written"
+"""The rule that takes a word as the lexicon writes it ("McCarthy", "PAC", "nurse")."""
+
+_FEWEST_WORDS = 2  # public words in capitals that make a heading
 
 
 def _first_upper(text: str) -> str:
@@ -10,12 +20,13 @@ def _first_upper(text: str) -> str:
 
 
 CASINGS: dict[str, Callable[[str, bool], str]] = {
+    WRITTEN: lambda word, opens: _first_upper(word) if opens else word,
     "lower": lambda word, opens: word,
     "upper": lambda word, opens: word.upper(),
     "title": lambda word, opens: " ".join(_first_upper(part) for part in word.split(" ")),
     "sentence": lambda word, opens: _first_upper(word) if opens else word,
 }
-"""Rules by name: as in the lexicon, all capitals, every word capitalised, capitalised where a sentence opens."""
+"""Rules by name: as mostly written; or from small letters: as they are, capitals, titles, or as sentences go."""
 
 
 def cased(word: str, rule: str, opens_sentence: bool) -> str:
@@ -25,3 +36,18 @@ def cased(word: str, rule: str, opens_sentence: bool) -> str:
     ('New York', 'Nurse')
     """
     return CASINGS[rule](word, opens_sentence)
+
+
+def in_capitals(tokens: Tokens, is_public: BoolArray) -> BoolArray:
+    """Which tokens stand in a sentence whose public words are all in capitals, at least two of them (a heading).
+
+    `is_public` says which tokens are released as they are: only those decide.
+    """
+    is_upper = np.array([len(form) > 1 and form.isupper() for form in tokens.forms], dtype=np.bool_)[tokens.form]
+    is_cased = np.array([len(form) > 1 and form.upper() != form.lower() for form in tokens.forms], dtype=np.bool_)
+    counted = is_cased[tokens.form] & is_public
+    sentence = np.cumsum(tokens.breaks)
+    words = np.bincount(sentence[counted], minlength=int(sentence.max(initial=0)) + 1)
+    upper = np.bincount(sentence[counted & is_upper], minlength=len(words))
+    heading: BoolArray = ((words >= _FEWEST_WORDS) & (upper == words))[sentence]
+    return heading

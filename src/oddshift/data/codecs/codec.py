@@ -7,7 +7,7 @@ adaptation and the release. A policy stores it as plain settings and a vocabular
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -24,11 +24,33 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
+class KindCounts:
+    """What happened to the words of one kind: found = perturbed + marked + left; `unchanged` of those perturbed.
+
+    `left` are function words inside a name. `unchanged` counts secrets that the mechanism released as themselves; it is
+    known after the draw only.
+    """
+
+    found: int = 0
+    perturbed: int = 0
+    marked: int = 0
+    left: int = 0
+    unchanged: int = 0
+
+    def __add__(self, other: KindCounts) -> KindCounts:
+        """The counts of both."""
+        return KindCounts(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+
+
+@dataclass(frozen=True, kw_only=True)
 class Counts:
     """What happened to some data: secrets found, put through the mechanism, masked, of unseen values; rows left out.
 
-    >>> Counts(found=3, perturbed=2, masked=1) + Counts(found=1, perturbed=1)
-    Counts(found=4, perturbed=3, masked=1, unseen=0, left_out=0)
+    `kinds` says the same for each kind of word, where the data are texts.
+
+    >>> both = Counts(found=3, perturbed=2, masked=1) + Counts(found=1, perturbed=1)
+    >>> both.found, both.perturbed, both.masked
+    (4, 3, 1)
     """
 
     found: int = 0
@@ -36,10 +58,25 @@ class Counts:
     masked: int = 0
     unseen: int = 0
     left_out: int = 0
+    kinds: Mapping[str, KindCounts] = field(default_factory=dict)
 
     def __add__(self, other: Counts) -> Counts:
         """The counts of both."""
-        return Counts(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
+        names = dict.fromkeys((*self.kinds, *other.kinds))
+        none = KindCounts()
+        return Counts(
+            found=self.found + other.found,
+            perturbed=self.perturbed + other.perturbed,
+            masked=self.masked + other.masked,
+            unseen=self.unseen + other.unseen,
+            left_out=self.left_out + other.left_out,
+            kinds={name: self.kinds.get(name, none) + other.kinds.get(name, none) for name in names},
+        )
+
+    def after_draw(self, unchanged: Mapping[str, int]) -> Counts:
+        """The same counts with how many secrets of each kind came out as themselves."""
+        kinds = {name: replace(count, unchanged=unchanged.get(name, 0)) for name, count in self.kinds.items()}
+        return replace(self, kinds=kinds)
 
 
 @runtime_checkable

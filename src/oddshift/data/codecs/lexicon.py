@@ -1,20 +1,21 @@
-"""The lexicon: for every word type, the point that stands for it, or why it has none.
+"""The lexicon: the word types that have a point, and those that are protected wherever they stand.
 
-Built from public lists or from the fit split only, and public from then on. A type it does not know may be a name
-that no one has seen yet: it is never released silently.
+Built from public lists or from the fit split only, and public from then on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.found_tokens import FoundTokens
+from oddshift.data.codecs.tokens import Tokens
 from oddshift.data.codecs.word_vectors import WordVectors
+from oddshift.data.codecs.written_forms import written_forms
 from oddshift.data.detectors.occurrences import Occurrences
 from oddshift.data.detectors.similarity import closest, similarity_to
 from oddshift.data.detectors.tagging import TypeTags
@@ -22,36 +23,39 @@ from oddshift.model.metric import MetricLike
 from oddshift.model.space import Space
 from oddshift.model.tiers import NOT_SENSITIVE, Tiers
 
-PUBLIC = -1
-"""Code of a type in no tier: released as it is."""
+WITHOUT_POINT = -1
+"""What stands for the point of a type that has none."""
 
-WITHOUT_POINT = -2
-"""Code of a sensitive type without a vector: there is nothing to perturb."""
-
-UNKNOWN = -3
-"""Code of a type that was not seen when the lexicon was built."""
+POINT_SHARE = 0.1
+"""The share of a type's occurrences that have to be found for it to become a point: "stocks" found once is none."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lexicon:
     """Word types and their points.
 
-    `words` holds the word that stands for each point of `space`; `point_of` leads from a type to its point; `masked`
-    are sensitive types without a vector; `public` are types known to be in no tier.
+    `words` holds the word that stands for each point of `space`, `forms` how it is mostly written; `point_of` leads
+    from a type to its point. `everywhere` are the types that are protected wherever they stand, found or not, each with
+    its kind. `masked` are types that were found in the fit texts and have no point.
     """
 
     words: tuple[str, ...]
     space: Space
     tiers: Tiers
     point_of: Mapping[str, int]
-    masked: tuple[str, ...]
-    public: tuple[str, ...]
+    everywhere: Mapping[str, str] = field(default_factory=dict)
+    forms: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that words, points and tiers are as many."""
-        sizes = (len(self.words), len(self.space), len(self.tiers.labels))
+        """Check that words, points and tiers are as many; without forms a word is written as it is."""
+        if not self.forms:
+            object.__setattr__(self, "forms", self.words)
+        sizes = (len(self.words), len(self.space), len(self.tiers.labels), len(self.forms))
         if len(set(sizes)) != 1:
-            raise InvalidInput(f"{sizes[0]} words, {sizes[1]} points and {sizes[2]} tier labels, expected as many")
+            raise InvalidInput(
+                f"{sizes[0]} words, {sizes[1]} points, {sizes[2]} tier labels and {sizes[3]} forms, expected as many"
+            )
 
     def __len__(self) -> int:
         """Number of points."""
@@ -59,20 +63,11 @@ class Lexicon:
 
     def __repr__(self) -> str:
         """Counts only; never a word."""
-        return f"Lexicon({len(self)} points, {len(self.masked)} types without one, {len(self.public)} public types)"
+        return f"Lexicon({len(self)} points, {len(self.masked)} types without one, {len(self.everywhere)} everywhere)"
 
-    def code(self, types: Sequence[str]) -> IntArray:
-        """A point, PUBLIC, WITHOUT_POINT or UNKNOWN for every type; marks without letter or digit are public."""
-        return np.array([self._code(word) for word in types], dtype=np.int64)
-
-    @cached_property
-    def _codes(self) -> dict[str, int]:
-        without = dict.fromkeys(self.masked, WITHOUT_POINT)
-        return {**dict.fromkeys(self.public, PUBLIC), **without, **self.point_of}
-
-    def _code(self, word: str) -> int:
-        mark = PUBLIC if not any(c.isalnum() for c in word) else UNKNOWN
-        return self._codes.get(word, mark)
+    def points_of(self, types: Sequence[str]) -> IntArray:
+        """The point of every type, WITHOUT_POINT where it has none."""
+        return np.array([self.point_of.get(word, WITHOUT_POINT) for word in types], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -101,41 +96,95 @@ def add_similar(
 
 
 def build_lexicon(
-    occurrences: Occurrences,
+    tokens: Tokens,
+    found: FoundTokens,
     tags: TypeTags,
     vectors: WordVectors,
     *,
     is_public: bool,
-    scales: Sequence[float] | None = None,
+    fewest: int = 0,
     stop_words: frozenset[str] = frozenset(),
     metric: MetricLike = "euclidean",
 ) -> Lexicon:
     """The lexicon of tagged types; `is_public` says whether the attacker is told each position's tier.
 
-    Types with equal vectors share a point (the most sensitive tier of theirs). Stop words are public unless tagged.
+    A type has a point when it has a vector and is protected everywhere, or was found often enough. Types with equal
+    vectors share a point (of the most sensitive tier of theirs). A tier with fewer than `fewest` points has none.
     """
-    seen = occurrences.totals > 0
-    sensitive = np.flatnonzero((tags.labels != NOT_SENSITIVE) & seen)
-    sensitive = sensitive[np.argsort([occurrences.types[t] for t in sensitive], kind="stable")]
-    names = [occurrences.types[t] for t in sensitive]
+    occurrences = tokens.occurrences
+    everywhere = (tags.labels != NOT_SENSITIVE) & (occurrences.totals > 0)
+    chosen = np.flatnonzero(everywhere | _found_often(occurrences, found, tags, stop_words))
+    chosen = chosen[np.argsort([occurrences.types[t] for t in chosen], kind="stable")]
+    names = [occurrences.types[t] for t in chosen]
     table, known = vectors.look_up(names)
-    if not known.any():
-        raise InvalidInput(f"none of {len(names)} sensitive word types has a vector, expected at least one")
+    label = tags.tier_of_tagged[chosen]
+    sizes = np.bincount(label[known], minlength=len(tags.names))
+    kept = _kept_tiers(sizes, len(names), fewest)
+    known &= np.isin(label, kept)
     space, group = Space.merged(table[known].astype(np.float64), metric)
-    with_point = [name for name, has in zip(names, known, strict=True) if has]
+    number = np.full(len(tags.names), len(tags.names), dtype=np.int64)
+    number[kept] = np.arange(len(kept))
     labels = np.full(len(space), len(tags.names), dtype=np.int64)
-    np.minimum.at(labels, group, tags.labels[sensitive[known]])
+    np.minimum.at(labels, group, number[label[known]])
     first = np.unique(group, return_index=True)[1]
-    is_plain = (tags.labels == NOT_SENSITIVE) & seen & occurrences.is_word
-    plain = {occurrences.types[t] for t in np.flatnonzero(is_plain)}
+    with_point = np.flatnonzero(known)
+    kind_of = _kinds_of_types(occurrences, found, tags)
+    seen = set(np.flatnonzero(np.bincount(occurrences.type[found.is_found], minlength=len(occurrences.types))).tolist())
+    has_point = set(chosen[with_point].tolist())
     return Lexicon(
-        words=tuple(with_point[i] for i in first),
+        words=tuple(names[i] for i in with_point[first]),
         space=space,
-        tiers=Tiers(labels, names=tags.names, scales=scales or (1.0,) * len(tags.names), is_public=is_public),
-        point_of=dict(zip(with_point, group.tolist(), strict=True)),
-        masked=tuple(name for name, has in zip(names, known, strict=True) if not has),
-        public=tuple(sorted(plain | (stop_words - set(names)))),
+        tiers=_tiers(labels, tags, kept, is_public),
+        point_of=dict(zip((names[i] for i in with_point), group.tolist(), strict=True)),
+        everywhere={occurrences.types[t]: kind_of[t] for t in np.flatnonzero(everywhere).tolist()},
+        forms=written_forms(tokens, found, chosen[with_point[first]]),
+        masked=tuple(sorted(occurrences.types[t] for t in (seen | set(np.flatnonzero(everywhere))) - has_point)),
     )
+
+
+def _found_often(occurrences: Occurrences, found: FoundTokens, tags: TypeTags, stop_words: frozenset[str]) -> BoolArray:
+    """Types found at a share of their occurrences that makes them names; of stop words ("US", "Will") at two."""
+    times = np.bincount(occurrences.type[found.is_found], minlength=len(occurrences.types))
+    is_stop = np.array([word in stop_words for word in occurrences.types], dtype=np.bool_)
+    enough = np.where(is_stop, times >= 2, times >= POINT_SHARE * occurrences.totals)
+    return (times > 0) & enough & (tags.tier_of_tagged != NOT_SENSITIVE)
+
+
+def _kept_tiers(sizes: IntArray, types: int, fewest: int) -> IntArray:
+    """The tiers that have points enough; all of them where no number is asked for."""
+    if not sizes.any():
+        raise InvalidInput(f"none of {types} sensitive word types has a vector, expected at least one")
+    kept = np.flatnonzero(sizes >= fewest)
+    if not len(kept):
+        raise InvalidInput(
+            f"the largest kind has {int(sizes.max())} words with a vector, expected at least {fewest} (data.fewest)"
+        )
+    return kept
+
+
+def _tiers(labels: IntArray, tags: TypeTags, kept: IntArray, is_public: bool) -> Tiers:
+    """The kept tiers, their levels numbered from 0 on."""
+    levels = np.unique([tags.levels[t] for t in kept], return_inverse=True)[1]
+    return Tiers(
+        labels,
+        names=tuple(tags.names[t] for t in kept),
+        scales=(1.0,) * len(kept),
+        is_public=is_public,
+        levels=tuple(levels.tolist()),
+    )
+
+
+def _kinds_of_types(occurrences: Occurrences, found: FoundTokens, tags: TypeTags) -> dict[int, str]:
+    """The kind as which each type protected everywhere was found most; its tier where it was found nowhere."""
+    kinds = len(found.kinds)
+    cell = occurrences.type[found.is_found] * kinds + found.kind[found.is_found]
+    table = np.bincount(cell, minlength=len(occurrences.types) * kinds).reshape(-1, kinds) if kinds else None
+    return {
+        t: found.kinds[int(table[t].argmax())]
+        if table is not None and table[t].any()
+        else tags.names[int(tags.labels[t])]
+        for t in np.flatnonzero(tags.labels != NOT_SENSITIVE).tolist()
+    }
 
 
 def has_point(occurrences: Occurrences, vectors: WordVectors) -> BoolArray:

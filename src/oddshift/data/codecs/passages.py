@@ -8,9 +8,10 @@ from itertools import groupby
 import numpy as np
 
 from oddshift.base.arrays import IntArray
-from oddshift.data.codecs.text import EncodedText, encode_tokens
+from oddshift.data.codecs.text import EncodedText
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.release import perturb
+from oddshift.model.repeats import draw_once
 from oddshift.model.tiers import Tiers
 
 LONGEST = 120
@@ -49,8 +50,9 @@ def passages(
     """Some documents beside a fresh release of each; nothing where outputs are neither words nor a mask."""
     if mechanism.outputs is not mechanism.space and mechanism.n_outputs > 1:
         return ()
-    some = encode_tokens(encoded.tokens.take(documents), encoded.lexicon, casing=encoded.casing)
-    outputs = perturb(some.records, mechanism, tiers, rng).outputs
+    some = encoded.take(documents)
+    once = draw_once(some.records)
+    outputs = perturb(once.records, mechanism, tiers, rng).outputs[once.position]
     replaced = some.replaced(outputs, None if mechanism.n_outputs > 1 else [None])
     names = dict.fromkeys(some.masked.tolist(), MASKED)
     labels = some.records.tier_of_position(tiers).tolist()

@@ -1,11 +1,12 @@
 """Encoded text: tokens with their secrets, and the texts again with sensitive words replaced in place.
 
-The paper's case study: each sensitive word is a secret, its point a word vector, its tier PII or PoII.
+The paper's case study: each sensitive word is a secret, its point a word vector, its tier PII or PoII. What was found
+and has no point is replaced by a mark of its kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,53 +14,57 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import IntArray, indices
+from oddshift.base.arrays import BoolArray, IntArray, indices
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.casing import CASINGS, cased
-from oddshift.data.codecs.codec import Counts
-from oddshift.data.codecs.lexicon import PUBLIC, UNKNOWN, Lexicon
+from oddshift.data.codecs.casing import CASINGS, WRITTEN, cased, in_capitals
+from oddshift.data.codecs.codec import Counts, KindCounts
+from oddshift.data.codecs.found_tokens import FoundTokens, nothing_found
+from oddshift.data.codecs.lexicon import Lexicon
+from oddshift.data.codecs.substitutes import substituted
 from oddshift.data.codecs.text_cells import TextCells
-from oddshift.data.codecs.tokens import Tokens
-from oddshift.model.records import MASKED, SLOT, Context, Records, numbered
+from oddshift.data.codecs.tokens import Tokens, joined_tokens
+from oddshift.data.detectors.kinds import mark_of
+from oddshift.model.records import SLOT, Context, Records, numbered
 from oddshift.model.tiers import Tiers
 
 MASK = "[MASKED]"
-"""What stands in a released text for a word that is masked."""
+"""What stands in a released text for a word whose kind is not said."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EncodedText:
     """Tokenised documents with their secrets: `slots` and `masked` are token numbers.
 
-    `slots[i]` is the token of `records.points[i]`. `masked` are sensitive tokens without a point and tokens of types
-    that the lexicon does not know (`unseen` counts the latter); a release shows a mask there. `casing` has a rule for
-    each tier. `cells` are the columns that the texts came from.
+    `slots[i]` is the token of `records.points[i]`, and `kind_of_slot[i]` a row of `kinds`. `masked` are found tokens
+    without a point; `marks` is what a release shows for each. `casing` has a rule for each tier; `capitals` says which
+    tokens stand in a heading. `cells` are the columns that the texts came from, `users` who wrote each text. With
+    `substitutes` a mark reads as a public name of its kind, drawn anew at every decoding.
     """
 
     tokens: Tokens
     lexicon: Lexicon
     records: Records
     slots: IntArray
+    kind_of_slot: IntArray
+    kinds: tuple[str, ...]
     masked: IntArray
-    unseen: int
+    marks: tuple[str, ...]
+    counts: Counts
     casing: tuple[str, ...]
+    capitals: BoolArray
     cells: TextCells | None = None
+    users: tuple[str, ...] | None = None
+    substitutes: bool = False
     keep: None = None
 
     def __repr__(self) -> str:
         """Counts only; never a word."""
-        return f"EncodedText({self.records!r}, {len(self.masked)} masked tokens, {self.unseen} of unseen types)"
+        return f"EncodedText({self.records!r}, {len(self.masked)} marks)"
 
     @property
     def tiers(self) -> Tiers:
         """The tiers of the lexicon's points."""
         return self.lexicon.tiers
-
-    @property
-    def counts(self) -> Counts:
-        """Every sensitive token is found; those without a point are masked."""
-        perturbed, masked = len(self.slots), len(self.masked)
-        return Counts(found=perturbed + masked, perturbed=perturbed, masked=masked, unseen=self.unseen)
 
     @cached_property
     def rows(self) -> IntArray:
@@ -69,6 +74,8 @@ class EncodedText:
     def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
         """The columns with released words in place of secrets; a cell without text stays what it is."""
         replaced = self.replaced(outputs, [None] if masked else None)
+        if self.substitutes:
+            replaced |= substituted(self.tokens, self.masked, self.marks)
         if self.cells is None:
             return {"text": list(self.tokens.texts(replaced))}
         return self.cells.put_back(self.tokens, replaced)
@@ -76,85 +83,223 @@ class EncodedText:
     def texts(self, outputs: npt.ArrayLike, words: Sequence[str | None] | None = None) -> tuple[str, ...]:
         """The documents with every secret replaced by `words[output]`; None masks the word, "" deletes it.
 
-        `words` are by default the words of the lexicon's points. Casing follows the rule of the released word's tier,
-        so it says nothing that the released word does not say.
+        `words` are by default the words of the lexicon's points, as they are mostly written. Casing follows the rule of
+        the released word's tier and the public words around, so it says nothing that those do not say.
         """
         return self.tokens.texts(self.replaced(outputs, words))
 
     def replaced(self, outputs: npt.ArrayLike, words: Sequence[str | None] | None = None) -> dict[int, str | None]:
         """What `texts` puts in the place of every secret and masked token, by token number; None deletes it."""
-        table = self.lexicon.words if words is None else tuple(words)
+        rules, table = self._written() if words is None else (["sentence"] * len(words), tuple(words))
+        if words is not None:
+            rules = [self._rule(word) for word in table]
         chosen = indices(outputs, "outputs", len(table))
         if len(chosen) != len(self.slots):
             raise InvalidInput(f"outputs has {len(chosen)} entries, expected {len(self.slots)} (one for each secret)")
-        rules = [self._rule(word) for word in table]
-        opens = self.tokens.breaks
-        replaced: dict[int, str | None] = dict.fromkeys(self.masked.tolist(), MASK)
-        for slot, output in zip(self.slots.tolist(), chosen.tolist(), strict=True):
-            word = table[output]
-            replaced[slot] = (MASK if word is None else cased(word, rules[output], bool(opens[slot]))) or None
+        opens = self.tokens.breaks[self.slots].tolist()
+        heading = self.capitals[self.slots].tolist()
+        replaced: dict[int, str | None] = dict(zip(self.masked.tolist(), self.marks, strict=True))
+        for i, (slot, output) in enumerate(zip(self.slots.tolist(), chosen.tolist(), strict=True)):
+            word, rule = table[output], rules[output]
+            said = MASK if word is None else cased(word, rule, opens[i])
+            replaced[slot] = (said.upper() if rule == WRITTEN and heading[i] else said) or None
         return replaced
+
+    def unchanged(self, outputs: npt.ArrayLike) -> dict[str, int]:
+        """How many secrets of each kind the mechanism released as themselves."""
+        same = np.asarray(outputs) == self.records.points
+        times = np.bincount(self.kind_of_slot[same], minlength=len(self.kinds)).tolist()
+        return {kind: n for kind, n in zip(self.kinds, times, strict=True) if n}
+
+    def take(self, documents: IntArray) -> EncodedText:
+        """Some documents, in that order, without the columns that they came from."""
+        tokens = self.tokens.take(documents)
+        index = np.concatenate(
+            [np.arange(*self.tokens.offsets[d : d + 2]) for d in documents.tolist()] or [self.rows[:0]]
+        )
+        place = np.full(len(self.tokens.form), -1, dtype=np.int64)
+        kind, mark = place.copy(), np.full(len(place), -1, dtype=np.int64)
+        kind[self.slots], mark[self.masked] = self.kind_of_slot, np.arange(len(self.masked))
+        is_slot = np.zeros(len(place), dtype=np.bool_)
+        is_slot[self.slots] = True
+        slots, masked = np.flatnonzero(is_slot[index]), np.flatnonzero(mark[index] >= 0)
+        return EncodedText(
+            tokens,
+            self.lexicon,
+            self.records.take(documents),
+            slots,
+            kind[index][slots],
+            self.kinds,
+            masked,
+            tuple(self.marks[m] for m in mark[index][masked].tolist()),
+            Counts(found=len(slots) + len(masked), perturbed=len(slots), masked=len(masked)),
+            self.casing,
+            self.capitals[index],
+        )
 
     def restored(self) -> tuple[str, ...]:
         """The texts as they came, byte for byte: the secrets in the clear."""
         return self.tokens.texts()
 
+    def _written(self) -> tuple[list[str], tuple[str | None, ...]]:
+        """The rule of every point, and the word that it applies to."""
+        rules = [self.casing[label] for label in self.tiers.labels.tolist()]
+        both = zip(rules, self.lexicon.forms, self.lexicon.words, strict=True)
+        return rules, tuple(form if rule == WRITTEN else word for rule, form, word in both)
+
     def _rule(self, word: str | None) -> str:
         point = self.lexicon.point_of.get(word or "", -1)
-        return "sentence" if point < 0 else self.casing[int(self.tiers.labels[point])]
+        rule = "sentence" if point < 0 else self.casing[int(self.tiers.labels[point])]
+        return "sentence" if rule == WRITTEN else rule
 
 
 def encode_tokens(
     tokens: Tokens,
     lexicon: Lexicon,
+    found: FoundTokens | None = None,
     *,
-    unknown: str = "mask",
+    unknown: str = "mark",
     casing: Sequence[str] | None = None,
     users: Sequence[Any] | None = None,
     subgroups: Sequence[Any] | None = None,
 ) -> EncodedText:
-    """Tokens with the lexicon laid over them; every occurrence of a sensitive type is a secret.
+    """Tokens with what was found among them: secrets where there is a point, marks of their kind elsewhere.
 
-    `unknown` is "mask" or "refuse".
+    Types that the lexicon protects everywhere count as found. `unknown` is "mark" or "refuse".
     """
     rules = casing_rules(lexicon.tiers, casing)
-    occurrences = tokens.occurrences
-    code = lexicon.code(occurrences.types)[occurrences.type]
-    hidden = np.flatnonzero(code < PUBLIC)
+    fate = _fate(tokens, lexicon, nothing_found(len(tokens.form)) if found is None else found)
+    hidden = np.flatnonzero(fate.is_marked)
     if len(hidden) and unknown == "refuse":
-        unseen = int((code == UNKNOWN).sum())
         raise InvalidInput(
-            f"{len(hidden) - unseen} sensitive tokens without a vector and {unseen} of unseen types, expected none "
-            "(unknown='refuse'); unknown='mask' masks them"
+            f"{len(hidden)} sensitive tokens have no point, {fate.counts.unseen} of them of unseen types, expected "
+            "none (unknown='refuse'); unknown='mark' marks them"
         )
-    slots = np.flatnonzero(code >= 0)
+    glued = _glued(tokens, fate, hidden)
+    if glued.any():
+        tokens, fate = joined_tokens(tokens, glued), fate.take(np.flatnonzero(~glued))
+        hidden = np.flatnonzero(fate.is_marked)
+    slots = np.flatnonzero(fate.point >= 0)
+    marks = tuple(_mark(fate.kinds[k], lexicon.tiers) for k in fate.kind[hidden].tolist())
     groups, names = (None, ()) if subgroups is None else numbered([str(s) for s in subgroups])
     records = Records(
         space=lexicon.space,
-        points=code[slots],
+        points=fate.point[slots],
         offsets=np.searchsorted(slots, tokens.offsets),
-        context=_context(tokens, code),
+        context=_context(tokens, fate, dict(zip(hidden.tolist(), marks, strict=True))),
         users=None if users is None else numbered(users)[0],
         subgroups=groups,
         subgroup_names=tuple(str(name) for name in names),
     )
-    return EncodedText(tokens, lexicon, records, slots, hidden, int((code == UNKNOWN).sum()), rules)
+    return EncodedText(
+        tokens,
+        lexicon,
+        records,
+        slots,
+        fate.kind[slots],
+        fate.kinds,
+        hidden,
+        marks,
+        fate.counts,
+        rules,
+        in_capitals(tokens, fate.is_public),
+        users=None if users is None else tuple(str(user) for user in users),
+    )
 
 
 def casing_rules(tiers: Tiers, casing: Sequence[str] | None) -> tuple[str, ...]:
-    """The casing of each tier: by default titles in the first, and what a sentence asks for in the others."""
-    rules = tuple(casing or ("title",) + ("sentence",) * (len(tiers) - 1))
+    """The casing of each tier: by default every word as it is mostly written."""
+    rules = tuple(casing or (WRITTEN,) * len(tiers))
     if len(rules) != len(tiers) or not set(rules) <= set(CASINGS):
         raise InvalidInput(f"casing={rules}, expected {len(tiers)} of {', '.join(CASINGS)}")
     return rules
 
 
-def _context(tokens: Tokens, code: IntArray) -> Context:
-    """The public side: types of untouched tokens, a slot for each secret, a mask for each masked word."""
+@dataclass(frozen=True, eq=False, repr=False)
+class _Fate:
+    """What becomes of every token: the point that stands for it, or a mark of its kind; its span; the counts."""
+
+    point: IntArray
+    is_marked: BoolArray
+    kind: IntArray
+    span: IntArray
+    kinds: tuple[str, ...]
+    counts: Counts
+
+    @property
+    def is_public(self) -> BoolArray:
+        """Which tokens are released as they are."""
+        return (self.point < 0) & ~self.is_marked
+
+    def take(self, index: IntArray) -> _Fate:
+        columns = (self.point[index], self.is_marked[index], self.kind[index], self.span[index])
+        return _Fate(*columns, self.kinds, self.counts)
+
+
+def _fate(tokens: Tokens, lexicon: Lexicon, found: FoundTokens) -> _Fate:
     occurrences = tokens.occurrences
-    is_public = code == PUBLIC
+    kinds = tuple(dict.fromkeys((*found.kinds, *lexicon.everywhere.values())))
+    number = {kind: row for row, kind in enumerate(kinds)}
+    of_type = np.array([number[lexicon.everywhere[w]] if w in lexicon.everywhere else -1 for w in occurrences.types])
+    everywhere = of_type.astype(np.int64)[occurrences.type] if kinds else np.full(len(tokens.form), -1)
+    kind = np.where(found.is_found, found.kind, everywhere)
+    is_found = kind >= 0
+    point = np.where(is_found, lexicon.points_of(occurrences.types)[occurrences.type], -1)
+    is_marked = is_found & (point < 0)
+    seen = set(lexicon.masked)
+    is_unseen = np.array([word not in seen for word in occurrences.types], dtype=np.bool_)[occurrences.type]
+    stays = found.stays & ~is_found
+    counts = Counts(
+        found=int(is_found.sum()),
+        perturbed=int((point >= 0).sum()),
+        masked=int(is_marked.sum()),
+        unseen=int((is_marked & is_unseen).sum()),
+        kinds=_by_kind(kinds, np.where(stays, found.kind, kind), point, stays),
+    )
+    return _Fate(point, is_marked, kind, found.span, kinds, counts)
+
+
+def _by_kind(kinds: tuple[str, ...], kind: IntArray, point: IntArray, stays: BoolArray) -> Mapping[str, KindCounts]:
+    """What happened to the tokens of each kind."""
+
+    def times(which: BoolArray) -> list[int]:
+        return np.bincount(kind[which], minlength=len(kinds)).tolist()
+
+    rows = zip(kinds, times(kind >= 0), times(point >= 0), times(stays), strict=True)
+    return {
+        name: KindCounts(found=found, perturbed=perturbed, marked=found - perturbed - left, left=left)
+        for name, found, perturbed, left in rows
+        if found
+    }
+
+
+def _glued(tokens: Tokens, fate: _Fate, hidden: IntArray) -> BoolArray:
+    """Which tokens belong to the mark before them: words without a point and punctuation between them, in one span."""
+    occurrences = tokens.occurrences
+    is_blank = np.array([not form.strip() for form in tokens.forms], dtype=np.bool_)[tokens.form]
+    solid = np.cumsum(occurrences.is_word[occurrences.type] | is_blank)  # what may not lie between two marks
+    glued = np.zeros(len(tokens.form), dtype=np.bool_)
+    before, after = hidden[:-1], hidden[1:]
+    span = fate.span[before]
+    near = (span == fate.span[after]) & (span >= 0) & (solid[after] - solid[before] == 1)
+    for a, b in zip(before[near].tolist(), after[near].tolist(), strict=True):
+        glued[a + 1 : b + 1] = True
+    return glued
+
+
+def _mark(kind: str, tiers: Tiers) -> str:
+    """The mark of a kind, which is said only where tiers are public."""
+    return mark_of(kind) if tiers.is_public else MASK
+
+
+def _context(tokens: Tokens, fate: _Fate, marks: Mapping[int, str]) -> Context:
+    """The public side: types of untouched tokens, a slot for each secret, and the marks as symbols."""
+    occurrences = tokens.occurrences
+    is_public = fate.is_public
     used, symbol = np.unique(occurrences.type[is_public], return_inverse=True)
-    symbols = np.where(code >= 0, SLOT, MASKED).astype(np.int64)
+    number, kinds = numbered(list(marks.values()))
+    symbols = np.full(len(tokens.form), SLOT, dtype=np.int64)
     symbols[is_public] = symbol
-    names = tuple(occurrences.types[t] for t in used)
+    symbols[list(marks)] = len(used) + number
+    names = (*(occurrences.types[t] for t in used), *(str(kind) for kind in kinds))
     return Context(tokens=symbols, offsets=tokens.offsets, symbols=names, breaks=tokens.breaks)

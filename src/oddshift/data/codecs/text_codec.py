@@ -1,93 +1,76 @@
-"""The text codec: a lexicon learned from the fit texts, laid over any other texts of the same columns."""
+"""The text codec: detectors and a lexicon learned from the fit texts, laid over any texts of the same columns."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns
-from oddshift.data.codecs.lexicon import PUBLIC, Lexicon, Similar, add_similar, build_lexicon, has_point
+from oddshift.data.codecs.coverage import Coverage
+from oddshift.data.codecs.finders import Finders
+from oddshift.data.codecs.found_tokens import all_found
+from oddshift.data.codecs.kept_detectors import KeptDetector, KeptNames, kept_detector, made_detector
+from oddshift.data.codecs.lexicon import Lexicon, Similar, add_similar, build_lexicon, has_point
 from oddshift.data.codecs.own_vectors import vectors_from_text
 from oddshift.data.codecs.pipeline_vectors import FROM_PIPELINE, pipeline_with_vectors, vectors_of_pipeline
 from oddshift.data.codecs.text import EncodedText, casing_rules, encode_tokens
 from oddshift.data.codecs.text_cells import TextCells
 from oddshift.data.codecs.text_settings import FROM_TEXT, TextSettings
-from oddshift.data.codecs.tokens import Tokens
+from oddshift.data.codecs.tokens import tokenise
 from oddshift.data.codecs.word_vectors import WordVectors, read_vectors
-from oddshift.data.detectors import Detector, Gazetteer, Handles, Occupations, Patterns, Spans, WordList
+from oddshift.data.detectors import Detector, PlantedRecall, Spans, default_rule, recall_of_planted
 from oddshift.data.detectors.detection_report import DetectionReport, planted_recall, report_on
 from oddshift.data.detectors.tagging import NAME_LABELS, TierRule, TypeTags, stop_words, tag_types
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class NameList:
-    """Listed names, each one token wherever it stands; see `Gazetteer`."""
-
-    names: tuple[str, ...]
-    keep_case: bool
-    cover_surnames: bool
-    ordinary: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FixedForms:
-    """Numbers, addresses and handles of fixed forms, each one token wherever it stands.
-
-    `found_by` says whose labels they are: Presidio's patterns, handles, or the list of
-    occupations.
-    """
-
-    found_by: Literal["patterns", "handles", "occupations"]
-    labels: tuple[str, ...]
-    threshold: float
-
-
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TextVocabulary:
-    """A lexicon: the word of each point, the point of each type, types that are masked, and types that are public.
+    """A lexicon and its finders in plain fields.
 
-    `joined` says which stretches of several tokens are one.
+    The word of each point and how it is written; the point of each type; the types that are protected everywhere, with
+    their kinds; the types that were found and have no point; the detectors; and what they were taught about names.
     """
 
     words: tuple[str, ...]
+    forms: tuple[str, ...]
     types: tuple[str, ...]
     type_points: IntArray
+    everywhere: tuple[str, ...]
+    kinds: tuple[str, ...]
     masked: tuple[str, ...]
-    public: tuple[str, ...]
-    joined: tuple[NameList | FixedForms, ...]
+    detectors: tuple[KeptDetector, ...]
+    names: KeptNames
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TextFindings:
-    """What fitting found: the tags behind the lexicon and the detection report."""
+    """What fitting found: the tags behind the lexicon, the detection report, and the recall on planted names."""
 
     tags: TypeTags
     report: DetectionReport
+    recall: PlantedRecall | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TextCodec:
-    """Finds the secrets of texts by a lexicon, word by word.
+    """Finds the secrets of texts by detectors and a lexicon, word by word.
 
-    `joined_by` are the detectors whose every match is one token, in the order in which they are asked.
-    `extra_detector` (optional) is asked for further names when texts are encoded: a word under one of its spans that
-    the lexicon holds as public is masked, stop words apart. What it masks depends on the words around, which no
-    certificate covers.
+    A word that a detector found is a secret when its type has a point, and otherwise becomes a mark of its kind.
+    Types that the lexicon protects everywhere count as found wherever they stand. All other words stay as they are.
+    `extra_detector` (optional) is one more detector, which the audit did not know.
     """
 
     settings: TextSettings
     lexicon: Lexicon
-    joined_by: tuple[Detector, ...] = ()
+    finders: Finders = field(default_factory=Finders)
     findings: TextFindings | None = None
     extra_detector: Detector | None = None
 
@@ -133,8 +116,10 @@ class TextCodec:
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The columns of text."""
-        return self.settings.text
+        """The columns of text, and that of users where a secret is drawn once for each user."""
+        asked = self.settings
+        by_user = asked.user is not None and asked.joint_by == "user" and asked.repeats == "once"
+        return (*asked.text, *((asked.user,) if by_user and asked.user else ()))
 
     @property
     def point_names(self) -> tuple[str, ...]:
@@ -146,25 +131,37 @@ class TextCodec:
         """The detection report."""
         return () if self.findings is None else tuple(f"fit documents: {t}" for t in self.findings.report.lines())
 
+    def coverage(self, encoded: EncodedText) -> Coverage:
+        """What happened to the words of each kind in some texts, and how many names the detectors may have missed."""
+        finders = self.finders.detectors if self.extra_detector is None else self._finders.detectors
+        names = tuple(detector.name for detector in finders)
+        return Coverage(
+            detectors=names, counts=encoded.counts, recall=None if self.findings is None else self.findings.recall
+        )
+
     def encode(self, columns: Columns, first: int = 1) -> EncodedText:
-        """Texts with the lexicon laid over them, each row a document, with users and subgroups where they are known."""
+        """Texts with their secrets, each row a document, with users and subgroups where they are known."""
         asked = self.settings
         cells = TextCells.of(columns, asked.text, first)
-        tokens = cells.tokens(asked.tokeniser)
-        for detector in self.joined_by:
-            tokens = tokens.merged(cells.inside(detector.detect(cells.documents)))
+        tokens, found, _ = self._finders.find(cells, asked.tokeniser)
         encoded = encode_tokens(
             tokens,
             self.lexicon,
+            found,
             unknown=asked.unknown,
             casing=asked.casing,
             users=columns.get(asked.user) if asked.user else None,
             subgroups=columns.get(asked.subgroup) if asked.subgroup else None,
         )
-        masked = encoded.masked
-        if self.extra_detector is not None:
-            masked = np.union1d(masked, self._names(tokens, cells, self.extra_detector))
-        return replace(encoded, cells=cells, masked=masked)
+        return replace(encoded, cells=cells, substitutes=asked.marks == "substitute")
+
+    def encode_name(self, name: str, kind: str) -> EncodedText:
+        """A stretch of text that someone else took for a name: every word of it is protected."""
+        asked = self.settings
+        tokens = tokenise([name], asked.tokeniser)
+        found = all_found(tokens, kind)
+        encoded = encode_tokens(tokens, self.lexicon, found, unknown=asked.unknown, casing=asked.casing)
+        return replace(encoded, substitutes=asked.marks == "substitute")
 
     def stream(self) -> TextCodec:
         """Itself: rows do not continue one another."""
@@ -180,46 +177,47 @@ class TextCodec:
         source = asked.vectors if asked.vectors in {FROM_TEXT, FROM_PIPELINE} else Path(asked.vectors).name
         settings = replace(
             asked,
-            detectors=(),  # what they found is in the lexicon; what joins tokens is in the vocabulary
+            detectors=(),  # they are in the vocabulary, lists with their entries
             vectors=source,
             casing=casing_rules(self.tiers, asked.casing),
         )
-        points = self.lexicon.point_of
+        lexicon, finders = self.lexicon, self.finders
         vocabulary = TextVocabulary(
-            words=self.lexicon.words,
-            types=tuple(points),
-            type_points=np.array(list(points.values()), dtype=np.int64),
-            masked=self.lexicon.masked,
-            public=self.lexicon.public,
-            joined=tuple(_stored(detector) for detector in self.joined_by),
+            words=lexicon.words,
+            forms=lexicon.forms,
+            types=tuple(lexicon.point_of),
+            type_points=np.array(list(lexicon.point_of.values()), dtype=np.int64),
+            everywhere=tuple(lexicon.everywhere),
+            kinds=tuple(lexicon.everywhere.values()),
+            masked=lexicon.masked,
+            detectors=tuple(kept_detector(detector) for detector in finders.detectors),
+            names=KeptNames(
+                surnames=tuple(finders.known.surnames),
+                labels=tuple(finders.known.surnames.values()),
+                ordinary=tuple(sorted(finders.known.ordinary)),
+                joined=finders.joined,
+            ),
         )
         return settings, vocabulary
 
     @classmethod
     def from_policy(cls, settings: TextSettings, vocabulary: TextVocabulary, space: Space, tiers: Tiers) -> TextCodec:
-        """The codec over stored words."""
+        """The codec over stored words; a pipeline that is not the one it was made with is refused."""
         lexicon = Lexicon(
             words=vocabulary.words,
             space=space,
             tiers=tiers,
             point_of=dict(zip(vocabulary.types, vocabulary.type_points.tolist(), strict=True)),
+            everywhere=dict(zip(vocabulary.everywhere, vocabulary.kinds, strict=True)),
+            forms=vocabulary.forms,
             masked=vocabulary.masked,
-            public=vocabulary.public,
         )
-        return cls(settings, lexicon, tuple(_made(part) for part in vocabulary.joined))
+        detectors = tuple(made_detector(kept) for kept in vocabulary.detectors)
+        return cls(settings, lexicon, Finders(detectors, vocabulary.names.known, vocabulary.names.joined))
 
-    def _names(self, tokens: Tokens, cells: TextCells, detector: Detector) -> IntArray:
-        """Tokens that the detector takes for names and the lexicon for public words."""
-        occurrences = tokens.occurrences
-        under = np.unique(occurrences.under(detector.detect(cells.documents))[0])
-        types = occurrences.type[under]
-        is_stop = np.array([word in self._stop for word in occurrences.types], dtype=np.bool_)
-        is_public = self.lexicon.code(occurrences.types) == PUBLIC
-        return under[(is_public & occurrences.is_word & ~is_stop)[types]]
-
-    @cached_property
-    def _stop(self) -> frozenset[str]:
-        return stop_words()
+    @property
+    def _finders(self) -> Finders:
+        return self.finders if self.extra_detector is None else self.finders.also(self.extra_detector)
 
 
 def _fitted(
@@ -229,28 +227,44 @@ def _fitted(
     detectors: Sequence[Detector],
     vectors: WordVectors | None,
 ) -> TextCodec:
-    """Tokenise, detect, tag, and build the lexicon."""
-    tokens, texts = cells.tokens(settings.tokeniser), cells.documents
-    spans = [cells.inside(detector.detect(texts)) for detector in detectors]
-    joined_by = [detector for detector, found in zip(detectors, spans, strict=True) if found.is_exact]
-    for found in spans:
-        tokens = tokens.merged(found) if found.is_exact else tokens
-    names = _repeated_names(texts, spans) if settings.join_names else []
-    if names:
-        joined_by.append(Gazetteer(names, keep_case=True))
-        tokens = tokens.merged(cells.inside(joined_by[-1].detect(texts)))
+    """Detect, tokenise, tag, and build the lexicon."""
+    texts, stop = cells.documents, stop_words()
+    finders = Finders(tuple(detectors))
+    alone = finders.detect(texts)
+    finders = finders.taught(texts, alone, joins=settings.join_names)
+    tokens, found, spans = finders.find(cells, settings.tokeniser, alone)
     seen = tokens.occurrences
     known = vectors_from_text(seen) if vectors is None else vectors
-    stop = stop_words()
-    tags = tag_types(seen, spans, tier_rule(settings, [label for found in spans for label in found.labels]), stop)
+    rule = tier_rule(settings, [label for part in spans for label in part.labels])
+    tags = tag_types(seen, spans, rule, stop)
     if settings.similar_percent:
         similar = Similar(settings.similar_name, settings.similar_percent, settings.similar_variant)
         tags = add_similar(tags, seen, known, similar, stop)
-    lexicon = build_lexicon(seen, tags, known, is_public=settings.is_public, stop_words=stop, metric=settings.metric)
+    lexicon = build_lexicon(
+        tokens,
+        found,
+        tags,
+        known,
+        is_public=settings.is_public,
+        fewest=0 if settings.tier_names else settings.fewest,
+        stop_words=stop,
+        metric=settings.metric,
+    )
     casing_rules(lexicon.tiers, settings.casing)
-    recall = planted_recall(detectors, texts, settings.planted) if settings.planted else None
-    report = report_on(seen, tags, has_point(seen, known), detectors, recall)
-    return cls(settings, lexicon, tuple(joined_by), TextFindings(tags, report))
+    share = planted_recall(detectors, texts, settings.planted) if settings.planted else None
+    report = report_on(seen, tags, has_point(seen, known), detectors, share)
+    return cls(
+        settings, lexicon, finders, TextFindings(tags, report, _recall(detectors, texts, alone, settings.trials))
+    )
+
+
+def _recall(
+    detectors: Sequence[Detector], texts: Sequence[str], found: Sequence[Spans], trials: int
+) -> PlantedRecall | None:
+    """Recall on public names planted into the fit texts; the same texts give the same."""
+    if not trials:
+        return None
+    return recall_of_planted(detectors, texts, np.random.default_rng(len(texts)), spans=found, trials=trials)
 
 
 def _word_vectors(source: str, detectors: Sequence[Detector]) -> WordVectors | None:
@@ -263,48 +277,9 @@ def _word_vectors(source: str, detectors: Sequence[Detector]) -> WordVectors | N
 
 
 def tier_rule(settings: TextSettings, labels: Sequence[str]) -> TierRule:
-    """Labels and their tiers: whatever was found leads to the first tier, unless `tier_of` says otherwise."""
+    """Labels and their tiers: by kind, or, where tiers are named, as `tier_of` says and otherwise to the first."""
+    if not settings.tier_names:
+        return default_rule(labels, settings.share, settings.count)
     first = dict.fromkeys((*NAME_LABELS, *labels), settings.tier_names[0])
     tier_of = {**first, **settings.tier_of}
     return TierRule(names=settings.tier_names, tier_of=tier_of, share=settings.share, count=settings.count)
-
-
-def _repeated_names(texts: Sequence[str], spans: Sequence[Spans]) -> list[str]:
-    """Names of several words that the detectors found at least twice in the texts."""
-    times: Counter[str] = Counter()
-    for found in spans:
-        rows = zip(found.document.tolist(), found.start.tolist(), found.end.tolist(), strict=True)
-        times.update(texts[d][a:b] for d, a, b in rows)
-    return [name for name, n in times.items() if n >= 2 and len(name.split()) > 1]
-
-
-def _stored(detector: Detector) -> NameList | FixedForms:
-    if isinstance(detector, Patterns):
-        return FixedForms(found_by="patterns", labels=detector.labels, threshold=detector.threshold)
-    if isinstance(detector, Handles):
-        return FixedForms(found_by="handles", labels=detector.labels, threshold=0.0)
-    if isinstance(detector, Gazetteer):
-        return NameList(
-            names=tuple(detector.entries),
-            keep_case=detector.keep_case,
-            cover_surnames=detector.cover_surnames,
-            ordinary=tuple(sorted(detector.ordinary)),
-        )
-    if isinstance(detector, WordList):
-        return NameList(names=tuple(detector.words), keep_case=False, cover_surnames=False, ordinary=())
-    if isinstance(detector, Occupations):
-        return FixedForms(found_by="occupations", labels=(), threshold=0.0)
-    raise InvalidInput(f"detector {detector.name!r} cannot be kept in a policy, expected patterns or a list of names")
-
-
-def _made(stored: NameList | FixedForms) -> Detector:
-    if isinstance(stored, NameList):
-        ordinary = frozenset(stored.ordinary)
-        return Gazetteer(
-            stored.names, keep_case=stored.keep_case, cover_surnames=stored.cover_surnames, ordinary=ordinary
-        )
-    if stored.found_by == "handles":
-        return Handles(stored.labels)
-    if stored.found_by == "occupations":
-        return Occupations()
-    return Patterns(stored.labels, stored.threshold)

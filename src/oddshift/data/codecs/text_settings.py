@@ -8,16 +8,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from oddshift.base.arrays import IntArray, one_of
+from oddshift.base.arrays import IntArray, one_of, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.casing import CASINGS
 from oddshift.data.codecs.codec import Columns, length_of
 from oddshift.data.codecs.tokens import TOKENISERS
 from oddshift.data.detectors import DetectorSettings
-from oddshift.data.detectors.tagging import PII
 from oddshift.data.formats.cell_values import strings
 from oddshift.model.metric import METRICS
 from oddshift.model.records import numbered
+from oddshift.model.repeats import REPEATS
 
 FROM_TEXT = "from-text"
 """Word vectors that are made from the fit part of the texts."""
@@ -47,24 +47,31 @@ class TextSettings:
     """A column of subgroups, for which rates are reported apart."""
     header: tuple[str, ...] | None = None
     """The names of the columns of a CSV or TSV file without a header row."""
-    tier_names: tuple[str, ...] = (PII,)
-    """The tiers of detected words, most sensitive first."""
+    tier_names: tuple[str, ...] = ()
+    """The tiers of detected words, most sensitive first; none named: each kind of name is a tier (PERSON, ORG, GPE),
+    and the other kinds are one more."""
     tier_of: Mapping[str, str] = field(default_factory=dict)
-    """The tier of a detector's label; labels that are not listed lead to the first tier."""
+    """The tier of a detector's label, where tiers are named; labels that are not listed lead to the first tier."""
+    fewest: int = 5
+    """Words that a kind needs to be a tier, where no tiers are named; words of smaller kinds become marks."""
     share: float = 0.5
-    """The share of a word's occurrences that have to be detected before all of them are secrets."""
+    """The share of a word's occurrences that have to be detected before those that were not are secrets too."""
     count: int = 2
     """How many occurrences have to be detected for that, unless the detector is exact."""
-    similar_percent: float = 10.0
+    similar_percent: float = 0.0
     """The share (percent) of the other words, the most similar to detected ones, that forms one more tier; 0: none."""
     similar_variant: Literal["max", "mean"] = "max"
     """Similar to the closest detected word, or to all of them on average."""
     similar_name: str = "PoII"
     """The name of the tier of similar words."""
-    unknown: Literal["mask", "refuse"] = "mask"
-    """What becomes of words without a vector and of words that the fit texts lack: a mask, or the data are refused."""
+    unknown: Literal["mark", "refuse"] = "mark"
+    """What becomes of detected words without a point: a mark of their kind, or the data are refused."""
+    marks: Literal["kind", "substitute"] = "kind"
+    """What a mark reads as: its kind ([PERSON]), or a public name of that kind, drawn without regard to the secret."""
+    repeats: Literal["once", "each"] = "once"
+    """Whether a secret is drawn once within what is read together, or once for each of its occurrences."""
     casing: tuple[str, ...] | None = None
-    """How released words of each tier are written; by default the first tier as titles, others as sentences go."""
+    """How released words of each tier are written; by default as the fit texts mostly write them."""
     metric: str = "euclidean"
     """The distance between word vectors: a name of `METRICS`."""
     tokeniser: Literal["spacy", "plain"] = "spacy"
@@ -75,19 +82,26 @@ class TextSettings:
     """What attackers read together."""
     planted: tuple[str, ...] = ()
     """Names on which the recall of the detectors is measured."""
+    trials: int = 0
+    """Sentences of the fit texts into which public names are put to measure the recall of the detectors; 0: none."""
 
     def __post_init__(self) -> None:
         """Check what can be checked without data."""
         if not self.text or len(set(self.text)) != len(self.text):
             raise InvalidInput(f"text={self.text}, expected at least one column, each named once")
-        if not self.tier_names or len(set(self.tier_names)) != len(self.tier_names):
-            raise InvalidInput(f"tier_names={self.tier_names}, expected at least one tier name, all distinct")
+        if len(set(self.tier_names)) != len(self.tier_names):
+            raise InvalidInput(f"tier_names={self.tier_names}, expected distinct names")
         unknown = sorted(set(self.tier_of.values()) - set(self.tier_names))
         if unknown:
-            raise InvalidInput(f"tier_of leads to {unknown[0]!r}, expected one of {', '.join(self.tier_names)}")
+            known = ", ".join(self.tier_names) or "names in tier_names"
+            raise InvalidInput(f"tier_of leads to {unknown[0]!r}, expected one of {known}")
+        whole(self.fewest, "fewest", 1)
+        whole(self.trials, "trials", 0)
         if not 0.0 <= self.similar_percent < 100.0:
             raise InvalidInput(f"similar_percent={self.similar_percent}, expected at least 0 and below 100")
-        one_of(self.unknown, "unknown", ("mask", "refuse"))
+        one_of(self.unknown, "unknown", ("mark", "refuse"))
+        one_of(self.marks, "marks", ("kind", "substitute"))
+        one_of(self.repeats, "repeats", REPEATS)
         one_of(self.tokeniser, "tokeniser", tuple(TOKENISERS))
         one_of(self.metric, "metric", tuple(METRICS))
         one_of(self.joint_by, "joint_by", ("document", "sentence", "user"))

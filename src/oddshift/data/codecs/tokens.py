@@ -121,7 +121,7 @@ class Tokens:
         owner[token[::-1]] = span[::-1]
         joins = np.append(False, (owner[1:] == owner[:-1]) & (owner[1:] >= 0))
         joins[self.offsets[:-1][self.offsets[:-1] < len(joins)]] = False
-        return _joined(self, joins)
+        return joined_tokens(self, joins)
 
 
 def tokenise(texts: Sequence[str], tokeniser: str = "spacy") -> Tokens:
@@ -197,7 +197,7 @@ TOKENISERS: dict[str, Callable[[Sequence[str]], Tokens]] = {"spacy": _by_spacy, 
 """Every tokeniser by name."""
 
 
-def _joined(tokens: Tokens, joins: BoolArray) -> Tokens:
+def joined_tokens(tokens: Tokens, joins: BoolArray) -> Tokens:
     """The tokens with each one marked in `joins` glued to the one before it."""
     first = np.flatnonzero(~joins)
     last = np.append(first[1:], len(joins)) - 1

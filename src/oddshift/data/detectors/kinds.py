@@ -50,13 +50,17 @@ def mark_of(kind: str) -> str:
     return f"[{kind}]"
 
 
-def default_rule(labels: Sequence[str]) -> TierRule:
+def default_rule(labels: Sequence[str], share: float = 0.5, count: int = 2) -> TierRule:
     """The tiers of those labels that some detectors give, most sensitive first; an unknown label is a first tier.
 
-    >>> default_rule(["DATE", "PERSON", "HANDLE", "CLIENT"]).names
-    ('PERSON', 'CLIENT', 'PoII')
+    All kinds of names are one level; the second tier is the next. `share` and `count` are those of `TierRule`.
+
+    >>> rule = default_rule(["DATE", "PERSON", "HANDLE", "CLIENT"])
+    >>> rule.names, rule.levels
+    (('PERSON', 'CLIENT', 'PoII'), (0, 0, 1))
     """
     tier_of = {label: TIER_OF_KIND.get(label, label) for label in labels}
     order = [*FIRST_KINDS, NAME, *(label for label in labels if label not in TIER_OF_KIND), SECOND]
     names = tuple(tier for tier in dict.fromkeys(order) if tier in tier_of.values())
-    return TierRule(names=names, tier_of=tier_of)
+    levels = tuple(int(tier == SECOND and len(names) > 1) for tier in names)
+    return TierRule(names=names, tier_of=tier_of, share=share, count=count, levels=levels)

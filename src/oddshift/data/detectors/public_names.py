@@ -1,4 +1,4 @@
-"""Common given names and surnames of many origins, to plant where names were: they belong to nobody in particular."""
+"""Common given names and surnames of many origins, and large cities: they belong to nobody in particular."""
 
 from __future__ import annotations
 
@@ -19,9 +19,18 @@ _FAMILY = (
     "Park Choi Tanaka Suzuki Watanabe Yamamoto Ivanov Petrov Kowalski Nowak Novak Horvat Rossi Ferrari Schmidt Mueller "
     "Schneider Hansen Johansson Okafor Adeyemi Mensah Dlamini Nkosi Abebe O'Brien McCarthy"
 )
+_PLACES = (
+    "London Paris Berlin Madrid Rome Vienna Warsaw Prague Lisbon Dublin Oslo Helsinki Athens Cairo Lagos Nairobi Accra "
+    "Johannesburg Casablanca Istanbul Tehran Baghdad Karachi Delhi Mumbai Dhaka Bangkok Manila Jakarta Singapore Seoul "
+    "Tokyo Osaka Beijing Shanghai Sydney Melbourne Auckland Toronto Montreal Vancouver Chicago Houston Boston Seattle "
+    "Denver Atlanta Miami Lima Bogota Santiago Havana"
+)
 
 GIVEN_NAMES = tuple(_GIVEN.split())
 """Given names."""
 
 FAMILY_NAMES = tuple(_FAMILY.split())
 """Surnames."""
+
+PLACE_NAMES = tuple(_PLACES.split())
+"""Large cities."""

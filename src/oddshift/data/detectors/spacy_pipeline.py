@@ -5,6 +5,7 @@ Nothing is ever downloaded. A pipeline guesses each occurrence anew, so its span
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution, run
 from oddshift.data.detectors import span_cache
 from oddshift.data.detectors.honorifics import PERSON, with_titled_names
+from oddshift.data.detectors.kinds import ENTITY_KINDS
 from oddshift.data.detectors.normalising import through_normalised
 from oddshift.data.detectors.spans import Spans
 from oddshift.data.detectors.tagging import NAME_LABELS
@@ -26,6 +28,7 @@ from oddshift.data.detectors.tagging import NAME_LABELS
 _NOT_NEEDED = ("tagger", "parser", "senter", "lemmatizer", "attribute_ruler", "morphologizer")
 _FINDERS = ("ner", "entity_ruler", "span_ruler")
 _CHUNK = 200_000  # characters a worker takes at once
+_MOST_REMEMBERED = 100_000  # texts
 _WORTH_WORKERS = 1_000_000  # characters below which starting workers costs more than it saves
 
 
@@ -61,7 +64,7 @@ class Pipeline:
         key = span_cache.key_of(folder, texts) if self.is_cached else ""
         found = span_cache.recall(key) if self.is_cached else None
         if found is None:
-            found = _run(str(folder), texts, self.workers)
+            found = _remembered(str(folder), texts, self.workers)
             if self.is_cached:
                 span_cache.keep(key, found)
         chosen = found.only(self.labels)
@@ -86,13 +89,24 @@ def pipeline_folder(pipeline: str | Path) -> Path:
     )
 
 
-def _check_labels(folder: Path, labels: Sequence[str]) -> None:
-    """Refuse labels that the pipeline says it never gives: they would find nothing, silently."""
+def usual_labels(pipeline: str | Path) -> tuple[str, ...]:
+    """Kinds of names, and those of the second tier that a pipeline gives."""
+    known = _stated_labels(pipeline_folder(pipeline))
+    return (*NAME_LABELS, *(kind for kind in ENTITY_KINDS if kind in known))
+
+
+def _stated_labels(folder: Path) -> list[str]:
+    """The labels that a pipeline says it gives; none when it does not say."""
     try:
         stated = json.loads((folder / "meta.json").read_text(encoding="utf-8")).get("labels", {})
     except (OSError, ValueError):
-        return  # loading it says what is wrong
-    known = sorted({label for finder in _FINDERS for label in stated.get(finder, ())})
+        return []  # loading it says what is wrong
+    return sorted({label for finder in _FINDERS for label in stated.get(finder, ())})
+
+
+def _check_labels(folder: Path, labels: Sequence[str]) -> None:
+    """Refuse labels that the pipeline says it never gives: they would find nothing, silently."""
+    known = _stated_labels(folder)
     unknown = [label for label in labels if label not in known and label not in NAME_LABELS]
     if known and (unknown or not set(labels) & set(known)):
         wrong = (unknown or list(labels))[0]
@@ -113,6 +127,34 @@ def _loaded(folder: str) -> Any:
     if not set(nlp.pipe_names) & set(_FINDERS):
         raise InvalidInput(f"spaCy pipeline {Path(folder).name!r} has {nlp.pipe_names}, expected an entity component")
     return nlp
+
+
+def _remembered(folder: str, texts: Sequence[str], workers: int) -> Spans:
+    """What the pipeline finds; texts that this process has read with it before are not read again.
+
+    The fit texts are a part of the audited ones. What is remembered is a hash of each text and positions in it.
+    """
+    mark = span_cache.fingerprint_of(Path(folder))
+    keys = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+    memory = _memory(mark)
+    new = [document for document, key in enumerate(keys) if key not in memory]
+    fresh: dict[bytes, list[tuple[int, int, str]]] = {keys[document]: [] for document in new}
+    found = _run(folder, [texts[document] for document in new], workers) if new else None
+    if found is not None:
+        rows = zip(found.document.tolist(), found.start.tolist(), found.end.tolist(), found.label.tolist(), strict=True)
+        for document, start, end, label in rows:
+            if (start, end, found.labels[label]) not in fresh[keys[new[document]]]:  # equal texts were read each
+                fresh[keys[new[document]]].append((start, end, found.labels[label]))
+    known = {**fresh, **{key: memory[key] for key in keys if key not in fresh}}
+    if len(memory) + len(fresh) <= _MOST_REMEMBERED:
+        memory.update(fresh)
+    return Spans.of([(d, *row) for d, key in enumerate(keys) for row in known[key]], is_exact=False)
+
+
+@lru_cache(maxsize=2)
+def _memory(mark: str) -> dict[bytes, list[tuple[int, int, str]]]:
+    """What a pipeline, known by its fingerprint, found in texts known by their hashes."""
+    return {}
 
 
 def _run(folder: str, texts: Sequence[str], workers: int) -> Spans:
@@ -151,9 +193,10 @@ class PipelineSettings:
     path: str
     """The pipeline."""
     kind: Literal["pipeline"] = "pipeline"
-    labels: tuple[str, ...] = NAME_LABELS
-    """Which of its labels count; each leads to the first tier unless the data section says otherwise."""
+    labels: tuple[str, ...] = ()
+    """Which of its labels count; none named: people, organisations and places, and of the other kinds that point to
+    people (NORP, LOC, FAC, EVENT, PRODUCT, DATE) those that it gives."""
 
     def detector(self) -> Pipeline:
         """The detector."""
-        return Pipeline(self.path, self.labels)
+        return Pipeline(self.path, self.labels or usual_labels(self.path))

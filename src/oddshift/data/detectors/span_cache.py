@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from oddshift.base.errors import TamperedEvidence
 from oddshift.base.storage import load, save
 from oddshift.data.detectors.spans import Spans
 
-_LAYOUT = b"spans 1"
+_LAYOUT = b"spans 2"
 
 
 def cache_folder() -> Path:
@@ -28,14 +29,28 @@ def key_of(pipeline: Path, texts: Sequence[str]) -> str:
     """A hash of every file of the pipeline, spaCy's version, and every text with its length."""
     from importlib.metadata import version
 
-    total = hashlib.sha256(_LAYOUT + version("spacy").encode())
-    for file in sorted(path for path in pipeline.rglob("*") if path.is_file() and path.suffix != ".pyc"):
-        total.update(str(file.relative_to(pipeline)).encode())
-        total.update(hashlib.sha256(file.read_bytes()).digest())
+    total = hashlib.sha256(_LAYOUT + version("spacy").encode() + fingerprint_of(pipeline).encode())
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
         total.update(len(data).to_bytes(8, "little"))
         total.update(data)
+    return total.hexdigest()
+
+
+def fingerprint_of(pipeline: Path) -> str:
+    """A hash of the names and contents of every file of a pipeline."""
+    files = sorted(path for path in pipeline.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    state = tuple((str(f.relative_to(pipeline)), f.stat().st_size, f.stat().st_mtime_ns) for f in files)
+    return _hashed(pipeline.resolve(), state)
+
+
+@lru_cache(maxsize=16)
+def _hashed(pipeline: Path, state: tuple[tuple[str, int, int], ...]) -> str:
+    """The hash of some files; `state` changes when they do, so that unchanged files are read once."""
+    total = hashlib.sha256()
+    for name, _, _ in state:
+        total.update(name.encode() + b"\0")
+        total.update(hashlib.sha256((pipeline / name).read_bytes()).digest())
     return total.hexdigest()
 
 

@@ -1,7 +1,8 @@
-"""The tier rule: from tagged occurrences to the tier of a word type.
+"""The tier rule: from tagged occurrences to the tier of a word type, and to whether all of its occurrences count.
 
-A type enters a tier when at least half of its occurrences, and at least two, are tagged with that tier or a more
-sensitive one, and it is not a stop word. (One tagged occurrence is enough for nothing: it tags "the" and "of".)
+A tagged occurrence is protected in any case. The other occurrences of its type are protected too when at least half of
+all, and at least two, are tagged, and the type is not a stop word. (One tagged occurrence is enough for nothing: it
+tags "the" and "of".)
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ class TierRule:
     `tier_of` maps a detector's label to one of `names` (most sensitive first). Labels it does not list are ignored when
     they are guesses, and lead to the most sensitive tier when an exact detector gives them: they were asked for.
     A type is believed at `share` of its occurrences and at `count` of them; one occurrence is enough when it was
-    listed or has a fixed form (an exact detector), because there a match is no guess.
+    listed or has a fixed form (an exact detector), because there a match is no guess. `levels` says which tiers are
+    equally sensitive, from 0 on; without it each tier is a level of its own.
     """
 
     names: tuple[str, ...] = (PII,)
     tier_of: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(NAME_LABELS, PII))
     share: float = 0.5
     count: int = 2
+    levels: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check the map against the names."""
@@ -54,20 +57,28 @@ class TierRule:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TypeTags:
-    """The tier of every word type (−1 for none) and the counts behind it.
+    """The tier of every word type that is protected wherever it stands (−1 for none), and the counts behind it.
 
-    `tagged` (types, tiers) counts the occurrences tagged with each tier; `totals` all occurrences.
+    `tagged` (types, tiers) counts the occurrences tagged with each tier; `totals` all occurrences. `levels` has the
+    level of each tier.
     """
 
     labels: IntArray
     tagged: IntArray
     totals: IntArray
     names: tuple[str, ...]
+    levels: tuple[int, ...]
 
     def __repr__(self) -> str:
         """Counts only; never a word."""
         sizes = ", ".join(f"{name}: {int((self.labels == t).sum())}" for t, name in enumerate(self.names))
         return f"TypeTags({len(self.labels)} types; {sizes})"
+
+    @property
+    def tier_of_tagged(self) -> IntArray:
+        """The tier of every type that was tagged anywhere, −1 for the others."""
+        tier = tier_of_most(self.tagged, self.levels)
+        return np.where(self.labels != NOT_SENSITIVE, self.labels, tier)
 
     @property
     def mixed(self) -> IntArray:
@@ -91,7 +102,8 @@ class TypeTags:
         free = types[labels[types] == NOT_SENSITIVE]
         labels[free] = len(self.names)
         column = np.zeros((len(labels), 1), dtype=np.int64)
-        return TypeTags(labels, np.hstack([self.tagged, column]), self.totals, (*self.names, name))
+        levels = (*self.levels, max(self.levels) + 1)
+        return TypeTags(labels, np.hstack([self.tagged, column]), self.totals, (*self.names, name), levels)
 
 
 def tag_types(occurrences: Occurrences, spans: Sequence[Spans], rule: TierRule, stop_words: frozenset[str]) -> TypeTags:
@@ -107,8 +119,26 @@ def tag_types(occurrences: Occurrences, spans: Sequence[Spans], rule: TierRule, 
     by_guess = (upto >= half) & (upto >= rule.count) & ~is_stop
     by_match = (upto >= half) & (certain >= 1) & (~is_stop | (certain >= occurrences.totals[:, None]))
     enters = (by_guess | by_match) & occurrences.is_word[:, None] & (occurrences.totals > 0)[:, None]
-    labels = np.where(enters.any(axis=1), enters.argmax(axis=1), NOT_SENSITIVE).astype(np.int64)
-    return TypeTags(labels, tagged, occurrences.totals, rule.names)
+    levels = tuple(range(tiers)) if rule.levels is None else rule.levels
+    labels = np.where(enters.any(axis=1), tier_of_most(tagged, levels), NOT_SENSITIVE).astype(np.int64)
+    return TypeTags(labels, tagged, occurrences.totals, rule.names, levels)
+
+
+def tier_of_most(tagged: IntArray, levels: Sequence[int]) -> IntArray:
+    """The tier of every type from its tagged occurrences (types, tiers); −1 where none is tagged.
+
+    It is of the most sensitive level such that this level and the more sensitive ones hold half of them, and inside
+    that level it is the tier of most.
+
+    >>> tier_of_most(np.array([[1, 4, 2], [1, 0, 2], [0, 0, 0]]), (0, 0, 1)).tolist()
+    [1, 2, -1]
+    """
+    level = np.asarray(levels)
+    total = tagged.sum(axis=1)
+    upto = np.stack([tagged[:, level <= k].sum(axis=1) for k in range(int(level.max()) + 1)], axis=1)
+    chosen = (2 * upto >= total[:, None]).argmax(axis=1)
+    inside = np.where(level[None, :] == chosen[:, None], tagged, -1)
+    return np.where(total > 0, inside.argmax(axis=1), NOT_SENSITIVE).astype(np.int64)
 
 
 @lru_cache(maxsize=1)

@@ -20,7 +20,7 @@ from oddshift.data.codecs.text_codec import TextCodec
 from oddshift.data.codecs.text_settings import TextSettings
 from oddshift.data.codecs.word_vectors import WordVectors
 from oddshift.data.embedded.chains import draw_sequences, share
-from oddshift.data.embedded.embedded_words import CLOSING, KINDS, PHRASES, PROFESSIONS, TIER_OF_KIND, public_words
+from oddshift.data.embedded.embedded_words import CLOSING, KINDS, PHRASES, PROFESSIONS, TIER_OF_KIND
 from oddshift.model.prior import Markov
 from oddshift.model.records import Records
 from oddshift.model.space import Space
@@ -153,8 +153,7 @@ def _lexicon(is_public: bool) -> tuple[Lexicon, WordVectors]:
         space=Space(vectors.vectors[vectors.rows_of(words)].astype(np.float64)),
         tiers=Tiers(labels, names=("PII", "PoII"), scales=(1.0, 1.0), is_public=is_public),
         point_of={word: i for i, word in enumerate(words)},
-        masked=(),
-        public=tuple(sorted(public_words())),
+        everywhere=dict(zip(words, ("PII" if label == 0 else "PoII" for label in labels), strict=True)),
     )
     return lexicon, vectors
 

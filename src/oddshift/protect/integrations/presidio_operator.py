@@ -10,10 +10,8 @@ Presidio makes an operator anew for every entity, so what is worth keeping betwe
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from presidio_anonymizer.operators import Operator, OperatorType
 
 from oddshift.base.errors import InvalidInput
@@ -22,24 +20,26 @@ from oddshift.protect import Sanitizer
 
 
 class OddshiftOperator(Operator):
-    """Replaces the words of an entity: those of the policy's points through its mechanism, all others by a mask.
+    """Replaces the words of an entity: those of the policy's points through its mechanism, all others by a mark.
 
-    Its one parameter is `sanitizer`, a `Sanitizer` of a policy for texts. A word that the policy takes for public is
-    masked too, since the analyzer takes it for part of a name; marks and blanks stay.
+    Its parameter is `sanitizer`, a `Sanitizer` of a policy for texts. Words without a point become a mark of the
+    entity's type; punctuation and blanks stay. Presidio does not say which text an entity belongs to: with a parameter
+    `document` (any text that names it) equal words of one document share one draw, without it each entity is drawn by
+    itself.
 
-    **Guarantee**: no word of an entity is released but through the mechanism, each with a uniform of its own. What the
-    analyzer misses stays in the text, so the policy's certificate, which is about every occurrence of a sensitive word,
-    does not cover the result. Unknown words are refused when the policy says so.
+    **Guarantee**: no word of an entity is released but through the mechanism. What the analyzer misses stays in the
+    text, so the policy's certificate, which is about what its own detectors find, does not cover the result. Words
+    without a point are refused when the policy says so.
     """
 
     def operate(self, text: str, params: dict[str, Any] | None = None) -> str:
         """The released words of one entity."""
         sanitizer, codec = _checked(params)
-        encoded = codec.on_columns(["text"]).encode({"text": [text]})
-        occurrences = encoded.tokens.occurrences
-        words = np.flatnonzero(occurrences.is_word[occurrences.type])
-        hidden = replace(encoded, masked=np.setdiff1d(words, encoded.slots))
-        return str(sanitizer.released(hidden)["text"][0])
+        given = params or {}
+        encoded = codec.encode_name(text, str(given.get("entity_type") or "NAME"))
+        document = given.get("document")
+        outputs = sanitizer.outputs(encoded) if document is None else sanitizer.outputs_of(encoded, str(document))
+        return str(encoded.decode(outputs, masked=sanitizer.is_mask)["text"][0])
 
     def validate(self, params: dict[str, Any] | None = None) -> None:
         """Refuse parameters without a sanitizer for texts."""

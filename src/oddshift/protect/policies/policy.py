@@ -94,7 +94,13 @@ class Policy:
     def tiers(self) -> Tiers:
         """The tiers of the points, with the policy's scales."""
         said = self.terms.tiers
-        return Tiers(self.vocabulary.labels, names=said.names, scales=said.scales, is_public=said.is_public)
+        return Tiers(
+            self.vocabulary.labels,
+            names=said.names,
+            scales=said.scales,
+            is_public=said.is_public,
+            levels=said.levels,
+        )
 
     @cached_property
     def codec(self) -> Codec:
@@ -154,7 +160,7 @@ def make_policy(
         data=settings,
         mechanism=_mechanism_terms(inner, calibrated),
         remap=_remap_terms(remap) if remap else None,
-        tiers=TierTerms(names=tiers.names, scales=tiers.scales, is_public=tiers.is_public),
+        tiers=TierTerms(names=tiers.names, scales=tiers.scales, is_public=tiers.is_public, levels=tiers.levels),
         vocabulary=digest(vocabulary),
         certificate=certificate,
     )

@@ -17,8 +17,9 @@ from oddshift.evidence.certificates import Certificate, Evidence, JointCertifica
 CONFIDENTIAL = "built from private records: treat this policy and its vocabulary as confidential"
 """What every policy says about itself."""
 
-LAYOUT = 2
-"""Version of the entries of policy.json: since 2 the settings of the data are those of a configuration."""
+LAYOUT = 3
+"""Version of the entries of policy.json: since 2 the settings of the data are those of a configuration, since 3 a
+policy keeps the detectors that find the names."""
 
 NOT_CERTIFIED = "not certified"
 """State of a policy that no certificate stands behind."""
@@ -51,11 +52,12 @@ class RemapTerms:
 
 @dataclass(frozen=True, kw_only=True)
 class TierTerms:
-    """Tier names from most to least sensitive, the scale of each, and whether the attacker is told the tier."""
+    """Tier names from most to least sensitive, the scale and level of each, and whether the attacker knows the tier."""
 
     names: tuple[str, ...]
     scales: tuple[float, ...]
     is_public: bool
+    levels: tuple[int, ...]
 
 
 CodecSettings = TextSettings | TableSettings | PlaceSettings | VectorSettings

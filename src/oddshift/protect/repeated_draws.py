@@ -1,0 +1,60 @@
+"""Repeated draws: within what is read together a secret is drawn once, and its other occurrences repeat the output.
+
+What is read together is a sentence, a document, or everything of a user. The texts of a user may stand anywhere in a
+file, so the uniform of (user, secret) is a keyed hash of the two: no table of users is needed. The key comes from the
+operating system, is made anew for every release, is never written anywhere, and is forgotten with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.data.codecs import Encoded, EncodedText
+from oddshift.model.records import Records
+from oddshift.model.repeats import draw_once
+from oddshift.protect.noise import Draws, Uniforms
+
+_KEY_UNIFORMS = 8  # 53 random bits each
+
+
+def draw_key(uniforms: Uniforms) -> bytes:
+    """A key of 64 bytes from uniforms: unpredictable when they are."""
+    return blake2b(uniforms(_KEY_UNIFORMS).tobytes()).digest()
+
+
+def keyed_uniforms(key: bytes, units: Sequence[bytes], points: IntArray) -> FloatArray:
+    """The uniform of each pair (unit, point): 53 bits of BLAKE2b under the key.
+
+    **Guarantee**: pairs that differ get uniforms that nobody without the key can tell from independent ones; equal
+    pairs get equal ones.
+
+    >>> z = keyed_uniforms(b"key", [b"ann", b"bob", b"ann"], np.array([3, 3, 3]))
+    >>> bool(z[0] == z[2] != z[1])
+    True
+    """
+    words = b"".join(
+        blake2b(int(point).to_bytes(8, "little") + unit, digest_size=8, key=key).digest()
+        for unit, point in zip(units, points.tolist(), strict=True)
+    )
+    return (np.frombuffer(words, dtype="<u8") >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def outputs_once(encoded: Encoded, joint_by: str, draws: Draws, key: bytes) -> IntArray:
+    """An output for each secret, equal ones within what is read together."""
+    records = encoded.records
+    users = encoded.users if isinstance(encoded, EncodedText) else None
+    if joint_by == "user" and users is not None:
+        return _by_user(records, users, draws, key)
+    by = "sentence" if joint_by == "sentence" and records.context is not None else "document"
+    once = draw_once(records.joined(by))
+    return draws(once.records.points)[once.position]
+
+
+def _by_user(records: Records, users: Sequence[str], draws: Draws, key: bytes) -> IntArray:
+    names = [user.encode("utf-8", "surrogatepass") for user in users]
+    who = [names[document] for document in records.document_of_position.tolist()]
+    return draws(records.points, keyed_uniforms(key, who, records.points))
