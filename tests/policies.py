@@ -25,8 +25,8 @@ def corpus():
 
 
 @lru_cache(maxsize=4)
-def people_policy(epsilon=2.0, unknown="mask"):
-    """The words of the embedded corpus; others are masked."""
+def people_policy(epsilon=2.0, unknown="mark"):
+    """The words of the embedded corpus; other words stay as they are."""
     codec = corpus().codec
     codec = replace(codec, settings=replace(codec.settings, unknown=unknown))
     return make_policy(codec, mechanism_of(codec.space, epsilon), codec.tiers)

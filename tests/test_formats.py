@@ -142,7 +142,7 @@ def test_a_file_of_another_kind_is_refused(file):
 
 def policy_of():
     codec = people(40).codec
-    masking = replace(codec, settings=replace(codec.settings, unknown="mask"))
+    masking = replace(codec, settings=replace(codec.settings, unknown="mark"))
     return make_policy(masking, Exponential(codec.space, 1.0), codec.tiers)
 
 

@@ -233,7 +233,7 @@ def test_an_uncertified_policy_is_refused_and_applied_loudly(home, here):
         (lambda home: (home / "policy" / POLICY).write_text("{}"), "is not a policy: expected exactly the entries"),
         (lambda home: (home / "policy" / POLICY).unlink(), "policy.json is not a file"),
         (lambda home: (home / "policy" / VOCABULARY).write_bytes(b"PK"), "is damaged"),
-        (lambda home: (home / "in.csv").write_text("id,text\n1,Quux\n"), "1 of unseen types, expected none"),
+        (lambda home: (home / "in.csv").write_text("id,text\n1,5\n2\n"), "in.csv row 2 has 1 columns, expected 2"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(home, here, prepare, words):
@@ -366,7 +366,7 @@ def test_two_runs_of_one_out_do_not_mix(home):
     """Each run has a folder of its own; the second to end finds the name taken, and gives its records back."""
     policy, ledger = policy_of(), Ledger.beside(home / "policy")
     write_input(home / "other.csv", [f"{text} again" for text in CORPUS.texts[:5]])
-    policy_other = policy_of(unknown="mask")
+    policy_other = policy_of(unknown="mark")
 
     def meanwhile(size):
         if not (home / "out.csv").exists():

@@ -26,7 +26,7 @@ from oddshift.protect.policies import make_policy, save_policy
 from oddshift.protect.staging import PREFIX, SIDECAR
 
 CORPUS = people(200)
-MASKING = replace(CORPUS.codec, settings=replace(CORPUS.codec.settings, unknown="mask"))
+MASKING = replace(CORPUS.codec, settings=replace(CORPUS.codec.settings, unknown="mark"))
 POLICY = make_policy(MASKING, Exponential(CORPUS.space, 0.3), CORPUS.tiers)
 FREE = ProtectSettings(allow_uncertified=True)
 ROUNDS = int(os.environ.get("ODDSHIFT_ROUNDS", "20"))

@@ -6,12 +6,12 @@ import pytest
 import encoding
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import MASK, TextCodec, TextSettings, WordVectors, read_published, read_vectors
-from oddshift.data.codecs.lexicon import PUBLIC, UNKNOWN, WITHOUT_POINT
+from oddshift.data.codecs.lexicon import WITHOUT_POINT
 from oddshift.data.codecs.text_codec import tier_rule
 from oddshift.data.detectors import Gazetteer, Patterns, Pipeline, WordList
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.word_channels import Deletion, Mask, NoiseCharacter, Substitution
-from oddshift.model.records import MASKED, SLOT
+from oddshift.model.records import SLOT
 
 WORDS = ("ann", "bob", "carol", "nurse", "doctor", "met", "paris", "oslo", "new", "york")
 VECTORS = WordVectors(WORDS, np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32))
@@ -21,7 +21,7 @@ TIERS = {"tier_names": ("PII", "PoII"), "tier_of": {"PERSON": "PII", "JOB": "PoI
 
 
 def _settings(**changes):
-    return TextSettings(**{"is_public": True, "similar_percent": 0.0, "tokeniser": "plain", **TIERS, **changes})
+    return TextSettings(**{"is_public": True, "tokeniser": "plain", **TIERS, **changes})
 
 
 def _prepared(texts=TEXTS, detectors=(LISTED,), fit=None, users=None, **changes):
@@ -42,11 +42,11 @@ def test_secrets_are_the_sensitive_words_in_order():
     assert encoded.records.tier_of_position(encoded.tiers).tolist() == [0, 1, 0, 1, 0]
 
 
-def test_the_context_shows_slots_and_masks_but_no_secret():
+def test_the_context_shows_slots_and_marks_but_no_secret():
     context = _prepared().encoded.records.context
     first = context.tokens[: context.offsets[1]]
-    shown = ["_" if t == SLOT else "#" if t == MASKED else context.symbols[t] for t in first]
-    assert shown == ["_", "met", "the", "_", ".", "_", "left", "#", "."]
+    shown = ["_" if t == SLOT else context.symbols[t] for t in first]
+    assert shown == ["_", "met", "the", "_", ".", "_", "left", "[PERSON]", "."]
     assert not {"ann", "bob", "zed", "nurse"} & set(context.symbols)
 
 
@@ -55,7 +55,7 @@ def test_release_replaces_in_place_and_keeps_the_rest():
     number = encoded.lexicon.words.index
     outputs = [number(word) for word in ("bob", "doctor", "nurse", "ann", "bob")]
     assert encoded.texts(outputs) == (
-        f"Bob met the doctor. Nurse left {MASK}.",  # a job is capitalised only where a sentence opens
+        "Bob met the doctor. Nurse left [PERSON].",  # a job is capitalised only where a sentence opens
         "The Ann met Bob  in Paris, twice.",
         "Nobody came.",
     )
@@ -65,14 +65,14 @@ def test_casing_follows_the_tier_and_not_the_secret():
     encoded = _prepared(casing=("upper", "lower")).encoded
     texts = encoded.texts(encoded.records.points)
     assert texts[0].startswith("ANN met the nurse. BOB")
-    with pytest.raises(InvalidInput, match="expected some of lower, upper, title, sentence"):
+    with pytest.raises(InvalidInput, match="expected some of written, lower, upper, title, sentence"):
         _prepared(casing=("camel", "lower"))
 
 
-def test_unperturbed_text_comes_back_but_for_casing_and_masks():
+def test_unperturbed_text_comes_back_but_for_casing_and_marks():
     encoded = _prepared().encoded
     released = encoded.texts(encoded.records.points)
-    assert [text.lower() for text in released] == [text.lower().replace("zed", MASK.lower()) for text in TEXTS]
+    assert [text.lower() for text in released] == [text.lower().replace("zed", "[person]") for text in TEXTS]
 
 
 def test_output_tables_may_mask_and_delete():
@@ -100,7 +100,7 @@ def test_text_space_channels_release_text():
     ):
         released = encoded.texts(mechanism.sample(points, rng), table)
         assert released[2] == TEXTS[2]
-        assert released[0].endswith(f"left {MASK}.")
+        assert released[0].endswith("left [PERSON].")
 
 
 def test_names_of_several_words_are_one_secret_when_listed():
@@ -135,25 +135,25 @@ def test_names_that_a_pipeline_found_twice_are_joined():
 def test_numbers_of_a_fixed_form_are_masked_whole():
     texts = ("Ann: 192.168.0.1 or jo@example.com.", "Ann 192 168")
     encoded = _prepared(texts, [Patterns(), LISTED]).encoded
-    assert encoded.texts(encoded.records.points) == (f"Ann: {MASK} or {MASK}.", "Ann 192 168")
+    assert encoded.texts(encoded.records.points) == ("Ann: [IP_ADDRESS] or [EMAIL_ADDRESS].", "Ann 192 168")
 
 
-def test_unknown_words_are_masked_or_refused_and_counted():
-    prepared = _prepared(fit=[0, 2])
-    encoded = prepared.encoded
-    assert encoded.unseen == 3  # doctor, paris, twice; "the" and "in" are stop words
+def test_found_words_without_a_point_are_marked_or_refused_and_counted():
+    encoded = _prepared(fit=[0, 2]).encoded
+    assert encoded.counts.unseen == 1  # the doctor; Zed was seen, and has no vector
     released = encoded.texts(encoded.records.points)
-    assert released[1] == f"The {MASK} met Ann  in {MASK}, {MASK}."
+    assert released[1] == "The [JOB] met Ann  in Paris, twice."  # nobody found Paris, so it stays
     with pytest.raises(InvalidInput, match=r"expected none \(unknown='refuse'\)") as refusal:
         _prepared(unknown="refuse")
     assert "zed" not in str(refusal.value).lower()
 
 
 def test_the_lexicon_of_a_fit_split_never_sees_the_rest():
-    encoded = _prepared(fit=[0]).encoded
-    assert encoded.lexicon.words == ("ann", "bob", "nurse")
-    codes = encoded.lexicon.code(["ann", "zed", "left", "doctor", "the", "."])
-    assert codes.tolist() == [0, WITHOUT_POINT, PUBLIC, UNKNOWN, PUBLIC, PUBLIC]
+    lexicon = _prepared(fit=[0]).lexicon
+    assert lexicon.words == ("ann", "bob", "nurse")
+    assert lexicon.points_of(["ann", "zed", "left", "doctor"]).tolist() == [0, *[WITHOUT_POINT] * 3]
+    assert lexicon.everywhere == {"ann": "PERSON", "bob": "PERSON", "nurse": "JOB", "zed": "PERSON"}
+    assert lexicon.masked == ("zed",)
 
 
 def test_similar_words_become_the_last_tier():
@@ -178,7 +178,7 @@ def test_equal_vectors_share_a_point():
 def test_no_sensitive_vector_is_refused():
     with pytest.raises(InvalidInput, match="none of 1 sensitive word types has a vector"):
         _prepared(("Zed", "x"))
-    with pytest.raises(InvalidInput, match="expected one of mask, refuse"):
+    with pytest.raises(InvalidInput, match="expected one of mark, refuse"):
         _settings(unknown="keep")
 
 
@@ -207,7 +207,7 @@ def test_the_corpora_come_back_byte_for_byte(data, name):
         ("london", "microsoft", "john", "mary", "america", "french", "book", "film", "music"), "LISTED"
     )
     vectors = read_vectors(data / "glove.6B.100d.npz", words)
-    settings = TextSettings(is_public=True, similar_percent=0.0)
+    settings = TextSettings(is_public=True)
     encoded = encoding.text(corpus.texts, vectors, [WordList(words)], settings).encoded
     assert len(encoded.records.points) > 500
     assert len(encoded.masked) < 200  # tokens such as "film.The", which hold a listed word and have no vector
@@ -227,8 +227,8 @@ def test_real_news_end_to_end(data, empty_cache):
     prepared = encoding.text(texts, vectors, [detector], TextSettings(is_public=True, join_names=True), fit)
     encoded = prepared.encoded
     assert len(encoded.records) == 300
-    assert encoded.unseen > 0
-    assert {"pii", "poii"} == {tier.name.lower() for tier in prepared.report.tiers}
+    assert encoded.counts.unseen > 0
+    assert [tier.name for tier in prepared.report.tiers] == ["PERSON", "ORG", "GPE"]
     outputs = Exponential(encoded.records.space, epsilon=2.0).sample(encoded.records.points, np.random.default_rng(0))
     released = encoded.texts(outputs)
     assert len(released) == 300
@@ -259,14 +259,14 @@ def test_the_columns_of_a_row_are_one_document_and_come_back_as_columns():
     back = encoded.decode(encoded.records.points)
     assert back == {
         "title": ["Ann met", "", None, "Bob"],
-        "body": ["the nurse. Bob", "Ann left", None, f"\nmet {MASK} "],
+        "body": ["the nurse. Bob", "Ann left", None, "\nmet [PERSON] "],
     }
     assert encoded.decode(np.zeros(5, dtype=int), masked=True)["title"] == [f"{MASK} met", "", None, MASK]
 
 
 def test_a_name_that_reaches_into_the_next_cell_is_protected_in_both():
     rows = {"title": ["I saw New", "x"], "body": ["York twice", "New York"]}
-    settings = _settings(text=("title", "body"), unknown="mask")
+    settings = _settings(text=("title", "body"), unknown="mark")
     found = Gazetteer(["New York", "new", "york"], label="PERSON")
     codec = TextCodec.fit(rows, settings, detectors=[found], vectors=VECTORS)
     encoded = codec.encode(rows)
@@ -283,13 +283,16 @@ def test_a_cell_that_is_no_text_is_named():
 
 def test_counts_say_what_becomes_of_everything():
     counts = _prepared(fit=[0, 2]).encoded.counts
-    assert (counts.found, counts.perturbed, counts.masked, counts.unseen) == (8, 4, 4, 3)
+    assert (counts.found, counts.perturbed, counts.masked, counts.unseen) == (6, 4, 2, 1)
 
 
 def test_settings_say_what_is_wrong():
     for changes, words in (
         ({"text": ()}, "at least one column"),
-        ({"tier_names": ()}, "at least one tier name"),
+        ({"tier_names": ("A", "A"), "tier_of": {}}, "expected distinct names"),
+        ({"fewest": 0}, "fewest=0"),
+        ({"marks": "none"}, "marks='none'"),
+        ({"repeats": "twice"}, "repeats='twice'"),
         ({"tier_of": {"X": "none"}}, "tier_of leads to 'none'"),
         ({"similar_percent": 100.0}, "below 100"),
         ({"metric": "cosine"}, "metric='cosine'"),

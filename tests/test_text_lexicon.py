@@ -4,9 +4,8 @@ import pytest
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.casing import CASINGS, cased
 from oddshift.data.codecs.features import text_features
+from oddshift.data.codecs.found_tokens import found_tokens
 from oddshift.data.codecs.lexicon import (
-    PUBLIC,
-    UNKNOWN,
     WITHOUT_POINT,
     Lexicon,
     Similar,
@@ -32,39 +31,39 @@ STOP = frozenset(["and", "the"])
 def _tagged(words):
     tokens = tokenise(TEXTS, "plain")
     found = WordList(dict.fromkeys(words, "PERSON")).detect(TEXTS)
-    return tokens, tag_types(tokens.occurrences, [found], TierRule(), STOP)
+    return tokens, found_tokens(tokens, [found], STOP), tag_types(tokens.occurrences, [found], TierRule(), STOP)
 
 
 def _built(words=("ann", "bob", "zed"), **options):
-    tokens, tags = _tagged(words)
+    tokens, found, tags = _tagged(words)
     options = {"is_public": True, "stop_words": STOP, **options}
-    return tokens, build_lexicon(tokens.occurrences, tags, VECTORS, **options)
+    return tokens, build_lexicon(tokens, found, tags, VECTORS, **options)
 
 
-def test_every_type_has_one_code():
+def test_every_found_type_has_a_point_or_none():
     _, lexicon = _built()
-    codes = lexicon.code(["ann", "bob", "zed", "saw", "and", "dog", "!", "7"])
-    assert codes.tolist() == [0, 1, WITHOUT_POINT, PUBLIC, PUBLIC, UNKNOWN, PUBLIC, UNKNOWN]
+    assert lexicon.points_of(["ann", "bob", "zed", "saw"]).tolist() == [0, 1, WITHOUT_POINT, WITHOUT_POINT]
     assert lexicon.words == ("ann", "bob")
+    assert lexicon.forms == ("Ann", "Bob")
     assert lexicon.masked == ("zed",)
+    assert lexicon.everywhere == dict.fromkeys(("ann", "bob", "zed"), "PERSON")
     assert len(lexicon) == 2
 
 
-def test_a_listed_stop_word_is_not_public():
+def test_a_listed_stop_word_has_a_point():
     _, lexicon = _built(("ann", "and"))
-    assert lexicon.code(["and"]).tolist() == [0]
-    assert "and" not in lexicon.public
+    assert lexicon.points_of(["and"]).tolist() == [0]
+    assert "and" in lexicon.everywhere
 
 
-def test_scales_and_metric_reach_the_values():
-    _, lexicon = _built(scales=(0.4,), metric="angular", is_public=False)
-    assert lexicon.tiers.scales == (0.4,)
+def test_the_metric_reaches_the_space():
+    _, lexicon = _built(metric="angular", is_public=False)
     assert lexicon.space.metric.name == "angular"
     assert not lexicon.tiers.is_public
 
 
 def test_similar_words_by_hand():
-    tokens, tags = _tagged(["ann"])
+    tokens, _, tags = _tagged(["ann"])
     more = add_similar(tags, tokens.occurrences, VECTORS, Similar(percent=40.0), STOP)
     chosen = {tokens.occurrences.types[t] for t in np.flatnonzero(more.labels == 1)}
     assert chosen == {"bob", "cat"}  # 40 % of the five others; "and" is closer, but a stop word
@@ -74,7 +73,7 @@ def test_similar_words_by_hand():
 
 
 def test_similar_words_need_a_tagged_vector():
-    tokens, tags = _tagged(["zed"])
+    tokens, _, tags = _tagged(["zed"])
     with pytest.raises(InvalidInput, match="no PII word has a vector"):
         add_similar(tags, tokens.occurrences, VECTORS, Similar(), STOP)
 
@@ -87,12 +86,12 @@ def test_which_types_have_a_vector():
 
 def test_parts_must_be_as_many():
     tiers = Tiers([0], names=("PII",), scales=(1.0,), is_public=True)
-    with pytest.raises(InvalidInput, match="2 words, 1 points and 1 tier labels"):
-        Lexicon(("a", "b"), Space([[0.0]]), tiers, {"a": 0}, (), ())
+    with pytest.raises(InvalidInput, match="2 words, 1 points, 1 tier labels and 2 forms"):
+        Lexicon(("a", "b"), Space([[0.0]]), tiers, {"a": 0})
 
 
 def test_tags_keep_their_counts():
-    tokens, tags = _tagged(["ann"])
+    tokens, _, tags = _tagged(["ann"])
     assert isinstance(tags, TypeTags)
     ann = tokens.occurrences.types.index("ann")
     assert tags.tagged[ann].tolist() == [2]

@@ -25,7 +25,7 @@ from oddshift.mechanisms import Exponential
 from oddshift.protect.policies import load_policy, make_policy, save_policy
 
 VECTORS = WordVectors(("secretann", "secretbob", "secret", "eve"), np.eye(4, 3, dtype=np.float32) * 1.5 + 0.25)
-DETECTORS = (WordList({"secretann": "NAME", "secretbob": "NAME"}), Gazetteer(["Secret Eve"]), Patterns())
+DETECTORS = (WordList(dict.fromkeys(("secretann", "secretbob", "quux"), "NAME")), Gazetteer(["Secret Eve"]), Patterns())
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Case:
 
 
 def _text():
-    settings = TextSettings(is_public=True, similar_percent=0.0, tokeniser="plain", text=("title", "body"), user="who")
+    settings = TextSettings(is_public=True, tier_names=("PII",), tokeniser="plain", text=("title", "body"), user="who")
     fit = {
         "title": ["Secretann  met\tSecretbob", "", "Secret Eve", None],
         "body": ['"Secretbob", left.\r\n', "Nobody – came ", "and Secretann?", "met Secret Eve\n\n"],

@@ -12,13 +12,14 @@ import numpy as np
 
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, Encoded, EncodedText, TextSettings
+from oddshift.data.codecs import Codec, Encoded, EncodedText, TextCodec, TextSettings
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import PeopleSettings, people
 from oddshift.data.near_duplicates import near_duplicates
 from oddshift.model.prior import Markov
 from oddshift.model.records import FRACTIONS, Records, Split, assign_parts
 from oddshift.model.release import one_tier
+from oddshift.model.repeats import draw_once
 from oddshift.model.tiers import Tiers
 
 
@@ -82,7 +83,7 @@ def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
         records = encoded.records
         if copies:
             records = replace(records, sources=_first_of_each(units)[encoded.rows])
-        split = _split(records, part[encoded.rows], joint_by, by)
+        split = _split(records, part[encoded.rows], joint_by, by, getattr(settings, "repeats", "each"))
     return Prepared(
         split,
         codec.tiers,
@@ -126,9 +127,10 @@ def _people(data: PeopleSettings, rng: np.random.Generator) -> Prepared:
     )
 
 
-def _split(records: Records, part: IntArray, joint_by: str, by: str) -> Split:
-    """The parts decided before the vocabulary was built, read together as asked."""
-    fit, select, certify = (records.take(np.flatnonzero(part == p)).joined(joint_by) for p in range(3))
+def _split(records: Records, part: IntArray, joint_by: str, by: str, repeats: str) -> Split:
+    """The parts decided before the vocabulary was built, read together as asked, each secret once where it says so."""
+    parts = [records.take(np.flatnonzero(part == p)).joined(joint_by) for p in range(3)]
+    fit, select, certify = (draw_once(p).records if repeats == "once" else p for p in parts)
     return Split(fit=fit, select=select, certify=certify, by=by)
 
 
@@ -143,9 +145,9 @@ def _who(data: Dataset, codec: Codec) -> str:
 
 def _notes(codec: Codec, encoded: Encoded) -> tuple[str, ...]:
     counts = encoded.counts
-    if codec.kind == "text":
-        hidden = f"{counts.masked} tokens are masked, {counts.unseen} of them of types that no fit document has"
-        return (*codec.notes, hidden)
+    if isinstance(codec, TextCodec) and isinstance(encoded, EncodedText):
+        hidden = f"{counts.masked} words became marks, {counts.unseen} of them of types that no fit document has"
+        return (*codec.coverage(encoded).lines(), hidden, *codec.notes)
     if counts.unseen:
         return (*codec.notes, f"{counts.unseen} cells hold a category that no fit row has")
     return codec.notes

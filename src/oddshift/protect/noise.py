@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from hashlib import blake2b
 from threading import Lock
 
 import numpy as np
@@ -18,6 +19,8 @@ from oddshift.mechanisms.remap import Remap
 
 Uniforms = Callable[[int], FloatArray]
 """A function from how many to that many uniforms in [0, 1)."""
+
+_KEY_UNIFORMS = 8  # 53 random bits each
 
 ROW_BYTES = 1_000_000_000
 """Memory for rows that are kept between calls; a performance setting that never changes what is released."""
@@ -56,6 +59,7 @@ class Draws:
         self._rows = np.empty((self._room, self._inner.n_outputs))  # pages are taken when they are written
         self._filled = 0
         self._lock = Lock()
+        self._key = b""
 
     def __call__(self, points: IntArray, z: FloatArray | None = None) -> IntArray:
         """One output for each point, each with a uniform of its own unless `z` gives them; threads may call it."""
@@ -70,6 +74,12 @@ class Draws:
         if len(rest):
             outputs[rest] = self._inner.invert(points[rest], z[rest])
         return outputs if self._destination is None else self._destination[outputs]
+
+    def key(self) -> bytes:
+        """A key of 64 bytes that is drawn when it is first asked for, and kept as long as this value lives."""
+        with self._lock:
+            self._key = self._key or blake2b(self._uniforms(_KEY_UNIFORMS).tobytes()).digest()
+        return self._key
 
     def _fill(self, points: IntArray) -> None:
         """Rows for new points, as many as there is room for."""

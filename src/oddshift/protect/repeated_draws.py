@@ -16,14 +16,7 @@ from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.data.codecs import Encoded, EncodedText
 from oddshift.model.records import Records
 from oddshift.model.repeats import draw_once
-from oddshift.protect.noise import Draws, Uniforms
-
-_KEY_UNIFORMS = 8  # 53 random bits each
-
-
-def draw_key(uniforms: Uniforms) -> bytes:
-    """A key of 64 bytes from uniforms: unpredictable when they are."""
-    return blake2b(uniforms(_KEY_UNIFORMS).tobytes()).digest()
+from oddshift.protect.noise import Draws
 
 
 def keyed_uniforms(key: bytes, units: Sequence[bytes], points: IntArray) -> FloatArray:
@@ -43,18 +36,18 @@ def keyed_uniforms(key: bytes, units: Sequence[bytes], points: IntArray) -> Floa
     return (np.frombuffer(words, dtype="<u8") >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def outputs_once(encoded: Encoded, joint_by: str, draws: Draws, key: bytes) -> IntArray:
+def outputs_once(encoded: Encoded, joint_by: str, draws: Draws) -> IntArray:
     """An output for each secret, equal ones within what is read together."""
     records = encoded.records
     users = encoded.users if isinstance(encoded, EncodedText) else None
     if joint_by == "user" and users is not None:
-        return _by_user(records, users, draws, key)
+        return _by_user(records, users, draws)
     by = "sentence" if joint_by == "sentence" and records.context is not None else "document"
     once = draw_once(records.joined(by))
     return draws(once.records.points)[once.position]
 
 
-def _by_user(records: Records, users: Sequence[str], draws: Draws, key: bytes) -> IntArray:
+def _by_user(records: Records, users: Sequence[str], draws: Draws) -> IntArray:
     names = [user.encode("utf-8", "surrogatepass") for user in users]
     who = [names[document] for document in records.document_of_position.tolist()]
-    return draws(records.points, keyed_uniforms(key, who, records.points))
+    return draws(records.points, keyed_uniforms(draws.key(), who, records.points))

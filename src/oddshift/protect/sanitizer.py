@@ -30,7 +30,7 @@ from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.noise import Draws, Uniforms, os_uniforms, seeded_uniforms
 from oddshift.protect.policies import Policy
-from oddshift.protect.repeated_draws import draw_key, keyed_uniforms, outputs_once
+from oddshift.protect.repeated_draws import keyed_uniforms, outputs_once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,12 +85,12 @@ class Sanitizer:
         asked = self.codec.settings
         if getattr(asked, "repeats", "each") == "each":
             return self._draws(encoded.records.points)
-        return outputs_once(encoded, asked.joint_by, self._draws, self._key)
+        return outputs_once(encoded, asked.joint_by, self._draws)
 
     def outputs_of(self, encoded: Encoded, unit: str) -> IntArray:
         """An output for each secret of a unit that is read in pieces; equal secrets of all its pieces share a draw."""
         points = encoded.records.points
-        return self._draws(points, keyed_uniforms(self._key, [unit.encode()] * len(points), points))
+        return self._draws(points, keyed_uniforms(self._draws.key(), [unit.encode()] * len(points), points))
 
     def points(self, index: npt.ArrayLike) -> IntArray:
         """One output for each point, by row number (a mask has the one output 0)."""
@@ -169,10 +169,6 @@ class Sanitizer:
         if not isinstance(codec, TextCodec):
             raise InvalidInput(f"a detector was given for a policy of kind {self.policy.kind}, expected text")
         return replace(codec, extra_detector=self.detector)
-
-    @cached_property
-    def _key(self) -> bytes:
-        return draw_key(self.uniforms)
 
     @cached_property
     def _draws(self) -> Draws:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oddshift.app.commands.terminal import Json, console_for
+from oddshift.data.codecs.coverage import kind_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +33,7 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A new file (or folder) of the same kind.")],
     policy: Annotated[Path, typer.Option(help="A policy.json, with its vocabulary in the same folder.")],
     text: Annotated[list[str] | None, typer.Option(help="A column that holds texts (default: the policy's).")] = None,
-    detector: Annotated[str, typer.Option(help="A spaCy pipeline: names it finds are masked too.")] = "",
+    detector: Annotated[str, typer.Option(help="One more spaCy pipeline that finds names.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would change; write nothing.")] = False,
     identity: Annotated[str, typer.Option("--id", help="The column that names a record (default: its content).")] = "",
     user: Annotated[str, typer.Option(help="The column that names a user, whose releases are counted.")] = "",
@@ -111,6 +112,8 @@ def _pipeline(name: str) -> Any:
 
 
 def _show(done: Protected, console: Console) -> None:
+    for line in kind_lines(done.kinds):
+        console.print(line, markup=False)
     for note in done.notes:
         console.print(f"[bold red]{note}[/]")
     verb = "would be" if done.is_dry_run else "were"
@@ -119,7 +122,7 @@ def _show(done: Protected, console: Console) -> None:
         f"{done.records:,} records, {done.dropped:,} left out; secrets that {verb} put through the mechanism: {tiers} "
         "(some keep their value: that is how the noise hides the others)"
     )
-    console.print(f"words that {verb} masked: {done.masked:,} ({done.unseen:,} that the policy has never seen)")
+    console.print(f"words that {verb} marked: {done.masked:,} ({done.unseen:,} that the policy has never seen)")
     console.print(done.sentence, markup=False)
     if not done.is_dry_run:
         console.print(f"released: {done.out}", markup=False)

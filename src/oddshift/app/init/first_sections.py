@@ -85,18 +85,22 @@ def _text(roles: Roles, choice: SectionChoice) -> list[str]:
     lines = [] if not roles.text else [f"text = {_list(roles.text)}   # joined by a line break"]
     if roles.user:
         lines.append(f"user = {quoted(roles.user)}   # certificates count users, not rows")
-    similar = 0 if choice.vectors == "from-text" else 10
     lines += [
         f"vectors = {quoted(choice.vectors)}   # {choice.vectors_why}",
         "detectors = [",
         '    {kind = "patterns"},   # e-mail, phone, card, IBAN, IP, ... by Presidio',
+        '    {kind = "handles"},   # @names, hashtags, profile pages and addresses',
         *_who(choice),
+        '    {kind = "occupations"},   # what people do for a living, by a list',
         "]",
-        "# What no detector finds is released in the clear.",
-        f"similar_percent = {similar}   # share of the other words, the most similar to found ones, as a second tier",
+        "# What no detector finds is released in the clear. What they find becomes another word of its kind, or a mark",
+        "# such as [PERSON] where the vocabulary lacks it.",
+        "trials = 200   # sentences of your texts into which public names are put, to measure how many are found",
+        "similar_percent = 0   # share of the other words, the most similar to found ones, that forms one more tier",
         "is_public = true   # the attacker is told the tier of each replaced word: the one who knows more. With false",
         "                   # the tier is a secret too, pairs across tiers count, and the mechanism should be path",
-        'unknown = "mask"   # words never seen when the vocabulary was built; or "refuse"',
+        'unknown = "mark"   # found words that the vocabulary lacks become a mark of their kind; or "refuse"',
+        'repeats = "once"   # the same word of a document is always replaced by the same word; or "each"',
         'joint_by = "document"   # what is read together: document, sentence or user',
     ]
     return lines

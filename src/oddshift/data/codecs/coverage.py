@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from oddshift.data.codecs.codec import Counts, KindCounts
@@ -35,14 +36,18 @@ class Coverage:
 
     def lines(self) -> tuple[str, ...]:
         """The counts in sentences, the most frequent kind first."""
-        kinds = sorted(self.counts.kinds.items(), key=lambda item: -item[1].found)
         missed = "names that they miss: not measured" if self.recall is None else self.recall.line()
         return (
             f"looked: {', '.join(self.detectors) or 'a fixed list of words'}; "
             "names that they miss are released in the clear",
-            *(f"{kind}: {_said(count)}" for kind, count in kinds),
+            *kind_lines(self.counts.kinds),
             missed,
         )
+
+
+def kind_lines(kinds: Mapping[str, KindCounts]) -> tuple[str, ...]:
+    """One sentence for each kind of word, the most frequent first."""
+    return tuple(f"{kind}: {_said(n)}" for kind, n in sorted(kinds.items(), key=lambda item: -item[1].found))
 
 
 def _said(count: KindCounts) -> str:

@@ -109,7 +109,8 @@ def build_lexicon(
     """The lexicon of tagged types; `is_public` says whether the attacker is told each position's tier.
 
     A type has a point when it has a vector and is protected everywhere, or was found often enough. Types with equal
-    vectors share a point (of the most sensitive tier of theirs). A tier with fewer than `fewest` points has none.
+    vectors share a point (of the most sensitive tier of theirs). A tier with fewer than `fewest` points has none,
+    unless all have fewer.
     """
     occurrences = tokens.occurrences
     everywhere = (tags.labels != NOT_SENSITIVE) & (occurrences.totals > 0)
@@ -151,15 +152,11 @@ def _found_often(occurrences: Occurrences, found: FoundTokens, tags: TypeTags, s
 
 
 def _kept_tiers(sizes: IntArray, types: int, fewest: int) -> IntArray:
-    """The tiers that have points enough; all of them where no number is asked for."""
+    """The tiers that have points enough, or any where none has enough; all where no number is asked for."""
     if not sizes.any():
         raise InvalidInput(f"none of {types} sensitive word types has a vector, expected at least one")
     kept = np.flatnonzero(sizes >= fewest)
-    if not len(kept):
-        raise InvalidInput(
-            f"the largest kind has {int(sizes.max())} words with a vector, expected at least {fewest} (data.fewest)"
-        )
-    return kept
+    return kept if len(kept) else np.flatnonzero(sizes)
 
 
 def _tiers(labels: IntArray, tags: TypeTags, kept: IntArray, is_public: bool) -> Tiers:

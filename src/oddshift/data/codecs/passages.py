@@ -51,8 +51,11 @@ def passages(
     if mechanism.outputs is not mechanism.space and mechanism.n_outputs > 1:
         return ()
     some = encoded.take(documents)
-    once = draw_once(some.records)
-    outputs = perturb(once.records, mechanism, tiers, rng).outputs[once.position]
+    if some.repeats == "once":
+        once = draw_once(some.records)
+        outputs = perturb(once.records, mechanism, tiers, rng).outputs[once.position]
+    else:
+        outputs = perturb(some.records, mechanism, tiers, rng).outputs
     replaced = some.replaced(outputs, None if mechanism.n_outputs > 1 else [None])
     names = dict.fromkeys(some.masked.tolist(), MASKED)
     labels = some.records.tier_of_position(tiers).tolist()

@@ -38,7 +38,8 @@ class EncodedText:
     `slots[i]` is the token of `records.points[i]`, and `kind_of_slot[i]` a row of `kinds`. `masked` are found tokens
     without a point; `marks` is what a release shows for each. `casing` has a rule for each tier; `capitals` says which
     tokens stand in a heading. `cells` are the columns that the texts came from, `users` who wrote each text. With
-    `substitutes` a mark reads as a public name of its kind, drawn anew at every decoding.
+    `substitutes` a mark reads as a public name of its kind, drawn anew at every decoding. `repeats` says how often a
+    secret is drawn.
     """
 
     tokens: Tokens
@@ -55,6 +56,7 @@ class EncodedText:
     cells: TextCells | None = None
     users: tuple[str, ...] | None = None
     substitutes: bool = False
+    repeats: str = "each"
     keep: None = None
 
     def __repr__(self) -> str:
@@ -135,6 +137,7 @@ class EncodedText:
             Counts(found=len(slots) + len(masked), perturbed=len(slots), masked=len(masked)),
             self.casing,
             self.capitals[index],
+            repeats=self.repeats,
         )
 
     def restored(self) -> tuple[str, ...]:
@@ -181,29 +184,22 @@ def encode_tokens(
         hidden = np.flatnonzero(fate.is_marked)
     slots = np.flatnonzero(fate.point >= 0)
     marks = tuple(_mark(fate.kinds[k], lexicon.tiers) for k in fate.kind[hidden].tolist())
+    context = _context(tokens, fate, dict(zip(hidden.tolist(), marks, strict=True)))
     groups, names = (None, ()) if subgroups is None else numbered([str(s) for s in subgroups])
     records = Records(
         space=lexicon.space,
         points=fate.point[slots],
         offsets=np.searchsorted(slots, tokens.offsets),
-        context=_context(tokens, fate, dict(zip(hidden.tolist(), marks, strict=True))),
+        context=context,
         users=None if users is None else numbered(users)[0],
         subgroups=groups,
         subgroup_names=tuple(str(name) for name in names),
     )
+    who = None if users is None else tuple(str(user) for user in users)
+    capitals = in_capitals(tokens, fate.is_public)
+    kinds = fate.kind[slots], fate.kinds
     return EncodedText(
-        tokens,
-        lexicon,
-        records,
-        slots,
-        fate.kind[slots],
-        fate.kinds,
-        hidden,
-        marks,
-        fate.counts,
-        rules,
-        in_capitals(tokens, fate.is_public),
-        users=None if users is None else tuple(str(user) for user in users),
+        tokens, lexicon, records, slots, *kinds, hidden, marks, fate.counts, rules, capitals, users=who
     )
 
 

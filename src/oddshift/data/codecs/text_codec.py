@@ -153,7 +153,7 @@ class TextCodec:
             users=columns.get(asked.user) if asked.user else None,
             subgroups=columns.get(asked.subgroup) if asked.subgroup else None,
         )
-        return replace(encoded, cells=cells, substitutes=asked.marks == "substitute")
+        return replace(encoded, cells=cells, substitutes=asked.marks == "substitute", repeats=asked.repeats)
 
     def encode_name(self, name: str, kind: str) -> EncodedText:
         """A stretch of text that someone else took for a name: every word of it is protected."""
@@ -278,6 +278,8 @@ def _word_vectors(source: str, detectors: Sequence[Detector]) -> WordVectors | N
 
 def tier_rule(settings: TextSettings, labels: Sequence[str]) -> TierRule:
     """Labels and their tiers: by kind, or, where tiers are named, as `tier_of` says and otherwise to the first."""
+    if not labels:
+        raise InvalidInput("none of 0 sensitive word types has a vector (the detectors found nothing), expected some")
     if not settings.tier_names:
         return default_rule(labels, settings.share, settings.count)
     first = dict.fromkeys((*NAME_LABELS, *labels), settings.tier_names[0])

@@ -53,7 +53,8 @@ class TextSettings:
     tier_of: Mapping[str, str] = field(default_factory=dict)
     """The tier of a detector's label, where tiers are named; labels that are not listed lead to the first tier."""
     fewest: int = 5
-    """Words that a kind needs to be a tier, where no tiers are named; words of smaller kinds become marks."""
+    """Words that a kind needs to be a tier, where no tiers are named and some kind has as many; words of smaller kinds
+    become marks."""
     share: float = 0.5
     """The share of a word's occurrences that have to be detected before those that were not are secrets too."""
     count: int = 2

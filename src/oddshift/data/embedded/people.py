@@ -104,7 +104,7 @@ def people(
     choice = rng.random(values.shape)
     lexicon, vectors = _lexicon(is_public)
     texts = tuple(_told(row[:n], pick, lexicon) for row, n, pick in zip(values, lengths, choice, strict=True))
-    settings = TextSettings(is_public=is_public, tokeniser="plain", unknown="refuse", casing=CASING)
+    settings = TextSettings(is_public=is_public, tokeniser="plain", unknown="refuse", repeats="each", casing=CASING)
     codec = TextCodec(settings, lexicon)
     encoded = codec.encode({"text": texts})
     fields = {word: field for field, words in PROFESSIONS.items() for word in words}
