@@ -169,7 +169,8 @@ def test_text_with_nothing_to_find_says_what_to_give(nowhere):
 
 def test_vectors_and_a_pipeline_of_the_data_folder_are_taken(data, tmp_path, empty_cache, monkeypatch):
     monkeypatch.setenv("ODDSHIFT_DATA", str(data))
-    texts = [f"Microsoft hired John in {city}." for city in ("Paris", "London", "Rome") for _ in range(4)]
+    people, cities = ("John", "Mary", "Peter", "David"), ("Paris", "London", "Rome")
+    texts = [f"Microsoft hired {name} in {city}." for city in cities for name in people]
     (tmp_path / "t.csv").write_text("\n".join(["text", *texts]))
     found = start(tmp_path / "t.csv", tmp_path / "t.toml")
     assert "glove.6B.100d.npz" in found.config

@@ -240,5 +240,5 @@ def test_a_policy_of_another_layout_is_one_line_that_names_it(tmp_path):
     ):
         load_policy(tmp_path)
     path.write_text(json.dumps({**stored, "value": {**stored["value"], "layout": 9}}))
-    with pytest.raises(InvalidInput, match=r"and policy layout 9, expected 3 and 2: a newer oddshift wrote it"):
+    with pytest.raises(InvalidInput, match=r"and policy layout 9, expected 3 and 3: a newer oddshift wrote it"):
         load_policy(tmp_path)

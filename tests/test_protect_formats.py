@@ -20,14 +20,15 @@ from oddshift.protect.policies import POLICY, make_policy, save_policy
 
 LOUD = 1e6  # an epsilon that changes nothing
 WORDS = ("ann", "bob", "carl", "dora")
+STRANGERS = ("zed", "x", "é")  # listed, and without a vector
 FREE = ProtectSettings(allow_uncertified=True, allow_repeat=True)
 
 
 def text_policy(epsilon=LOUD, mask=False, **settings):
     texts = ("Ann met the bob, said carl.", "Dora met Ann")
     vectors = WordVectors(WORDS, np.arange(8, dtype=np.float32).reshape(4, 2) ** 1.5)
-    chosen = TextSettings(is_public=True, similar_percent=0.0, casing=("lower",), tokeniser="plain")
-    codec = encoding.text(texts, vectors, [WordList(dict.fromkeys(WORDS, "PERSON"))], chosen).codec
+    chosen = TextSettings(is_public=True, casing=("lower",), tokeniser="plain")
+    codec = encoding.text(texts, vectors, [WordList(dict.fromkeys((*WORDS, *STRANGERS), "PERSON"))], chosen).codec
     mechanism = Mask(codec.space) if mask else Exponential(codec.space, epsilon)
     return make_policy(replace(codec, settings=replace(chosen, **settings)), mechanism, codec.tiers)
 
@@ -56,7 +57,7 @@ CSV = (
 
 def test_csv_keeps_every_other_byte(tmp_path):
     """Quotes, blanks, line ends, a mark at the start, empty lines and a missing last line end."""
-    expected = CSV.replace("ANN", "ann").replace("Bob", "bob").replace("Ann", "ann").replace("Zed", "[MASKED]")
+    expected = CSV.replace("ANN", "ann").replace("Bob", "bob").replace("Ann", "ann").replace("Zed", "[PERSON]")
     assert released(tmp_path, "a.csv", CSV.encode(), text_policy()) == expected.encode()
     with pytest.raises(InvalidInput, match="the header row has a quote that is not closed or is followed by text"):
         released(tmp_path, "b.csv", CSV.replace('"text"', '"text" ').encode(), text_policy())
@@ -65,13 +66,13 @@ def test_csv_keeps_every_other_byte(tmp_path):
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 64, 1 << 20])
 def test_blocks_of_any_size_give_the_same(tmp_path, monkeypatch, block):
     monkeypatch.setattr(bounded_streams, "BLOCK", block)
-    expected = CSV.replace("ANN", "ann").replace("Bob", "bob").replace("Ann", "ann").replace("Zed", "[MASKED]")
+    expected = CSV.replace("ANN", "ann").replace("Bob", "bob").replace("Ann", "ann").replace("Zed", "[PERSON]")
     assert released(tmp_path, "a.csv", CSV.encode(), text_policy()) == expected.encode()
     lines = '{"text": "Ann", "n": 1}\n\n{"text": "– ANN"}\r\n{"text":"x"}'
-    there = lines.replace('"Ann"', '"ann"').replace("ANN", "ann").replace('"x"', '"[MASKED]"')
+    there = lines.replace('"Ann"', '"ann"').replace("ANN", "ann").replace('"x"', '"[PERSON]"')
     assert released(tmp_path, "a.jsonl", lines.encode(), text_policy()) == there.encode()
     texts = "Ann\n\nthe  ANN \r\nmet é"
-    assert released(tmp_path, "a.txt", texts.encode(), text_policy()) == b"ann\n\nthe  ann \r\nmet [MASKED]"
+    assert released(tmp_path, "a.txt", texts.encode(), text_policy()) == b"ann\n\nthe  ann \r\nmet [PERSON]"
 
 
 def test_csv_cells_are_quoted_when_they_must_be(tmp_path):
@@ -86,7 +87,7 @@ def test_csv_cells_are_quoted_when_they_must_be(tmp_path):
 
 def test_csv_without_a_header_row_and_with_several_texts(tmp_path):
     policy = text_policy(text=("title", "body"), header=("n", "title", "body"))
-    assert released(tmp_path, "a.csv", b"1,Ann,Bob\n2,x,met", policy) == b"1,ann,bob\n2,[MASKED],met"
+    assert released(tmp_path, "a.csv", b"1,Ann,Bob\n2,x,met", policy) == b"1,ann,bob\n2,[PERSON],met"
 
 
 def test_json_lines_keep_what_is_not_the_text(tmp_path):
@@ -95,7 +96,7 @@ def test_json_lines_keep_what_is_not_the_text(tmp_path):
     assert released(tmp_path, "a.jsonl", line.encode(), text_policy()) == expected.encode()
     assert released(tmp_path, "b.jsonl", b'{"text": null}\n', text_policy()) == b'{"text": null}\n'
     escaped = released(tmp_path, "c.jsonl", b'{"text": "\\u00e9 Ann"}', text_policy())
-    assert escaped == b'{"text": "[MASKED] ann"}'
+    assert escaped == b'{"text": "[PERSON] ann"}'
 
 
 def test_a_key_that_stands_twice_hides_nothing(tmp_path):
@@ -162,7 +163,7 @@ def test_parquet_keeps_schema_types_and_other_columns(tmp_path, kind):
     table = parquet.read_table(stream)
     back = parquet.read_table(io.BytesIO(released(tmp_path, "a.parquet", stream.getvalue(), text_policy())))
     assert back.schema.equals(table.schema, check_metadata=True)
-    assert back.column("text").to_pylist() == ["ann met", None, "the [MASKED]", "met"] * 50
+    assert back.column("text").to_pylist() == ["ann met", None, "the [PERSON]", "met"] * 50
     assert back.drop_columns(["text"]).equals(table.drop_columns(["text"]))
 
 

@@ -69,7 +69,7 @@ def test_found_words_without_a_point_are_marked_or_refused():
     assert Sanitizer(text_policy(made)).texts(["Quux!  Zed 212-555-0123"]) == ["Quux!  [PERSON] [PHONE_NUMBER]"]
     refusing = replace(made.codec, settings=replace(made.codec.settings, unknown="refuse"))
     refusing = make_policy(refusing, Exponential(made.space, 0.1), made.tiers)
-    with pytest.raises(InvalidInput, match="1 of unseen types, expected none"):
+    with pytest.raises(InvalidInput, match="1 of them of unseen types, expected none"):
         Sanitizer(refusing).texts(["Quux! 212-555-0129"])
 
 
@@ -169,7 +169,7 @@ CONFIGS = {
     "table": 'kind = "table"\npath = "t.csv"\nnumeric = ["age"]\ncategorical = ["city"]',
     "location": 'kind = "location"\npath = "g.csv"\nevery = 0.0',
     "vectors": 'kind = "vectors"\npath = "v.npz"',
-    "text": 'kind = "text"\npath = "w.csv"\nvectors = "e.npz"\nis_public = true\nsimilar_percent = 0.0\n'
+    "text": 'kind = "text"\npath = "w.csv"\nvectors = "e.npz"\nis_public = true\n'
     'detectors = [{kind = "words", path = "names.txt"}]',
 }
 
@@ -183,7 +183,7 @@ def test_every_kind_of_configuration_leads_to_a_policy(kind, tmp_path, monkeypat
     (tmp_path / "g.csv").write_text(f"user,timestamp,lat,lon,trip\n{fixes}\n")
     np.savez(tmp_path / "v.npz", vectors=np.random.default_rng(0).normal(size=(12, 3)))
     np.savez(tmp_path / "e.npz", words=np.array(NAMES), vectors=np.eye(7, 3) + np.arange(7)[:, None])
-    (tmp_path / "w.csv").write_text("text\n" + "ann met bob\n" * 12)
+    (tmp_path / "w.csv").write_text("text\n" + "".join(f"ann met bob of {k} {k} {k}\n" for k in range(12)))
     (tmp_path / "names.txt").write_text("ann\nbob\n")
     config = parse_config(f"[data]\n{CONFIGS[kind]}\n[mechanism]\nepsilon = 1e6\n", "test")
     loaded = prepare_configured(config)

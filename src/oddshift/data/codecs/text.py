@@ -198,9 +198,7 @@ def encode_tokens(
     who = None if users is None else tuple(str(user) for user in users)
     capitals = in_capitals(tokens, fate.is_public)
     kinds = fate.kind[slots], fate.kinds
-    return EncodedText(
-        tokens, lexicon, records, slots, *kinds, hidden, marks, fate.counts, rules, capitals, users=who
-    )
+    return EncodedText(tokens, lexicon, records, slots, *kinds, hidden, marks, fate.counts, rules, capitals, users=who)
 
 
 def casing_rules(tiers: Tiers, casing: Sequence[str] | None) -> tuple[str, ...]:
