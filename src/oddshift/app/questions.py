@@ -19,8 +19,10 @@ from oddshift.app.preparation import Prepared
 from oddshift.attackers import ATTACKERS, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.clipped import Clipped
+from oddshift.attackers.learning_size import Refittable
 from oddshift.attackers.retrained import Retrained
 from oddshift.audit import Audit, AuditSettings, audit
+from oddshift.audit.audit_settings import DEFAULT_ATTACKERS
 from oddshift.audit.cpu_limit import within_cpu
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.base.arrays import FloatArray
@@ -90,7 +92,7 @@ def ask_audit(
     found = audit(
         split,
         known,
-        fitted,
+        _refittable(fitted, settings, prepared, options),
         settings,
         detector=prepared.detector,
         proven=_proven(settings, known, replace(prepared, split=split)),
@@ -98,6 +100,24 @@ def ask_audit(
         parts=work.folder,
     )
     return Audited(replace(found, warnings=(*found.warnings, *notes)), prepared, known, tuple(fitted))
+
+
+def _refittable(
+    fitted: Sequence[Attacker], settings: AuditSettings, prepared: Prepared, options: FitOptions
+) -> list[Attacker | Refittable]:
+    """Attackers that go by a name of the registry, with the way they are fitted; others as they are.
+
+    Nothing is fitted again where no verdict is asked for, nor an attacker that learned nothing from documents.
+    """
+    if settings.delta is None or settings.gamma is not None:
+        return list(fitted)
+    plain = replace(options, checkpoints=None)
+
+    def refit(name: str) -> Callable[[Knowledge], Attacker]:
+        return lambda known: fit_attackers([name], known, prepared, settings, plain)[0]
+
+    learns = [each.name in ATTACKERS and each.name != "exact" for each in fitted]
+    return [Refittable(each, refit(each.name)) if can else each for each, can in zip(fitted, learns, strict=True)]
 
 
 def ask_adapt(
@@ -185,11 +205,18 @@ def fit_attackers(
     """Attackers by name, fitted on the fit part, and attackers that were given as they are."""
     fitted: list[Attacker] = []
     known_law = replace(options, prior_of=prepared.prior_of)
-    for k, name in enumerate(asked):
+    for k, name in enumerate(_suitable(asked, known)):
         rng = np.random.default_rng([settings.seed, 2, k])
         fitted.append(ATTACKERS.find(name, "audit.attackers")(known, rng, known_law) if isinstance(name, str) else name)
     gamma = settings.gamma
     return fitted if gamma is None else [Clipped(known, attacker, gamma) for attacker in fitted]
+
+
+def _suitable(asked: Sequence[AskedAttacker], known: Knowledge) -> Sequence[AskedAttacker]:
+    """What was asked for; where nobody asked and the records carry no context W, no default attacker reads one."""
+    if tuple(asked) != DEFAULT_ATTACKERS or known.fit.context is not None:
+        return asked
+    return [name for name in DEFAULT_ATTACKERS if not name.endswith("+W")]
 
 
 def _known(prepared: Prepared, mechanism: MechanismSettings | Mechanism, epsilon: float) -> Knowledge:

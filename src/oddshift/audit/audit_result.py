@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oddshift.attackers.calibration import Calibration
+from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.training import Curve
 from oddshift.audit.audit_settings import AuditSettings
 from oddshift.base.arrays import FloatArray
@@ -139,6 +140,7 @@ class Audit:
     witness_needs: str
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
+    learning: tuple[LearningOfSize, ...] = ()
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:

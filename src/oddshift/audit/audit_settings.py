@@ -16,8 +16,8 @@ from oddshift.leakage.mpl import PAIR_LAWS, PairLaw
 UpperMethod = Literal["chain", "diameter"]
 """What a proven bound from above rests on: a chain of secrets, or no law at all."""
 
-DEFAULT_ATTACKERS = ("plugin", "counts")
-"""Attackers that try when none are named: they need no training."""
+DEFAULT_ATTACKERS = ("portfolio", "portfolio+W")
+"""Attackers that try when none are named: they need no training. Without a context W the second one is left out."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.gains import one_document_each, units_of
+from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.audit.audit_settings import AuditSettings
 from oddshift.audit.beliefs_by_tier import tier_beliefs
 from oddshift.audit.caps import TierCaps, caps_of_tiers
@@ -50,6 +51,7 @@ class AuditTrials:
     claims: ClaimBuilder
     basis: Basis
     worst: dict[int, dict[int, FloatArray]]
+    learning: dict[int, LearningOfSize] = field(default_factory=dict)
 
     @property
     def strongest(self) -> Attacker:
@@ -118,7 +120,12 @@ def _deciding(trials: AuditTrials) -> Iterator[Part]:
     if basis.counting and not basis.carrier:
         judge = recalibrated(judge, releases.select_release, releases.select, releases.budget)
     for place in basis.counting or (best,):
-        yield from _rate(trials, place, law, accuses=place == best and judge is trials.strongest)
+        accuses = place == best and judge is trials.strongest
+        growing = _growing(trials, place)
+        if growing:  # it certifies nothing beyond itself, and may still show a violation
+            yield from _rate(replace(trials, basis=replace(basis, withheld=growing)), place, law, accuses=False)
+        if accuses or not growing:
+            yield from _rate(trials, place, law, accuses=accuses)
     if judge is not trials.strongest:
         place = len(trials.attackers)
         worst = {place: worst_of_units(judge, releases)} if law == "worst" else {}
@@ -127,6 +134,12 @@ def _deciding(trials: AuditTrials) -> Iterator[Part]:
             (*trials.attackers, judge), (*trials.measured, found), releases, trials.claims, basis, worst
         )
         yield from _rate(alone, place, law, accuses=True)
+
+
+def _growing(trials: AuditTrials, place: int) -> str:
+    """Why an attacker that still learns from more documents certifies nothing; empty when saturated or unknown."""
+    learning, delta = trials.learning.get(place), trials.releases.settings.delta
+    return "" if learning is None or delta is None or learning.is_saturated(delta) else learning.reason
 
 
 def _rate(trials: AuditTrials, place: int, law: str, *, accuses: bool) -> list[Part]:

@@ -7,7 +7,8 @@ rate verdict is undecided, because nobody tried hard enough.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.calibration import Calibration, calibration
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.gains import units_of
+from oddshift.attackers.learning_size import Refittable
 from oddshift.audit.audit_notes import assumptions, single_exceeds, warnings
 from oddshift.audit.audit_result import Audit, SubgroupRate
 from oddshift.audit.audit_settings import AuditSettings
@@ -25,6 +27,7 @@ from oddshift.audit.choice import strongest
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder, TierValues
 from oddshift.audit.measurement import AuditReleases
 from oddshift.audit.proven import Proven
+from oddshift.audit.saturation import Refit, learning_of_size
 from oddshift.audit.scan import Budget
 from oddshift.audit.summary import attacker_result
 from oddshift.audit.witness_search import search_witness
@@ -42,7 +45,7 @@ CALIBRATED = 40_000_000
 def audit(
     split: Split,
     known: Knowledge,
-    attackers: Sequence[Attacker],
+    attackers: Sequence[Attacker | Refittable],
     settings: AuditSettings,
     *,
     detector: str = NO_DETECTOR,
@@ -55,13 +58,17 @@ def audit(
     `split` holds the secrets; `known` what attackers know (mechanism, tiers, fit records); `attackers` are fitted
     attackers, controls apart. `detector` names who found the secrets. `proven` is a bound on the joint leakage from
     above, where something proves one. `execution` says how attackers are spread over workers. `parts` is a folder where
-    finished attackers are kept while the audit runs, so that an interrupted one continues.
+    finished attackers are kept while the audit runs, so that an interrupted one continues. Of the attackers
+    that count, those that are `Refittable` are fitted on fewer documents too: one that still learns from more of them
+    certifies nothing.
 
     **Guarantee**: the verdict errs with probability at most `settings.alpha` about the leakage as estimated by every
     attacker that learned something: certified only if all of them stay within δ (`verdict_rule` has the rule). The
     witness trusts no attacker. Estimates outside [witness, upper bound] are flagged.
     """
-    everyone: tuple[Attacker, ...] = (Null(known), Own(known), *attackers)
+    refits = {each.attacker.name: each.fit for each in attackers if isinstance(each, Refittable)}
+    fitted = [each.attacker if isinstance(each, Refittable) else each for each in attackers]
+    everyone: tuple[Attacker, ...] = (Null(known), Own(known), *fitted)
     _check(split, known, everyone)
     seeds = np.random.SeedSequence(settings.seed).spawn(2)
     select, certifying = (
@@ -73,7 +80,19 @@ def audit(
     releases = AuditReleases(select, split.select, certifying, split.certify, budget, settings, parts)
     measured = run(releases.measure, list(enumerate(everyone)), execution)
     claims = ClaimBuilder(settings, detector, split.by)
-    return _concluded(audit_trials(everyone, measured, releases, claims, proven), split, known, proven)
+    trials = audit_trials(everyone, measured, releases, claims, proven)
+    return _concluded(_at_smaller_sizes(trials, known, refits), split, known, proven)
+
+
+def _at_smaller_sizes(trials: AuditTrials, known: Knowledge, refits: Mapping[str, Refit]) -> AuditTrials:
+    """The attackers that count, fitted again on fewer documents where it is known how they are fitted."""
+    counting = {place: trials.attackers[place] for place in trials.basis.counting}
+    learning = {
+        place: learning_of_size(attacker, trials.measured[place].certify, known, trials.releases, refits[attacker.name])
+        for place, attacker in counting.items()
+        if attacker.name in refits
+    }
+    return replace(trials, learning=learning)
 
 
 def _concluded(trials: AuditTrials, split: Split, known: Knowledge, proven: Proven | None) -> Audit:
@@ -109,6 +128,7 @@ def _concluded(trials: AuditTrials, split: Split, known: Knowledge, proven: Prov
         witness_needs=lacking,
         assumptions=assumptions(known, claims, chosen),
         warnings=warnings(results, evidence, known, settings, bounds=(witness, upper_bound)),
+        learning=tuple(trials.learning.values()),
     )
 
 

@@ -1,0 +1,90 @@
+"""Learning by size: what an attacker finds when it is fitted on a quarter, a half and all of the fit documents.
+
+A rate that still grows with the documents is a rate of this attacker, not of the data. If doubling the documents
+multiplies the rate once more by rate(n)/rate(n/2), it reaches rate(n)²/rate(n/2): beyond δ, it is not saturated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
+
+SHARES = (0.25, 0.5)
+"""Shares of the fit documents that an attacker is fitted on again."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Refittable:
+    """A fitted attacker with the way it was fitted, so that it can be fitted on fewer documents too."""
+
+    attacker: Attacker
+    fit: Callable[[Knowledge], Attacker]
+
+
+@dataclass(frozen=True)
+class SizeStep:
+    """An attacker fitted on so many documents: its joint gain in nats, and its rate in every tier."""
+
+    documents: int
+    gain: float
+    rates: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LearningOfSize:
+    """One attacker at growing sizes, the full fit last; `tiers` names the tiers of the rates.
+
+    >>> grows = LearningOfSize("counts", ("all",), (SizeStep(50, 0.1, (0.01,)), SizeStep(100, 0.2, (0.02,))))
+    >>> grows.expected_rates, grows.is_saturated(0.03), grows.is_saturated(0.05)
+    ((0.04,), False, True)
+    """
+
+    attacker: str
+    tiers: tuple[str, ...]
+    steps: tuple[SizeStep, ...]
+
+    @property
+    def expected_rates(self) -> tuple[float, ...]:
+        """rate(n)²/rate(n/2) in every tier; infinite where nothing was found before, 0 where nothing is found now."""
+        half, full = self.steps[-2].rates, self.steps[-1].rates
+        return tuple(_extrapolated(before, now) for before, now in zip(half, full, strict=True))
+
+    def is_saturated(self, delta: float) -> bool:
+        """Whether the rates of twice as many documents would stay within δ, as far as these sizes tell."""
+        return all(rate <= delta for rate in self.expected_rates)
+
+    @property
+    def sentence(self) -> str:
+        """The rates and gains against the number of documents, in one line."""
+        shown = []
+        for step in self.steps:
+            rates = ", ".join(f"{name} {rate:.4g}" for name, rate in zip(self.tiers, step.rates, strict=True))
+            shown.append(f"{step.documents} documents: gain {step.gain:+.3f}, rate {rates}")
+        return f"attacker {self.attacker} by size of the fit: {'; '.join(shown)}"
+
+    @property
+    def reason(self) -> str:
+        """Why its rate is not a rate of the data: what a certificate that is withheld says."""
+        return f"at most certified for an attacker with {self.steps[-1].documents} documents, not saturated"
+
+
+def _extrapolated(before: float, now: float) -> float:
+    if now == 0.0:
+        return 0.0
+    return now * max(1.0, now / before) if before > 0.0 else float("inf")
+
+
+def smaller_fits(
+    fit: Callable[[Knowledge], Attacker], known: Knowledge, rng: np.random.Generator
+) -> Iterator[tuple[int, Attacker]]:
+    """Number of documents and attacker for every share, each share part of the next; users and sources stay whole."""
+    distinct, cluster = np.unique(known.fit.clusters, return_inverse=True)
+    rank = rng.permutation(len(distinct))[cluster]
+    for share in SHARES:
+        chosen = np.flatnonzero(rank < max(2, round(share * len(distinct))))
+        part = knowledge(known.mechanism, known.tiers, known.fit.take(chosen))
+        yield len(chosen), fit(part)
