@@ -67,9 +67,7 @@ class KeptWork:
         return Prepared(self.split, self.tiers, self.detector, self.kind, codec, self.notes, self.prior_of)
 
 
-def keep_work(
-    folder: Path, inputs: Inputs, prepared: Prepared, fits: Mapping[str, Attacker], unfinished: Path
-) -> None:
+def keep_work(folder: Path, inputs: Inputs, prepared: Prepared, fits: Mapping[str, Attacker], unfinished: Path) -> None:
     """Keep what was prepared and fitted; `unfinished` is where networks left their checkpoints.
 
     A codec or an attacker that no file can hold (a detector of the caller's own, a network) is left out.

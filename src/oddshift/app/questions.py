@@ -139,7 +139,8 @@ def adapt_task(
     tiers = prepared.tiers.with_scales((1.0,) * len(prepared.tiers))
     known = knowledge(family(tiers), tiers, prepared.split.fit)
     names = settings.attackers if attackers is None else attackers
-    fit = _retrained if settings.retrain else _amortised(family, means or Means())
+    work = means or Means()
+    fit = _retrained(work) if settings.retrain else _amortised(family, work)
     return AdaptTask(
         split=prepared.split,
         known=known,
@@ -166,17 +167,21 @@ def _amortised(family: Family, means: Means) -> Fit:
     return fit
 
 
-def _retrained(
-    names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
-) -> list[Attacker]:
+def _retrained(means: Means) -> Fit:
     """Attackers that are fitted anew wherever scales are measured, as in the paper."""
-    options = FitOptions(epochs=asked.epochs)
 
-    def alone(name: AskedAttacker) -> Callable[[Knowledge], Attacker]:
-        return lambda there: fit_attackers([name], there, prepared, asked, options)[0]
+    def fit(
+        names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
+    ) -> list[Attacker]:
+        options = FitOptions(epochs=asked.epochs, checkpoints=means.folder)
 
-    fits = [alone(name) for name in names]
-    return [Retrained(fit, fit(known)) for fit in fits]
+        def alone(name: AskedAttacker) -> Callable[[Knowledge], Attacker]:
+            return lambda there: fit_attackers([name], there, prepared, asked, options, fits=dict(means.fits))[0]
+
+        fits = [alone(name) for name in names]
+        return [Retrained(each, each(known)) for each in fits]
+
+    return fit
 
 
 def fit_attackers(

@@ -69,6 +69,8 @@ def load_graph(path: str | Path) -> Any:
         if body.get("layout") != LAYOUT or stated != content_digest(body, arrays):
             raise TamperedEvidence("contents do not hash to what the file says")
         return _read(body, arrays)
+    except TamperedEvidence:
+        raise
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, ImportError) as error:
         raise TamperedEvidence(f"not a complete graph ({type(error).__name__})") from error
 
@@ -116,11 +118,11 @@ class _Writer:
             return {"kind": "method", "of": owner, "name": value.__name__}
         name = f"{kind.__module__}:{kind.__qualname__}"
         _class(name)
-        parts = {field.name: self.item(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return {"kind": "object", "class": name, "fields": parts}
+        held = {field.name: self.item(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {"kind": "object", "class": name, "fields": held}
 
     def _array(self, value: Any) -> dict[str, Any]:
-        if value.dtype.kind not in _NUMBERS or type(value) is not np.ndarray and not isinstance(value, np.generic):
+        if value.dtype.kind not in _NUMBERS or (type(value) is not np.ndarray and not isinstance(value, np.generic)):
             raise InvalidInput(f"an array of {value.dtype} cannot be stored, expected numbers or text")
         name = f"a{len(self.arrays)}"
         self.arrays[name] = np.asarray(value)
