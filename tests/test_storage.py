@@ -99,7 +99,7 @@ def edited(path, change):
 
 
 def rehash(envelope):
-    envelope["sha256"] = files._digest(envelope["value"], {})
+    envelope["sha256"] = files.content_digest(envelope["value"], {})
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oddshift.adapt.experiment import Family
 from oddshift.base.errors import InvalidInput
-from oddshift.mechanisms import Mechanism, MechanismSettings, PathExponential, Tiered, calibrate
+from oddshift.mechanisms import Exponential, Mechanism, MechanismSettings, PathExponential, Tiered, calibrate
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
@@ -15,16 +15,20 @@ SCALED = ("exponential", "tiered", "path")
 def scale_family(settings: MechanismSettings, space: Space, tiers: Tiers, epsilon: float) -> Family:
     """The mechanism under any scales: tier by tier when tiers are public, on the path metric when they are secret.
 
-    A calibrated one spends at scale 1 what its exact ε leaves over.
+    With a single tier the exponential mechanism stays what an audit knows it as, at a share of its budget. A calibrated
+    one spends at scale 1 what its exact ε leaves over.
     """
     if settings.name not in SCALED:
         raise InvalidInput(f"mechanism.name={settings.name!r} has no scales to adapt, expected {', '.join(SCALED)}")
     if settings.name == "tiered" and not tiers.is_public:
         raise InvalidInput("mechanism.name='tiered' promises nothing across secret tiers, expected path")
+    is_plain = settings.name == "exponential" and len(tiers) == 1
     is_path = settings.name == "path" or not tiers.is_public
     keeps_tier = settings.outputs == "tier" and tiers.is_public and len(tiers) > 1
 
     def scaled(scales: Tiers, nominal: float) -> Mechanism:
+        if is_plain:
+            return Exponential(space, nominal * scales.scales[0])
         if is_path:
             return PathExponential(space, scales, nominal)
         return Tiered(space, scales, nominal, keeps_tier=keeps_tier)
@@ -33,6 +37,6 @@ def scale_family(settings: MechanismSettings, space: Space, tiers: Tiers, epsilo
     if settings.calibrated:
         ones = tiers.with_scales((1.0,) * len(tiers))
         spent = calibrate(lambda e: scaled(ones, e), nominal)
-        assert isinstance(spent, PathExponential | Tiered)
+        assert isinstance(spent, Exponential | PathExponential | Tiered)
         nominal = spent.epsilon
     return lambda scales: scaled(scales, nominal)

@@ -16,6 +16,7 @@ from oddshift.adapt.measuring import Progress, silent
 from oddshift.app.configuration import Configuration, FileData, parse_config
 from oddshift.app.illustration import illustrate
 from oddshift.app.inputs import inputs_of
+from oddshift.app.kept_work import keep_work, lay_out_checkpoints, read_kept, remove_kept
 from oddshift.app.preparation import Prepared, prepare
 from oddshift.app.questions import Means, ask_adapt, ask_audit
 from oddshift.app.runs import (
@@ -56,12 +57,15 @@ def run_audit(
     home: Path | None = None,
     max_cpu: float | None = None,
     keep_examples: bool = False,
+    keep: bool = True,
 ) -> Audit:
     """Run the audit that a configuration describes and keep it in `folder`; a finished run is read, not repeated.
 
     `home` is the folder that relative paths are looked for in first: that of the configuration file.
     `max_cpu` bounds the work, in CPU seconds: half for the training of networks, the rest for the audit.
     `keep_examples` also writes what the strongest attacker believes about a few documents: these are secrets.
+    `keep` leaves the prepared data and the fitted attackers in a private folder where the configuration can also be
+    adapted, so that `run_adapt` need not do that work again; these are secrets in coded form.
     """
     config = parse_config(text, source, home)
     inputs = inputs_of(config)
@@ -73,6 +77,8 @@ def run_audit(
         means = Means(execution=config.execution, folder=kept, max_cpu=max_cpu)
         found = ask_audit(prepared, config.mechanism, config.audit, means=means)
         illustrate(found, with_secrets=keep_examples).write(folder)
+        if keep and config.adapt is not None and not (folder / ADAPTATION).is_file():
+            keep_work(folder, inputs, prepared, means.fits, kept)
         write_run(folder, found.result, text, inputs)
     return found.result
 
@@ -82,7 +88,9 @@ def run_adapt(
 ) -> Adaptation:
     """Adapt the scales that a configuration asks for and keep them in `folder`, with a policy when they are certified.
 
-    A finished adaptation is read, not repeated. `home` is the folder that relative paths are looked for in first.
+    A finished adaptation is read, not repeated. What an audit of the same inputs kept in the folder is used instead of
+    reading, encoding and fitting again, and is removed in the end. `home` is the folder that relative paths are looked
+    for in first.
     """
     config = parse_config(text, source, home)
     inputs = inputs_of(config)
@@ -93,15 +101,20 @@ def run_adapt(
         raise InvalidInput(f"{source}: missing key audit.delta, expected how often epsilon may be exceeded")
     if config.adapt is None:
         raise InvalidInput(f"{source}: audit.law={config.audit.law!r} cannot be adapted, expected anchored or uniform")
-    prepared = prepare_configured(config)
+    earlier = read_kept(folder, inputs)
+    prepared = prepare_configured(config) if earlier is None else earlier.prepared
     with _unfinished(folder / UNFINISHED_ADAPT) as kept:
-        means = Means(execution=config.execution, folder=kept, progress=progress)
+        if earlier is not None:
+            lay_out_checkpoints(folder, kept)
+        fits = {} if earlier is None else dict(earlier.fits)
+        means = Means(execution=config.execution, folder=kept, progress=progress, fits=fits)
         found = ask_adapt(prepared, config.mechanism, config.adapt, means=means)
         if found.policy is not None:
             save_policy(folder, found.policy)
         else:
             (folder / POLICY).unlink(missing_ok=True)
         write_adaptation(folder, found.result, text, inputs)
+        remove_kept(folder)
     return found.result
 
 

@@ -104,13 +104,14 @@ def adapt(  # noqa: PLR0913 (one for each part of the question)
     chosen, prepared = _mechanism(mechanism), _prepared(data, tiers, seed)
     if isinstance(chosen, Mechanism):
         raise InvalidInput("mechanism is an object with fixed noise, expected a name or settings: the noise is adapted")
-    found = ask_adapt(prepared, chosen, asked, attackers=attackers, means=Means(progress=progress))
+    means = Means(progress=progress)
+    found = ask_adapt(prepared, chosen, asked, attackers=attackers, means=means)
     question = AuditSettings(**{name: getattr(asked, name) for name in SHARED})
     text = written_configuration(data, chosen, question, asked)
 
     @cache
     def before() -> AuditRun:
-        return _audit_run(ask_audit(prepared, chosen, question, attackers=attackers), text)
+        return _audit_run(ask_audit(prepared, chosen, question, attackers=attackers, means=means), text)
 
     certified = found.policy is not None and found.result.chosen is not None
     policy = ReleasePolicy(found.policy) if certified and found.policy is not None else None

@@ -6,7 +6,7 @@ Python and the command line both come through here, so that they cannot give dif
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from oddshift.adapt.comparison import verify_epsilon
 from oddshift.adapt.families import scale_family
 from oddshift.adapt.measuring import Progress, silent
 from oddshift.app.preparation import Prepared
-from oddshift.attackers import ATTACKERS, FitOptions
+from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.clipped import Clipped
 from oddshift.attackers.learning_size import Refittable
@@ -27,6 +27,7 @@ from oddshift.audit.cpu_limit import within_cpu
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.base.arrays import FloatArray
 from oddshift.base.execution import SERIAL, Execution
+from oddshift.base.identity import fingerprint
 from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
 from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy
 
@@ -42,13 +43,15 @@ class Means:
     """What a question may cost and where unfinished work is kept; never changes what is asked.
 
     `folder` keeps unfinished work, so that the same question continues. `max_cpu` bounds an audit, in CPU seconds: half
-    for the training of networks, the rest for measuring.
+    for the training of networks, the rest for measuring. `fits` holds attackers by all that determines their fit: one
+    that is there is not fitted again, and one that was fitted is put there.
     """
 
     execution: Execution = SERIAL
     folder: Path | None = None
     max_cpu: float | None = None
     progress: Progress = silent
+    fits: dict[str, Attacker] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +87,8 @@ def ask_audit(
     known = _known(prepared, mechanism, settings.epsilon)
     seconds = None if work.max_cpu is None else work.max_cpu / 2
     options = FitOptions(epochs=settings.epochs, max_seconds=seconds, checkpoints=work.folder)
-    fitted = fit_attackers(settings.attackers if attackers is None else attackers, known, prepared, settings, options)
+    names = settings.attackers if attackers is None else attackers
+    fitted = fit_attackers(names, known, prepared, settings, options, fits=work.fits)
     split, notes = prepared.split, prepared.notes
     if work.max_cpu is not None:
         split, note = within_cpu(split, known, fitted, work.max_cpu / 2, settings.seed)
@@ -130,7 +134,7 @@ def ask_adapt(
 ) -> Adapted:
     """Find the scales of least loss whose leakage is certified, and the policy that applies them."""
     work = means or Means()
-    task = adapt_task(prepared, mechanism, settings, attackers=attackers, folder=work.folder)
+    task = adapt_task(prepared, mechanism, settings, attackers=attackers, means=work)
     found = adapt(task, execution=work.execution, folder=work.folder, progress=work.progress)
     found = replace(found, warnings=(*found.warnings, *prepared.notes))
     if found.scales is None:
@@ -147,15 +151,16 @@ def adapt_task(
     settings: AdaptSettings,
     *,
     attackers: Sequence[AskedAttacker] | None = None,
-    folder: Path | None = None,
+    means: Means | None = None,
 ) -> AdaptTask:
-    """What is asked to adapt, attackers fitted for all scales; `folder` keeps interrupted training."""
+    """What is asked to adapt, attackers fitted for all scales; the folder of `means` keeps interrupted training."""
     asked = replace(settings, cost=settings.cost or COSTS[prepared.kind])  # type: ignore[arg-type]
     family = scale_family(mechanism, prepared.split.fit.space, prepared.tiers, settings.epsilon)
     tiers = prepared.tiers.with_scales((1.0,) * len(prepared.tiers))
     known = knowledge(family(tiers), tiers, prepared.split.fit)
     names = settings.attackers if attackers is None else attackers
-    fit = _retrained if settings.retrain else _amortised(family, folder)
+    work = means or Means()
+    fit = _retrained(work) if settings.retrain else _amortised(family, work)
     return AdaptTask(
         split=prepared.split,
         known=known,
@@ -169,30 +174,34 @@ def adapt_task(
 Fit = Callable[[Sequence[AskedAttacker], Knowledge, Prepared, AdaptSettings], list[Attacker]]
 
 
-def _amortised(family: Family, folder: Path | None) -> Fit:
+def _amortised(family: Family, means: Means) -> Fit:
     """Attackers fitted once; networks for all scales of the grid."""
 
     def fit(
         names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
     ) -> list[Attacker]:
         span = (min(asked.grid), max(asked.grid))
-        options = FitOptions(epochs=asked.epochs, checkpoints=folder, family=family, scale_range=span)
-        return fit_attackers(names, known, prepared, asked, options)
+        options = FitOptions(epochs=asked.epochs, checkpoints=means.folder, family=family, scale_range=span)
+        return fit_attackers(names, known, prepared, asked, options, fits=means.fits)
 
     return fit
 
 
-def _retrained(
-    names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
-) -> list[Attacker]:
+def _retrained(means: Means) -> Fit:
     """Attackers that are fitted anew wherever scales are measured, as in the paper."""
-    options = FitOptions(epochs=asked.epochs)
 
-    def alone(name: AskedAttacker) -> Callable[[Knowledge], Attacker]:
-        return lambda there: fit_attackers([name], there, prepared, asked, options)[0]
+    def fit(
+        names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
+    ) -> list[Attacker]:
+        options = FitOptions(epochs=asked.epochs, checkpoints=means.folder)
 
-    fits = [alone(name) for name in names]
-    return [Retrained(fit, fit(known)) for fit in fits]
+        def alone(name: AskedAttacker) -> Callable[[Knowledge], Attacker]:
+            return lambda there: fit_attackers([name], there, prepared, asked, options, fits=dict(means.fits))[0]
+
+        fits = [alone(name) for name in names]
+        return [Retrained(each, each(known)) for each in fits]
+
+    return fit
 
 
 def fit_attackers(
@@ -201,13 +210,23 @@ def fit_attackers(
     prepared: Prepared,
     settings: AuditSettings | AdaptSettings,
     options: FitOptions,
+    *,
+    fits: dict[str, Attacker] | None = None,
 ) -> list[Attacker]:
-    """Attackers by name, fitted on the fit part, and attackers that were given as they are."""
-    fitted: list[Attacker] = []
+    """Attackers by name, fitted on the fit part unless `fits` has them, and attackers that were given as they are."""
     known_law = replace(options, prior_of=prepared.prior_of)
-    for k, name in enumerate(_suitable(asked, known)):
-        rng = np.random.default_rng([settings.seed, 2, k])
-        fitted.append(ATTACKERS.find(name, "audit.attackers")(known, rng, known_law) if isinstance(name, str) else name)
+    done = {} if fits is None else fits
+    fitted: list[Attacker] = []
+    for place, name in enumerate(_suitable(asked, known)):
+        if not isinstance(name, str):
+            fitted.append(name)
+            continue
+        fit = ATTACKERS.find(name, "audit.attackers")
+        seeds = [settings.seed, 2, place]
+        key = _fit_key(name, known, seeds, options)
+        if key not in done:
+            done[key] = fit(known, np.random.default_rng(seeds), known_law)
+        fitted.append(done[key])
     gamma = settings.gamma
     return fitted if gamma is None else [Clipped(known, attacker, gamma) for attacker in fitted]
 
@@ -217,6 +236,12 @@ def _suitable(asked: Sequence[AskedAttacker], known: Knowledge) -> Sequence[Aske
     if tuple(asked) != DEFAULT_ATTACKERS or known.fit.context is not None:
         return asked
     return [name for name in DEFAULT_ATTACKERS if not name.endswith("+W")]
+
+
+def _fit_key(name: str, known: Knowledge, seeds: list[int], options: FitOptions) -> str:
+    """All that determines a fit: who, what is known, the seeds, and the limits of training where there is any."""
+    limits = (options.epochs, options.width, options.max_seconds, options.scale_range)
+    return fingerprint(("fit", name, known, seeds, () if name in UNTRAINED else limits))
 
 
 def _known(prepared: Prepared, mechanism: MechanismSettings | Mechanism, epsilon: float) -> Knowledge:

@@ -1,4 +1,6 @@
-"""A run folder: what an audit leaves behind for the report, for verify and for compare. It holds no secret.
+"""A run folder: what an audit leaves behind for the report, for verify and for compare.
+
+Two folders in it hold secrets, each readable by its owner alone; nothing else in it does.
 
 audit.npz           the whole Audit
 adaptation.npz      the whole Adaptation, when scales were adapted
@@ -11,7 +13,8 @@ evidence/witness.json
 belief.json         how the odds of one secret moved, its candidates called w1, w2, ...
 versions.json       what it was computed with
 report.html         the page that `oddshift report` makes of all this
-examples/           only when asked for: SECRETS of a few documents, readable by their owner alone
+examples/           only when asked for: SECRETS of a few documents
+.kept/              the prepared SECRETS in coded form and the fitted attackers, until `oddshift adapt` is done
 """
 
 from __future__ import annotations

@@ -86,6 +86,7 @@ def _informed(architecture: str, reads_context: bool = False) -> Fit:
         network = Network(architecture=architecture, reads_context=reads_context, scale_range=options.scale_range)
         network = replace(network, width=options.width) if options.width else network
         name = f"informed-{architecture}" + ("-words" if reads_context else "")
+        name += "-scales" if options.scale_range else ""  # another network than the one for a single mechanism
         checkpoint = _file(options, name, known)
         return fit_informed(known, network, schedule, family=options.family, checkpoint=checkpoint)
 
@@ -142,6 +143,10 @@ def _limited(schedule: Schedule, options: FitOptions) -> Schedule:
 def _file(options: FitOptions, name: str, known: Knowledge) -> Path | None:
     """Where one fit is continued from; what is known tells a fit on a part from one on all."""
     return None if options.checkpoints is None else options.checkpoints / f"{name}-{known.fingerprint[:16]}.safetensors"
+
+
+UNTRAINED = frozenset({"null", "own", "unigram", "plugin", "plugin-topics", "cooccurrence", "counts"})
+"""Attackers that need no training: what is known and the seed determine their fit, whatever the options are."""
 
 
 ATTACKERS: Registry[Fit] = Registry(

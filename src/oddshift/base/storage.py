@@ -87,7 +87,7 @@ def digest(value: Any) -> str:
     (True, False)
     """
     arrays: Arrays = {}
-    return _digest(encode(value, arrays), arrays)
+    return content_digest(encode(value, arrays), arrays)
 
 
 def save(path: str | Path, value: Any) -> str:
@@ -104,11 +104,11 @@ def save(path: str | Path, value: Any) -> str:
     """
     arrays: Arrays = {}
     body = encode(value, arrays)
-    mark = _digest(body, arrays)
+    mark = content_digest(body, arrays)
     text = json.dumps({"schema": SCHEMA, "sha256": mark, "value": body}, indent=1, allow_nan=False).encode()
     suffix = Path(path).suffix
     if suffix == ".npz":
-        text = _pack(text, arrays)
+        text = pack(text, arrays)
     elif suffix != ".json" or arrays:
         wanted = ".npz (it holds arrays)" if arrays else ".json or .npz"
         raise InvalidInput(f"file name ends in {suffix!r}, expected {wanted}")
@@ -122,7 +122,7 @@ def load(path: str | Path, *kinds: type) -> Any:
     **Guarantee**: a truncated, edited or mistyped file raises TamperedEvidence; nothing in it is executed.
     """
     raw = Path(path).read_bytes()
-    text, arrays = _unpack(raw) if raw[:2] == b"PK" else (raw, {})
+    text, arrays = unpack(raw) if raw[:2] == b"PK" else (raw, {})
     try:
         return _open(json.loads(text, parse_constant=_no_constant), kinds, arrays)
     except TamperedEvidence:
@@ -137,7 +137,7 @@ def _open(envelope: Any, kinds: tuple[type, ...], arrays: Arrays) -> Any:
     stated = envelope["schema"]
     if type(stated) is not int or stated not in READABLE:
         raise TamperedEvidence(f"schema={stated!r}, expected {SCHEMA}")
-    found = _digest(envelope["value"], arrays)
+    found = content_digest(envelope["value"], arrays)
     if envelope["sha256"] != found:
         raise TamperedEvidence(f"contents hash to {found[:12]}..., the file says {str(envelope['sha256'])[:12]}...")
     try:
@@ -152,7 +152,7 @@ def schema_of(path: str | Path) -> int | None:
     """The version that a stored file states; None when it states none. Nothing else of the file is checked."""
     raw = Path(path).read_bytes()
     try:
-        stated = json.loads(_unpack(raw)[0] if raw[:2] == b"PK" else raw).get("schema")
+        stated = json.loads(unpack(raw)[0] if raw[:2] == b"PK" else raw).get("schema")
     except (ValueError, AttributeError, RecursionError):
         return None
     return stated if type(stated) is int else None
@@ -273,7 +273,8 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def _digest(body: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:
+def content_digest(body: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:
+    """SHA-256 of plain JSON, with sorted keys, and of the arrays that it names."""
     total = hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -283,7 +284,8 @@ def _digest(body: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:
     return total.hexdigest()
 
 
-def _pack(text: bytes, arrays: Arrays) -> bytes:
+def pack(text: bytes, arrays: Arrays) -> bytes:
+    """An archive of one JSON text and the arrays that it names; equal contents give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr(zipfile.ZipInfo(_VALUE, _MOMENT), text, zipfile.ZIP_DEFLATED)
@@ -295,7 +297,8 @@ def _pack(text: bytes, arrays: Arrays) -> bytes:
     return buffer.getvalue()
 
 
-def _unpack(raw: bytes) -> tuple[bytes, Arrays]:
+def unpack(raw: bytes) -> tuple[bytes, Arrays]:
+    """The text and the arrays of an archive that `pack` wrote; anything else raises TamperedEvidence."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             members = {info.filename: _member(archive, info) for info in archive.infolist()}

@@ -20,6 +20,9 @@ def audit(
     out: Annotated[Path, typer.Option(help="The run folder.")] = Path("oddshift-run"),
     max_cpu: Annotated[float | None, typer.Option(help="Bound the work, in CPU seconds.")] = None,
     keep_examples: Annotated[bool, typer.Option(help="Also keep SECRETS of a few documents, apart.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep/--no-keep", help="Keep prepared SECRETS for `adapt`, in a private folder.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Measure what a joint attacker learns from releases, with certificates; run again, it continues.
@@ -27,6 +30,7 @@ def audit(
     Example: oddshift audit mail.toml --out mail-run
     """
     from oddshift.app.demo import PEOPLE
+    from oddshift.app.kept_work import KEPT
     from oddshift.base.errors import InvalidInput
 
     if demo == (config is not None):
@@ -34,11 +38,13 @@ def audit(
     console = console_for(as_json)
     text = PEOPLE if config is None else config.read_text(encoding="utf-8")
     origin = {} if config is None else {"source": str(config), "home": config.parent}
-    found = audited(text, out, console, max_cpu=max_cpu, keep_examples=keep_examples, **origin)
+    found = audited(text, out, console, max_cpu=max_cpu, keep_examples=keep_examples, keep=keep, **origin)
     if as_json:
         print(json.dumps(found))
     else:
         console.print(f"run: {out}", markup=False, soft_wrap=True)
+        if (out / KEPT).is_dir():
+            console.print(f"confidential: {KEPT}/ in it holds secrets in coded form, until `adapt` is done with them.")
         for line in _following(found, config, out):
             console.print(line, markup=False, soft_wrap=True)
     if found["state"] != "certified":
