@@ -29,6 +29,7 @@ from oddshift.protect.old_ledger import OLD_LEDGER, earlier_releases
 from oddshift.protect.overrides import Overrides, Shown
 from oddshift.protect.policies import Policy
 from oddshift.protect.record_keys import RecordKeys
+from oddshift.protect.known_columns import refuse_unknown_columns
 from oddshift.protect.release_report import Protected, ProtectSettings, claim_notes, claim_report, sidecar
 from oddshift.protect.sanitizer import Sanitizer
 from oddshift.protect.staging import Staging, clear_dead, refuse_existing, staging_for
@@ -147,6 +148,7 @@ class _Work:
         if asked.columns and self.policy.kind != "text":
             raise InvalidInput(f"text columns were named for a policy of kind {self.policy.kind}, expected none")
         require_columns(self.file, (*self.codec.required, *known.columns, *((known.user,) if known.user else ())))
+        refuse_unknown_columns(self.codec, self.file.names, (*asked.clear, asked.id, asked.user))
         if asked.keep_releases and not known.is_named:
             raise InvalidInput("rows without an id cannot be kept, expected an id column (--id)")
         if asked.limit is not None and asked.limit.past == "drop" and self.file.path.suffix in (".npz", ".npy"):
