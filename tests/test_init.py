@@ -80,7 +80,7 @@ def test_other_separators_are_read_or_named(tmp_path):
         (tmp_path / "data.csv").write_text(f"age{mark}group of people\n{rows}")
         assert roles_of(tmp_path / "data.csv").numeric == ("age",)
     (tmp_path / "data.csv").write_text("name|age\nann|3\nbob|4\n")
-    with pytest.raises(InvalidInput, match="separated by '|', expected commas"):
+    with pytest.raises(InvalidInput, match=r"separated by '\|', expected commas"):
         roles_of(tmp_path / "data.csv")
 
 

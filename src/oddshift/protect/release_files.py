@@ -24,12 +24,12 @@ from oddshift.data.formats.plain_text import TextFile, TextFolder
 from oddshift.protect.claim_terms import Claimed, ClaimTerms
 from oddshift.protect.kept_cells import Cells, KeptCells, kept_cells, read_cells
 from oddshift.protect.known_by import KnownBy, Survey, known_by, survey
+from oddshift.protect.known_columns import refuse_unknown_columns
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.old_ledger import OLD_LEDGER, earlier_releases
 from oddshift.protect.overrides import Overrides, Shown
 from oddshift.protect.policies import Policy
 from oddshift.protect.record_keys import RecordKeys
-from oddshift.protect.known_columns import refuse_unknown_columns
 from oddshift.protect.release_report import Protected, ProtectSettings, claim_notes, claim_report, sidecar
 from oddshift.protect.sanitizer import Sanitizer
 from oddshift.protect.staging import Staging, clear_dead, refuse_existing, staging_for

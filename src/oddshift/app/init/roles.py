@@ -183,7 +183,7 @@ def _grouping(columns: Sequence[Column]) -> tuple[str, str]:
 
 def _says_little(column: Column) -> bool:
     """One value in some rows and none in others: there is nothing to release it as."""
-    return column.distinct == 1 and 0 < column.missing
+    return column.distinct == 1 and column.missing > 0
 
 
 def _why_masked(column: Column) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -193,5 +194,5 @@ def _categories(columns: Columns, name: str, declared: Any, settings: TableSetti
 
 def _plain(columns: Columns, name: str, first: int) -> list[Any]:
     """Cells that can be looked up; NaN is a missing one."""
-    cells = [None if isinstance(c, float) and c != c else c for c in columns[name]]
+    cells = [None if isinstance(c, float) and isnan(c) else c for c in columns[name]]
     return categories({name: cells}, name, first=first)

@@ -168,7 +168,8 @@ def _equal(numbers: FloatArray, resolution: float, bins: int) -> FloatArray:
     low, high = float(numbers.min()), float(numbers.max())
     step = max(_round_up((high - low) / bins), resolution)
     first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
-    return np.arange(first, last + 1) * step
+    made: FloatArray = np.arange(first, last + 1).astype(np.float64) * step
+    return made
 
 
 def _log(numbers: FloatArray, resolution: float, bins: int) -> FloatArray:
