@@ -28,7 +28,7 @@ class TableVocabulary:
     """What the points of a table read as, and how new values become points.
 
     With unit "cell", `domains` has the values of every secret column. With unit "row", `values` has the cells of every
-    point, and a new row is (value − centre)/spread and categories. `steps` cuts public numbers into what is read of them.
+    point, and a new row is (value − centre)/spread and categories. `steps` cuts public numbers.
     """
 
     domains: tuple[ColumnDomain, ...] = ()
