@@ -62,7 +62,7 @@ def places(columns, settings, listed=None):
 
 def vectors(rows, settings=None, **columns):
     whole = {"vectors": list(np.asarray(rows, dtype=np.float64)), **columns}
-    codec = VectorCodec.fit(whole, settings)
+    codec = VectorCodec.fit(whole, settings or VectorSettings(points="fit"))
     return Made(codec, codec.encode(whole))
 
 

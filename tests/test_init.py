@@ -41,8 +41,7 @@ def test_places_under_common_names():
     found = guess(fixes, "x")
     assert (found.kind, found.lat, found.lon) == ("location", "Latitude", "LNG")
     assert (found.user, found.timestamp, found.trip) == ("device-id", "when", "track_id")
-    with pytest.raises(InvalidInput, match="which rows belong together"):
-        guess(fixes[:2], "x")
+    assert guess(fixes[:2], "x").kind == "location", "each fix stands for itself"
 
 
 def test_a_table_leaves_identifiers_holes_and_constants_out():
@@ -57,12 +56,12 @@ def test_a_table_leaves_identifiers_holes_and_constants_out():
         column("street", distinct=90),
     ]
     found = guess(columns, "x")
-    assert (found.kind, found.numeric, found.categorical) == ("table", ("age",), ("flag", "city"))
+    assert (found.kind, found.numeric, found.categorical) == ("table", ("age", "height"), ("flag", "city"))
     assert found.user == "customer_id", "rows of one customer are read together"
-    why = dict(found.left_out)
-    assert why["height"] == "3 of 100 cells are empty"
-    assert why["one"] == "it has one value"
-    assert why["row"] == why["street"] == "it looks like an identifier"
+    assert dict(found.left_out) == {"one": "it has one value"}
+    why = dict(found.masked)
+    assert why["row"] == why["customer_id"] == "it looks like an identifier"
+    assert why["street"] == "it names people"
     with pytest.raises(InvalidInput, match="no column of text"):
         guess([column("street", distinct=90)], "x")
 
@@ -75,9 +74,13 @@ def test_a_first_row_that_is_data_is_refused_and_not_quoted(tmp_path):
         assert "ann" not in str(refused.value)
 
 
-def test_other_separators_are_named(tmp_path):
-    (tmp_path / "data.csv").write_text("name;age\nann;3\nbob;4\n")
-    with pytest.raises(InvalidInput, match="separated by ';', expected commas"):
+def test_other_separators_are_read_or_named(tmp_path):
+    for mark in (";", "\t"):
+        rows = "".join(f"{k % 7}{mark}{'xy'[k % 2]}\n" for k in range(40))
+        (tmp_path / "data.csv").write_text(f"age{mark}group of people\n{rows}")
+        assert roles_of(tmp_path / "data.csv").numeric == ("age",)
+    (tmp_path / "data.csv").write_text("name|age\nann|3\nbob|4\n")
+    with pytest.raises(InvalidInput, match=r"separated by '\|', expected commas"):
         roles_of(tmp_path / "data.csv")
 
 

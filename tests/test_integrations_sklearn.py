@@ -95,9 +95,12 @@ def test_a_table_policy_is_applied_from_memory_and_from_its_file(tmp_path):
     assert (noisy != rows).any(axis=1).mean() > 0.5
 
 
+DOMAINS = {"age": (20, 30, 41), "pay": (1, 2, 9)}
+
+
 def test_a_policy_of_cells_releases_cells():
     columns = {"age": [20.0, 30.0, 41.0, 30.0], "pay": [1.0, 2.0, 2.0, 9.0]}
-    made = encoding.table(columns, TableSettings(numeric=("age", "pay"), unit="cell"))
+    made = encoding.table(columns, TableSettings(numeric=("age", "pay"), domains=DOMAINS))
     policy = made.policy(Exponential(made.space, 1e6))
     released = MetricPrivacyTransformer(policy=policy).fit_transform([[29.0, 8.0], [44.0, 1.2]])
     assert released.tolist() == [[30.0, 9.0], [41.0, 1.0]]

@@ -6,7 +6,7 @@ from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceSettings
-from oddshift.data.codecs.trips import Trajectories, stay_points
+from oddshift.data.codecs.trips import Trajectories, seconds_of, stay_points
 from oddshift.data.formats import open_data, read_columns
 from oddshift.model.metric import Haversine
 from oddshift.model.records import SLOT
@@ -128,11 +128,10 @@ def test_stays_are_released_where_they_begin():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("0,2008-10-23T02:53:04Z,nan,116,a\n", r"column 'lat' at row 2 is NaN"),
         ("0,2008-10-23T02:53:04Z,91,116,a\n", r"column 'lat' at row 2 is outside \[-90, 90\] degrees"),
         ("0,2008-10-23T02:53:04Z,39,-181,a\n", r"column 'lon' at row 2 is outside \[-180, 180\]"),
         ("0,yesterday,39,116,a\n", r"column 'timestamp' at row 2 is no ISO 8601 time"),
-        ("0,2008-10-23T02:53:04Z,,116,a\n", r"column 'lat' at row 2 is not a number"),
+        ("0,2008-10-23T02:53:04Z,x,116,a\n", "column 'lat' at row 2 is not a number"),
     ],
 )
 def test_bad_rows(tmp_path, line, message):
@@ -198,7 +197,7 @@ def test_columns_of_other_names_and_columns_that_are_not_there(tmp_path):
     unordered = _made(tmp_path, content, PlaceSettings(user="device", **{**names, "timestamp": ""})).encoded
     assert unordered.records.lengths.tolist() == [2, 2, 2]
     assert unordered.order.tolist() == [0, 3, 1, 4, 2, 5], "the order of the file"
-    with pytest.raises(InvalidInput, match="one of user, timestamp and trip"):
+    with pytest.raises(InvalidInput, match="timestamp is empty, expected every = 0"):
         PlaceSettings(user="", timestamp="", trip="")
 
 
@@ -206,3 +205,44 @@ def test_without_times_nothing_can_be_thinned(tmp_path):
     config = '[data]\nkind = "location"\npath = "x.csv"\ntimestamp = ""\n[mechanism]\nepsilon = 1.0\n'
     with pytest.raises(InvalidInput, match="expected every = 0"):
         prepare_configured(parse_config(config, "test"))
+
+
+def test_a_fix_without_a_place_stays_without_one(tmp_path):
+    content = HEAD + LINES + "001,2008-10-23T06:00:00Z,,116.50,a\n" + "002,2008-10-23T06:00:00Z,39.98,NA,a\n"
+    made = _made(tmp_path, content)
+    encoded = made.encoded
+    assert len(encoded.records.points) == 5
+    back = encoded.decode(encoded.records.points)
+    assert [lat is None for lat in back["lat"]] == [False] * 5 + [True] * 2
+    assert back["lon"][5:] == [None, None], "half a place is no place"
+    whole = _made(tmp_path, HEAD + LINES).encoded
+    assert [row[:5] for row in back.values()] == list(whole.decode(whole.records.points).values())
+    assert encoded.decode(np.zeros(5, dtype=int), masked=True) == {"lat": [None] * 7, "lon": [None] * 7}
+
+
+def test_a_thinned_fix_without_a_place_is_left_out(tmp_path):
+    lines = LINES.replace("04:00:00", "06:00:00") + "002,2008-10-23T06:00:00Z,,116.50,a\n"
+    encoded = _made(tmp_path, HEAD + lines, PlaceSettings(every=1.0)).encoded
+    assert encoded.keep.tolist() == [True] * 5 + [False]
+    assert encoded.counts.left_out == 1
+
+
+def test_points_without_user_time_and_trip_stand_for_themselves(tmp_path):
+    settings = PlaceSettings(user="", timestamp="", trip="", every=0.0)
+    encoded = _made(tmp_path, "lat,lon\n39.98,116.31\n40.1,116.5\n39.98,116.31\n", settings).encoded
+    assert encoded.records.lengths.tolist() == [1, 1, 1]
+    assert settings.units({"lat": [1, 2], "lon": [1, 2]})[0].tolist() == [0, 1]
+
+
+def test_no_released_place_is_a_place_of_the_data(tmp_path):
+    """Cell centres of one grid for the whole earth: they depend on the data only by which cells are there."""
+    made = _made(tmp_path, HEAD + LINES)
+    points = made.space.points.tolist()
+    assert not {(39.98, 116.31), (39.9801, 116.31), (39.9, 116.4), (40.1, 116.5)} & set(map(tuple, points))
+    nudged = _made(tmp_path, HEAD + LINES.replace("39.98,", "39.9802,"))
+    assert nudged.space.points.tolist() == points
+
+
+@pytest.mark.parametrize("moment", ["1224730384", "1224730384000", "2008-10-23T02:53:04Z", "23/10/2008 02:53:04"])
+def test_moments_in_many_forms(moment):
+    assert seconds_of(moment, 1, "x") == 1224730384.0

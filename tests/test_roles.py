@@ -30,8 +30,11 @@ def test_counts_of_a_column_by_hand():
         ([3, 2, 1], True, False),
         (["1.5", "2.5", "3.5"], True, True),
         (["1", "x"], False, False),
-        (["nan", "1"], False, False),
+        (["nan", "1"], True, False),
         (["inf", "1"], False, False),
+        (["forty", *"1234567890" * 2], True, False),
+        (["forty", *"123456789" * 2], False, False),
+        (["NA", "1", "2", "N/A", "3"], True, True),
         ([], False, False),
         ([None, ""], False, False),
         ([0, 0, 0], True, False),
@@ -99,12 +102,13 @@ def test_text_may_have_holes_but_not_be_empty():
         guess([plain("body", words=0.0, missing=1000, distinct=0)], "f")
 
 
-def test_places_need_both_coordinates_as_numbers_without_holes():
+def test_places_need_both_coordinates_as_numbers_and_may_have_blanks():
     lat, lon = plain("lat", is_number=True, distinct=500), plain("lon", is_number=True, distinct=500)
     user = plain("user")
     assert guess([lat, lon, user], "f").kind == "location"
-    for broken in (plain("lat", distinct=500), plain("lat", is_number=True, missing=1, distinct=500)):
-        assert guess([broken, lon, user, plain("city")], "f").kind == "table"
+    assert guess([replace(lat, missing=1), lon, user], "f").kind == "location"
+    assert guess([lat, lon], "f").kind == "location", "points without a user or a time"
+    assert guess([plain("lat", distinct=500), lon, user, plain("city")], "f").kind == "table"
 
 
 @pytest.mark.parametrize(("distinct", "is_user"), [(2, False), (3, True), (999, True), (1000, False)])
@@ -117,15 +121,17 @@ def test_a_user_repeats_and_there_are_at_least_three(distinct, is_user):
     ("distinct", "rows", "is_category"),
     [
         (MOST_CATEGORIES, 1000, True),
-        (MOST_CATEGORIES + 1, 1000, False),
-        (20, 100, True),
-        (21, 100, False),
+        (MOST_CATEGORIES + 1, 1000, True),
+        (50, 100, True),
+        (51, 100, False),
         (1, 100, False),
     ],
 )
-def test_categories_are_few_and_repeat_five_times(distinct, rows, is_category):
+def test_categories_repeat_twice_and_many_of_them_are_said_to_be_many(distinct, rows, is_category):
     columns = [plain("city", distinct=distinct, rows=rows), plain("age", is_number=True, rows=rows)]
-    assert ("city" in guess(columns, "f").categorical) == is_category
+    found = guess(columns, "f")
+    assert ("city" in found.categorical) == is_category
+    assert found.wide == (("city",) if is_category and distinct > MOST_CATEGORIES else ())
 
 
 def test_a_number_with_two_values_is_a_category():
@@ -134,25 +140,73 @@ def test_a_number_with_two_values_is_a_category():
 
 
 def test_every_column_has_a_role_or_a_reason(tmp_path):
-    names = ["age", "city", "id", "empty", "one", "user", "code"]
+    names = ["age", "city", "id", "holes", "empty", "one", "user", "code", "some"]
     columns = [
         plain("age", is_number=True, distinct=60),
         plain("city"),
         plain("id", distinct=1000),
-        plain("empty", missing=4),
+        plain("holes", missing=4),
+        plain("empty", missing=1000, distinct=0),
+        plain("some", distinct=1, missing=5),
         plain("one", distinct=1),
         plain("user", distinct=300),
         plain("code", distinct=200),
     ]
     found = guess(columns, "f")
     used = {*found.numeric, *found.categorical, found.user}
-    assert used | {name for name, _ in found.left_out} == set(names)
-    assert dict(found.left_out) == {
-        "id": "it looks like an identifier",
-        "empty": "4 of 1000 cells are empty",
-        "one": "it has one value",
-        "code": "no role was found for it",
-    }
+    assert used | {name for name, _ in (*found.left_out, *found.masked)} == set(names)
+    assert found.categorical == ("city", "holes", "code"), "a few blanks do not unprotect a column"
+    assert dict(found.left_out) == {"empty": "all of its cells are empty", "one": "it has one value"}
+    assert dict(found.masked) == {"id": "it looks like an identifier", "some": "it has one value or none"}
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "why"),
+    [
+        ("who", ["ann@example.org", "bob@example.org", "x"] * 40, "it holds e-mail addresses"),
+        ("reach", ["415-555-0199", "(212) 555 0101"] * 60, "it holds phone numbers"),
+        ("First Name", [f"name{k}" for k in range(60)] * 2, "it names people"),
+        ("phone", [4155550100 + k for k in range(120)], "it names people"),
+        ("code", [f"c{k}" for k in range(120)], "it looks like an identifier"),
+    ],
+)
+def test_names_and_addresses_are_left_empty_and_never_released_unsaid(name, cells, why):
+    found = guess([_counted("age", list(range(20, 80)) * 2), _counted(name, cells)], "f")
+    assert dict(found.masked) == {name: why}
+    assert (found.numeric, found.categorical, found.left_out) == (("age",), (), ())
+
+
+def test_a_name_of_few_values_is_a_category():
+    found = guess([_counted("name", ["adelie", "gentoo"] * 60), _counted("mass", list(range(30, 90)) * 2)], "f")
+    assert (found.categorical, found.masked) == (("name",), ())
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["2020-01-31", "2021-03-01"], ["31/01/2020", "01/02/2021"], ["2020-01-31 10:00:00", "2020-01-31 11:00:00"]],
+)
+def test_dates_are_dates(cells):
+    found = guess([_counted("born", cells * 40), _counted("age", [1, 2, 3, 4] * 20)], "f")
+    assert (found.dates, found.numeric) == (("born",), ("age",))
+    stamps = guess([_counted("time", [1_500_000_000, 1_600_000_000] * 40), _counted("age", [1, 2, 3, 4] * 20)], "f")
+    assert stamps.dates == ("time",)
+
+
+def test_a_key_that_repeats_groups_rows_and_says_why():
+    found = guess([plain("id", is_number=True, distinct=500), plain("age", is_number=True, distinct=40)], "f")
+    assert found.user == "id"
+    assert found.user_why == "it is a key that repeats, and each of its 500 values has 2.0 rows on average"
+    assert dict(found.masked) == {"id": "it looks like an identifier"}, "and it is not released"
+    patients = guess([plain("patient", distinct=250), plain("age", is_number=True, distinct=40)], "f")
+    assert "its name suggests whose rows these are" in patients.user_why
+    once = guess([plain("id", is_number=True, distinct=990), plain("age", is_number=True, distinct=40)], "f")
+    assert once.user == ""
+
+
+def test_the_index_column_that_pandas_writes_is_left_empty(tmp_path):
+    _refuse_data_as_names(tmp_path / "people.csv", ["", "age"])
+    found = guess([_counted("", list(range(100))), _counted("age", [1, 2, 3, 4] * 25)], "f")
+    assert dict(found.masked) == {"": "it looks like an identifier"}
 
 
 @pytest.mark.parametrize(

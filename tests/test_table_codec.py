@@ -17,7 +17,9 @@ TABLE = {
 
 
 def test_rows_under_the_mixed_metric():
-    encoded = encoding.table(TABLE, TableSettings(numeric=("age",), categorical=("city",), weight=2.0)).encoded
+    encoded = encoding.table(
+        TABLE, TableSettings(numeric=("age",), categorical=("city",), weight=2.0, unit="row")
+    ).encoded
     assert len(encoded.records) == 4
     assert encoded.records.points.tolist() == [0, 1, 2, 1]  # the second and fourth rows are the same point
     spread = np.std([20, 30, 40, 30])
@@ -26,19 +28,21 @@ def test_rows_under_the_mixed_metric():
 
 
 def test_rows_come_back():
-    encoded = encoding.table(TABLE, TableSettings(numeric=("pay", "age"), categorical=("city",))).encoded
+    encoded = encoding.table(TABLE, TableSettings(numeric=("pay", "age"), categorical=("city",), unit="row")).encoded
     back = encoded.decode(encoded.records.points)
     assert back == {"pay": [1.0, 2.0, 3.0, 10.0], "age": [20.0, 30.0, 40.0, 30.0], "city": TABLE["city"]}
 
 
 def test_groups_are_read_together_and_come_back_in_order():
-    encoded = encoding.table(TABLE, TableSettings(numeric=("age",), categorical=("city",), group="who")).encoded
+    encoded = encoding.table(
+        TABLE, TableSettings(numeric=("age",), categorical=("city",), group="who", unit="row")
+    ).encoded
     assert encoded.records.lengths.tolist() == [3, 1]
     assert encoded.decode(encoded.records.points)["age"] == [20.0, 30.0, 40.0, 30.0]
 
 
 def test_cells_are_positions():
-    settings = TableSettings(numeric=("age",), categorical=("city",), unit="cell", group="who")
+    settings = TableSettings(numeric=("age",), categorical=("city",), group="who", domains={"age": (20, 30, 40)})
     encoded = encoding.table(TABLE, settings).encoded
     assert encoded.records.lengths.tolist() == [6, 2]
     assert len(encoded.records.space) == 3 + 2
@@ -56,7 +60,9 @@ def test_cells_joint_by_column():
 
 
 def test_public_columns_are_context():
-    encoded = encoding.table(TABLE, TableSettings(numeric=("age",), public=("shop", "city"), group="who")).encoded
+    encoded = encoding.table(
+        TABLE, TableSettings(numeric=("age",), public=("shop", "city"), group="who", unit="row")
+    ).encoded
     context = encoded.records.context
     first = context.tokens[: context.offsets[1]].tolist()
     shown = ["_" if t == SLOT else context.symbols[t] for t in first]
@@ -68,24 +74,28 @@ def test_columns_have_tiers():
     settings = TableSettings(
         numeric=("age",),
         categorical=("city",),
-        unit="cell",
         tier_names=("high", "low"),
         tier_of={"age": "low", "city": "high"},
+        domains={"age": (20, 30, 40)},
     )
-    assert encoding.table(TABLE, settings).tiers.labels.tolist() == [1, 1, 1, 0, 0]
+    tiers = encoding.table(TABLE, settings).tiers
+    assert tiers.labels.tolist() == [1, 1, 1, 0, 0]
+    assert (tiers.names, tiers.levels, tiers.is_public) == (("city", "age"), (0, 1), True)
+    plain = TableSettings(numeric=("age",), categorical=("city",), domains={"age": (20, 30, 40)})
+    assert encoding.table(TABLE, plain).tiers.levels == (0, 0), "all columns are equally sensitive"
 
 
 def test_many_values_are_binned():
     values = np.linspace(0, 100, 501).tolist()
     encoded = encoding.table({"x": values}, TableSettings(numeric=("x",), unit="cell", bins=10)).encoded
-    assert len(encoded.records.space) == 10
+    assert len(encoded.records.space) == 11, "0, 10, ..., 100"
     back = np.array(encoded.decode(encoded.records.points)["x"])
     assert np.abs(back - values).max() <= 5.0 + 1e-9
 
 
 def test_robust_scaling_ignores_an_outlier():
     values = [1.0, 2.0, 3.0, 4.0, 1e6]
-    encoded = encoding.table({"x": values}, TableSettings(numeric=("x",), scaling="robust")).encoded
+    encoded = encoding.table({"x": values}, TableSettings(numeric=("x",), scaling="robust", unit="row")).encoded
     assert encoded.records.space.distances[0, 1] == pytest.approx(0.5)  # median 3, quartiles 2 and 4
 
 
@@ -99,7 +109,7 @@ def test_breast_cancer_as_in_the_paper():
 
 def test_a_table_from_a_file(tmp_path):
     (tmp_path / "t.csv").write_text("age,city\n20,oslo\n30,rome\n")
-    settings = TableSettings(numeric=("age",), categorical=("city",))
+    settings = TableSettings(numeric=("age",), categorical=("city",), unit="row")
     columns = read_columns(open_data(tmp_path / "t.csv", "table"), settings.wanted(()))
     encoded = encoding.table(columns, settings).encoded
     assert encoded.decode([1, 1]) == {"age": [30.0, 30.0], "city": ["rome", "rome"]}
@@ -112,7 +122,7 @@ def test_bad_tables(tmp_path):
     with pytest.raises(InvalidInput, match="column 'city' at row 1 is not a number"):
         encoding.table(TABLE, TableSettings(numeric=("city",)))
     with pytest.raises(InvalidInput, match="row 2 is NaN"):
-        encoding.table({"x": [1.0, float("nan")]}, TableSettings(numeric=("x",)))
+        encoding.table({"x": [1.0, float("nan")]}, TableSettings(numeric=("x",), unit="row"))
     with pytest.raises(InvalidInput, match="spread 0"):
         encoding.table({"x": [1, 1]}, TableSettings(numeric=("x",)))
     with pytest.raises(InvalidInput, match=r"lengths \[1, 2\]"):
@@ -134,9 +144,9 @@ def test_bad_tables(tmp_path):
         ({"numeric": ("a",), "scaling": "log"}, "scaling='log'"),
         ({"numeric": ("a",), "weight": 0}, "weight=0"),
         ({"numeric": ("a",), "bins": 1}, "bins=1"),
-        ({"numeric": ("a",), "tier_of": {"a": "x"}}, "needs unit='cell'"),
+        ({"numeric": ("a",), "unit": "row", "tier_of": {"a": "x"}}, "needs unit='cell'"),
         ({"numeric": ("a",), "unit": "cell", "tier_of": {"a": "x"}}, "outside tier_names"),
-        ({"numeric": ("a",), "joint_by": "column"}, "needs unit='cell'"),
+        ({"numeric": ("a",), "unit": "row", "joint_by": "column"}, "needs unit='cell'"),
     ],
 )
 def test_bad_settings(changes, message):
@@ -147,18 +157,24 @@ def test_bad_settings(changes, message):
 @pytest.mark.parametrize("cells", [[["a"], "b"], [float("nan"), 1.0]])
 def test_a_category_is_a_plain_value(cells):
     with pytest.raises(InvalidInput, match="is no category"):
-        encoding.table({"c": cells}, TableSettings(categorical=("c",)))
+        encoding.table({"c": cells}, TableSettings(categorical=("c",), unit="row"))
+    if isinstance(cells[0], list):
+        with pytest.raises(InvalidInput, match="is no category"):
+            encoding.table({"c": cells}, TableSettings(categorical=("c",)))
 
 
 @pytest.mark.parametrize("cells", [[[1, 2], [3, 4]], ["1", "secretword"]])
-def test_a_cell_that_is_no_number_is_named_and_nowhere_quoted(cells):
+@pytest.mark.parametrize("unit", ["row", "cell"])
+def test_a_cell_that_is_no_number_is_named_and_nowhere_quoted(cells, unit):
     with pytest.raises(InvalidInput, match="is not a number") as refusal:
-        encoding.table({"c": cells}, TableSettings(numeric=("c",)))
-    assert refusal.value.__cause__ is refusal.value.__context__ is None
+        encoding.table({"c": cells}, TableSettings(numeric=("c",), unit=unit))
+    assert refusal.value.__cause__ is None
+    assert "secretword" not in str(refusal.value)
 
 
-def fitted(**settings):
-    return TableCodec.fit(TABLE, TableSettings(numeric=("age",), categorical=("city",), **settings))
+def fitted(unit="cell", **settings):
+    grid = {"domains": {"age": (20, 30, 40)}} if unit == "cell" else {}
+    return TableCodec.fit(TABLE, TableSettings(numeric=("age",), categorical=("city",), unit=unit, **grid, **settings))
 
 
 def test_other_rows_are_taken_for_the_nearest_known_ones():
@@ -181,7 +197,7 @@ def test_a_category_that_no_fit_row_has_never_comes_out():
     context = cells.records.context
     shown = [{SLOT: "_", MASKED: "#"}.get(t, "shop") for t in context.tokens.tolist()]
     assert shown == ["shop", "_", "#", "shop", "_", "_"]
-    rows = fitted().encode(new)
+    rows = fitted("row").encode(new)
     assert rows.decode(rows.records.points)["city"] == ["oslo", "rome"], "the row of the nearest age"
     assert rows.counts.unseen == 1
     with pytest.raises(InvalidInput, match=r"^column 'city' at row 7 holds a category that the policy does not know$"):

@@ -6,8 +6,10 @@ from pyarrow import parquet
 import encoding
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import VectorCodec, VectorSettings
+from oddshift.data.codecs.vector_codebook import _cells, cell_means
 from oddshift.data.formats import open_data, read_columns
 
+OWN = VectorSettings(points="fit")
 ROWS = np.array([[0.0, 1.0], [2.0, 3.0], [0.0, 1.0], [5.0, 5.0]])
 
 
@@ -15,7 +17,7 @@ def read_vector_set(path):
     """A file of vectors, fitted and encoded."""
     file = open_data(path, "vectors")
     columns = read_columns(file, VectorSettings().wanted(file.names))
-    codec = VectorCodec.fit(columns)
+    codec = VectorCodec.fit(columns, OWN)
     return encoding.Made(codec, codec.encode(columns))
 
 
@@ -31,7 +33,7 @@ def test_groups_are_documents_and_rows_come_back():
 
 
 def test_tiers_belong_to_points():
-    encoded = encoding.vectors(ROWS, VectorSettings(is_public=False), tier=["face", "car", "face", "car"])
+    encoded = encoding.vectors(ROWS, VectorSettings(is_public=False, points="fit"), tier=["face", "car", "face", "car"])
     assert encoded.tiers.names == ("face", "car")
     assert encoded.tiers.labels.tolist() == [0, 1, 1]
     assert not encoded.tiers.is_public
@@ -109,3 +111,65 @@ def test_other_vectors_are_taken_for_the_nearest():
     with pytest.raises(InvalidInput, match="holds something else than numbers") as refusal:
         made.codec.encode({"vectors": [["secret", "x"]]})
     assert "secret" not in str(refusal.value)
+
+
+def clouds(rows=200, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(rows, 3)) + 5 * rng.integers(0, 3, size=(rows, 1))
+
+
+def test_released_vectors_are_means_of_at_least_ten_and_nobodys_own():
+    table = clouds()
+    codec = VectorCodec.fit({"vectors": list(table)})
+    assert 10 <= len(codec.space) <= 20
+    own = {row.tobytes() for row in table}
+    assert not any(point.tobytes() in own for point in codec.space.points)
+    assert "means of at least 10 vectors" in codec.notes[0]
+    encoded = codec.encode({"vectors": list(table)})
+    np.testing.assert_array_equal(encoded.records.points, codec.space.nearest(table))
+
+
+def test_every_cell_has_enough_vectors():
+    for rows in (20, 21, 39, 157):
+        table = clouds(rows)
+        cells = _cells(table, np.arange(rows), 10)
+        assert sorted(np.concatenate(cells).tolist()) == list(range(rows))
+        assert min(map(len, cells)) >= 10
+        means, _ = cell_means(table, None, 10)
+        np.testing.assert_allclose(means, [table[cell].mean(axis=0) for cell in cells])
+
+
+def test_means_are_made_within_tiers():
+    table = np.vstack([clouds(40), clouds(60) + 100])
+    codec = VectorCodec.fit({"vectors": list(table), "tier": ["face"] * 40 + ["street"] * 60})
+    of = {name: codec.space.points[codec.tiers.labels == t] for t, name in enumerate(codec.tiers.names)}
+    assert of["face"].max() < 50 < of["street"].min()
+    with pytest.raises(InvalidInput, match="3 vectors to learn from in a tier, expected at least 20"):
+        VectorCodec.fit({"vectors": list(table), "tier": ["face"] * 3 + ["street"] * 97})
+
+
+def test_a_declared_codebook(tmp_path):
+    words = np.array([[0.0, 0.0], [4.0, 4.0]])
+    np.save(tmp_path / "words.npy", words)
+    settings = VectorSettings(points="declared", codebook=str(tmp_path / "words.npy"))
+    codec = VectorCodec.fit({"vectors": ROWS.tolist()}, settings)
+    np.testing.assert_array_equal(codec.space.points, words)
+    assert rows_of(codec.encode({"vectors": ROWS.tolist()})).tolist() == [[0, 0], [4, 4], [0, 0], [4, 4]]
+    given = VectorCodec.fit({"vectors": ROWS.tolist(), "tier": list("abab")}, OWN, codebook=words)
+    assert given.tiers.names == ("a", "b")
+    assert given.tiers.labels.tolist() == [0, 1]
+
+
+def test_bad_codebooks(tmp_path):
+    with pytest.raises(InvalidInput, match="4 vectors to learn from, expected at least 20"):
+        VectorCodec.fit({"vectors": ROWS.tolist()})
+    with pytest.raises(InvalidInput, match="without a codebook"):
+        VectorCodec.fit({"vectors": ROWS.tolist()}, VectorSettings(points="declared"))
+    with pytest.raises(InvalidInput, match=r"is not a \.npy file of vectors"):
+        VectorCodec.fit({"vectors": ROWS.tolist()}, VectorSettings(points="declared", codebook=str(tmp_path / "x.npy")))
+    with pytest.raises(InvalidInput, match="vectors of 1 numbers, expected 2"):
+        VectorCodec.fit({"vectors": ROWS.tolist()}, codebook=[[1.0], [2.0]])
+    with pytest.raises(InvalidInput, match="a codebook with points='means'"):
+        VectorSettings(codebook="x.npy")
+    with pytest.raises(InvalidInput, match="points='kmeans'"):
+        VectorSettings(points="kmeans")

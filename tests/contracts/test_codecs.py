@@ -63,7 +63,8 @@ def _text():
 
 
 def _table(unit):
-    settings = TableSettings(numeric=("pay",), categorical=("city",), unit=unit, group="who", public=("shop",))
+    grid = {"domains": {"pay": (777.5, 888.5, 999.5)}} if unit == "cell" else {}
+    settings = TableSettings(numeric=("pay",), categorical=("city",), unit=unit, group="who", public=("shop",), **grid)
     fit = {
         "pay": [777.5, 888.5, 999.5, 777.5],
         "city": ["secretoslo", "secretrome", "secretoslo", "secretrome"],
@@ -93,7 +94,7 @@ def _vectors():
     fit = {"vectors": rows, "group": groups}
     other = {"vectors": rows[::-1], "group": groups}
     fresh = {"vectors": [[700.0, 3.0], [1.0, 1.0]], "group": ["a", "a"]}
-    return Case(VectorSettings(), fit, other, fresh, {})
+    return Case(VectorSettings(points="fit"), fit, other, fresh, {})
 
 
 CASES = {

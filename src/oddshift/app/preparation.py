@@ -143,11 +143,14 @@ def _who(data: Dataset, codec: Codec) -> str:
     return f"none ({about[codec.kind]})"
 
 
+_OUTSIDE = "a number is taken for the nearest, a category is left empty"
+
+
 def _notes(codec: Codec, encoded: Encoded) -> tuple[str, ...]:
     counts = encoded.counts
     if isinstance(codec, TextCodec) and isinstance(encoded, EncodedText):
         hidden = f"{counts.masked} words became marks, {counts.unseen} of them of types that no fit document has"
         return (*codec.coverage(encoded).lines(), hidden, *codec.notes)
     if counts.unseen:
-        return (*codec.notes, f"{counts.unseen} cells hold a category that no fit row has")
+        return (*codec.notes, f"{counts.unseen} cells hold a value outside the domain of their column: {_OUTSIDE}")
     return codec.notes

@@ -82,7 +82,10 @@ def column_like(original: Any, released: Sequence[Any]) -> Any:
         return np.asarray(released, dtype=object if original.dtype == object else None)
     library = _library(original)
     if library == "pandas":
-        return sys.modules["pandas"].Series(released, index=original.index, name=original.name, dtype=original.dtype)
+        kind = original.dtype
+        if kind.kind in "biu" and any(value is None for value in released):
+            kind = "boolean" if kind.kind == "b" else "Int64"  # the types that can be empty
+        return sys.modules["pandas"].Series(released, index=original.index, name=original.name, dtype=kind)
     if library == "polars":
         return sys.modules["polars"].Series(original.name, released)
     if library == "pyarrow":

@@ -24,6 +24,7 @@ from oddshift.data.formats.plain_text import TextFile, TextFolder
 from oddshift.protect.claim_terms import Claimed, ClaimTerms
 from oddshift.protect.kept_cells import Cells, KeptCells, kept_cells, read_cells
 from oddshift.protect.known_by import KnownBy, Survey, known_by, survey
+from oddshift.protect.known_columns import refuse_unknown_columns
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.old_ledger import OLD_LEDGER, earlier_releases
 from oddshift.protect.overrides import Overrides, Shown
@@ -150,6 +151,7 @@ class _Work:
         if asked.columns and self.policy.kind != "text":
             raise InvalidInput(f"text columns were named for a policy of kind {self.policy.kind}, expected none")
         require_columns(self.file, (*self.codec.required, *known.columns, *((known.user,) if known.user else ())))
+        refuse_unknown_columns(self.codec, self.file.names, (*asked.clear, asked.id, asked.user))
         if asked.keep_releases and not known.is_named:
             raise InvalidInput("rows without an id cannot be kept, expected an id column (--id)")
         if asked.limit is not None and asked.limit.past == "drop" and self.file.path.suffix in (".npz", ".npy"):

@@ -10,6 +10,7 @@ more than was certified. `protect` keeps a ledger next to the policy and refuses
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TextCodec, VectorCodec
 from oddshift.data.frames import column_like, columns_of, frame_like, is_frame, list_of
+from oddshift.protect.known_columns import refuse_unknown_columns
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.policies import POLICY, Policy, load_policy, save_policy
 from oddshift.protect.release_files import protect
@@ -61,11 +63,12 @@ class ReleasePolicy:
         """The policy ready to be applied, with noise from the operating system."""
         return Sanitizer(self.policy)
 
-    def apply(self, values: Any) -> Any:
+    def apply(self, values: Any, *, clear: Sequence[str] = ()) -> Any:
         """The values as released: the same kind out as in (list, tuple, array, series or frame).
 
         Texts come as a column of strings or as a frame with the policy's text columns; tables and trajectories as a
-        frame (or a mapping of columns); vectors as an array with one row for each.
+        frame (or a mapping of columns); vectors as an array with one row for each. `clear` names columns of a table
+        that the policy does not know and that stay as they are; any other is refused.
         """
         codec = self.sanitizer.codec
         if isinstance(codec, VectorCodec) and not is_frame(values):
@@ -76,6 +79,7 @@ class ReleasePolicy:
         missing = [name for name in codec.required if name not in columns]
         if missing:
             raise InvalidInput(f"the table has no column {missing[0]!r} among its {len(columns)}")
+        refuse_unknown_columns(codec, tuple(columns), clear)
         if not len(columns[codec.required[0]]):
             return values
         encoded = codec.encode(columns)

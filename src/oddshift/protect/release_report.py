@@ -22,11 +22,13 @@ class ProtectSettings:
     `id` and `user` name the columns by which records and users are known; `limit` bounds the composed budget of a user.
     `keep_releases` keeps what is released, and gives a record its earlier release again; `allow_repeat` releases
     records once more, which no certificate covers; `take_over` claims the records of a release whose process died.
+    `clear` names columns of a table that the policy does not know and that are released as they are.
     `allow_uncertified` applies a policy that no certificate stands behind, `allow_new_keys` releases keys of JSON that
     the first object lacks, `dry_run` counts and writes nothing. `detector` finds further names (see `TextCodec`).
     """
 
     columns: tuple[str, ...] = ()
+    clear: tuple[str, ...] = ()
     detector: Detector | None = None
     id: str = ""
     user: str = ""

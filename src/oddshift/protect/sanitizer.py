@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, finite, indices
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, Columns, Encoded, PlaceCodec, TextCodec, VectorCodec
+from oddshift.data.codecs import Codec, Columns, Encoded, EncodedTable, PlaceCodec, TextCodec, VectorCodec
 from oddshift.data.detectors import Detector
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
@@ -78,7 +78,10 @@ class Sanitizer:
 
     def released(self, encoded: Encoded) -> dict[str, list[Any]]:
         """The columns of encoded data, each secret put through the mechanism; whoever calls it has claimed them."""
-        return encoded.decode(self.outputs(encoded), masked=self.is_mask)
+        outputs = self.outputs(encoded)
+        if isinstance(encoded, EncodedTable) and not self.is_mask and encoded.crossing(outputs):
+            raise InvalidInput("a cell would be released as a value of another column, expected outputs = 'tier'")
+        return encoded.decode(outputs, masked=self.is_mask)
 
     def outputs(self, encoded: Encoded) -> IntArray:
         """An output for each secret; where the policy says so, one draw for each secret of what is read together."""

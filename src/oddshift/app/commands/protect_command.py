@@ -33,6 +33,7 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A new file (or folder) of the same kind.")],
     policy: Annotated[Path, typer.Option(help="A policy.json, with its vocabulary in the same folder.")],
     text: Annotated[list[str] | None, typer.Option(help="A column that holds texts (default: the policy's).")] = None,
+    clear: Annotated[list[str] | None, typer.Option(help="A column to release though the policy lacks it.")] = None,
     detector: Annotated[str, typer.Option(help="One more spaCy pipeline that finds names.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would change; write nothing.")] = False,
     identity: Annotated[str, typer.Option("--id", help="The column that names a record (default: its content).")] = "",
@@ -54,6 +55,7 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
 
     settings = ProtectSettings(
         columns=tuple(text or ()),
+        clear=tuple(clear or ()),
         detector=_pipeline(detector) if detector else None,
         id=identity,
         user=user,

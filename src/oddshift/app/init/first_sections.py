@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from oddshift.app.init.roles import Roles
+from oddshift.app.init.roles import MOST_CATEGORIES, Roles
 from oddshift.app.init.suggestion import Suggestion
 
 ALPHA = 0.05
@@ -15,9 +15,6 @@ ALPHA = 0.05
 
 DELTA = 0.05
 """How often the budget may be exceeded, in a first configuration."""
-
-MOST_CELL_COLUMNS = 4
-"""Columns up to which each cell of a table is a secret with its column as tier; above, each row is one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +33,7 @@ def data_section(path: str, roles: Roles, choice: SectionChoice) -> str:
     left = [
         f"# column {quoted(name)} is not protected ({why}): it would be released unchanged"
         for name, why in roles.left_out
+        if roles.kind != "table"
     ]
     return "\n".join(["[data]", f'kind = "{roles.kind}"', f"path = {quoted(path)}", *written, *left])
 
@@ -119,28 +117,40 @@ def _who(choice: SectionChoice) -> list[str]:
 
 
 def _table(roles: Roles, choice: SectionChoice) -> list[str]:
-    columns = (*roles.numeric, *roles.categorical)
-    cells = len(columns) <= MOST_CELL_COLUMNS
-    lines = [
-        f"numeric = {_list(roles.numeric)}   # scaled: 1 is one standard deviation",
-        f"categorical = {_list(roles.categorical)}   # two different values are `weight` = 1 apart",
-    ]
-    if cells:
-        tiers = ", ".join(f"{quoted(name)} = {quoted(name)}" for name in columns)
-        lines += [
-            'unit = "cell"   # each cell is a secret, the cells of a row are read together; or "row"',
-            f"tier_names = {_list(columns)}   # each column is a tier: put the most sensitive first",
-            f"tier_of = {{{tiers}}}",
-            "is_public = true   # which column a cell is in is not a secret, so values of one column are compared",
-        ]
-    else:
+    lines = [f"numeric = {_list(roles.numeric)}   # 1 is one standard deviation; released as points of a grid"]
+    if roles.dates:
+        lines.append(f"dates = {_list(roles.dates)}   # the same, in days")
+    lines.append(f"categorical = {_list(roles.categorical)}   # two different values are `weight` = 1 apart")
+    if roles.wide:
         lines.append(
-            f'unit = "row"   # a row is one secret, as there are more than {MOST_CELL_COLUMNS} columns; or "cell"'
+            f"most_categories = {MOST_CATEGORIES}   # {_named(roles.wide)}: the most frequent; others left empty"
         )
+    lines += [
+        'unit = "cell"   # each cell is a secret and stays in its column; cells of a row are read together',
+        'binning = "auto"   # grids of equal steps, of equal ratios where a column is skewed; or equal, log, quantile',
+        "# domains = {age = {low = 0, high = 120, step = 5}}   # values that are public anyway are better than the",
+        "#                                                       fit part's, which then count as public",
+        'missing = "keep"   # empty, NA, N/A, null: such a cell stays as it is, which is public; or "value"',
+    ]
     if roles.user:
-        lines.append(f"group = {quoted(roles.user)}   # rows with the same value are read together")
-    lines.append("public = []   # columns that are released unchanged and that an attacker may use")
+        lines.append(f"group = {quoted(roles.user)}   # rows with the same value are read together: {roles.user_why}")
+    hidden = [*roles.masked, *([(roles.user, "")] if _is_clear(roles) else [])]
+    lines += [f"# {quoted(name)}: {why}" for name, why in hidden if why]
+    lines.append(f"masked = {_list([name for name, _ in hidden])}   # left empty on release")
+    lines += [f"# {quoted(name)}: {why}" for name, why in roles.left_out]
+    lines.append(
+        f"public = {_list([name for name, _ in roles.left_out])}   # released unchanged, and read by attackers"
+    )
     return lines
+
+
+def _is_clear(roles: Roles) -> bool:
+    """Whether the column that groups rows would be released as it is."""
+    return bool(roles.user) and roles.user not in {name for name, _ in roles.masked}
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(map(quoted, names))
 
 
 def _location(roles: Roles, choice: SectionChoice) -> list[str]:

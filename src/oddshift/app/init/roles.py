@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
@@ -16,20 +16,33 @@ from typing import Any
 from oddshift.base.errors import InvalidInput
 from oddshift.data.formats import FORMATS, VECTORS, open_data, read_columns
 from oddshift.data.formats import TEXT as PLAIN
+from oddshift.data.formats.cell_types import date_form, is_missing
 from oddshift.data.frames import Columns
 
 TEXT = ("text", "body", "message", "content", "comment", "review", "description", "note", "notes", "title", "subject")
 USER = (
     *("user", "userid", "uid", "author", "sender", "customer", "client", "patient", "person", "account", "member"),
-    *("device", "driver", "vehicle", "taxi", "household"),
+    *("device", "driver", "vehicle", "taxi", "household", "family", "participant", "respondent", "student", "employee"),
+    *("article", "school", "clinic", "hospital", "ward"),
+)
+NAMES = ("name", "firstname", "lastname", "surname", "fullname", "username", "login")
+CONTACTS = (
+    *("email", "mail", "emailaddress", "phone", "phonenumber", "telephone", "mobile", "address", "street", "ssn"),
+    *("passport", "iban", "url", "website", "ip", "ipaddress"),
 )
 LATITUDE, LONGITUDE = ("lat", "latitude"), ("lon", "lng", "long", "longitude")
 TIME = ("timestamp", "time", "datetime", "date", "when", "ts")
 TRIP = ("trip", "tripid", "journey", "track", "trajectory", "session", "route")
 
 MOST_CATEGORIES = 50
-"""Number of distinct values above which a column is not a category."""
+"""Number of distinct values above which only the most frequent categories of a column are kept."""
 
+MOSTLY = 0.95
+"""Share of the cells from which on a column holds numbers; the others are named as bad cells, not as another role."""
+
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_PHONE = re.compile(r"\+?\(?\d[\d\s().-]{6,}\d")
+_SAMPLE = 200  # cells whose look is examined
 _LONGEST_NAME = 60  # characters; a longer "name" is a cell of a file without a header row
 
 
@@ -44,6 +57,7 @@ class Column:
     is_number: bool
     is_running: bool
     words: float
+    looks: str = ""
 
     @property
     def stem(self) -> str:
@@ -52,17 +66,29 @@ class Column:
         return "".join(parts[:-1] if len(parts) > 1 and parts[-1] == "id" else parts)
 
     @property
+    def is_key(self) -> bool:
+        """Whether its name says that it tells rows apart; a column without a name is an index."""
+        return not self.name or re.fullmatch(r"(.*[^a-z])?(id|uuid|index|key)", self.name.lower()) is not None
+
+    @property
     def is_identifier(self) -> bool:
         """Named as one, a running number, or words that differ in most rows."""
-        named = re.fullmatch(r"(.*[^a-z])?(id|uuid|index|key)", self.name.lower()) is not None
-        return named or self.is_running or (not self.is_number and self.distinct > self.rows / 2)
+        many = self.distinct > (self.rows - self.missing) / 2
+        return self.is_key or self.is_running or (not self.is_number and self.looks != "date" and many)
+
+    @property
+    def is_contact(self) -> bool:
+        """Whether it names or reaches people: by its name, or by how its cells look."""
+        named = self.stem in NAMES and self.distinct > min(MOST_CATEGORIES, self.rows / 5)
+        return named or self.stem in CONTACTS or self.looks in {"e-mail addresses", "phone numbers"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Roles:
     """What a file seems to hold: `kind` is text, table, location or vectors; the rest are names of columns.
 
-    `left_out` has the columns without a role and why. A role that no column has is empty.
+    `left_out` has the columns without a role and why, `masked` those of a table that are left empty on release and why,
+    `wide` those of more than MOST_CATEGORIES categories. A role that no column has is empty.
     """
 
     kind: str
@@ -71,11 +97,15 @@ class Roles:
     user: str = ""
     numeric: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    wide: tuple[str, ...] = ()
     lat: str = ""
     lon: str = ""
     timestamp: str = ""
     trip: str = ""
     left_out: tuple[tuple[str, str], ...] = ()
+    masked: tuple[tuple[str, str], ...] = ()
+    user_why: str = ""
 
 
 def roles_of(path: Path) -> Roles:
@@ -98,33 +128,68 @@ def roles_of_columns(columns: Columns, source: str) -> Roles:
 
 def guess(columns: Sequence[Column], source: str) -> Roles:
     """Roles by name first, then by counts: places, else texts, else a table."""
-    whole = [c for c in columns if not c.missing]
-    lat, lon = (_named([c for c in whole if c.is_number], names) for names in (LATITUDE, LONGITUDE))
-    user = _named([c for c in whole if 3 <= c.distinct < c.rows], USER)
+    lat, lon = (_named([c for c in columns if c.is_number], names) for names in (LATITUDE, LONGITUDE))
     rows = columns[0].rows
+    user, why = _grouping(columns)
     if lat and lon:
-        time, trip = _named(whole, TIME), _named(whole, TRIP)
-        if not (user or time or trip):
-            raise InvalidInput(f"{source} has places but no user, time or trip: which rows belong together?")
+        time, trip = _named(columns, TIME), _named(columns, TRIP)
         found = Roles(kind="location", rows=rows, lat=lat, lon=lon, user=user, timestamp=time, trip=trip)
     elif texts := tuple(c.name for c in columns if _is_text(c)):
         found = Roles(kind="text", rows=rows, text=texts, user=user)
     else:
-        found = _table(whole, user, rows)
-        if not (found.numeric or found.categorical):
+        found = _table(columns, user, why)
+        if not (found.numeric or found.categorical or found.dates):
             raise InvalidInput(
-                f"{source}: no column of text, of places, of numbers or of at most {MOST_CATEGORIES} categories"
+                f"{source}: no column of text, of places, of numbers, of dates or of categories that repeat"
             )
-    used = {*found.text, found.user, *found.numeric, *found.categorical, lat, lon, found.timestamp, found.trip}
+    masked = {name for name, _ in found.masked}
+    used = {*found.text, found.user, *found.numeric, *found.categorical, *found.dates, *masked}
+    used |= {lat, lon, found.timestamp, found.trip} if found.kind == "location" else set()
     left = tuple((c.name, _why_not(c)) for c in columns if c.name not in used)
-    return Roles(**{**vars(found), "left_out": left})
+    return replace(found, left_out=left)
 
 
-def _table(columns: Sequence[Column], user: str, rows: int) -> Roles:
-    secret = [c for c in columns if c.name != user and not c.is_identifier and c.distinct > 1]
-    numeric = tuple(c.name for c in secret if c.is_number and c.distinct > 2)
-    few = [c.name for c in secret if c.name not in numeric and c.distinct <= min(MOST_CATEGORIES, c.rows / 5)]
-    return Roles(kind="table", rows=rows, user=user, numeric=numeric, categorical=tuple(few))
+def _table(columns: Sequence[Column], user: str, why: str) -> Roles:
+    hidden = [c for c in columns if c.is_contact or c.is_identifier or _says_little(c)]
+    secret = [c for c in columns if c not in hidden and c.name != user and c.distinct > 1]
+    dates = tuple(c.name for c in secret if c.looks == "date")
+    numeric = tuple(c.name for c in secret if c.is_number and c.distinct > 2 and c.name not in dates)
+    categorical = [c for c in secret if c.name not in (*numeric, *dates)]
+    return Roles(
+        kind="table",
+        rows=columns[0].rows,
+        user=user,
+        user_why=why,
+        numeric=numeric,
+        dates=dates,
+        categorical=tuple(c.name for c in categorical),
+        wide=tuple(c.name for c in categorical if c.distinct > MOST_CATEGORIES),
+        masked=tuple((c.name, _why_masked(c)) for c in hidden),
+    )
+
+
+def _grouping(columns: Sequence[Column]) -> tuple[str, str]:
+    """The column that says which rows belong together, and why it is taken for one."""
+    repeating = [c for c in columns if 3 <= c.distinct < c.rows - c.missing and c.looks != "date"]
+    named = next((c for c in repeating if c.stem in USER), None)
+    key = next((c for c in repeating if c.is_key and c.distinct <= 0.9 * c.rows), None)
+    chosen = named or key
+    if chosen is None:
+        return "", ""
+    each = (chosen.rows - chosen.missing) / chosen.distinct
+    reason = "its name suggests whose rows these are" if chosen is named else "it is a key that repeats"
+    return chosen.name, f"{reason}, and each of its {chosen.distinct} values has {each:.1f} rows on average"
+
+
+def _says_little(column: Column) -> bool:
+    """One value in some rows and none in others: there is nothing to release it as."""
+    return column.distinct == 1 and column.missing > 0
+
+
+def _why_masked(column: Column) -> str:
+    if column.is_contact:
+        return f"it holds {column.looks}" if "e-mail" in column.looks or "phone" in column.looks else "it names people"
+    return "it has one value or none" if _says_little(column) else "it looks like an identifier"
 
 
 def _named(columns: Sequence[Column], names: Collection[str]) -> str:
@@ -139,27 +204,41 @@ def _is_text(column: Column) -> bool:
 
 
 def _why_not(column: Column) -> str:
-    if column.missing:
-        return f"{column.missing} of {column.rows} cells are empty"
+    if column.missing == column.rows:
+        return "all of its cells are empty"
     if column.distinct == 1:
         return "it has one value"
     return "it looks like an identifier" if column.is_identifier else "no role was found for it"
 
 
 def _counted(name: str, cells: Sequence[Any]) -> Column:
-    values = [str(cell).strip() for cell in cells if cell is not None and str(cell).strip()]
-    numbers = [_number(value) for value in values]
-    known = [number for number in numbers if number is not None]
-    is_number = bool(values) and len(known) == len(values)
+    present = [cell for cell in cells if not is_missing(cell)]
+    values = [str(cell).strip() for cell in present]
+    known = [number for value in values if (number := _number(value)) is not None]
+    is_number = bool(values) and len(known) >= MOSTLY * len(values)
     return Column(
         name=name,
         rows=len(cells),
         distinct=len(set(values)),
         missing=len(cells) - len(values),
         is_number=is_number,
-        is_running=is_number and all(b - a == 1 for a, b in pairwise(known)),
+        is_running=is_number and len(known) == len(values) > 1 and all(b - a == 1 for a, b in pairwise(known)),
         words=sum(len(value.split()) for value in values) / max(1, len(values)),
+        looks=_looks(name, present[:_SAMPLE], values[:_SAMPLE], is_number=is_number),
     )
+
+
+def _looks(name: str, cells: Sequence[Any], values: Sequence[str], *, is_number: bool) -> str:
+    """`date`, `e-mail addresses` or `phone numbers` where half of some cells (all, for dates) look like it."""
+    form = date_form(cells)
+    if form is not None and (not is_number or any(word in name.lower() for word in TIME)):
+        return "date"
+    if is_number:
+        return ""
+    for look, pattern in (("e-mail addresses", _EMAIL), ("phone numbers", _PHONE)):
+        if sum(pattern.fullmatch(value) is not None for value in values) > len(values) / 2:
+            return look
+    return ""
 
 
 def _number(value: str) -> float | None:
@@ -177,7 +256,8 @@ def _refuse_data_as_names(path: Path, names: Sequence[str]) -> None:
     mark = next((mark for mark in (";", "\t", "|") if len(names) == 1 and mark in names[0]), None)
     if mark is not None:
         raise InvalidInput(f"the cells of {path.name} seem to be separated by {mark!r}, expected commas")
-    odd = [n for n in names if not n.strip() or _number(n) is not None or len(n) > _LONGEST_NAME or "@" in n]
+    named = names[1:] if len(names) > 1 and not names[0].strip() else names  # the index column that pandas writes
+    odd = [n for n in named if not n.strip() or _number(n) is not None or len(n) > _LONGEST_NAME or "@" in n]
     if odd or len(set(names)) < len(names) or not names:
         raise InvalidInput(
             f"the first row of {path.name} is not a list of distinct column names, expected a header row"

@@ -17,7 +17,8 @@ from oddshift.base.arrays import BoolArray, FloatArray, IntArray, positive
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns, Counts, checked_outputs, length_of, points_of, rows_by_bytes
 from oddshift.data.codecs.trips import Trajectories, cell_centres, seconds_of, stay_points
-from oddshift.data.formats.cell_values import numbers, strings
+from oddshift.data.formats.cell_types import number_cells
+from oddshift.data.formats.cell_values import strings
 from oddshift.model.records import SLOT, Context, Records, numbered, offsets_of
 from oddshift.model.release import one_tier
 from oddshift.model.space import Space
@@ -43,7 +44,8 @@ class PlaceSettings:
     timestamp: str = "timestamp"
     """When: ISO 8601 or seconds since 1970; without it the order of the file is that of time."""
     trip: str = "trip"
-    """What is read together; without it a user's day (UTC), and without times all of a user's fixes."""
+    """What is read together; without it a user's day (UTC), and without times all of a user's fixes. Without user,
+    timestamp and trip every fix stands for itself."""
     cell_km: float = 1.0
     """Places become the centres of cells of about this size."""
     every: float = 300.0
@@ -58,9 +60,9 @@ class PlaceSettings:
     """What attackers read together: a trip, or all of a user's trips."""
 
     def __post_init__(self) -> None:
-        """Check that places are there and that something says which fixes belong together."""
-        if not (self.lat and self.lon and (self.user or self.timestamp or self.trip)):
-            raise InvalidInput("expected columns lat and lon, and one of user, timestamp and trip")
+        """Check that places are there."""
+        if not (self.lat and self.lon):
+            raise InvalidInput("expected columns lat and lon")
         if not self.timestamp and (self.every or self.stays):
             raise InvalidInput("timestamp is empty, expected every = 0 and no stays: both need times")
         for name in ("cell_km", "stay_kilometres", "stay_minutes"):
@@ -93,7 +95,8 @@ class PlaceVocabulary:
 class EncodedPlaces:
     """Trajectories as secrets; `order` is the row of the data behind each position.
 
-    `rows` is the first row of each trip, `keep` says which rows are released.
+    `rows` is the first row of each trip, `keep` says which rows are released, `blank` which rows have no place: they
+    stay without one.
     """
 
     records: Records
@@ -101,6 +104,7 @@ class EncodedPlaces:
     order: IntArray
     rows: IntArray
     keep: BoolArray | None
+    blank: IntArray
 
     def __repr__(self) -> str:
         """Counts only."""
@@ -108,7 +112,7 @@ class EncodedPlaces:
 
     @property
     def counts(self) -> Counts:
-        """Every fix that is kept is a secret."""
+        """Every fix that is kept and has a place is a secret."""
         left = 0 if self.keep is None else int((~self.keep).sum())
         return Counts(found=len(self.order), perturbed=len(self.order), left_out=left)
 
@@ -116,8 +120,10 @@ class EncodedPlaces:
         """Released latitudes and longitudes of the rows that are kept, in their order; None for a mask."""
         chosen = checked_outputs(outputs, 1 if masked else len(self.records.space), len(self.order))
         if masked:
-            return {name: [None] * len(chosen) for name in self.names}
-        table = self.records.space.points[chosen[np.argsort(self.order, kind="stable")]]
+            return {name: [None] * (len(chosen) + len(self.blank)) for name in self.names}
+        table: npt.NDArray[Any] = np.full((len(self.order) + len(self.blank), 2), None, dtype=object)
+        placed = np.argsort(np.argsort(np.append(self.order, self.blank), kind="stable"), kind="stable")
+        table[placed[: len(self.order)]] = self.records.space.points[chosen]
         return {name: table[:, c].tolist() for c, name in enumerate(self.names)}
 
 
@@ -167,8 +173,10 @@ class PlaceCodec:
         """Trips as documents; fixes are left out as the settings say."""
         rows = length_of(columns, self.required)
         fixes, order = _fixes(self.settings, columns, first, {} if self.last is None else self.last)
+        is_thinned = bool(self.settings.every or self.settings.stays)
+        without = np.empty(0, dtype=np.int64) if is_thinned else _blank(self.settings, columns, first)
         keep: BoolArray | None = None
-        if self.settings.every or self.settings.stays:
+        if is_thinned:
             keep = np.zeros(rows, dtype=np.bool_)
             keep[order] = True
         _, start, lengths = np.unique(fixes.trip, return_index=True, return_counts=True)
@@ -179,7 +187,7 @@ class PlaceCodec:
             context=_hours(fixes, lengths) if len(lengths) else None,
             users=fixes.user[start] if len(lengths) else None,
         )
-        return EncodedPlaces(records, (self.settings.lat, self.settings.lon), order, order[start], keep)
+        return EncodedPlaces(records, (self.settings.lat, self.settings.lon), order, order[start], keep, without)
 
     def points(self, places: FloatArray) -> IntArray:
         """The cell of each place (n, 2); of a place outside all cells, the nearest one."""
@@ -214,11 +222,14 @@ def _fixes(
 ) -> tuple[Trajectories, IntArray]:
     """The fixes that are kept, by trip and time, and the row behind each."""
     rows = length_of(columns, settings.wanted(()))
-    places = _places(settings, columns, first)
+    places, there = _places(settings, columns, first), np.ones(rows, dtype=np.bool_)
+    there[_blank(settings, columns, first)] = False
     seconds = _seconds(settings, columns, rows, first)
     trips = _trips(settings, columns, seconds)
     users = numbered(strings(columns, settings.user, first=first))[0] if settings.user else trips
-    kept = np.arange(rows) if not settings.every else _thinned(settings, columns, seconds, first, last)
+    kept = np.flatnonzero(there)
+    if settings.every:
+        kept = _thinned(settings, columns, (seconds, there), first, last)
     order: IntArray = kept[np.lexsort((seconds[kept], trips[kept]))].astype(np.int64)
     fixes = Trajectories(places[order], seconds[order], trips[order], users[order])
     if settings.stays:
@@ -230,15 +241,21 @@ def _fixes(
 
 
 def _places(settings: PlaceSettings, columns: Columns, first: int) -> FloatArray:
-    """Latitude and longitude (n, 2), in range."""
+    """Latitude and longitude (n, 2), in range or NaN where one is missing."""
     names = (settings.lat, settings.lon)
-    places = np.stack([numbers(columns, name, first=first) for name in names], axis=1)
+    places = np.stack([number_cells(columns, name, first=first) for name in names], axis=1)
     for column, (name, limit) in enumerate(zip(names, (90.0, 180.0), strict=True)):
         outside = np.flatnonzero(np.abs(places[:, column]) > limit)
         if len(outside):
             where = f"column {name!r} at row {first + int(outside[0])}"
             raise InvalidInput(f"{where} is outside [-{limit:g}, {limit:g}] degrees")
     return places
+
+
+def _blank(settings: PlaceSettings, columns: Columns, first: int) -> IntArray:
+    """The rows without a latitude or a longitude."""
+    missing = [np.isnan(number_cells(columns, name, first=first)) for name in (settings.lat, settings.lon)]
+    return np.flatnonzero(missing[0] | missing[1])
 
 
 def _seconds(settings: PlaceSettings, columns: Columns, rows: int, first: int) -> FloatArray:
@@ -254,6 +271,8 @@ def _trips(settings: PlaceSettings, columns: Columns, seconds: FloatArray) -> In
 
 
 def _trip_names(settings: PlaceSettings, columns: Columns, seconds: FloatArray) -> list[tuple[str, Hashable]]:
+    if not (settings.user or settings.timestamp or settings.trip):
+        return [("", row) for row in range(len(seconds))]
     users = strings(columns, settings.user) if settings.user else [""] * len(seconds)
     days: list[Any] = (seconds // 86400).astype(np.int64).tolist()
     trips = strings(columns, settings.trip) if settings.trip else days
@@ -263,14 +282,20 @@ def _trip_names(settings: PlaceSettings, columns: Columns, seconds: FloatArray) 
 def _thinned(
     settings: PlaceSettings,
     columns: Columns,
-    seconds: FloatArray,
+    times: tuple[FloatArray, BoolArray],
     first: int,
     last: dict[tuple[str, Hashable], float],
 ) -> IntArray:
-    """The rows that are the first of their trip's interval; `last` has the interval that each trip is in, and grows."""
+    """The rows that are the first of their trip's interval; `last` has the interval that each trip is in, and grows.
+
+    `times` are seconds, and which rows have a place at all: the others are left out.
+    """
     keep = []
+    seconds, there = times
     slots = np.floor(seconds / settings.every).tolist()
     for row, (trip, slot) in enumerate(zip(_trip_names(settings, columns, seconds), slots, strict=True)):
+        if not there[row]:
+            continue
         before = last.get(trip, -np.inf)
         if slot < before:
             raise InvalidInput(f"the fix at row {first + row} is out of order, expected each trip in order of time")

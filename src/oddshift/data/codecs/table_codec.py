@@ -1,4 +1,4 @@
-"""Tables: numeric and categorical columns, each row a secret or each cell one, public columns left alone.
+"""Tables: each cell a secret that stays in its column, or each row one; public columns are left alone.
 
 The paper's case beyond text: the 30 z-scored measurements of a Breast Cancer Wisconsin record as one secret.
 """
@@ -14,9 +14,12 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.data.codecs.codec import Columns, Counts, checked_outputs, length_of, points_of, rows_by_bytes
-from oddshift.data.codecs.table_points import TableVocabulary, cell_points, learn_table
+from oddshift.data.codecs.table_cells import cell_space, column_tiers, learn_domains, read_cells
+from oddshift.data.codecs.table_context import public_steps, table_context
+from oddshift.data.codecs.table_notes import table_notes
+from oddshift.data.codecs.table_points import TableVocabulary, learn_rows
 from oddshift.data.codecs.table_settings import TableSettings, groups_of
-from oddshift.model.records import MASKED, SLOT, Context, Records, numbered, offsets_of
+from oddshift.model.records import Records, offsets_of
 from oddshift.model.release import one_tier
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
@@ -26,17 +29,20 @@ from oddshift.model.tiers import Tiers
 class EncodedTable:
     """A table as secrets: `order` is the row (or cell, row by row) behind each position.
 
-    `values` holds, for each point, what it reads as in the table: the cells of a row, or one cell. `rows` is the first
-    row of each document; `unseen` counts the values that no fit row has, `size` all rows.
+    `rows` is the first row of each document; `unseen` counts values outside the domains, `size` all rows. `kept` are
+    the cells that stay as they are because they are missing, by column; `as_text` says whose cells are strings.
     """
 
     records: Records
     settings: TableSettings
-    values: tuple[tuple[Any, ...], ...]
+    vocabulary: TableVocabulary
     order: IntArray
     rows: IntArray
     size: int
     unseen: int
+    kept: dict[str, dict[int, Any]]
+    as_text: frozenset[str]
+    masked_columns: tuple[str, ...]
     keep: None = None
 
     def __repr__(self) -> str:
@@ -45,30 +51,52 @@ class EncodedTable:
 
     @property
     def counts(self) -> Counts:
-        """A cell of an unseen category is masked."""
+        """A cell of an unseen category is masked; a missing one is not a secret."""
         width = 1 if self.settings.unit == "row" else len(self.settings.secret)
-        found = self.size * width
+        found = self.size * width - sum(map(len, self.kept.values()))
         return Counts(found=found, perturbed=len(self.order), masked=found - len(self.order), unseen=self.unseen)
 
     def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
         """The secret columns with released values, rows in the order of the table; None where a cell is masked."""
         chosen = checked_outputs(outputs, 1 if masked else len(self.records.space), len(self.order))
         columns = self.settings.secret
+        hidden = {name: [None] * self.size for name in self.masked_columns}
         if masked:
-            return {name: [None] * self.size for name in columns}
+            return {**{name: [None] * self.size for name in columns}, **hidden}
+        if self.settings.unit == "cell":
+            return {**self._cells(chosen), **hidden}
+        point = np.empty(self.size, dtype=np.int64)
+        point[self.order] = chosen
+        rows = self.vocabulary.values
+        return {**{name: [rows[p][c] for p in point] for c, name in enumerate(columns)}, **hidden}
+
+    def crossing(self, outputs: npt.ArrayLike) -> int:
+        """How many outputs are values of another column than their cell's: a mechanism that keeps the tier has none."""
         if self.settings.unit == "row":
-            point = np.empty(self.size, dtype=np.int64)
-            point[self.order] = chosen
-            return {name: [self.values[p][c] for p in point] for c, name in enumerate(columns)}
-        cells: list[Any] = [None] * (self.size * len(columns))
-        for place, output in zip(self.order.tolist(), chosen.tolist(), strict=True):
-            cells[place] = self.values[output][0]
-        return {name: cells[c :: len(columns)] for c, name in enumerate(columns)}
+            return 0
+        column = self.records.space.points[np.asarray(outputs), 0].astype(np.int64)
+        return int((column != self.order % len(self.vocabulary.domains)).sum())
+
+    def _cells(self, chosen: IntArray) -> dict[str, list[Any]]:
+        domains = self.vocabulary.domains
+        column, row = self.order % len(domains), self.order // len(domains)
+        reads = [cell for d in domains for cell in d.shown(as_text=d.name in self.as_text)]
+        shown = np.empty(len(reads), dtype=object)
+        shown[:] = reads
+        released: dict[str, list[Any]] = {}
+        for c, domain in enumerate(domains):
+            cells: npt.NDArray[Any] = np.full(self.size, None, dtype=object)
+            mine = column == c
+            cells[row[mine]] = shown[chosen[mine]]
+            for place, cell in self.kept[domain.name].items():
+                cells[place] = cell
+            released[domain.name] = cells.tolist()
+        return released
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableCodec:
-    """The distinct rows (or the values of each column) of the fit part as points; others are taken for the nearest."""
+    """The domains of the columns (or the distinct rows of the fit part) as points; others are taken for the nearest."""
 
     settings: TableSettings
     space: Space
@@ -77,37 +105,47 @@ class TableCodec:
 
     kind: ClassVar[str] = "table"
     point_names: ClassVar[None] = None
-    notes: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def fit(cls, columns: Columns, settings: TableSettings) -> TableCodec:
-        """Scales, categories, points and tiers of some rows."""
+        """Domains (or rows) and tiers of some rows."""
         length_of(columns, settings.wanted(()), "the table")
-        space, vocabulary = learn_table(columns, settings)
-        return cls(settings, space, _column_tiers(settings, space), vocabulary)
+        if settings.unit == "row":
+            space, vocabulary = learn_rows(columns, settings)
+            return cls(settings, space, one_tier(space), vocabulary)
+        domains = learn_domains(columns, settings)
+        vocabulary = TableVocabulary(domains=domains, steps=public_steps(settings, columns))
+        return cls(settings, cell_space(domains, settings.weight), column_tiers(settings, domains), vocabulary)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What counts as public, what stays, and what a row costs."""
+        return tuple(table_notes(self.settings, self.vocabulary.domains))
 
     @property
     def released(self) -> tuple[str, ...]:
-        """The secret columns."""
-        return self.settings.secret
+        """The secret columns, and those that are left empty."""
+        return (*self.settings.secret, *self.settings.masked)
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The secret columns."""
-        return self.settings.secret
+        """The same."""
+        return self.released
 
     def encode(self, columns: Columns, first: int = 1) -> EncodedTable:
         """Rows of one group as a document; public columns, where they are there, as context."""
-        length_of(columns, self.required, "the table")
-        coordinates = self.vocabulary.coordinates(self.settings, columns, first)
-        numeric = len(self.settings.numeric)
-        unseen = sum(int((codes < 0).sum()) for codes in coordinates[numeric:])
+        length_of(columns, self.settings.secret, "the table")
         if self.settings.unit == "row":
+            coordinates = self.vocabulary.coordinates(self.settings, columns, first)
+            unseen = sum(int((codes < 0).sum()) for codes in coordinates[len(self.settings.numeric) :])
             point = points_of(self.space, self._known, np.stack(coordinates, axis=1))[:, None]
-        else:
-            found = [cell_points(self.space, c, values, c < numeric) for c, values in enumerate(coordinates)]
-            point = np.stack(found, axis=1)
-        return _arranged(self, columns, point, unseen)
+            return _arranged(self, columns, point, unseen, {})
+        found = [read_cells(domain, columns, self.settings, first) for domain in self.vocabulary.domains]
+        start = offsets_of(np.array([len(domain) for domain in self.vocabulary.domains]))[:-1]
+        point = np.stack([np.where(f.values < 0, -1, f.values + s) for f, s in zip(found, start, strict=True)], axis=1)
+        names = self.settings.secret
+        kept = {n: {int(r): columns[n][r] for r in f.kept} for n, f in zip(names, found, strict=True)}
+        return _arranged(self, columns, point, sum(f.outside for f in found), kept)
 
     def stream(self) -> TableCodec:
         """Itself: rows do not continue one another."""
@@ -129,7 +167,9 @@ class TableCodec:
         return rows_by_bytes(self.space)
 
 
-def _arranged(codec: TableCodec, columns: Columns, point: IntArray, unseen: int) -> EncodedTable:
+def _arranged(
+    codec: TableCodec, columns: Columns, point: IntArray, unseen: int, kept: dict[str, dict[int, Any]]
+) -> EncodedTable:
     """Points (rows, secrets of a row) as documents, in order of group."""
     settings, (size, width) = codec.settings, point.shape
     groups = groups_of(columns, settings.group, size)
@@ -150,34 +190,20 @@ def _arranged(codec: TableCodec, columns: Columns, point: IntArray, unseen: int)
         points=point.ravel()[order],
         offsets=before,
         joint_by=settings.joint_by,
-        context=_context(settings, columns, rows, is_known.reshape(-1, width), np.bincount(groups)),
+        context=table_context(settings, codec.vocabulary, columns, rows, (point[rows] >= 0, kept), np.bincount(groups)),
     )
-    return EncodedTable(records, settings, codec.vocabulary.values, order, starts, size, unseen)
-
-
-def _context(
-    settings: TableSettings, columns: Columns, rows: IntArray, is_known: BoolArray, sizes: IntArray
-) -> Context | None:
-    """For every row its public cells as symbols `column=value`, then its slots; None without public columns."""
-    public = [name for name in settings.public if name in columns]
-    if not public:
-        return None
-    number, symbols = numbered([f"{name}={value}" for name in public for value in columns[name]])
-    shown = number.reshape(len(public), len(rows)).T[rows]
-    table = np.hstack([shown, np.where(is_known, SLOT, MASKED)])
-    breaks = np.zeros(table.shape, dtype=np.bool_)
-    breaks[:, 0] = True
-    offsets = offsets_of(sizes * table.shape[1])
-    return Context(tokens=table.ravel(), offsets=offsets, symbols=tuple(map(str, symbols)), breaks=breaks.ravel())
-
-
-def _column_tiers(settings: TableSettings, space: Space) -> Tiers:
-    if not settings.tier_of:
-        return one_tier(space)
-    of_column = np.array([settings.tier_names.index(settings.tier_of[name]) for name in settings.secret])
-    scales = (1.0,) * len(settings.tier_names)
-    labels = of_column[space.points[:, 0].astype(np.int64)]
-    return Tiers(labels, names=settings.tier_names, scales=scales, is_public=settings.is_public)
+    return EncodedTable(
+        records,
+        settings,
+        codec.vocabulary,
+        order,
+        starts,
+        size,
+        unseen,
+        kept,
+        frozenset(n for n in settings.secret if any(isinstance(cell, str) for cell in columns[n])),
+        tuple(name for name in settings.masked if name in columns),
+    )
 
 
 def breast_cancer() -> tuple[TableCodec, EncodedTable]:
@@ -187,5 +213,5 @@ def breast_cancer() -> tuple[TableCodec, EncodedTable]:
     loaded = load_breast_cancer()
     names = tuple(str(name) for name in loaded.feature_names)
     columns = {name: loaded.data[:, c].tolist() for c, name in enumerate(names)}
-    codec = TableCodec.fit(columns, TableSettings(numeric=names))
+    codec = TableCodec.fit(columns, TableSettings(numeric=names, unit="row"))
     return codec, codec.encode(columns)

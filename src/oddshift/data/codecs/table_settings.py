@@ -11,6 +11,8 @@ import numpy as np
 from oddshift.base.arrays import IntArray, one_of, positive, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns, length_of
+from oddshift.data.codecs.table_domains import Grid, Value
+from oddshift.data.formats.cell_types import is_missing
 from oddshift.model.records import numbered
 
 
@@ -18,8 +20,9 @@ from oddshift.model.records import numbered
 class TableSettings:
     """How the cells of a table become secrets.
 
-    The distance of rows is the Euclidean distance of the scaled numeric part plus `weight` for each categorical column
-    that differs.
+    Each cell is a secret and is released as a value of its own column. Numbers are as far apart as they differ, in
+    units of the column's spread; two categories are `weight` apart. With unit "row" a whole row is one secret and is
+    released as a row of the fit part: Euclidean distance of the numeric part plus `weight` for each category.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -29,29 +32,39 @@ class TableSettings:
     """Secret columns of numbers."""
     categorical: tuple[str, ...] = ()
     """Secret columns of categories."""
-    unit: Literal["row", "cell"] = "row"
-    """What a secret is: a whole row, or each of its cells."""
+    dates: tuple[str, ...] = ()
+    """Secret columns of dates: ISO, DD/MM/YYYY, or seconds or milliseconds since 1970 (needs unit "cell")."""
+    unit: Literal["row", "cell"] = "cell"
+    """What a secret is: each cell, or a whole row."""
+    domains: Mapping[str, Grid | tuple[Value, ...]] = field(default_factory=dict, repr=False)
+    """Public values of columns, as a list or a grid of numbers; those of other columns come from the fit part."""
+    binning: Literal["auto", "equal", "log", "quantile"] = "auto"
+    """The grid of numbers without a declared domain: equal steps, equal ratios, equal shares, or what fits."""
+    bins: int = 20
+    """How many steps such a grid has, about."""
+    most_categories: int = 50
+    """Categories without a declared domain: the most frequent ones are kept, a cell of any other is left empty."""
+    missing: Literal["keep", "value"] = "keep"
+    """A missing cell stays missing, which is public, or is a secret value of its own."""
     scaling: Literal["z-score", "robust"] = "z-score"
     """The unit of a numeric column: its standard deviation, or its interquartile range."""
     weight: float = 1.0
     """How far apart two values of a categorical column are."""
-    bins: int = 20
-    """With unit "cell", numeric columns of more values are rounded to so many equal steps."""
     group: str | None = None
     """A column whose equal values are read together; without it each row is."""
     public: tuple[str, ...] = ()
     """Columns that are released as they are and that an attacker may use."""
+    masked: tuple[str, ...] = ()
+    """Columns whose cells are left empty on release: names, addresses, identifiers."""
     joint_by: Literal["document", "column"] = "document"
     """What attackers read together: a group of rows, or each column (needs unit "cell")."""
     tier_names: tuple[str, ...] = ()
-    """The tiers of columns, most sensitive first."""
+    """Levels of sensitivity, most sensitive first; without them all columns are equally sensitive."""
     tier_of: Mapping[str, str] = field(default_factory=dict)
-    """The tier of each secret column (needs unit "cell")."""
-    is_public: bool = True
-    """Whether the attacker is told the tier of each cell."""
+    """The level of each secret column (needs unit "cell")."""
     unknown: Literal["mask", "refuse"] = "mask"
-    """A category that the fit part lacks: its cell is left empty (a row is taken for the nearest known one), or the
-    data are refused."""
+    """A category outside the domain: its cell is left empty (a row is taken for the nearest known one), or the data
+    are refused."""
 
     def __post_init__(self) -> None:
         """Check the names against each other."""
@@ -62,23 +75,43 @@ class TableSettings:
         one_of(self.scaling, "scaling", ("z-score", "robust"))
         one_of(self.joint_by, "joint_by", ("document", "column"))
         one_of(self.unknown, "unknown", ("mask", "refuse"))
-        if self.joint_by == "column" and (self.unit != "cell" or self.group or self.public):
-            raise InvalidInput("joint_by='column' needs unit='cell', no group and no public columns")
+        one_of(self.missing, "missing", ("keep", "value"))
+        one_of(self.binning, "binning", ("auto", "equal", "log", "quantile"))
         positive(self.weight, "weight")
         whole(self.bins, "bins", 2)
-        if self.tier_of and (self.unit != "cell" or set(self.tier_of) != set(columns)):
+        whole(self.most_categories, "most_categories", 2)
+        if self.joint_by == "column" and (self.unit != "cell" or self.group or self.public):
+            raise InvalidInput("joint_by='column' needs unit='cell', no group and no public columns")
+        if self.unit == "row" and (self.dates or self.domains or self.missing == "value"):
+            raise InvalidInput("unit='row' with dates, domains or missing='value', expected unit='cell'")
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Domains and tiers are about secret columns, and no secret column is released in another way too."""
+        shared = set(self.secret) & {*self.public, *self.masked} or set(self.public) & set(self.masked)
+        if shared:
+            raise InvalidInput(f"column {min(shared)!r} has two roles, expected one of secret, public and masked")
+        odd = set(self.domains) - set(self.secret)
+        if odd:
+            raise InvalidInput(f"domains names {min(odd)!r}, expected secret columns")
+        if self.tier_of and (self.unit != "cell" or set(self.tier_of) != set(self.secret)):
             raise InvalidInput("tier_of needs unit='cell' and a tier for every secret column")
         if not set(self.tier_of.values()) <= set(self.tier_names):
             raise InvalidInput(f"tier_of leads to a tier outside tier_names={self.tier_names}")
 
     @property
     def secret(self) -> tuple[str, ...]:
-        """The secret columns, numeric ones first."""
-        return (*self.numeric, *self.categorical)
+        """The secret columns: numbers, dates, categories."""
+        return (*self.numeric, *self.dates, *self.categorical)
 
     def wanted(self, names: Sequence[str]) -> tuple[str, ...]:
         """The columns that are read."""
         return tuple(dict.fromkeys((*self.secret, *self.public, *((self.group,) if self.group else ()))))
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Every column that the settings say something about."""
+        return frozenset((*self.wanted(()), *self.masked))
 
     def units(self, columns: Columns) -> tuple[IntArray, str]:
         """A number for each row, equal where rows are never told apart as independent, and what such a unit is."""
@@ -87,5 +120,7 @@ class TableSettings:
 
 
 def groups_of(columns: Columns, group: str | None, rows: int) -> IntArray:
-    """The number of each row's group; every row is one of its own where there is no such column."""
-    return numbered(columns[group])[0] if group and group in columns else np.arange(rows, dtype=np.int64)
+    """The number of each row's group; a row without a value is one of its own, as are all where there is no group."""
+    if not group or group not in columns:
+        return np.arange(rows, dtype=np.int64)
+    return numbered([(row,) if is_missing(cell) else cell for row, cell in enumerate(columns[group])])[0]

@@ -15,7 +15,8 @@ from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.model.metric import EARTH_RADIUS_KM, Haversine
 
-_EPOCH = re.compile(r"\d{9,10}(\.\d*)?")  # seconds since 1970, between 1973 and 2286
+_EPOCH = re.compile(r"(\d{9,10})(\d{3})?(\.\d*)?")  # seconds or milliseconds since 1970, between 1973 and 2286
+_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})(.*)")  # the day stands before the month
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,11 +84,14 @@ def cell_centres(places: FloatArray, cell_km: float) -> FloatArray:
 
 
 def seconds_of(moment: str, row: int, where: str) -> float:
-    """Seconds since 1970 of an ISO 8601 time, or of a plain number of seconds."""
-    if _EPOCH.fullmatch(moment):
-        return float(moment)
+    """Seconds since 1970 of an ISO 8601 or DD/MM/YYYY time, or of a plain number of seconds or milliseconds."""
+    number = _EPOCH.fullmatch(moment)
+    if number:
+        return float(moment) / (1000.0 if number[2] else 1.0)
+    slashed = _SLASHED.fullmatch(moment)
+    iso = moment if slashed is None else f"{slashed[3]}-{slashed[2]:0>2}-{slashed[1]:0>2}{slashed[4]}"
     try:
-        parsed = datetime.fromisoformat(moment)
+        parsed = datetime.fromisoformat(iso)
     except ValueError:  # its message quotes the cell
         raise InvalidInput(f"{where} at row {row} is no ISO 8601 time") from None
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()

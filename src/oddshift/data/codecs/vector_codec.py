@@ -1,18 +1,22 @@
-"""Vectors of anyone's encoder (images, audio, time series): each row a secret, rows of one group read together."""
+"""Vectors of anyone's encoder (images, audio, time series): each row a secret, rows of one group read together.
+
+A vector is released as a word of a public codebook: one that is declared, or the means of cells of many fit vectors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import FloatArray, IntArray, finite
+from oddshift.base.arrays import FloatArray, IntArray, finite, one_of, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns, Counts, checked_outputs, length_of, points_of, rows_by_bytes
+from oddshift.data.codecs.vector_codebook import cell_means, read_codebook
 from oddshift.model.metric import METRICS, MetricLike
 from oddshift.model.records import Records, numbered, offsets_of
 from oddshift.model.release import one_tier
@@ -37,11 +41,22 @@ class VectorSettings:
     """Whether the attacker is told the tier of each vector."""
     metric: str = "euclidean"
     """The distance between vectors: a name of `METRICS`."""
+    points: Literal["means", "declared", "fit"] = "means"
+    """What vectors are released as: means of at least `least` fit vectors, the `codebook`, or fit vectors themselves
+    (then a released vector is somebody's own)."""
+    codebook: str = ""
+    """A .npy file of public vectors, with points = "declared"."""
+    least: int = 10
+    """Fit vectors that a mean is over, at least."""
 
     def __post_init__(self) -> None:
-        """Check the metric."""
+        """Check the metric and where points come from."""
         if self.metric not in METRICS:
             raise InvalidInput(f"metric={self.metric!r}, expected one of {', '.join(METRICS)}")
+        one_of(self.points, "points", ("means", "declared", "fit"))
+        whole(self.least, "least", 2)
+        if self.codebook and self.points != "declared":
+            raise InvalidInput(f"a codebook with points={self.points!r}, expected points='declared'")
 
     def wanted(self, names: Sequence[str]) -> tuple[str, ...]:
         """The columns that are read, of those that a file has."""
@@ -89,7 +104,7 @@ class EncodedVectors:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VectorCodec:
-    """The distinct vectors of the fit part as points; any other vector is taken for the nearest of them."""
+    """The words of a codebook as points; a vector is taken for the nearest of them."""
 
     settings: VectorSettings
     space: Space
@@ -97,22 +112,44 @@ class VectorCodec:
 
     kind: ClassVar[str] = "vectors"
     point_names: ClassVar[None] = None
-    notes: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def fit(
-        cls, columns: Columns, settings: VectorSettings | None = None, metric: MetricLike | None = None
+        cls,
+        columns: Columns,
+        settings: VectorSettings | None = None,
+        metric: MetricLike | None = None,
+        codebook: npt.ArrayLike | None = None,
     ) -> VectorCodec:
         """Points and tiers of some rows; a vector that two tiers share is refused: a tier belongs to the point.
 
-        `metric` is a metric that no name stands for.
+        `metric` is a metric that no name stands for, `codebook` an array in place of the file of the settings.
         """
         asked = settings or VectorSettings()
         length_of(columns, asked.wanted(tuple(columns)))
-        space, point = Space.merged(vector_table(columns[asked.vectors], asked.vectors), metric or asked.metric)
-        if asked.tier not in columns:
+        table = vector_table(columns[asked.vectors], asked.vectors)
+        tier = columns.get(asked.tier)
+        if asked.points == "declared" or codebook is not None:
+            space = Space.merged(_declared(asked, codebook, table.shape[1]), metric or asked.metric)[0]
+            return cls(asked, space, one_tier(space) if tier is None else _tiers_of_nearest(tier, space, table, asked))
+        if asked.points == "means":
+            table, tier = cell_means(table, tier, asked.least)
+        space, point = Space.merged(table, metric or asked.metric)
+        if tier is None:
             return cls(asked, space, one_tier(space))
-        return cls(asked, space, _tiers(columns[asked.tier], point, len(space), asked.is_public))
+        return cls(asked, space, _tiers(tier, point, len(space), asked.is_public))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Where the released vectors come from."""
+        asked = self.settings
+        said = {
+            "means": f"vectors are released as means of at least {asked.least} vectors of the fit part, which count "
+            "as public; a declared codebook needs no such assumption",
+            "declared": "vectors are released as words of the declared codebook",
+            "fit": "a released vector is a vector of the fit part, somebody's own",
+        }
+        return (said[asked.points],)
 
     @property
     def released(self) -> tuple[str, ...]:
@@ -180,6 +217,25 @@ def _groups(columns: Columns, group: str, rows: int) -> IntArray:
     if len(columns[group]) != rows:
         raise InvalidInput(f"{group} has {len(columns[group])} entries, expected {rows} (one for each vector)")
     return numbered(columns[group])[0]
+
+
+def _declared(asked: VectorSettings, given: npt.ArrayLike | None, width: int) -> FloatArray:
+    """The codebook that was given, or that of the file."""
+    if given is None and not asked.codebook:
+        raise InvalidInput("points='declared' without a codebook, expected a .npy file of public vectors")
+    words = read_codebook(asked.codebook) if given is None else finite(given, "codebook", 2)
+    if words.shape[1] != width:
+        raise InvalidInput(f"the codebook has vectors of {words.shape[1]} numbers, expected {width}")
+    return words
+
+
+def _tiers_of_nearest(tier: Sequence[Any], space: Space, table: FloatArray, asked: VectorSettings) -> Tiers:
+    """The tier of a declared word: that of most vectors nearest to it; the last where there is none."""
+    labels, names = numbered([str(t) for t in tier])
+    votes = np.zeros((len(space), len(names)), dtype=np.int64)
+    np.add.at(votes, (space.nearest(table), labels), 1)
+    chosen = np.where(votes.any(axis=1), votes.argmax(axis=1), len(names) - 1)
+    return Tiers(chosen, names=tuple(map(str, names)), scales=(1.0,) * len(names), is_public=asked.is_public)
 
 
 def _tiers(tier: Sequence[Any], point: IntArray, n: int, is_public: bool) -> Tiers:

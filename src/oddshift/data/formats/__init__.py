@@ -11,7 +11,7 @@ from pathlib import Path
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.formats.data_file import Block, Columns, Count, DataFile, Released, read_columns, require_columns
-from oddshift.data.formats.delimited import DelimitedFile
+from oddshift.data.formats.delimited import DelimitedFile, delimiter_of
 from oddshift.data.formats.json_lines import JsonLinesFile
 from oddshift.data.formats.parquet_file import ParquetFile
 from oddshift.data.formats.plain_text import FOLDER, TEXT, TextFile, TextFolder
@@ -48,7 +48,7 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {
-    ".csv": Format(DelimitedFile),
+    ".csv": Format(lambda path, header: DelimitedFile(path, header, "," if header else delimiter_of(path))),
     ".tsv": Format(lambda path, header: DelimitedFile(path, header, "\t")),
     ".jsonl": Format(lambda path, header: JsonLinesFile(path)),
     ".parquet": Format(lambda path, header: ParquetFile(path)),

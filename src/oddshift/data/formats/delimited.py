@@ -127,6 +127,13 @@ class DelimitedFile:
                 yield records
 
 
+def delimiter_of(path: Path) -> str:
+    """What stands between the fields: a comma, unless the first line has none but semicolons or tabs outside quotes."""
+    with path.open("rb") as stream:
+        first = re.sub(r'"[^"]*"', "", stream.readline(1 << 16).decode("utf-8", errors="replace"))
+    return next((mark for mark in (",", ";", "\t") if mark in first), ",")
+
+
 def _cut(text: str, is_last: bool, delimiter: str) -> tuple[list[Record], str, bool]:
     """The whole records of a text, what is left, and whether that has text after a closing quote.
 

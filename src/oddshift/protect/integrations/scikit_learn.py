@@ -85,7 +85,7 @@ class MetricPrivacyTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstim
 
     def _made(self, table: FloatArray, epsilon: float) -> Policy:
         """The exponential mechanism over the rows of a table, as a policy."""
-        codec = VectorCodec.fit({"vectors": list(table)}, VectorSettings(metric=self.metric))
+        codec = VectorCodec.fit({"vectors": list(table)}, VectorSettings(metric=self.metric, points="fit"))
         space = codec.space
         mechanism = Exponential(space, epsilon)
         if self.calibrated:

@@ -1,0 +1,45 @@
+"""What a table codec says about itself: which values count as public, what stays, and what a row costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from oddshift.data.codecs.table_domains import ColumnDomain
+from oddshift.data.codecs.table_settings import TableSettings
+
+_GRIDS = {
+    "equal": "equal steps",
+    "log": "equal ratios, because the column is skewed",
+    "quantile": "equal shares, because the column is skewed",
+    "distinct": "the values found",
+}
+
+
+def table_notes(settings: TableSettings, domains: Sequence[ColumnDomain]) -> Iterator[str]:
+    """One sentence for each choice that somebody should know of; no value of a cell."""
+    if settings.unit == "row":
+        yield "a released row is a row of the fit part, somebody's own: unit = 'cell' releases public values only"
+    else:
+        yield from _domain_notes(domains)
+        yield (
+            f"the {len(domains)} cells of a row are released one by one, each as a value of its own column; their "
+            f"budgets add up, so a whole row costs at most {len(domains)} times epsilon"
+        )
+    if settings.public:
+        yield f"released as they are: columns {', '.join(settings.public)}"
+    if settings.group and settings.group not in settings.masked:
+        yield f"released as it is: column {settings.group}, which says whose rows are read together"
+    if settings.masked:
+        yield f"left empty on release: columns {', '.join(settings.masked)}"
+
+
+def _domain_notes(domains: Sequence[ColumnDomain]) -> Iterator[str]:
+    learned = [f"{d.name} ({_GRIDS[d.spacing]})" for d in domains if d.spacing != "declared"]
+    if learned:
+        yield (
+            f"the values of {', '.join(learned)} were taken from the fit part and count as public; "
+            "`domains` declares others"
+        )
+    kept = [d.name for d in domains if d.keeps_missing]
+    if kept:
+        yield f"missing cells stay missing in {', '.join(kept)}: which cells are empty is public"

@@ -1,0 +1,189 @@
+"""Types of cells: whole numbers, decimals of some precision and dates, read as numbers and written the way they came.
+
+A date counts in days since 1970. Messages never quote a cell; rows are counted from 1, without the header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from math import floor, isnan, log10
+from typing import Any, Literal
+
+import numpy as np
+
+from oddshift.base.arrays import BoolArray, FloatArray
+from oddshift.base.errors import InvalidInput
+
+MISSING_WORDS = frozenset({"", "na", "n/a", "null", "nan"})
+"""What a missing cell reads as, in any case and between blanks."""
+
+DATE_FORMATS = (
+    *("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d"),
+    *("%d/%m/%Y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y"),
+)
+"""Dates as text; where a column fits several, the first is taken, so the day stands before the month."""
+
+EPOCHS = {"seconds": 1.0, "milliseconds": 1e3}
+"""Dates as numbers since 1970, by their unit: how many of it a second has."""
+
+MOST_DIGITS = 6
+"""Decimals that a released number has at most."""
+
+_DAY = 86_400.0
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellType:
+    """What the cells of a column of numbers or dates are, so that released ones look the same.
+
+    `digits` are the decimals of a number. `form` is the form of a date: one of DATE_FORMATS, of EPOCHS, or `date` and
+    `datetime` for objects.
+    """
+
+    family: Literal["integer", "decimal", "date"]
+    digits: int = 0
+    form: str = ""
+
+    @property
+    def resolution(self) -> float:
+        """The smallest step between two values: one, a digit, a day, or a minute where dates have times."""
+        if self.family != "date":
+            return 10.0**-self.digits
+        return 1.0 if self.form in {"date", *DATE_FORMATS} and "%H" not in self.form else 1.0 / 1440.0
+
+    def written(self, value: float, *, as_text: bool) -> Any:
+        """A number as a cell of this type."""
+        if self.family == "date":
+            return _written_date(value, self.form)
+        if self.family == "integer":
+            return str(round(value)) if as_text else round(value)
+        return f"{value:.{self.digits}f}" if as_text else round(value, self.digits)
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell says that there is no value."""
+    if cell is None:
+        return True
+    if isinstance(cell, float):
+        return isnan(cell)
+    return isinstance(cell, str) and (not cell or (len(cell) < 8 and cell.strip().lower() in MISSING_WORDS))
+
+
+def missing_cells(cells: Sequence[Any]) -> BoolArray:
+    """Which cells are missing."""
+    return np.fromiter((is_missing(cell) for cell in cells), dtype=np.bool_, count=len(cells))
+
+
+def number_cells(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> FloatArray:
+    """A column as finite numbers, NaN where a cell is missing; the first row that is neither is named."""
+    cells = columns[name]
+    try:
+        values = np.array(cells, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.zeros((0, 0))
+    if values.ndim != 1:
+        values = np.array([_number(cell, name, row) for row, cell in enumerate(cells, start=first)])
+    bad = np.flatnonzero(np.isinf(values))
+    if len(bad):
+        raise InvalidInput(f"column {name!r} at row {first + int(bad[0])} is infinite, expected a finite number")
+    return values
+
+
+def date_cells(columns: Mapping[str, Sequence[Any]], name: str, form: str, *, first: int = 1) -> FloatArray:
+    """A column of dates of one form in days since 1970, NaN where a cell is missing."""
+    if form in EPOCHS:
+        return number_cells(columns, name, first=first) / (_DAY * EPOCHS[form])
+    read = _reader(form)
+    days = np.empty(len(columns[name]))
+    for row, cell in enumerate(columns[name]):
+        found = None if is_missing(cell) else read(cell)
+        if found is None and not is_missing(cell):
+            expected = f"a date like the others ({form})"
+            raise InvalidInput(f"column {name!r} at row {first + row} is not a date, expected {expected}") from None
+        days[row] = np.nan if found is None else found
+    return days
+
+
+def number_type(cells: Sequence[Any], values: FloatArray) -> CellType:
+    """Whole numbers, or as many decimals as the cells have (at most MOST_DIGITS)."""
+    known = values[~np.isnan(values)]
+    if not len(known) or (known == np.round(known)).all():
+        return CellType(family="integer")
+    if any(isinstance(cell, str) for cell in cells):
+        written = (str(cell).strip().lower() for cell in cells if not is_missing(cell))
+        digits = max((len(text.partition(".")[2]) for text in written if "e" not in text), default=MOST_DIGITS)
+        return CellType(family="decimal", digits=min(max(digits, 1), MOST_DIGITS))
+    for digits in range(1, MOST_DIGITS):
+        if np.allclose(known, np.round(known, digits), rtol=0.0, atol=10.0 ** (-digits - 3)):
+            return CellType(family="decimal", digits=digits)
+    return CellType(family="decimal", digits=_significant(known))
+
+
+def date_form(cells: Sequence[Any]) -> str | None:
+    """The form that all cells share as dates; None when they are no dates."""
+    known = [cell for cell in cells if not is_missing(cell)]
+    if not known:
+        return None
+    if all(isinstance(cell, date) for cell in known):
+        return "datetime" if isinstance(known[0], datetime) else "date"
+    for form in DATE_FORMATS:
+        read = _reader(form)
+        if all(isinstance(cell, str) and read(cell) is not None for cell in known):
+            return form
+    try:
+        numbers = np.array(known, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    spans = {"seconds": (1e8, 1e10), "milliseconds": (1e11, 1e13)}  # between 1973 and 2286
+    return next((unit for unit, (a, b) in spans.items() if ((numbers >= a) & (numbers < b)).all()), None)
+
+
+def _significant(known: FloatArray) -> int:
+    """Decimals that keep four digits of the spread."""
+    spread = float(known.std()) or 1.0
+    return min(max(3 - floor(log10(spread)), 1), MOST_DIGITS)
+
+
+def _number(cell: Any, name: str, row: int) -> float:
+    if is_missing(cell):
+        return float("nan")
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"column {name!r} at row {row} is not a number") from None
+
+
+def _written_date(days: float, form: str) -> Any:
+    if form in EPOCHS:
+        return round(days * _DAY * EPOCHS[form])
+    moment = _START + timedelta(minutes=round(days * 1440.0))
+    if form == "date":
+        return moment.date()
+    return moment.replace(tzinfo=None) if form == "datetime" else moment.strftime(form)
+
+
+def _reader(form: str) -> Callable[[Any], float | None]:
+    """From a cell to days since 1970; None for what is no date of that form."""
+    if form in {"date", "datetime"}:
+        return _days_of_object
+    return lambda cell: _days_of_text(cell.strip(), form) if isinstance(cell, str) else None
+
+
+def _days_of_object(cell: Any) -> float | None:
+    if isinstance(cell, datetime):
+        moment = cell if cell.tzinfo else cell.replace(tzinfo=UTC)
+        return (moment - _START).total_seconds() / _DAY
+    return float((cell - _START.date()).days) if isinstance(cell, date) else None
+
+
+@lru_cache(maxsize=65_536)
+def _days_of_text(text: str, form: str) -> float | None:
+    try:
+        moment = datetime.strptime(text, form).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return (moment - _START).total_seconds() / _DAY
