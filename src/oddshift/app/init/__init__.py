@@ -52,7 +52,7 @@ def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
     split, tiers = prepared.split, prepared.tiers
     suggestion = suggest_epsilon(split.fit.space, tiers, np.random.default_rng(0))
     return Started(
-        config=f"{data}\n{rest(suggestion, roles, len(tiers), alone=_alone(split))}",
+        config=f"{data}\n{rest(suggestion, roles, tiers.n_levels, alone=_alone(split))}",
         roles=roles,
         epsilon=suggestion.epsilon,
         secrets=sum(len(part.points) for part in (split.fit, split.select, split.certify)),
