@@ -105,27 +105,32 @@ def roles_of_written(folder, name):
     return roles_of(folder / name)
 
 
-def test_the_suggested_epsilon_keeps_a_typical_value_one_time_in_four():
+def test_the_suggested_epsilon_keeps_the_nearest_alternative_within_three_to_one():
     space = od.Space(np.random.default_rng(0).normal(size=(400, 3)))
     found = suggest_epsilon(space, one_tier(space), np.random.default_rng(0))
-    kept = np.exp(np.diag(od.Exponential(space, found.epsilon).log_matrix))
-    assert np.median(kept) == pytest.approx(0.25, abs=0.02)
-    apart = space.distances + np.diag(np.full(400, np.inf))
-    assert found.nearest == pytest.approx(np.median(apart.min(axis=1)))
-    assert found.factor == pytest.approx(np.exp(found.epsilon * found.nearest))
+    far = space.distances + np.diag(np.full(400, np.inf))
+    assert found.nearest == pytest.approx(np.median(far.min(axis=1)))
+    assert found.factor == pytest.approx(3.0, rel=0.1)
+    assert found.factor <= 3.0
+    assert suggest_epsilon(space, one_tier(space), np.random.default_rng(0), odds=10.0).factor <= 10.0
 
 
-def test_the_suggestion_follows_the_unit_of_distance_and_counts_beyond_chance():
+def test_the_nearest_alternative_is_of_the_same_tier():
+    line = od.Space(np.array([[0.0], [0.1], [5.0], [5.1]]))
+    tiers = od.Tiers([0, 1, 0, 1], names=("a", "b"), scales=(1.0, 1.0), is_public=True)
+    assert suggest_epsilon(line, tiers, np.random.default_rng(0)).nearest == pytest.approx(5.0)
+
+
+def test_the_suggestion_follows_the_unit_of_distance():
     points = np.arange(50.0)[:, None]
     near, far = (od.Space(points * scale) for scale in (1.0, 1000.0))
     rng = np.random.default_rng(0)
     ratio = suggest_epsilon(near, one_tier(near), rng).epsilon / suggest_epsilon(far, one_tier(far), rng).epsilon
-    assert ratio == pytest.approx(1000.0, rel=0.05)
-    coin = od.Space([[0.0], [1.0]])
-    kept = np.exp(od.Exponential(coin, suggest_epsilon(coin, one_tier(coin), rng).epsilon).log_matrix[0, 0])
-    assert kept == pytest.approx(0.5 + 0.5 * 0.25, abs=0.01)
+    assert ratio == pytest.approx(1000.0, rel=0.1)
     with pytest.raises(InvalidInput, match="no tier has two distinct values"):
         suggest_epsilon(od.Space([[0.0]]), one_tier(od.Space([[0.0]])), rng)
+    with pytest.raises(InvalidInput, match=r"odds=1\.0, expected more than 1"):
+        suggest_epsilon(near, one_tier(near), rng, odds=1.0)
 
 
 @pytest.fixture

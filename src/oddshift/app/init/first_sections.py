@@ -9,12 +9,16 @@ from pathlib import Path
 
 from oddshift.app.init.roles import MOST_CATEGORIES, Roles
 from oddshift.app.init.suggestion import Suggestion
+from oddshift.audit.audit_settings import DEFAULT_ATTACKERS
 
 ALPHA = 0.05
 """The error level of a first configuration."""
 
 DELTA = 0.05
 """How often the budget may be exceeded, in a first configuration."""
+
+SUCCESS = 0.2
+"""The share of right first guesses that a first configuration allows: of all, or above those before a release."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +42,7 @@ def data_section(path: str, roles: Roles, choice: SectionChoice) -> str:
     return "\n".join(["[data]", f'kind = "{roles.kind}"', f"path = {quoted(path)}", *written, *left])
 
 
-def rest(suggestion: Suggestion, roles: Roles, tiers: int, *, alone: bool) -> str:
+def rest(suggestion: Suggestion, roles: Roles, levels: int, *, alone: bool) -> str:
     """The sections after [data]: mechanism, audit and adapt; `alone` says that no document holds two secrets."""
     declared = "\nindependent = true   # no document of this file holds two secrets: there is nothing to read together"
     units = {"text": "unit of distance between word vectors", "location": "kilometre"}
@@ -47,27 +51,36 @@ def rest(suggestion: Suggestion, roles: Roles, tiers: int, *, alone: bool) -> st
 [mechanism]
 name = "exponential"   # also truncated, tiered, path, mask
 epsilon = {epsilon}
-# Per {units.get(roles.kind, "unit of distance")}. At this value a typical secret of this file is released as itself
-# one time in four, beyond chance. The nearest other value is {nearest} away (median), so one release multiplies the
-# odds between the two by at most exp({epsilon} * {nearest}) = {suggestion.factor:.3g}.
+# Per {units.get(roles.kind, "unit of distance")}. The budget comes from distances alone: the nearest other value is
+# {nearest} away (median), so within this budget everything released together multiplies the odds between a value and
+# its nearest alternative by at most exp({epsilon} * {nearest}) = {suggestion.factor:.3g}.
 # A place to start from, not a recommendation: smaller is more private.
+calibrated = true   # one release spends this budget exactly, and no more
 
 [audit]
 delta = {DELTA:g}   # leakage may exceed epsilon in at most this share of cases
 alpha = {ALPHA:g}   # each certificate is wrong with at most this probability
-attackers = ["plugin", "counts"]   # trained networks need the extra `attackers`: see docs/audit.md
+attackers = {json.dumps(list(DEFAULT_ATTACKERS))}   # networks need the extra `attackers`: see docs/audit.md
 seed = 0   # the same file, configuration and seed give the same result{declared if alone else ""}
 
 [adapt]
-grid = {json.dumps(_grid(tiers))}   # shares of epsilon tried in each tier, in all combinations
+{_goal(roles.kind)}
+grid = {json.dumps(_grid(levels))}   # shares of epsilon tried on each level of tiers, in all combinations
 remap = "auto"   # after the noise, release the value of least expected loss
 """
 
 
-def _grid(tiers: int) -> list[float]:
+def _goal(kind: str) -> str:
+    """A second goal that people can state: what the best guess may achieve."""
+    if kind == "text":
+        return f'success = {{"*" = {SUCCESS:g}}}   # the first guess about a word is right at most this often'
+    return f'advantage = {{"*" = {SUCCESS:g}}}   # a release may raise the share of right first guesses by at most this'
+
+
+def _grid(levels: int) -> list[float]:
     """Few enough shares that all combinations can be tried."""
     fewer = {3: [0.25, 0.5, 0.75, 1.0], 4: [0.3, 0.6, 1.0]}
-    return [round(0.1 * k, 1) for k in range(1, 11)] if tiers <= 2 else fewer.get(tiers, [0.4, 1.0])
+    return [round(0.1 * k, 1) for k in range(1, 11)] if levels <= 2 else fewer.get(levels, [0.4, 1.0])
 
 
 def quoted(text: str) -> str:

@@ -1,6 +1,7 @@
-"""A first ε for a space: in units of its distance, from what one release of the exponential mechanism would keep.
+"""A first ε for a space, from distances alone: the budget at which the nearest other value stays a real alternative.
 
-A starting point that is neither all noise nor none; what the budget should be is the user's decision.
+A budget should say what is acceptable, not describe the noise that is about to be used: an audit against the noise's
+own ε passes nearly by itself. What the budget should be in the end is the user's decision.
 """
 
 from __future__ import annotations
@@ -9,51 +10,53 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.base.arrays import FloatArray
+from oddshift.base.arrays import positive
 from oddshift.base.errors import InvalidInput
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
-KEPT = 0.25
-"""How often a typical value is released as itself, beyond what guessing among its tier would give."""
+ODDS = 3.0
+"""By how much everything released together may multiply the odds between a value and its nearest alternative."""
 
 _POINTS = 1000  # points looked at; more change a median little
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """ε, the median distance from a value to the nearest other one of its tier, and the odds factor exp(ε·distance)."""
+    """ε, and the median distance from a value to the nearest other value of its tier."""
 
     epsilon: float
     nearest: float
 
     @property
     def factor(self) -> float:
-        """By how much one release may multiply the odds between a value and its nearest other one, at most."""
+        """By how much the odds between a value and its nearest alternative may change within ε."""
         return float(np.exp(min(700.0, self.epsilon * self.nearest)))
 
 
-def suggest_epsilon(space: Space, tiers: Tiers, rng: np.random.Generator) -> Suggestion:
-    """The ε at which the median over points of (kept − 1/n)/(1 − 1/n) is KEPT, rounded to two digits.
+def suggest_epsilon(space: Space, tiers: Tiers, rng: np.random.Generator, odds: float = ODDS) -> Suggestion:
+    """ε = ln(odds)/nearest, rounded down to two digits; `nearest` is the median distance to the nearest alternative.
 
-    kept = 1/Σ_y exp(−½ε·d(x, y)) is how often the exponential mechanism releases x as itself, n the size of x's tier.
+    >>> from oddshift.model.release import one_tier
+    >>> line = Space(np.arange(5.0)[:, None])
+    >>> suggest_epsilon(line, one_tier(line), np.random.default_rng(0))
+    Suggestion(epsilon=1.0, nearest=1.0)
     """
+    if not positive(odds, "odds") > 1.0:
+        raise InvalidInput(f"{odds=}, expected more than 1")
     index = np.sort(rng.permutation(len(space))[:_POINTS])
     sizes = np.bincount(tiers.labels[tiers.labels >= 0], minlength=len(tiers))
     index = index[(tiers.labels[index] >= 0) & (sizes[tiers.labels[index]] > 1)]
     if not len(index):
         raise InvalidInput("no tier has two distinct values, expected something to confuse a value with")
-    apart = space.between(index)
-    chance = 1.0 / sizes[tiers.labels[index]]
-    low, high = 1e-6, 1e6
-    for _ in range(60):
-        middle = float(np.sqrt(low * high))
-        low, high = (low, middle) if _kept(apart, middle, chance) > KEPT else (middle, high)
-    same = tiers.labels[index][:, None] == tiers.labels[None, :]
-    nearest = np.where(same & (apart > 0), apart, np.inf).min(axis=1)
-    return Suggestion(float(f"{high:.2g}"), float(np.median(nearest)))
+    between = space.between(index)
+    between[np.arange(len(index)), index] = np.inf
+    between[tiers.labels[index][:, None] != tiers.labels[None, :]] = np.inf
+    nearest = float(np.median(between.min(axis=1)))
+    return Suggestion(_two_digits(np.log(odds) / nearest), nearest)
 
 
-def _kept(apart: FloatArray, epsilon: float, chance: FloatArray) -> float:
-    kept = 1.0 / np.exp(-0.5 * epsilon * apart).sum(axis=1)
-    return float(np.median((kept - chance) / (1.0 - chance)))
+def _two_digits(value: float) -> float:
+    """The value rounded down to two digits, so that the odds stay within what was asked."""
+    unit = 10.0 ** (np.floor(np.log10(value)) - 1)
+    return float(f"{np.floor(value / unit + 1e-9) * unit:.12g}")
