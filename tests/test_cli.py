@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from oddshift.app.configured_runs import UNFINISHED
 from oddshift.app.demo import PEOPLE, story
 
 SMALL = PEOPLE.replace('kind = "people"', 'kind = "people"\ndocuments = 600').replace(
@@ -72,7 +73,7 @@ def test_an_audit_that_is_not_certified_exits_with_2_and_leaves_a_run(run):
     summary = json.loads((folder / "run" / "summary.json").read_text())
     assert [row["name"] for row in summary["attackers"]] == ["null", "own", "plugin", "exact"]
     assert (folder / "run" / "audit.npz").is_file()
-    assert not (folder / "run" / ".parts").exists()
+    assert not (folder / "run" / UNFINISHED).exists()
 
 
 def test_every_stored_certificate_verifies(run):
@@ -100,7 +101,7 @@ def test_interrupted_and_started_again_it_gives_the_same_run(run, tmp_path):
     command = [sys.executable, "-m", "oddshift", "audit", str(folder / "audit.toml"), "--out", str(tmp_path / "run")]
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job hands on that it is ignored
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    parts = tmp_path / "run" / ".parts"
+    parts = tmp_path / "run" / UNFINISHED
     while process.poll() is None and not (parts.exists() and any(parts.glob("*.npz"))):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)

@@ -18,7 +18,7 @@ from oddshift.base.object_graph import can_be_stored, load_graph, save_graph
 from oddshift.base.storage import content_digest, pack, unpack
 from oddshift.data.embedded import people
 from oddshift.model.space import Space
-from worlds import ring
+from worlds import ring, with_words
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def test_what_was_computed_on_the_way_is_not_stored(tmp_path):
 
 @pytest.mark.parametrize("name", sorted(UNTRAINED))
 def test_every_untrained_attacker_comes_back_with_its_fingerprint(name, tmp_path):
-    world = ring(documents=60)
+    world = with_words(ring(documents=60))
     fitted = ATTACKERS[name](world.known, np.random.default_rng(4))
     found = again(fitted, tmp_path)
     assert fingerprint(found) == fingerprint(fitted)

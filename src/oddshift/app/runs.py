@@ -52,7 +52,6 @@ REPORT = "report.html"
 EVIDENCE = "evidence"
 EXAMPLES = "examples"
 PASSAGES = "passages.json"
-PARTS = ".parts"
 
 PRIVATE = 0o600
 """Mode of a file that holds secrets."""

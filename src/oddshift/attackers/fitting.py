@@ -145,9 +145,10 @@ def _file(options: FitOptions, name: str, known: Knowledge) -> Path | None:
     return None if options.checkpoints is None else options.checkpoints / f"{name}-{known.fingerprint[:16]}.safetensors"
 
 
-UNTRAINED = frozenset({"null", "own", "unigram", "plugin", "plugin-topics", "cooccurrence", "counts"})
+UNTRAINED = frozenset(
+    {"null", "own", "unigram", "plugin", "plugin-topics", "cooccurrence", "counts", "portfolio", "portfolio+W"}
+)
 """Attackers that need no training: what is known and the seed determine their fit, whatever the options are."""
-
 
 ATTACKERS: Registry[Fit] = Registry(
     "attacker",
