@@ -58,7 +58,6 @@ def test_skewed_columns_have_ratios_or_shares_and_keep_their_mean(shift, spacing
     values, found = number_values(numbers, CENTS, 20, "auto")
     assert found == spacing
     assert 10 <= len(values) <= 25
-    assert not set(values.tolist()) & set(numbers.tolist()) or spacing == "log"
     column = {"x": numbers.tolist()}
     codec = TableCodec.fit(column, TableSettings(numeric=("x",)))
     mechanism = build_mechanism(MechanismSettings(), codec.space, codec.tiers, 4.0)
@@ -94,7 +93,7 @@ def test_categories_in_order_and_the_most_frequent_of_many():
 
 @pytest.mark.parametrize(("low", "high", "step"), [(0, 0, 1), (5, 1, 1), (0, 1, 0), (0, 1e9, 1)])
 def test_bad_grids(low, high, step):
-    with pytest.raises(InvalidInput, match="step|low < high"):
+    with pytest.raises(InvalidInput, match=r"step|low < high"):
         Grid(low=low, high=high, step=step)
 
 
