@@ -38,14 +38,12 @@ def test_equal_steps_are_round_and_inside_the_range():
     assert spacing == "equal"
     assert values.tolist() == list(range(20, 90, 5))
     fine, _ = number_values(np.linspace(0.013, 0.0187, 300), CENTS, 20, "equal")
-    assert fine.tolist() == [0.01, 0.02] or len(fine) == 2, "no finer than the column's own precision"
+    assert len(fine) == 2, "no finer than the column's own precision"
 
 
 def test_a_number_that_repeats_is_its_own_grid_and_rare_ones_are_not():
-    assert number_values(np.repeat([1.5, 2.5, 9.0], 5), CENTS, 20, "auto") == (
-        pytest.approx([1.5, 2.5, 9.0]),
-        "distinct",
-    )
+    kept, how = number_values(np.repeat([1.5, 2.5, 9.0], 5), CENTS, 20, "auto")
+    assert (kept.tolist(), how) == ([1.5, 2.5, 9.0], "distinct")
     values, spacing = number_values(np.array([20.0, 31.0, 42.0]), WHOLE, 20, "auto")
     assert spacing == "equal"
     assert set(values.tolist()) == set(range(20, 43, 2)), "three people's numbers are nobody's grid"

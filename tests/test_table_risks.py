@@ -36,7 +36,7 @@ def test_a_table_released_as_it_is_has_high_risks():
         assert risk.attacks > 10
     assert found["linking two halves of the columns"].rate > 0.2
     assert found["linking two halves of the columns"].baseline < 0.1
-    assert found["inferring"].rate == 1.0, "the row itself is the nearest"
+    assert found["inferring"].rate > 0.9, "the row itself is the nearest, but for ties"
 
 
 def test_columns_that_know_nothing_of_each_other_stay_at_the_baseline():
