@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from oddshift.adapt import Adaptation
 from oddshift.app.illustration import Illustration
+from oddshift.app.nouns import reword_for
 from oddshift.app.report import page, read_sources
 from oddshift.app.report.wording import adaptation_sentence, verdict_sentence
 from oddshift.app.runs import write_adaptation, write_run
@@ -71,7 +72,7 @@ class AuditRun:
         fit, select, certify = found.documents
         best = found.row(found.strongest)
         rates = ", ".join(f"{t.tier} {t.anchored:.2%} (first guess right {t.top1:.1%})" for t in best.tiers)
-        return "\n".join(
+        lines = "\n".join(
             (
                 self.verdict.sentence,
                 f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.",
@@ -80,6 +81,7 @@ class AuditRun:
                 f"One release alone: exact epsilon {found.exact_epsilon:.4f}; found by {found.detector}.",
             )
         )
+        return reword_for(found.detector)(lines)
 
     def _repr_html_(self) -> str:
         """The report, as a notebook shows it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from oddshift.adapt import Adaptation, Compared
+from oddshift.app.nouns import Speaking, reword_for
 from oddshift.attackers.calibration import Calibration
 from oddshift.audit import AttackerResult, Audit
 
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def show_audit(audit: Audit, console: Console) -> None:
+def show_audit(audit: Audit, screen: Console) -> None:
     """Print an audit from its stored values alone."""
-    asked = audit.settings
+    asked, console = audit.settings, Speaking(screen, reword_for(audit.detector))
     fit, select, certify = audit.documents
     console.print(headline(audit), style="bold", markup=False)
     console.print(
@@ -110,9 +111,9 @@ def _cells(row: AttackerResult, audit: Audit) -> list[str]:
     return cells
 
 
-def show_adaptation(found: Adaptation, console: Console) -> None:
+def show_adaptation(found: Adaptation, screen: Console) -> None:
     """Print an adaptation from its stored values alone."""
-    asked = found.settings
+    asked, console = found.settings, Speaking(screen, reword_for(found.detector))
     console.print(choice_line(found), style="bold", markup=False)
     fit, select, certify = found.documents
     console.print(f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.")

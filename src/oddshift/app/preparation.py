@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from oddshift.app.nouns import who_found
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, Encoded, EncodedText, TextCodec, TextSettings
+from oddshift.data.codecs import Codec, Columns, Encoded, EncodedText, TableSettings, TextCodec, TextSettings
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import PeopleSettings, people
 from oddshift.data.near_duplicates import near_duplicates
@@ -28,7 +29,7 @@ class Prepared:
     """Secrets ready to be audited.
 
     `codec` found them and finds those of new data the same way; None for records that were built by hand. `prior_of` is
-    the exact law of the secrets, where it is known, and `encoded` the texts, where there are any.
+    the exact law of the secrets, where it is known, `encoded` the texts and `columns` the table, where there are any.
     """
 
     split: Split
@@ -39,6 +40,7 @@ class Prepared:
     notes: tuple[str, ...] = ()
     prior_of: Callable[[int], Markov] | None = None
     encoded: EncodedText | None = None
+    columns: Columns | None = None
 
     def __repr__(self) -> str:
         """Counts only."""
@@ -92,6 +94,7 @@ def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
         codec,
         (*_notes(codec, encoded), *copies),
         encoded=encoded if isinstance(encoded, EncodedText) else None,
+        columns=data.columns if isinstance(settings, TableSettings) else None,
     )
 
 
@@ -139,8 +142,8 @@ def _who(data: Dataset, codec: Codec) -> str:
     if isinstance(codec.settings, TextSettings):
         found = data.detectors or tuple(chosen.detector() for chosen in codec.settings.detectors)
         return ", ".join(detector.name for detector in found)
-    about = {"table": f"columns {', '.join(codec.released)}", "location": "every fix", "vectors": "every vector"}
-    return f"none ({about[codec.kind]})"
+    secret = codec.settings.secret if isinstance(codec.settings, TableSettings) else ()
+    return who_found(codec.kind, secret)
 
 
 _OUTSIDE = "a number is taken for the nearest, a category is left empty"

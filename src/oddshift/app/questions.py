@@ -16,6 +16,7 @@ from oddshift.adapt.comparison import verify_epsilon
 from oddshift.adapt.families import scale_family
 from oddshift.adapt.measuring import Progress, silent
 from oddshift.app.preparation import Prepared
+from oddshift.app.release_risks import column_odds, release_risks, risk_sentences
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.clipped import Clipped
@@ -28,6 +29,7 @@ from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.base.arrays import FloatArray
 from oddshift.base.execution import SERIAL, Execution
 from oddshift.base.identity import fingerprint
+from oddshift.data.codecs import TableCodec
 from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
 from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy
 
@@ -103,6 +105,7 @@ def ask_audit(
         execution=work.execution,
         parts=work.folder,
     )
+    notes = (*notes, *_released(prepared, known.mechanism, settings.seed))
     return Audited(replace(found, warnings=(*found.warnings, *notes)), prepared, known, tuple(fitted))
 
 
@@ -142,7 +145,18 @@ def ask_adapt(
     if prepared.codec is None:
         return Adapted(found, prepared, None, "the records were built by hand: there is no data to protect")
     why = "" if found.chosen is not None else f"not certified: {found.basis}"
-    return Adapted(found, prepared, _policy(found, task, prepared, mechanism), why)
+    policy = _policy(found, task, prepared, mechanism)
+    found = replace(found, warnings=(*found.warnings, *_released(prepared, policy.mechanism(), settings.seed)))
+    return Adapted(found, prepared, policy, why)
+
+
+def _released(prepared: Prepared, mechanism: Mechanism, seed: int) -> tuple[str, ...]:
+    """What goes out of a table: unchanged cells, real rows, the risks before and after, and what ε means."""
+    codec = prepared.codec
+    if not isinstance(codec, TableCodec) or prepared.columns is None:
+        return ()
+    found = release_risks(codec, prepared.columns, mechanism, np.random.default_rng([seed, 5]))
+    return (*column_odds(codec, mechanism), *(() if found is None else risk_sentences(found)))
 
 
 def adapt_task(

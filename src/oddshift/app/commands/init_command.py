@@ -49,22 +49,31 @@ def init(
     print(f"wrote {out}: every line says why; change what is wrong\nnext: {following}")
 
 
+_NOUNS = {"text": "documents", "table": "rows or groups of rows", "location": "trips", "vectors": "groups"}
+
+
 def _lines(found: Started, file: Path) -> list[str]:
     roles = found.roles
     fit, select, certify = found.documents
     named = {
         "text": roles.text, "user": roles.user, "numbers": roles.numeric, "categories": roles.categorical,
+        "dates": roles.dates,
         "places": (roles.lat, roles.lon), "time": roles.timestamp, "trip": roles.trip,
     }  # fmt: skip
     columns = "; ".join(f"{role}: {', '.join([n] if isinstance(n, str) else n)}" for role, n in named.items() if any(n))
     lines = [
         f"{file.name}: {roles.kind}{f' ({columns})' if columns else ''}",
         f"{found.secrets} secrets with {found.values} values in tiers {', '.join(found.tiers)}; "
-        f"documents: {fit} to learn from, {select} to choose with, {certify} to certify on",
+        f"{_NOUNS[roles.kind]}: {fit} to learn from, {select} to choose with, {certify} to certify on",
     ]
     if roles.kind == "text":
         lines.append(f"found by {found.detector}; what they miss is released in the clear")
-    if untouched := [*(name for name, _ in roles.left_out), *filter(None, (roles.user, roles.timestamp, roles.trip))]:
+    if roles.kind == "table":
+        lines += [f"left empty on release: {name!r} ({why})" for name, why in roles.masked]
+        lines += [f"rows are read together by {roles.user}: {roles.user_why}"] if roles.user else []
+        lines += [f"note: {note}" for note in found.notes]
+    groups = () if roles.kind == "table" else (roles.user, roles.timestamp, roles.trip)
+    if untouched := [*(name for name, _ in roles.left_out), *filter(None, groups)]:
         lines.append(f"not protected, so released as they are: {', '.join(untouched)}")
     if found.certify_units < found.needed_units:
         lines.append(

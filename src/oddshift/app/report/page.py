@@ -9,6 +9,7 @@ import base64
 import hashlib
 from importlib import resources
 
+from oddshift.app.nouns import reword_for, reword_html
 from oddshift.app.report.markup import Html, tag
 from oddshift.app.report.page_sections import SECTIONS
 from oddshift.app.report.sources import Sources
@@ -39,7 +40,9 @@ def page(sources: Sources) -> str:
     tip = tag("div", {"id": "tip", "aria-hidden": "true", "hidden": ""})
     script = tag("script", None, Html(_asset("hover.js")))
     body = tag("body", None, top, tag("main", None, verdict(sources), *sections), foot, _STRIPES, tip, script)
-    return f"<!doctype html>\n{tag('html', {'lang': 'en'}, _head(sources), body)}\n"
+    whole = f"<!doctype html>\n{tag('html', {'lang': 'en'}, _head(sources), body)}\n"
+    found = sources.audit or sources.adaptation
+    return whole if found is None else reword_html(whole, reword_for(found.detector))
 
 
 def _head(sources: Sources) -> Html:

@@ -101,7 +101,7 @@ def read_cells(domain: ColumnDomain, columns: Columns, settings: TableSettings, 
         found = _category_cells(domain, columns, settings, first)
         missing: BoolArray = missing_cells(cells)
     else:
-        numbers = _numbers(columns, domain.name, domain.type, first)
+        numbers = column_numbers(columns, domain.name, domain.type, first)
         missing = np.isnan(numbers)
         values, outside = domain.nearest(numbers)
         found = ColumnCells(values, np.empty(0, dtype=np.int64), outside)
@@ -136,7 +136,7 @@ def _learned(columns: Columns, name: str, settings: TableSettings) -> ColumnDoma
         spacing = "distinct" if declared is None else "declared"
         return ColumnDomain(name=name, type=None, values=values, places=places, spacing=spacing, **flags)
     kind = _type(columns, name, settings)
-    numbers = _numbers(columns, name, kind, 1)
+    numbers = column_numbers(columns, name, kind)
     numbers = numbers[~np.isnan(numbers)]
     if declared is not None:
         grid, spacing = _declared_numbers(declared, name, kind), "declared"
@@ -160,7 +160,8 @@ def _type(columns: Columns, name: str, settings: TableSettings) -> CellType:
     return CellType(family="date", form=form)
 
 
-def _numbers(columns: Columns, name: str, kind: CellType, first: int) -> FloatArray:
+def column_numbers(columns: Columns, name: str, kind: CellType, first: int = 1) -> FloatArray:
+    """A column of numbers or dates as numbers, NaN where a cell is missing."""
     if kind.family == "date":
         return date_cells(columns, name, kind.form, first=first)
     return number_cells(columns, name, first=first)

@@ -1,0 +1,79 @@
+"""Nouns that fit the data: tables have rows and values, trajectories trips and places; only texts have documents.
+
+What is measured and stored speaks of documents throughout; what is shown is put into the terms of the data here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Reword = Callable[[str], str]
+"""From a sentence about documents to one about the data at hand."""
+
+
+@dataclass(frozen=True)
+class Nouns:
+    """What a document and a word are called, in the singular; `else_` is what is said of all that is not secret."""
+
+    document: str
+    word: str
+    else_: str
+
+
+NOUNS: dict[str, Nouns] = {
+    "table": Nouns("row", "value", "columns that are not secret are released as they are"),
+    "location": Nouns("trip", "place", "times, users and trips are released as they are"),
+    "vectors": Nouns("group", "vector", "everything but the vectors is released as it is"),
+}
+"""By kind of data; texts keep their words."""
+
+_FOUND = {"table": "columns ", "location": "every fix", "vectors": "every vector"}
+_MISSED = re.compile(r"(names it|what the detector|what they) miss(es)? (are|is) released in the clear")
+_NOUN = re.compile(r"\b(document|word)(s?)\b(?!-)", re.IGNORECASE)
+_HIDDEN = re.compile(r"(<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>)", re.DOTALL)
+
+
+def who_found(kind: str, columns: tuple[str, ...]) -> str:
+    """What stands for a detector where data have none."""
+    return f"none ({_FOUND[kind]}{', '.join(columns) if kind == 'table' else ''})"
+
+
+def reword_for(detector: str) -> Reword:
+    """How sentences are put, from what a result says about who found its secrets.
+
+    >>> reword_for("none (columns age, city)")("5 documents; names it misses are released in the clear")
+    '5 rows; columns that are not secret are released as they are'
+    >>> reword_for("patterns")("5 documents")
+    '5 documents'
+    """
+    kind = next((k for k, start in _FOUND.items() if detector.startswith(f"none ({start}")), "")
+    if kind not in NOUNS:
+        return lambda text: text
+    nouns = NOUNS[kind]
+
+    def noun(found: re.Match[str]) -> str:
+        said = (nouns.document if found[1].lower() == "document" else nouns.word) + found[2]
+        return said.capitalize() if found[1][0].isupper() else said
+
+    return lambda text: _NOUN.sub(noun, _MISSED.sub(nouns.else_, text))
+
+
+def reword_html(page: str, reword: Reword) -> str:
+    """A page with its visible text put into other terms; tags, scripts and styles stay as they are."""
+    parts = _HIDDEN.split(page)
+    return "".join(part if number % 2 else reword(part) for number, part in enumerate(parts))
+
+
+@dataclass(frozen=True)
+class Speaking:
+    """A console that puts what it prints into the terms of the data; tables pass as they are."""
+
+    console: Any
+    reword: Reword
+
+    def print(self, what: Any, **options: Any) -> None:
+        """Print a line or a table."""
+        self.console.print(self.reword(what) if isinstance(what, str) else what, **options)

@@ -1,0 +1,232 @@
+"""Risks of a released table: can a person be singled out, linked, or guessed about from it?
+
+The three criteria of the Article 29 Working Party as attacks with a baseline (Giomi et al. 2023, Anonymeter), small and
+without its dependencies. They say what simple attackers do with one table, next to what certificates bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.base.errors import InvalidInput
+
+ATTACKS = 500
+"""Attacks of each kind."""
+
+NEIGHBOURS = 5
+"""Released rows that linking looks at on either side."""
+
+TOLERANCE = 0.05
+"""A guessed number is right when it is off by at most this share of the true one."""
+
+_Z = 1.959963984540054  # 95 %
+_COLUMNS = 3  # that a predicate over several columns uses
+_ATTEMPTS = 10  # predicates tried for each that is wanted
+_BLOCK = 64  # rows compared at once; a performance setting
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MixedTable:
+    """Cells (rows, columns) as numbers, NaN where missing; `is_number` is false for columns of codes of categories."""
+
+    cells: FloatArray
+    is_number: BoolArray
+
+    def __post_init__(self) -> None:
+        """Check the shape."""
+        if self.cells.ndim != 2 or self.cells.shape[1] != len(self.is_number) or len(self.cells) < 2:
+            raise InvalidInput(
+                f"cells have shape {self.cells.shape}, expected at least 2 rows and a kind for each column"
+            )
+
+    def __repr__(self) -> str:
+        """Sizes only."""
+        return f"MixedTable{self.cells.shape}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Risk:
+    """How often one kind of attack succeeds, and how often its baseline does, each with a 95 % Wilson interval."""
+
+    name: str
+    rate: float
+    interval: tuple[float, float]
+    baseline: float
+    baseline_interval: tuple[float, float]
+    attacks: int
+
+    @property
+    def excess(self) -> float:
+        """The rate beyond the baseline."""
+        return self.rate - self.baseline
+
+
+def table_risks(
+    original: MixedTable, released: MixedTable, rng: np.random.Generator, attacks: int = ATTACKS
+) -> tuple[Risk, ...]:
+    """Singling out by one and by several columns, linking two halves of the columns, and inferring a column.
+
+    The last is the column with the largest excess. `attacks` are drawn for each kind.
+    """
+    if original.cells.shape[1] != released.cells.shape[1]:
+        raise InvalidInput(
+            f"the tables have {original.cells.shape[1]} and {released.cells.shape[1]} columns, expected the same"
+        )
+    width = original.cells.shape[1]
+    found = [
+        _singling_out("singling out by one column", original, released, 1, attacks, rng),
+        _singling_out("singling out by several columns", original, released, min(_COLUMNS, width), attacks, rng),
+    ]
+    if width > 1:
+        found.append(_linking(original, released, attacks, rng))
+        inferred = [_inference(original, released, column, attacks, rng) for column in range(width)]
+        found.append(max(inferred, key=lambda risk: risk.excess))
+    return tuple(found)
+
+
+def wilson(successes: int, attempts: int) -> tuple[float, float]:
+    """The 95 % Wilson interval of a share.
+
+    >>> tuple(round(bound, 3) for bound in wilson(5, 10))
+    (0.237, 0.763)
+    """
+    if attempts <= 0:
+        return 0.0, 1.0
+    share, z2 = successes / attempts, _Z * _Z
+    middle = (share + z2 / (2 * attempts)) / (1 + z2 / attempts)
+    half = _Z / (1 + z2 / attempts) * np.sqrt(share * (1 - share) / attempts + z2 / (4 * attempts**2))
+    low, high = float(middle - half), float(middle + half)
+    return (0.0 if successes == 0 else low), (1.0 if successes == attempts else high)
+
+
+def _risk(name: str, hits: int, base: int, attacks: int) -> Risk:
+    return Risk(
+        name=name,
+        rate=hits / max(1, attacks),
+        interval=wilson(hits, attacks),
+        baseline=base / max(1, attacks),
+        baseline_interval=wilson(base, attacks),
+        attacks=attacks,
+    )
+
+
+def _singling_out(
+    name: str, original: MixedTable, released: MixedTable, width: int, attacks: int, rng: np.random.Generator
+) -> Risk:
+    """Predicates that hold for exactly one released row: for how many does exactly one original row hold too?
+
+    The baseline draws values and comparisons at random. Few predicates may be found; the rate is among those.
+    """
+    middle = np.array([_median(column) for column in released.cells.T])
+    tried = found = hits = base = 0
+    while found < attacks and tried < _ATTEMPTS * attacks:
+        tried += 1
+        columns = rng.permutation(original.cells.shape[1])[:width]
+        row = released.cells[rng.integers(len(released.cells))]
+        signs = np.where(row >= middle, 1, -1)
+        if width == 1:
+            row, signs = _alone(released, int(columns[0]), rng)
+        if _holds_once(released, columns, row, signs):
+            found += 1
+            hits += _holds_once(original, columns, row, signs)
+            base += _holds_once(original, columns, *_anyhow(released, rng))
+    return _risk(name, hits, base, found)
+
+
+def _holds_once(table: MixedTable, columns: IntArray, row: FloatArray, signs: IntArray) -> bool:
+    """Whether exactly one row has these categories, and numbers at least (1), at most (−1) or exactly (0) as large."""
+    holds = np.ones(len(table.cells), dtype=np.bool_)
+    for c in columns:
+        cells = table.cells[:, c]
+        if np.isnan(row[c]):
+            holds &= np.isnan(cells)
+        elif not table.is_number[c] or not signs[c]:
+            holds &= cells == row[c]
+        else:
+            holds &= cells >= row[c] if signs[c] > 0 else cells <= row[c]
+    return int(holds.sum()) == 1
+
+
+def _alone(table: MixedTable, column: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+    """A released row for a predicate about one column: at an end of its numbers, or with a value of its own."""
+    cells = table.cells[:, column]
+    known = np.flatnonzero(~np.isnan(cells))
+    signs = np.zeros(table.cells.shape[1], dtype=np.int64)
+    if not len(known):
+        return table.cells[0], signs
+    if table.is_number[column] and rng.random() < 0.5:
+        signs[column] = 1 if rng.random() < 0.5 else -1
+        return table.cells[known[(signs[column] * cells[known]).argmax()]], signs
+    _, first, counts = np.unique(cells[known], return_index=True, return_counts=True)
+    rare = first[counts == counts.min()]
+    return table.cells[known[rng.choice(rare)]], signs
+
+
+def _anyhow(table: MixedTable, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+    """Random values of every column, and random comparisons."""
+    columns = zip(table.cells.T, table.is_number.tolist(), strict=True)
+    row = np.array([_random_value(column, is_number, rng) for column, is_number in columns])
+    return row, rng.choice([-1, 1], size=len(row))
+
+
+def _linking(original: MixedTable, released: MixedTable, attacks: int, rng: np.random.Generator) -> Risk:
+    """Whether the nearest released rows by one half of the columns meet those by the other half."""
+    order = rng.permutation(original.cells.shape[1])
+    halves = order[: len(order) // 2], order[len(order) // 2 :]
+    targets = rng.integers(len(original.cells), size=attacks)
+    near = [_nearest(original, released, targets, half, NEIGHBOURS) for half in halves]
+    hits = sum(bool(set(a) & set(b)) for a, b in zip(*(n.tolist() for n in near), strict=True))
+    guesses = rng.integers(len(released.cells), size=(2, attacks, near[0].shape[1]))
+    base = sum(bool(set(a) & set(b)) for a, b in zip(*guesses.tolist(), strict=True))
+    return _risk("linking two halves of the columns", hits, base, attacks)
+
+
+def _inference(original: MixedTable, released: MixedTable, column: int, attacks: int, rng: np.random.Generator) -> Risk:
+    """Whether the nearest released row by all other columns has the right cell; the baseline takes any row."""
+    others = np.delete(np.arange(original.cells.shape[1]), column)
+    known = np.flatnonzero(~np.isnan(original.cells[:, column]))
+    if not len(known):
+        return _risk(f"inferring column {column}", 0, 0, attacks)
+    targets = rng.choice(known, size=attacks)
+    truth = original.cells[targets, column]
+    guess = released.cells[_nearest(original, released, targets, others, 1)[:, 0], column]
+    anyone = released.cells[rng.integers(len(released.cells), size=attacks), column]
+    slack = TOLERANCE * np.abs(truth) if original.is_number[column] else np.zeros(attacks)
+    hits, base = (int((np.abs(said - truth) <= slack).sum()) for said in (guess, anyone))
+    return _risk(f"inferring column {column}", hits, base, attacks)
+
+
+def _nearest(original: MixedTable, released: MixedTable, targets: IntArray, columns: IntArray, k: int) -> IntArray:
+    """The k released rows closest to each target: differences of numbers by range, 1 for a category that differs."""
+    span = np.array([_span(column) for column in released.cells.T])
+    count = min(k, len(released.cells))
+    found = np.empty((len(targets), count), dtype=np.int64)
+    for start in range(0, len(targets), _BLOCK):
+        part = targets[start : start + _BLOCK]
+        apart = np.zeros((len(part), len(released.cells)))
+        for c in columns:
+            gap = np.abs(original.cells[part, c][:, None] - released.cells[:, c][None, :])
+            gap = gap / span[c] if original.is_number[c] else (gap > 0).astype(np.float64)
+            apart += np.where(np.isnan(gap), 1.0, gap)
+        found[start : start + _BLOCK] = np.argpartition(apart, count - 1, axis=1)[:, :count]
+    return found
+
+
+def _median(column: FloatArray) -> float:
+    known = column[~np.isnan(column)]
+    return float(np.median(known)) if len(known) else 0.0
+
+
+def _span(column: FloatArray) -> float:
+    known = column[~np.isnan(column)]
+    return float(known.max() - known.min()) or 1.0 if len(known) else 1.0
+
+
+def _random_value(column: FloatArray, is_number: bool, rng: np.random.Generator) -> float:
+    known = column[~np.isnan(column)]
+    if not len(known):
+        return float("nan")
+    return float(rng.uniform(known.min(), known.max())) if is_number else float(rng.choice(known))
