@@ -18,7 +18,7 @@ from oddshift.attackers.combination import (
 from oddshift.attackers.controls import Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.law_attacker import Dense, LawAttacker
-from oddshift.attackers.portfolio import DENSE_POINTS, TRIPLE_POINTS, dense_parts, fit_portfolio
+from oddshift.attackers.portfolio import DENSE_POINTS, SEVERAL_POINTS, TRIPLE_POINTS, dense_parts, fit_portfolio
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
 from oddshift.model.release import one_tier, perturb
@@ -54,6 +54,7 @@ def test_independent_secrets_teach_nothing():
 
 def test_the_parts_follow_the_number_of_points():
     assert len(dense_parts(TRIPLE_POINTS, 0)) == len(dense_parts(TRIPLE_POINTS + 1, 0)) + 1
+    assert len(dense_parts(SEVERAL_POINTS, 0)) == len(dense_parts(SEVERAL_POINTS + 1, 0)) + 2
     assert dense_parts(DENSE_POINTS + 1, 0) == []
 
 

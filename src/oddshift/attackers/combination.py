@@ -34,6 +34,9 @@ BLOCK_ENTRIES = 4_000_000
 FIT_ENTRIES = 12_000_000
 """Entries (positions x points) of each part that the weights are fitted on."""
 
+FIT_POSITIONS = 6_000
+"""Positions that the weights are fitted on, at most."""
+
 Weights = tuple[tuple[float, ...], ...]
 """A weight for each part, in one row for each public tier; in a single row where tiers are secret."""
 
@@ -192,7 +195,7 @@ def held_out_terms(
     useful = np.flatnonzero(held_out.lengths > 0)
     if not len(useful):
         raise InvalidInput("held-out documents hold no secret, expected at least one")
-    size = FIT_ENTRIES // len(known.log_prior)
+    size = min(FIT_POSITIONS, FIT_ENTRIES // len(known.log_prior))
     noises = min(NOISES, max(1, size // int(held_out.lengths.sum())))
     order = np.concatenate([rng.permutation(useful) for _ in range(noises)])
     documents = order[: max(1, int(np.searchsorted(np.cumsum(held_out.lengths[order]), size, side="right")))]
@@ -265,7 +268,7 @@ def fit_and_combine(
     """Fit every part on most of the fit records and weigh them on the rest.
 
     Then those marked in `refit` (default: all) are fitted again on all records; the weights stay. Not for a network:
-    another training is another attacker.
+    another training is another attacker. Parts of no weight are left out, unless all are: then other noise may help.
     """
     if not 0.0 < share < 1.0:
         raise InvalidInput(f"{share=}, expected 0 < share < 1")
@@ -275,9 +278,19 @@ def fit_and_combine(
     kept = known.fit.take(held)
     combined = fit_combination(part, fitted, kept, rng=rng)
     again = [True] * len(fits) if refit is None else refit
-    final = [fit(known) if anew else old for fit, old, anew in zip(fits, fitted, again, strict=True)]
-    weigh = _Weighing(part, tuple(fitted), kept, int(rng.integers(1 << 31)))
-    return Combination(known, tuple(final), combined.weights, weigh=weigh)
+    used = _used(combined)
+    final = [fits[k](known) if again[k] else fitted[k] for k in used]
+    weigh = _Weighing(part, tuple(fitted[k] for k in used), kept, int(rng.integers(1 << 31)))
+    weights = tuple(tuple(row[k] for k in used) for row in combined.weights)
+    return Combination(known, tuple(final), weights, weigh=weigh)
+
+
+def _used(combined: Combination) -> list[int]:
+    """The parts that are worth anything, and those that give a prior; all of them when none is."""
+    worth = [any(row[k] for row in combined.weights) for k in range(len(combined.parts))]
+    if not any(worth):
+        return list(range(len(worth)))
+    return [k for k, part in enumerate(combined.parts) if worth[k] or part.with_context]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -29,6 +29,9 @@ from oddshift.base.errors import InvalidInput
 DENSE_POINTS = 400
 """Points up to which a table of all pairs is estimated."""
 
+SEVERAL_POINTS = 128
+"""Points up to which several such tables are: one for each regime, one for each pair of places."""
+
 TRIPLE_POINTS = 64
 """Points up to which a table of all triples is."""
 
@@ -65,11 +68,14 @@ def dense_parts(points: int, seed: int) -> list[PartFit]:
         return []
     found: list[PartFit] = [
         _dense("near chain", fit_chain),
-        _dense("regimes", lambda known: fit_regimes(known, np.random.default_rng([seed, 2]))),
         _dense("place classes", lambda known: fit_classes(known, np.random.default_rng([seed, 3]))),
-        _dense("ties", fit_ties),
     ]
-    return found if points > TRIPLE_POINTS else [*found, _dense("second order", fit_second_order)]
+    if points <= SEVERAL_POINTS:
+        found.append(_dense("regimes", lambda known: fit_regimes(known, np.random.default_rng([seed, 2]))))
+        found.append(_dense("ties", fit_ties))
+    if points <= TRIPLE_POINTS:
+        found.append(_dense("second order", fit_second_order))
+    return found
 
 
 def _dense(name: str, fit: Callable[[Knowledge], DenseLaw]) -> PartFit:
