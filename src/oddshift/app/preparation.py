@@ -24,6 +24,10 @@ from oddshift.model.repeats import draw_once
 from oddshift.model.tiers import Tiers
 
 
+COPY = 0.95
+"""Share of word triples above which two texts count as copies of one another, and therefore as one unit."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Prepared:
     """Secrets ready to be audited.
@@ -103,7 +107,8 @@ def _merged(data: Dataset, units: IntArray, by: str) -> tuple[IntArray, tuple[st
     if not isinstance(data.settings, TextSettings) or by != "document":
         return units, ()
     columns = [data.columns[name] for name in data.settings.text]
-    groups = near_duplicates([" ".join(cell or "" for cell in row) for row in zip(*columns, strict=True)])
+    texts = [" ".join(cell or "" for cell in row) for row in zip(*columns, strict=True)]
+    groups = near_duplicates(texts, COPY)
     left = len(np.unique(groups))
     if left == len(groups):
         return units, ()
