@@ -1,5 +1,6 @@
 """What an audit shows beside its rates: pairs across secret tiers, calibration, how a network learned."""
 
+import sys
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -114,7 +115,7 @@ def test_the_strongest_attacker_is_calibrated_on_documents_it_never_saw(public):
 
 def test_many_documents_are_calibrated_on_some(public, monkeypatch):
     split, known, plugin = public
-    monkeypatch.setattr("oddshift.audit.auditing.CALIBRATED", 40 * K)
+    monkeypatch.setattr(sys.modules["oddshift.audit.auditing"], "CALIBRATED", 40 * K)
     assert audit(split, known, [plugin], AuditSettings(epsilon=1.5)).calibration.positions == 40
 
 

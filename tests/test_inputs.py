@@ -108,7 +108,7 @@ def test_settings_count_and_execution_does_not():
     others = [
         table("visits.csv", "[audit]\nseed = 1\n"),
         table("visits.csv", "[audit]\nattackers = ['plugin']\n"),
-        table("visits.csv", "[adapt]\nremap = false\n"),
+        table("visits.csv", "[audit]\ndelta = 0.1\n[adapt]\nremap = false\n"),
         table("other.csv"),
         parse_config(TABLE.format(path="visits.csv").replace("1.0", "1.5"), "test"),
     ]

@@ -42,6 +42,7 @@ def journey(folder, file):
 
 
 FIRST = ["Ann", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hal", "Ida", "Jon", "Kim", "Leo"]
+FILLING = [f"thing{a}{b}" for a in "abcdef" for b in "ghijkl"]
 PLANTED = [f"zq{k:02d}xwv@example.com" for k in range(20)]
 BESIDE = [f"vw{k:03d}xqz" for k in range(700)]
 
@@ -54,7 +55,8 @@ def write_texts(path, rows, rng):
         for k in range(rows):
             first = int(rng.integers(12))
             second = (first + 1) % 12 if rng.random() < 0.7 else int(rng.integers(12))
-            text = f"Yesterday our {FIRST[first]} met your {FIRST[second]} in the old garden."
+            words = " ".join(FILLING[i] for i in rng.integers(0, len(FILLING), 4))
+            text = f"Yesterday our {FIRST[first]} met your {FIRST[second]} in the old garden with {words}."
             mail = PLANTED[k // 25] if k % 25 == 0 and k // 25 < 20 else ""
             table.writerow([k, f"{text} Write to {mail} please." if mail else text, BESIDE[k]])
 
@@ -107,15 +109,15 @@ def assert_nothing_planted(folder, said, planted, given):
 
 def test_a_numeric_table(tmp_path):
     rng = np.random.default_rng(1)
-    age = rng.normal(50, 12, 650).round()
-    cost = (age * 10 + rng.normal(0, 60, 650)).round(1)
+    age = rng.normal(50, 12, 1500).round()
+    cost = (age * 10 + rng.normal(0, 60, 1500)).round(1)
     rows = [f"{k},{a:g},{c:g}" for k, (a, c) in enumerate(zip(age, cost, strict=True))]
     (tmp_path / "visits.csv").write_text("\n".join(["visit_id,age,cost", *rows]))
     said, out = journey(tmp_path, "visits.csv")
     assert "numbers: age, cost" in said[0].stdout
     with out.open(newline="") as stream:
         released = list(csv.DictReader(stream))
-    assert len(released) == 650
+    assert len(released) == 1500
     assert sum(float(row["age"]) != a for row, a in zip(released, age, strict=True)) > 200
 
 

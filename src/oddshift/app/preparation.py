@@ -23,7 +23,6 @@ from oddshift.model.release import one_tier
 from oddshift.model.repeats import draw_once
 from oddshift.model.tiers import Tiers
 
-
 COPY = 0.95
 """Share of word triples above which two texts count as copies of one another, and therefore as one unit."""
 
@@ -104,7 +103,7 @@ def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
 
 def _merged(data: Dataset, units: IntArray, by: str) -> tuple[IntArray, tuple[str, ...]]:
     """Units in which near-duplicate texts are one, and a line that says how many there are."""
-    if not isinstance(data.settings, TextSettings) or by != "document":
+    if not isinstance(data.settings, TextSettings) or by != "document" or not data.settings.near_duplicates:
         return units, ()
     columns = [data.columns[name] for name in data.settings.text]
     texts = [" ".join(cell or "" for cell in row) for row in zip(*columns, strict=True)]

@@ -33,7 +33,7 @@ class Grid:
     """Numbers from `low` to `high` in steps: a declared domain.
 
     >>> Grid(low=0, high=10, step=5).values
-    (0.0, 5.0, 10.0)
+    (0, 5, 10)
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}

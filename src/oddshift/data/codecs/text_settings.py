@@ -81,6 +81,9 @@ class TextSettings:
     """Whether a name of several words that was found at least twice is one secret."""
     joint_by: Literal["document", "sentence", "user"] = "document"
     """What attackers read together."""
+    near_duplicates: bool = True
+    """Whether texts that nearly repeat each other count as one independent unit; templates that differ in their secrets
+    alone may be told apart by saying false."""
     planted: tuple[str, ...] = ()
     """Names on which the recall of the detectors is measured."""
     trials: int = 0
