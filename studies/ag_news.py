@@ -15,7 +15,10 @@ path = "{data}/ag_news.csv"
 text = ["title", "text"]
 vectors = "{data}/glove.6B.100d.npz"
 is_public = {str(is_public).lower()}
-detectors = [{{kind = "pipeline", path = "{data}/ner/en_core_web_sm_ner"}}]
+detectors = [{{kind = "pipeline", path = "{data}/ner/en_core_web_sm_ner", labels = ["PERSON", "ORG", "GPE"]}}]
+tier_names = ["PII"]
+similar_percent = 10
+repeats = "each"
 
 [mechanism]
 epsilon = 2.5

@@ -20,6 +20,7 @@ from oddshift.app.questions import adapt_task
 from oddshift.base.execution import Execution
 from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_published, read_vectors
 from oddshift.data.codecs.features import text_features
+from oddshift.data.codecs.text_settings import PAPER_TIERS
 from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms.utility import classification
 from oddshift.model.records import FRACTIONS, assign_parts
@@ -96,7 +97,7 @@ def _downstream(found: Adaptation, config: Config) -> dict[str, str]:
     part = assign_parts(np.arange(len(corpus)), FRACTIONS, rng)
     detector = Pipeline(data_folder() / "ner" / "en_core_web_sm_ner")
     fit = {"text": [corpus.texts[d] for d in np.flatnonzero(part == 0)]}
-    codec = TextCodec.fit(fit, TextSettings(is_public=True), detectors=[detector], vectors=vectors)
+    codec = TextCodec.fit(fit, TextSettings(is_public=True, **PAPER_TIERS), detectors=[detector], vectors=vectors)
     made = codec.encode(corpus.columns)
     task = adapt_task(loaded, config.mechanism, config.adapt)
     experiment = Experiment(task.known, task.family, task.split.fit, np.empty(0), task.settings)

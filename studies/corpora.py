@@ -31,6 +31,7 @@ from oddshift.data.codecs import (
 )
 from oddshift.data.codecs.features import text_features
 from oddshift.data.codecs.lexicon import Similar, add_similar
+from oddshift.data.codecs.text_settings import PAPER_TIERS
 from oddshift.data.detectors import DetectionReport, Pipeline, TypeTags, planted_recall, stop_words
 from oddshift.data.embedded.embedded_words import CITIES, EMPLOYERS, NAMES
 from oddshift.mechanisms import Exponential
@@ -68,7 +69,7 @@ class Prepared:
 def prepare(corpus: Corpus, vectors: WordVectors, detector: Pipeline, fit: IntArray) -> Prepared:
     """Fit on some texts, encode all."""
     chosen = {"text": [corpus.texts[d] for d in fit]}
-    codec = TextCodec.fit(chosen, TextSettings(is_public=True), detectors=[detector], vectors=vectors)
+    codec = TextCodec.fit(chosen, TextSettings(is_public=True, **PAPER_TIERS), detectors=[detector], vectors=vectors)
     return Prepared(codec, codec.encode(corpus.columns))
 
 
@@ -129,7 +130,7 @@ def study(name: str, vectors: WordVectors) -> Study:
         once=_looser(prepared, vectors, 0.5),
         shared_poii=_shared(prepared, vectors),
         recall={kind: _recall(kind, corpus, detector) for kind in ("person", "employer", "city")},
-        unseen=apart.unseen / words,
+        unseen=apart.counts.unseen / words,
         utility=measure(_mechanism(prepared), prepared.encoded.records.counts(), "cosine", prepared.encoded.tiers),
         tasks=_tasks(prepared, corpus, vectors),
     )
@@ -235,7 +236,7 @@ def _counts(s: Study) -> dict[str, str]:
         "types left out by the rule": f"{r.refused:,}",
         "PII types with a vector: half, but one occurrence enough": f"{s.once:,}",
         "PII types with a vector: any occurrence": f"{s.any_occurrence:,}",
-        "words masked as unseen when the lexicon comes from 60 % of the documents": f"{s.unseen:.1%}",
+        "words marked as unseen when the lexicon comes from 60 % of the documents": f"{s.unseen:.1%}",
     }
 
 

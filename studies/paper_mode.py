@@ -19,6 +19,7 @@ from oddshift.attackers.training import Schedule
 from oddshift.audit.triples import sampled_rate
 from oddshift.base.arrays import FloatArray
 from oddshift.data.codecs import TextCodec, TextSettings, breast_cancer, data_folder, read_published, read_vectors
+from oddshift.data.codecs.text_settings import PAPER_TIERS
 from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import FRACTIONS, Records, assign_parts
@@ -92,7 +93,7 @@ def ag_news() -> str:
     part = assign_parts(np.arange(len(corpus)), FRACTIONS, np.random.default_rng(0))
     codec = TextCodec.fit(
         {"text": [corpus.texts[d] for d in np.flatnonzero(part == 0)]},
-        TextSettings(is_public=True),
+        TextSettings(is_public=True, **PAPER_TIERS),
         detectors=[Pipeline(folder / "ner" / "en_core_web_sm_ner")],
         vectors=read_vectors(folder / "glove.6B.100d.npz"),
     )

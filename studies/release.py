@@ -133,7 +133,7 @@ def presidio_spans(texts: Sequence[str], pipeline: str) -> list[list[tuple[int, 
     engine = SpacyNlpEngine(ner_model_configuration=NerModelConfiguration(model_to_presidio_entity_mapping=_ENTITIES))
     engine.nlp = {"en": spacy.load(pipeline)}
     names = sorted(set(_ENTITIES.values()))
-    recognizer = SpacyRecognizer(supported_entities=names, check_label_groups=[({n}, {n}) for n in names])
+    recognizer = SpacyRecognizer(supported_entities=names)
     registry = RecognizerRegistry(recognizers=[recognizer], supported_languages=["en"])
     analyzer = AnalyzerEngine(nlp_engine=engine, registry=registry, supported_languages=["en"])
     return [[(hit.start, hit.end) for hit in analyzer.analyze(text, "en")] for text in texts]

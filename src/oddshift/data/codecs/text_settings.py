@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from oddshift.model.repeats import REPEATS
 
 FROM_TEXT = "from-text"
 """Word vectors that are made from the fit part of the texts."""
+
+PAPER_TIERS: dict[str, Any] = {"tier_names": ("PII",), "similar_percent": 10.0, "repeats": "each"}
+"""Settings of the paper's case study: all names in one tier, similar words in a second, a draw for each occurrence."""
 
 
 @dataclass(frozen=True, kw_only=True)
