@@ -9,7 +9,7 @@ from oddshift.app.configured_runs import run_adapt, run_audit
 from oddshift.app.display import headline
 from oddshift.app.init import start
 from oddshift.data.embedded import people
-from oddshift.protect import Ledger, protect
+from oddshift.protect import Ledger, ProtectSettings, protect
 from oddshift.protect.policies import load_policy
 
 
@@ -39,13 +39,15 @@ def main(folder: Path) -> None:
 
     # 3. the least noise whose leakage is certified
     adapted = run_adapt(started.config, run, home=folder)
-    print(f"scales {adapted.chosen}: {adapted.state}")
-    if adapted.chosen is None:
+    print(f"scales {adapted.scales}: {adapted.state}; {adapted.basis or 'every attacker stays in budget'}")
+    policy = run / "policy.json"
+    if not policy.is_file():
         return
 
-    # 4. release the file; each record once
-    policy = run / "policy.json"
-    done = protect(data, folder / "notes-protected.csv", load_policy(policy), Ledger.beside(policy))
+    # 4. release the file; each record once. Where nobody learned anything jointly, the policy rests on one release alone
+    #    and says so: whoever applies it has to agree.
+    agreed = ProtectSettings(allow_uncertified=adapted.chosen is None)
+    done = protect(data, folder / "notes-protected.csv", load_policy(policy), Ledger.beside(policy), agreed)
     print(f"{done.records} records released, {sum(done.positions.values())} words replaced, {done.masked} masked")
     for path in (data, folder / "notes-protected.csv"):
         print(f"  {path.name}: {path.read_text().splitlines()[1]}")

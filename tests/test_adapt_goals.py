@@ -216,10 +216,10 @@ def test_an_advantage_is_a_goal_of_its_own():
 
 
 def test_every_attacker_that_learned_is_part_of_the_certificate():
-    found = adapt(task(attackers=("plugin", "cooccurrence"), documents=600))
+    found = adapt(task(attackers=("plugin", "counts"), documents=600))
     assert found.state == "certified"
     counted = {e.certificate.claim.attacker for e in found.evidence}
-    assert {"plugin", "cooccurrence"} <= counted
+    assert {"plugin", "counts"} <= counted
     assert found.basis.startswith("every attacker that learned something stays within the limits: ")
 
 

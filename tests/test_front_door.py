@@ -24,17 +24,17 @@ from oddshift.data.embedded import people
 
 values = {frame}
 data = od.texts({column}, vectors="from-text", detectors=["capitals"], settings={{"tokeniser": "plain"}})
-audit = od.audit(data, epsilon=3.0, delta=0.4)
+audit = od.audit(data, epsilon=3.0, delta=0.4, attackers=["plugin"])
 print(audit)
-fixed = od.adapt(data, epsilon=3.0, delta=0.4)
+fixed = od.adapt(data, epsilon=3.0, delta=0.4, attackers=["plugin"])
 policy = fixed.policy
 print(fixed.scales, policy.apply({column}[:2]))
 """
 
 FRAMES = {
-    "list": ("people(900).texts", "values"),
-    "pandas": ("__import__('pandas').DataFrame({'text': people(900).texts})", "values['text']"),
-    "polars": ("__import__('polars').DataFrame({'text': people(900).texts})", "values['text']"),
+    "list": ("people(600).texts", "values"),
+    "pandas": ("__import__('pandas').DataFrame({'text': people(600).texts})", "values['text']"),
+    "polars": ("__import__('polars').DataFrame({'text': people(600).texts})", "values['text']"),
 }
 
 
@@ -56,7 +56,7 @@ def data(corpus):
 
 @pytest.fixture(scope="module")
 def audited(data):
-    return od.audit(data, epsilon=3.0, delta=0.4, seed=3)
+    return od.audit(data, epsilon=3.0, delta=0.4, attackers=["plugin"], seed=3)
 
 
 @pytest.mark.slow
@@ -118,8 +118,7 @@ def test_an_audit_is_saved_and_read_again(audited, tmp_path):
 
 
 def test_the_same_seed_repeats_and_another_does_not(data, audited):
-    again = od.audit(data, epsilon=3.0, delta=0.4, seed=3)
-    other = od.audit(data, epsilon=3.0, delta=0.4, seed=4)
+    again, other = (od.audit(data, epsilon=3.0, delta=0.4, attackers=["plugin"], seed=seed) for seed in (3, 4))
     assert [a.log_score for a in again.attackers] == [a.log_score for a in audited.attackers]
     assert [a.log_score for a in other.attackers] != [a.log_score for a in audited.attackers]
 

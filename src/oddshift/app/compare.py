@@ -6,7 +6,7 @@ A difference between runs that ask different questions is a difference of questi
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,10 +125,10 @@ def _audits(one: Audit, two: Audit, same: bool) -> Iterator[ComparedRow]:
     yield _plain("exact epsilon of one release", one.exact_epsilon, two.exact_epsilon)
     yield ComparedRow("documents (fit, select, certify)", str(one.documents), str(two.documents))
     yield ComparedRow("strongest attacker", one.strongest, two.strongest)
-    others = {_about(item): item for item in two.rate_evidence}
-    for item in one.rate_evidence:
-        if _about(item) in others:
-            yield _rate(item, others[_about(item)], same)
+    mine, others = (_by_claim(audit.rate_evidence) for audit in (one, two))
+    for about, item in mine.items():
+        if about in others:
+            yield _rate(item, others[about], same)
     rows = {row.name: row for row in two.attackers}
     for row in one.attackers:
         if row.name in rows:
@@ -136,6 +136,14 @@ def _audits(one: Audit, two: Audit, same: bool) -> Iterator[ComparedRow]:
     witnessed = [a.witness.lower_bound if a.witness else None for a in (one, two)]
     if any(bound is not None for bound in witnessed):
         yield ComparedRow("witnessed leakage", _listed(witnessed[:1]), _listed(witnessed[1:]))
+
+
+def _by_claim(evidence: Iterable[Evidence]) -> dict[tuple[str, str], Evidence]:
+    """For each tier and pair law the first attacker that the verdict rests on, which is the strongest."""
+    found: dict[tuple[str, str], Evidence] = {}
+    for item in evidence:
+        found.setdefault(_about(item), item)
+    return found
 
 
 def _about(item: Evidence) -> tuple[str, str]:

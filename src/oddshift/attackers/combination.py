@@ -83,7 +83,7 @@ class Combination:
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus the weighted terms, a block of documents at a time."""
-        weights = np.array(self.weights)
+        weights = np.atleast_2d(np.array(self.weights))
         used = tuple(p for p, w in zip(self.parts, weights.T, strict=True) if w.any() or p.with_context)
         weights = weights[..., [k for k, part in enumerate(self.parts) if part in used]]
         for documents in document_blocks(release, len(self.known.log_prior), BLOCK_ENTRIES):
