@@ -44,8 +44,8 @@ def main(folder: Path) -> None:
     if not policy.is_file():
         return
 
-    # 4. release the file; each record once. Where nobody learned anything jointly, the policy rests on one release alone
-    #    and says so: whoever applies it has to agree.
+    # 4. release the file; each record once. Where nobody learned anything jointly, the policy rests on one release
+    #    alone and says so: whoever applies it has to agree.
     agreed = ProtectSettings(allow_uncertified=adapted.chosen is None)
     done = protect(data, folder / "notes-protected.csv", load_policy(policy), Ledger.beside(policy), agreed)
     print(f"{done.records} records released, {sum(done.positions.values())} words replaced, {done.masked} masked")

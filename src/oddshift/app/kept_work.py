@@ -43,7 +43,7 @@ removes this folder when it is done. `oddshift audit --no-keep` never writes it.
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeptWork:
-    """Prepared data, without the texts themselves, and fitted attackers by the key of their fit."""
+    """Prepared data (of texts their numbers, of tables their cells), and fitted attackers by the key of their fit."""
 
     key: str
     split: Split
@@ -56,6 +56,7 @@ class KeptWork:
     vocabulary: Any
     prior_of: Callable[[int], Markov] | None
     fits: Mapping[str, Attacker]
+    columns: Mapping[str, tuple[Any, ...]] | None
 
     @property
     def prepared(self) -> Prepared:
@@ -64,7 +65,16 @@ class KeptWork:
         if self.codec_kind is not None:
             made = CODECS[self.codec_kind]
             codec = made.from_policy(self.codec_settings, self.vocabulary, self.split.fit.space, self.tiers)
-        return Prepared(self.split, self.tiers, self.detector, self.kind, codec, self.notes, self.prior_of)
+        return Prepared(
+            self.split,
+            self.tiers,
+            self.detector,
+            self.kind,
+            codec,
+            self.notes,
+            self.prior_of,
+            columns=None if self.columns is None else {name: list(cells) for name, cells in self.columns.items()},
+        )
 
 
 def keep_work(folder: Path, inputs: Inputs, prepared: Prepared, fits: Mapping[str, Attacker], unfinished: Path) -> None:
@@ -89,6 +99,7 @@ def keep_work(folder: Path, inputs: Inputs, prepared: Prepared, fits: Mapping[st
         vocabulary,
         prepared.prior_of,
         {key: attacker for key, attacker in fits.items() if can_be_stored(attacker)},
+        None if prepared.columns is None else {name: tuple(cells) for name, cells in prepared.columns.items()},
     )
     if not can_be_stored(work):
         return
