@@ -39,7 +39,7 @@ def main(folder: Path) -> None:
 
     # 3. the least noise whose leakage is certified
     adapted = run_adapt(started.config, run, home=folder)
-    print(f"scales {adapted.scales}: {adapted.state}; {adapted.basis or 'every attacker stays in budget'}")
+    print(f"scales {adapted.scales}: {adapted.state}; {adapted.basis or 'nothing was certified'}")
     policy = run / "policy.json"
     if not policy.is_file():
         return
