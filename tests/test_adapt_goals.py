@@ -153,7 +153,7 @@ def test_rays_end_at_the_largest_scale_of_the_least_sensitive_level():
 def test_a_goal_is_kept_with_its_margin():
     goals = Goals(0.1, {"PII": TierCaps(success=0.2, advantage=0.1)})
     calm = point((0.5, 0.5), rate=0.05, top1=0.1, error=0.02)
-    assert goals.strain(calm) == pytest.approx((0.05 + 2 * 0.02) / 0.1)  # the advantage, 0.1 less 0.05 before
+    assert goals.strain(calm) == pytest.approx((0.05 + 3 * 0.02) / 0.1)  # the advantage, 0.1 less 0.05 before
     assert goals.strain(calm, errors=0.0) == pytest.approx(0.5)
     assert goals.strain(point((1.0, 1.0), rate=0.3)) == pytest.approx(3.0)
     hardest = goals.hardest(point((1.0, 1.0), top1=0.6))

@@ -44,10 +44,10 @@ from oddshift.model.records import Records
 LONGEST = 10
 """Candidates in a sequence: enough rungs to come close to the limits."""
 
-SAFER = 2
+SAFER = 3
 """Outcomes with still more noise that are tested before them."""
 
-SAFE, SAFE_ERRORS = 0.1, 4.0
+SAFE, SAFE_ERRORS = 0.1, 5.0
 """A sequence begins where the select rate is at most this share of δ, and right guesses lie so many standard errors
 below their caps: so far below that the first test should pass."""
 
@@ -95,13 +95,14 @@ def _ordered(usable: Sequence[ScaledOutcome], goals: Goals) -> tuple[ScaledOutco
     near = [p for p in front(usable, goals.strain) if goals.strain(p) <= 1.0]
     safe = [k for k, p in enumerate(near) if goals.strain(p, share=SAFE, errors=SAFE_ERRORS) <= 1.0]
     near = near[max(safe, default=0) :]
-    return (*_spaced(_safer(usable, near[:1], goals), SAFER), *_spaced(near, LONGEST))
+    return (*_safer(usable, near[:1], goals), *_spaced(near, LONGEST))
 
 
 def _safer(outcomes: Iterable[ScaledOutcome], first: Sequence[ScaledOutcome], goals: Goals) -> list[ScaledOutcome]:
-    """Outcomes with no larger scale in any tier than the first of a sequence, in decreasing loss.
+    """At most SAFER outcomes with no larger scale in any tier than the first of a sequence, in decreasing loss.
 
-    Where select rates are 0 the front ends at the most daring of them, and chance alone may fail it.
+    Where select rates are 0 the front ends at the most daring of them, and chance alone may fail it. They are evenly
+    spaced in loss, so that what is chosen after a failure is not far from it.
     """
     found = [
         p
@@ -110,7 +111,11 @@ def _safer(outcomes: Iterable[ScaledOutcome], first: Sequence[ScaledOutcome], go
         if p.loss > start.loss and goals.strain(p) <= goals.strain(start)
         if all(a <= b for a, b in zip(p.scales, start.scales, strict=True))
     ]
-    return sorted(found, key=lambda p: -p.loss)
+    if not found:
+        return []
+    wanted = np.linspace(max(p.loss for p in found), first[0].loss, SAFER + 1)[:-1]
+    nearest = (min(found, key=lambda p: abs(p.loss - loss)) for loss in wanted)
+    return sorted({p.scales: p for p in nearest}.values(), key=lambda p: -p.loss)
 
 
 def _spaced(outcomes: Sequence[ScaledOutcome], most: int) -> list[ScaledOutcome]:

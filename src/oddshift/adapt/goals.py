@@ -10,7 +10,7 @@ from oddshift.adapt.adaptation import ScaledOutcome, TierOutcome
 from oddshift.audit.caps import TierCaps, caps_of_tiers
 from oddshift.model.tiers import Tiers
 
-MARGIN = 2.0
+MARGIN = 3.0
 """Standard errors by which right guesses on select documents must stay below their cap: what a certificate needs."""
 
 
