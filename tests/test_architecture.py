@@ -1,11 +1,18 @@
 """What the source promises about itself: imports point one way, files and functions stay small, starting is light."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from oddshift.attackers import ATTACKERS
+from oddshift.data.codecs import CODECS
+from oddshift.data.detectors import DETECTORS
+from oddshift.mechanisms import MECHANISMS
+from oddshift.model.metric import METRICS
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "oddshift"
 
@@ -177,6 +184,149 @@ def test_no_file_is_called_by_what_it_is_not():
 def test_first_docstring_line_defines_the_notion():
     for path, tree in TREES.items():
         assert ast.get_docstring(tree), NAMES[path]
+
+
+COMMANDS = "app.commands."
+"""Commands import what they run when they run, so that `oddshift --help` stays light."""
+
+LOCAL = {
+    "attackers.fitting": {"attackers.informed", "attackers.paper"},  # load torch
+    "protect.integrations.spacy_component": {"protect", "protect.policies"},  # spaCy imports it for every pipeline
+}
+"""Modules of ours that another one of ours imports inside a function, because of what they load."""
+
+
+def local_imports(tree):
+    """Modules of ours that functions of a file import."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            inside = [node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)]
+            for node in inside:
+                names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+                yield from (name.removeprefix("oddshift.") for name in names if (name or "").startswith("oddshift"))
+
+
+def test_our_own_modules_are_imported_at_the_top_unless_they_load_much():
+    run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    loaded = {name.removeprefix("oddshift.") for name in run.stdout.splitlines()[1].split()}
+    for path, tree in TREES.items():
+        found, name = set(local_imports(tree)), NAMES[path]
+        if name.startswith(COMMANDS):
+            assert found & loaded == set(), f"{name} imports inside a function what is loaded anyway"
+        else:
+            assert found == LOCAL.get(name, set()), name
+
+
+CUTE = {
+    *("look", "looks", "believed", "apart", "given", "blueprint", "blueprints", "starting", "checkup", "pieces"),
+    *("ruler", "effort", "scout", "said", "told", "likes"),
+}
+"""Words that name no notion, whatever they are used for."""
+
+ORDINARY = {"look_up", "GIVEN_NAMES"}
+"""Names in which one of these words is the right one."""
+
+NOT_ALONE = {"under", "parts", "words", "notes", "sections", "result", "run", "point"}
+"""Words that say too little as the whole name of a module or class."""
+
+
+def words_of(name):
+    """The words that a name of a module, class, function or parameter is made of."""
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
+
+
+def public_names(body):
+    """Names that others use: classes and functions with their parameters, fields and constants, methods."""
+    for node in body:
+        if isinstance(node, ast.AnnAssign | ast.Assign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (target.id for target in targets if isinstance(target, ast.Name) and target.id[0] != "_")
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef) and (node.name[0] != "_" or node.name == "__init__"):
+            yield node.name
+            if isinstance(node, ast.ClassDef):
+                yield from public_names(node.body)
+            else:
+                yield from (argument.arg for argument in (*node.args.args, *node.args.kwonlyargs))
+
+
+def test_public_names_say_what_they_are():
+    named = {(name, name.split(".")[-1]) for name in NAMES.values()}
+    named |= {(NAMES[path], name) for path, tree in TREES.items() for name in public_names(tree.body)}
+    cute = {f"{home}: {name}" for home, name in named if name not in ORDINARY and words_of(name) & CUTE}
+    assert cute == set()
+
+
+def test_modules_and_classes_have_names_that_say_enough():
+    named = {name.split(".")[-1] for name in NAMES.values()}
+    classes = (node for tree in TREES.values() for node in tree.body if isinstance(node, ast.ClassDef))
+    named |= {node.name.lower() for node in classes}
+    assert named & NOT_ALONE == set()
+
+
+REGISTRIES = {
+    "attackers.fitting": ATTACKERS,
+    "data.codecs.__init__": CODECS,
+    "data.detectors.__init__": DETECTORS,
+    "mechanisms.named": MECHANISMS,
+    "model.metric": METRICS,
+}
+"""The module in which each registry stands."""
+
+SUBSETS = {
+    ("adapt.families", "mechanism"),  # those whose noise can be scaled tier by tier
+    ("app.commands.init_command", "codec"),  # what the first line of `init` calls the data
+    ("app.init.first_sections", "codec"),  # the data that `init` recognises
+    ("app.nouns", "codec"),  # what a document of our own kinds is called
+    ("app.questions", "codec"),  # default costs of our own kinds
+    ("attackers.nearness", "metric"),  # metrics with a shortcut
+    ("attackers.networks", "attacker"),  # architectures of networks
+    ("audit.audit_notes", "attacker"),  # the controls
+    ("audit.audit_settings", "attacker"),  # the attackers of an audit that names none
+    ("data.codecs.kept_detectors", "detector"),  # those that a policy can keep
+    ("mechanisms.line", "metric"),  # metrics that are |a - b| on a line
+}
+"""Modules that treat some entries of a registry in a way of their own, and which."""
+
+COST_MODULES = ("adapt.adapt_settings", "model.cost")
+"""Costs, which are not metrics but share some of their names."""
+
+
+def collections_of_names(tree):
+    """What the displays of a file list as constants: keys of dictionaries, items of lists, tuples and sets."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict):
+            items = node.keys if isinstance(node, ast.Dict) else node.elts
+            yield {item.value for item in items if isinstance(item, ast.Constant)}
+
+
+def test_names_stand_in_their_registries_and_in_no_second_table():
+    found = set()
+    for path, tree in TREES.items():
+        for home, registry in REGISTRIES.items():
+            if NAMES[path] not in (home, *COST_MODULES) and any(
+                len(said & set(registry)) > 1 for said in collections_of_names(tree)
+            ):
+                found.add((NAMES[path], registry.what))
+    assert found == SUBSETS
+
+
+def test_the_configuration_looks_names_up_in_the_registries():
+    """It imports the registries of what it builds, and settings are checked against them."""
+    used = {
+        "app.configuration": {"CODECS", "DETECTORS"},
+        "data.dataset": {"CODECS"},
+        "app.questions": {"ATTACKERS"},
+        "mechanisms.named": {"MECHANISMS"},
+        "data.codecs.text_settings": {"METRICS"},
+        "data.codecs.vector_codec": {"METRICS"},
+        "protect.policies.policy": {"CODECS", "MECHANISMS"},
+        "protect.policies.vocabulary": {"METRICS"},
+    }
+    for path, tree in TREES.items():
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        assert used.get(NAMES[path], set()) <= names, NAMES[path]
+    for registry in REGISTRIES.values():
+        assert registry.group == f"oddshift.{registry.what}s"
 
 
 PROGRAM = """

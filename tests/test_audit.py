@@ -214,10 +214,10 @@ def test_an_interrupted_audit_continues_where_it_was(strong, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        audit(split, known, [Interrupted(plugin)], settings, parts=tmp_path)
+        audit(split, known, [Interrupted(plugin)], settings, folder=tmp_path)
     kept = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert len(kept) == 2
-    resumed = audit(split, known, [plugin], settings, parts=tmp_path)
+    resumed = audit(split, known, [plugin], settings, folder=tmp_path)
     assert digest(resumed) == digest(whole)
     assert all((tmp_path / name).stat().st_mtime_ns == moment for name, moment in kept.items())
 

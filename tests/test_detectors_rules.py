@@ -46,7 +46,7 @@ def test_tokens_under_spans_share_a_character():
     texts = ["New York is big", "York"]
     occurrences = _occurrences(*texts)
     spans = Spans.of([(0, 0, 8, "GPE"), (1, 1, 2, "GPE")], is_exact=False)
-    token, span = occurrences.under(spans)
+    token, span = occurrences.overlapping(spans)
     assert token.tolist() == [0, 1, 4]
     assert span.tolist() == [0, 0, 1]
 

@@ -11,7 +11,6 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import digest, load, save
 from oddshift.data.codecs import (
     CODECS,
-    SETTINGS,
     Codec,
     Encoded,
     PlaceSettings,
@@ -129,7 +128,7 @@ def kept(case, encoded, columns, name):
 def test_it_is_a_codec_with_settings_of_its_kind(case, codec):
     assert isinstance(codec, Codec)
     assert codec.kind == codec.settings.kind == case.settings.kind
-    assert isinstance(case.settings, SETTINGS[codec.kind])
+    assert isinstance(case.settings, codec.settings_class)
     assert set(codec.released) <= set(codec.required) <= set(case.fit)
     assert len(codec.tiers.labels) == len(codec.space)
 

@@ -244,13 +244,13 @@ def test_an_interrupted_audit_continues_only_with_the_same_attacker(tmp_path):
     )
     weak, strong = replace(Own(known), name="one"), replace(fitted("plugin"), name="one")
     settings = AuditSettings(epsilon=3.0)
-    stale = audit(split, known, [weak], settings, parts=tmp_path)
-    continued = audit(split, known, [strong], settings, parts=tmp_path)
+    stale = audit(split, known, [weak], settings, folder=tmp_path)
+    continued = audit(split, known, [strong], settings, folder=tmp_path)
     fresh = audit(split, known, [strong], settings)
     assert row(continued, "one") == row(fresh, "one")
     assert row(continued, "one") != row(stale, "one")
     kept = len(list(tmp_path.iterdir()))
-    assert row(audit(split, known, [strong], settings, parts=tmp_path), "one") == row(fresh, "one")
+    assert row(audit(split, known, [strong], settings, folder=tmp_path), "one") == row(fresh, "one")
     assert len(list(tmp_path.iterdir())) == kept, "the same attacker is read, not run again"
 
 

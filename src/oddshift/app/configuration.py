@@ -18,7 +18,7 @@ from oddshift.audit.audit_settings import AuditSettings
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution
 from oddshift.base.identity import fingerprint
-from oddshift.data.codecs import FROM_PIPELINE, FROM_TEXT, SETTINGS
+from oddshift.data.codecs import CODECS, FROM_PIPELINE, FROM_TEXT
 from oddshift.data.detectors import DETECTORS
 from oddshift.data.embedded import PeopleSettings
 from oddshift.mechanisms.settings import MechanismSettings
@@ -144,7 +144,7 @@ def _data(table: dict[str, Any], folder: Path | None) -> FileData | PeopleSettin
     options = {name: value for name, value in table.items() if name != "kind"}
     if kind == PEOPLE:
         return validated(PeopleSettings, options, "data")
-    if kind in SETTINGS and not isinstance(options.get("path"), str):
+    if kind in CODECS and not isinstance(options.get("path"), str):
         raise InvalidInput("missing key data.path")
     path = Path(_resolved(options.pop("path", ""), folder))
     return FileData(path, data_settings(kind, options, folder))
@@ -152,14 +152,14 @@ def _data(table: dict[str, Any], folder: Path | None) -> FileData | PeopleSettin
 
 def data_settings(kind: str, table: Mapping[str, Any], folder: Path | None = None) -> Any:
     """The settings of a codec from plain values; paths are looked for in `folder` first."""
-    if kind not in SETTINGS:
-        raise InvalidInput(f"data.kind={kind!r}, expected one of {', '.join((*SETTINGS, PEOPLE))}")
+    if kind not in CODECS:
+        raise InvalidInput(f"data.kind={kind!r}, expected one of {', '.join((*CODECS, PEOPLE))}")
     options = dict(table)
     if kind == "text" and isinstance(options.get("vectors"), str):
         options["vectors"] = _resolved(options["vectors"], folder)
     if "detectors" in options:
         options["detectors"] = _detectors(options["detectors"], folder)
-    return validated(SETTINGS[kind], options, "data")
+    return validated(CODECS[kind].settings_class, options, "data")
 
 
 def _detectors(tables: Any, folder: Path | None) -> tuple[Any, ...]:

@@ -35,7 +35,7 @@ CHECKPOINTS = "*.safetensors"
 
 PRIVATE_FOLDER = 0o700
 
-SAID = """This folder holds SECRETS: the audited records in coded form, the vocabulary that decodes them, and the
+NOTE_TEXT = """This folder holds SECRETS: the audited records in coded form, the vocabulary that decodes them, and the
 attackers that were fitted on them. `oddshift adapt` with the same configuration reads them instead of the data, and
 removes this folder when it is done. `oddshift audit --no-keep` never writes it. You can delete it at any time.
 """
@@ -106,7 +106,7 @@ def keep_work(folder: Path, inputs: Inputs, prepared: Prepared, fits: Mapping[st
     home = folder / KEPT
     remove_kept(folder)
     home.mkdir(mode=PRIVATE_FOLDER, parents=True)
-    write_atomic(home / NOTE, SAID.encode(), mode=PRIVATE)
+    write_atomic(home / NOTE, NOTE_TEXT.encode(), mode=PRIVATE)
     for checkpoint in unfinished.glob(CHECKPOINTS):
         write_atomic(home / checkpoint.name, checkpoint.read_bytes(), mode=PRIVATE)
     save_graph(home / WORK, work, mode=PRIVATE)

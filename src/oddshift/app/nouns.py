@@ -37,8 +37,14 @@ _HIDDEN = re.compile(r"(<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>)", re.
 
 
 def who_found(kind: str, columns: tuple[str, ...]) -> str:
-    """What stands for a detector where data have none."""
-    return f"none ({_FOUND[kind]}{', '.join(columns) if kind == 'table' else ''})"
+    """What stands for a detector where data have none; data of a kind that is not ours are named by their columns.
+
+    >>> who_found("table", ("age", "city")), who_found("location", ("lat", "lon")), who_found("colours", ("shade",))
+    ('none (columns age, city)', 'none (every fix)', 'none (column shade)')
+    """
+    if kind in _FOUND:
+        return f"none ({_FOUND[kind]}{', '.join(columns) if kind == 'table' else ''})"
+    return f"none ({'column' if len(columns) == 1 else 'all columns'} {', '.join(columns)})"
 
 
 def reword_for(detector: str) -> Reword:

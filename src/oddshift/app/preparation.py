@@ -146,8 +146,8 @@ def _who(data: Dataset, codec: Codec) -> str:
     if isinstance(codec.settings, TextSettings):
         found = data.detectors or tuple(chosen.detector() for chosen in codec.settings.detectors)
         return ", ".join(detector.name for detector in found)
-    secret = codec.settings.secret if isinstance(codec.settings, TableSettings) else ()
-    return who_found(codec.kind, secret)
+    columns = codec.settings.secret if isinstance(codec.settings, TableSettings) else codec.released
+    return who_found(codec.kind, columns)
 
 
 _OUTSIDE = "a number is taken for the nearest, a category is left empty"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
@@ -27,11 +28,13 @@ from oddshift.audit.audit_settings import DEFAULT_ATTACKERS
 from oddshift.audit.cpu_limit import within_cpu
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.base.arrays import FloatArray
+from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
 from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import TableCodec
 from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
 from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy
+from oddshift.protect.policies.policy_terms import CodecSettings
 
 COSTS = {"text": "cosine", "vectors": "cosine", "location": "haversine", "table": "euclidean", "records": "euclidean"}
 """What a changed value costs by default, by kind of data."""
@@ -103,7 +106,7 @@ def ask_audit(
         detector=prepared.detector,
         proven=_proven(settings, known, replace(prepared, split=split)),
         execution=work.execution,
-        parts=work.folder,
+        folder=work.folder,
     )
     notes = (*notes, *_released(prepared, known.mechanism, settings.seed))
     return Audited(replace(found, warnings=(*found.warnings, *notes)), prepared, known, tuple(fitted))
@@ -142,12 +145,26 @@ def ask_adapt(
     found = replace(found, warnings=(*found.warnings, *prepared.notes))
     if found.scales is None:
         return Adapted(found, prepared, None, "no scales were certified: undecided is not a pass")
-    if prepared.codec is None:
-        return Adapted(found, prepared, None, "the records were built by hand: there is no data to protect")
+    missing = _why_no_policy(prepared)
+    if missing:
+        return Adapted(found, prepared, None, missing)
     why = "" if found.chosen is not None else f"not certified: {found.basis}"
     policy = _policy(found, task, prepared, mechanism)
     found = replace(found, warnings=(*found.warnings, *_released(prepared, policy.mechanism(), settings.seed)))
     return Adapted(found, prepared, policy, why)
+
+
+def _why_no_policy(prepared: Prepared) -> str:
+    """Why no policy can be made of these data, whatever was certified; empty where one can."""
+    if prepared.codec is None:
+        return "the records were built by hand: there is no data to protect"
+    try:
+        settings, _ = prepared.codec.to_policy()
+    except InvalidInput as error:
+        return str(error)
+    if not isinstance(settings, get_args(CodecSettings)):
+        return f"a policy cannot store data of kind {prepared.kind!r}, which another package brings"
+    return ""
 
 
 def _released(prepared: Prepared, mechanism: Mechanism, seed: int) -> tuple[str, ...]:
@@ -168,7 +185,7 @@ def adapt_task(
     means: Means | None = None,
 ) -> AdaptTask:
     """What is asked to adapt, attackers fitted for all scales; the folder of `means` keeps interrupted training."""
-    asked = replace(settings, cost=settings.cost or COSTS[prepared.kind])  # type: ignore[arg-type]
+    asked = replace(settings, cost=settings.cost or COSTS.get(prepared.kind, "euclidean"))  # type: ignore[arg-type]
     family = scale_family(mechanism, prepared.split.fit.space, prepared.tiers, settings.epsilon)
     tiers = prepared.tiers.with_scales((1.0,) * len(prepared.tiers))
     known = knowledge(family(tiers), tiers, prepared.split.fit)

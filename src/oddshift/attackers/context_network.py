@@ -20,7 +20,7 @@ _SATURATED = 15.0  # of the gates' logits, so that no ratio can vanish
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class GroupOutput:
     """About the positions of one group and its candidates: log prior, own release, context term.
 
     `shift` is what W adds to the log prior, None where W is not read; `log_prior` is then already given W.
@@ -54,7 +54,7 @@ class ContextNetwork(nn.Module):
         self.gate = nn.Linear(width, 1)
         nn.init.zeros_(self.out.weight)
 
-    def forward(self, batch: Batch) -> list[Said]:
+    def forward(self, batch: Batch) -> list[GroupOutput]:
         """What is said about each group of the batch."""
         own = [_own(batch, group) for group in batch.groups]
         places = self.place(torch.from_numpy(batch.features))
@@ -74,7 +74,7 @@ class ContextNetwork(nn.Module):
             context = (left * right).log()
             if batch.alone[group.members].any():
                 context = context.masked_fill(torch.from_numpy(batch.alone[group.members])[:, None], 0.0)
-            said.append(Said(group, log_own, log_prior, context, shift))
+            said.append(GroupOutput(group, log_own, log_prior, context, shift))
         return said
 
     def _seen(self, batch: Batch, own: list[Tensor]) -> Tensor:

@@ -51,13 +51,13 @@ def audit(
     detector: str = NO_DETECTOR,
     proven: Proven | None = None,
     execution: Execution = SERIAL,
-    parts: Path | None = None,
+    folder: Path | None = None,
 ) -> Audit:
     """Audit a mechanism on records it never learned from.
 
     `split` holds the secrets; `known` what attackers know (mechanism, tiers, fit records); `attackers` are fitted
     attackers, controls apart. `detector` names who found the secrets. `proven` is a bound on the joint leakage from
-    above, where something proves one. `execution` says how attackers are spread over workers. `parts` is a folder where
+    above, where something proves one. `execution` says how attackers are spread over workers. `folder` is where
     finished attackers are kept while the audit runs, so that an interrupted one continues. Of the attackers
     that count, those that are `Refittable` are fitted on fewer documents too: one that still learns from more of them
     certifies nothing.
@@ -77,7 +77,7 @@ def audit(
     )
     caps_of_tiers(settings, known.tiers)
     budget = Budget(known.mechanism, known.tiers, settings.epsilon)
-    releases = AuditReleases(select, split.select, certifying, split.certify, budget, settings, parts)
+    releases = AuditReleases(select, split.select, certifying, split.certify, budget, settings, folder)
     measured = run(releases.measure, list(enumerate(everyone)), execution)
     claims = ClaimBuilder(settings, detector, split.by)
     trials = audit_trials(everyone, measured, releases, claims, proven)

@@ -35,12 +35,12 @@ class AuditReleases:
     certify: Records
     budget: Budget
     settings: AuditSettings
-    parts: Path | None
+    folder: Path | None
 
     def measure(self, task: tuple[int, Attacker]) -> Measurement:
         """Run one attacker, or read what an interrupted audit kept of it."""
         number, attacker = task
-        kept = None if self.parts is None else self.parts / f"{number:02d}-{self._key(attacker)[:16]}.npz"
+        kept = None if self.folder is None else self.folder / f"{number:02d}-{self._key(attacker)[:16]}.npz"
         if kept is not None and kept.exists():
             found: Measurement = load(kept, Measurement)
             return found

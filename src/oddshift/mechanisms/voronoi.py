@@ -33,7 +33,7 @@ Weight = Callable[[IntArray, FloatArray], FloatArray]
 class Edges:
     """Edges of a Voronoi diagram: pieces [low, high] of the lines middle + s·along, between cells `left` and `right`.
 
-    `across` points from left to right, whose points are `apart` from each other. Ends of unbounded edges are infinite.
+    `across` points from left to right, whose points are at that `distance`. Ends of unbounded edges are infinite.
     """
 
     left: IntArray
@@ -41,7 +41,7 @@ class Edges:
     middle: FloatArray
     along: FloatArray
     across: FloatArray
-    apart: FloatArray
+    distance: FloatArray
     low: FloatArray
     high: FloatArray
 
@@ -73,10 +73,10 @@ def voronoi_edges(points: FloatArray) -> Edges:
     left = np.repeat(np.arange(m), [len(right) for right, _, _ in found])
     right, low, high = (np.concatenate([part[k] for part in found]) for k in range(3))
     across = points[right] - points[left]
-    apart = np.hypot(across[:, 0], across[:, 1])
-    across = across / apart[:, None]
+    distance = np.hypot(across[:, 0], across[:, 1])
+    across = across / distance[:, None]
     middle = (points[left] + points[right]) / 2.0
-    return Edges(left, right, middle, _turned(across), across, apart, low, high)
+    return Edges(left, right, middle, _turned(across), across, distance, low, high)
 
 
 def log_cell_probabilities(x: FloatArray, points: FloatArray, edges: Edges, epsilon: float) -> FloatArray:
@@ -156,7 +156,7 @@ def _nearest(z: FloatArray, edges: Edges, m: int) -> FloatArray:
 
 def _size(edges: Edges, m: int) -> FloatArray:
     """Diameter of each cell at most: twice the way from its point to its farthest corner."""
-    reach = np.hypot(edges.apart, 2.0 * np.maximum(np.abs(edges.low), np.abs(edges.high)))
+    reach = np.hypot(edges.distance, 2.0 * np.maximum(np.abs(edges.low), np.abs(edges.high)))
     size = np.zeros(m)
     np.maximum.at(size, edges.left, reach)
     np.maximum.at(size, edges.right, reach)
@@ -165,7 +165,7 @@ def _size(edges: Edges, m: int) -> FloatArray:
 
 def _unbounded(edges: Edges, m: int) -> FloatArray:
     """Share of the directions that never leave each cell: what its edges leave of the circle around its point."""
-    seen = np.arctan(2.0 * edges.high / edges.apart) - np.arctan(2.0 * edges.low / edges.apart)
+    seen = np.arctan(2.0 * edges.high / edges.distance) - np.arctan(2.0 * edges.low / edges.distance)
     angles = np.zeros(m)
     np.add.at(angles, edges.left, seen)
     np.add.at(angles, edges.right, seen)

@@ -15,6 +15,7 @@ import numpy as np
 from oddshift.base.arrays import FloatArray, blocks, positive
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content, fingerprint
+from oddshift.base.registry import Registry
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean radius of the Earth (IUGG), in kilometres."""
@@ -268,13 +269,18 @@ class Summed:
         return np.asarray(sum(metric.between(left[:, c], right[:, c]) for metric, c in self.parts))
 
 
-METRICS: dict[str, Metric] = {
-    "euclidean": Euclidean(),
-    "angular": Angular(),
-    "manhattan": Manhattan(),
-    "haversine": Haversine(),
-    "hamming": Hamming(),
-}
+METRICS: Registry[Metric] = Registry(
+    "metric",
+    "oddshift.metrics",
+    {
+        "euclidean": Euclidean(),
+        "angular": Angular(),
+        "manhattan": Manhattan(),
+        "haversine": Haversine(),
+        "hamming": Hamming(),
+    },
+)
+"""Every metric by name, those of installed packages included."""
 
 MetricLike = str | Metric | Callable[[FloatArray, FloatArray], float]
 

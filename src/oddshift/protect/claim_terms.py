@@ -102,7 +102,7 @@ class Claimed:
         return len(self.repeated) + self.rows_again
 
 
-def pieces(batch: KeyBatch) -> Iterator[KeyBatch]:
+def statement_batches(batch: KeyBatch) -> Iterator[KeyBatch]:
     """The batch in pieces that one statement takes."""
     for start in range(0, len(batch) * WIDTH, AT_ONCE * WIDTH):
         end = start + AT_ONCE * WIDTH

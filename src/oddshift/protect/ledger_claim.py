@@ -24,7 +24,7 @@ from oddshift.protect.claim_terms import (
     counted,
     listed,
     number_rows,
-    pieces,
+    statement_batches,
 )
 from oddshift.protect.record_keys import WIDTH
 from oddshift.protect.user_budget import refuse_past, spend
@@ -36,7 +36,7 @@ def claim_named(db: sqlite3.Connection, release: int, terms: ClaimTerms, batches
     """Claim records that are known by id or content; raises, and so leaves nothing, when some may not be released."""
     work = _Claiming(db, release, terms)
     for batch in batches:
-        for part in pieces(batch):
+        for part in statement_batches(batch):
             work.add(part)
     work.refuse()
     return work.result()

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import betainc
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect.claim_terms import Claimed, ClaimTerms, KeyBatch, as_rows, number_rows, pieces
+from oddshift.protect.claim_terms import Claimed, ClaimTerms, KeyBatch, as_rows, number_rows, statement_batches
 from oddshift.protect.record_keys import WIDTH
 from oddshift.protect.user_budget import refuse_past, spend
 
@@ -39,7 +39,7 @@ def claim_rows(db: sqlite3.Connection, release: int, terms: ClaimTerms, batches:
     chance = seen_by_chance(db)
     rows, repeated, composed, past = 0, 0, 0.0, list[int]()
     for batch in batches:
-        for part in pieces(batch):
+        for part in statement_batches(batch):
             number_rows(db, len(part))
             given = np.frombuffer(part.keys, dtype=f"S{WIDTH}")
             if part.users:

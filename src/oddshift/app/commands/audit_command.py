@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, waiting
+from oddshift.base.errors import InvalidInput
+from oddshift.bounds import METHODS, zero_failures
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +33,6 @@ def audit(
     """
     from oddshift.app.demo import PEOPLE
     from oddshift.app.kept_work import KEPT
-    from oddshift.base.errors import InvalidInput
 
     if demo == (config is not None):
         raise InvalidInput("audit takes either a configuration file or --demo")
@@ -56,7 +57,6 @@ def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[st
     import numpy as np
 
     from oddshift.app.runs import EVIDENCE
-    from oddshift.bounds import METHODS, zero_failures
 
     asked, evidence = found["settings"], out / EVIDENCE / found["certificates"][0]["file"]
     lines = [f"check: {next_step('verify', evidence)}", f"next: {next_step('report', out)}"]

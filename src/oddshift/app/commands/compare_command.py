@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from oddshift.app.commands.terminal import Json, console_for
+from oddshift.base.errors import InvalidInput
 
 if TYPE_CHECKING:
     from oddshift.app.compare import ComparedRow
@@ -27,7 +28,6 @@ def compare(
     from rich.table import Table
 
     from oddshift.app.compare import compare as compared
-    from oddshift.base.errors import InvalidInput
 
     if first.resolve() == second.resolve():
         raise InvalidInput(f"{first} and {second} are the same run, expected two")

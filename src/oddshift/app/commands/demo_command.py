@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from oddshift.app.commands.terminal import Json, console_for, next_step, progress_bar
+from oddshift.base.storage import write_atomic
 
 
 def demo(
@@ -54,7 +55,6 @@ def _report(run: Path, page: Path) -> Path:
     """The page of the run, with its examples: these people do not exist."""
     from oddshift.app.report import page as made
     from oddshift.app.report import read_sources
-    from oddshift.base.storage import write_atomic
 
     write_atomic(page, made(read_sources(run)).encode())
     return page

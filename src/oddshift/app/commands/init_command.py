@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from oddshift.app.commands.terminal import Json, next_step, waiting
+from oddshift.base.errors import InvalidInput
+from oddshift.base.storage import write_atomic
 
 if TYPE_CHECKING:
     from oddshift.app.init import Started
@@ -32,8 +34,6 @@ def init(
     """
     from oddshift.app.init import start
     from oddshift.app.init.choices import OwnFiles
-    from oddshift.base.errors import InvalidInput
-    from oddshift.base.storage import write_atomic
 
     if out.exists():
         raise InvalidInput(f"{out} exists and is kept, expected a new file: name one with --out")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from oddshift.app.commands.terminal import Json
+from oddshift.base.storage import write_atomic
 
 
 def report(
@@ -23,7 +24,6 @@ def report(
     """
     from oddshift.app.report import page, read_sources
     from oddshift.app.runs import PRIVATE, REPORT
-    from oddshift.base.storage import write_atomic
 
     sources = read_sources(run, with_examples=with_examples)
     path = run / REPORT if out is None else out

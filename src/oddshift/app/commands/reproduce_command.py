@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from oddshift.app.commands.terminal import Json
+from oddshift.base.errors import InvalidInput
 
 
 def reproduce(
@@ -23,7 +24,6 @@ def reproduce(
 
     Example: oddshift reproduce toy
     """
-    from oddshift.base.errors import InvalidInput
 
     home = Path(__file__).resolve().parents[4]
     studies = _studies(home / "studies")

@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 
 from oddshift.app.commands.terminal import NOT_SHOWN, Json
+from oddshift.base.errors import InvalidInput
+from oddshift.evidence.certificates import verify_file
 
 
 def verify(
@@ -24,8 +26,6 @@ def verify(
 
     Example: oddshift verify mail-run/evidence/anchored-PII-counts-1a2b3c.npz
     """
-    from oddshift.base.errors import InvalidInput
-    from oddshift.evidence.certificates import verify_file
 
     if file.is_dir():
         raise InvalidInput(

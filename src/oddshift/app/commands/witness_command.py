@@ -11,6 +11,9 @@ from typing import Annotated
 import typer
 
 from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, progress_bar
+from oddshift.base.arrays import whole
+from oddshift.evidence.witness import SearchSettings, plan_mdp, witness_mdp
+from oddshift.model.space import Space
 
 
 def witness(  # noqa: PLR0913, PLR0917 (one for each option)
@@ -36,10 +39,7 @@ def witness(  # noqa: PLR0913, PLR0917 (one for each option)
     import numpy as np
 
     from oddshift.app.black_box import find_function, sampler_of
-    from oddshift.base.arrays import whole
     from oddshift.data.codecs.word_vectors import read_vectors
-    from oddshift.evidence.witness import SearchSettings, plan_mdp, witness_mdp
-    from oddshift.model.space import Space
 
     settings = SearchSettings(alpha=alpha, explore=explore, confirm=confirm, pairs=pairs)
     table = read_vectors(words)

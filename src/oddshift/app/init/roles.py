@@ -57,7 +57,7 @@ class Column:
     is_number: bool
     is_running: bool
     words: float
-    looks: str = ""
+    appearance: str = ""
 
     @property
     def stem(self) -> str:
@@ -74,13 +74,13 @@ class Column:
     def is_identifier(self) -> bool:
         """Named as one, a running number, or words that differ in most rows."""
         many = self.distinct > (self.rows - self.missing) / 2
-        return self.is_key or self.is_running or (not self.is_number and self.looks != "date" and many)
+        return self.is_key or self.is_running or (not self.is_number and self.appearance != "date" and many)
 
     @property
     def is_contact(self) -> bool:
         """Whether it names or reaches people: by its name, or by how its cells look."""
         named = self.stem in NAMES and self.distinct > min(MOST_CATEGORIES, self.rows / 5)
-        return named or self.stem in CONTACTS or self.looks in {"e-mail addresses", "phone numbers"}
+        return named or self.stem in CONTACTS or self.appearance in {"e-mail addresses", "phone numbers"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,7 @@ def guess(columns: Sequence[Column], source: str) -> Roles:
 def _table(columns: Sequence[Column], user: str, why: str) -> Roles:
     hidden = [c for c in columns if c.is_contact or c.is_identifier or _says_little(c)]
     secret = [c for c in columns if c not in hidden and c.name != user and c.distinct > 1]
-    dates = tuple(c.name for c in secret if c.looks == "date")
+    dates = tuple(c.name for c in secret if c.appearance == "date")
     numeric = tuple(c.name for c in secret if c.is_number and c.distinct > 2 and c.name not in dates)
     categorical = [c for c in secret if c.name not in (*numeric, *dates)]
     return Roles(
@@ -170,7 +170,7 @@ def _table(columns: Sequence[Column], user: str, why: str) -> Roles:
 
 def _grouping(columns: Sequence[Column]) -> tuple[str, str]:
     """The column that says which rows belong together, and why it is taken for one."""
-    repeating = [c for c in columns if 3 <= c.distinct < c.rows - c.missing and c.looks != "date"]
+    repeating = [c for c in columns if 3 <= c.distinct < c.rows - c.missing and c.appearance != "date"]
     named = next((c for c in repeating if c.stem in USER), None)
     key = next((c for c in repeating if c.is_key and c.distinct <= 0.9 * c.rows), None)
     chosen = named or key
@@ -188,7 +188,11 @@ def _says_little(column: Column) -> bool:
 
 def _why_masked(column: Column) -> str:
     if column.is_contact:
-        return f"it holds {column.looks}" if "e-mail" in column.looks or "phone" in column.looks else "it names people"
+        return (
+            f"it holds {column.appearance}"
+            if "e-mail" in column.appearance or "phone" in column.appearance
+            else "it names people"
+        )
     return "it has one value or none" if _says_little(column) else "it looks like an identifier"
 
 
@@ -224,11 +228,11 @@ def _counted(name: str, cells: Sequence[Any]) -> Column:
         is_number=is_number,
         is_running=is_number and len(known) == len(values) > 1 and all(b - a == 1 for a, b in pairwise(known)),
         words=sum(len(value.split()) for value in values) / max(1, len(values)),
-        looks=_looks(name, present[:_SAMPLE], values[:_SAMPLE], is_number=is_number),
+        appearance=_appearance(name, present[:_SAMPLE], values[:_SAMPLE], is_number=is_number),
     )
 
 
-def _looks(name: str, cells: Sequence[Any], values: Sequence[str], *, is_number: bool) -> str:
+def _appearance(name: str, cells: Sequence[Any], values: Sequence[str], *, is_number: bool) -> str:
     """`date`, `e-mail addresses` or `phone numbers` where half of some cells (all, for dates) look like it."""
     form = date_form(cells)
     if form is not None and (not is_number or any(word in name.lower() for word in TIME)):

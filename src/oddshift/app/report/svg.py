@@ -83,9 +83,9 @@ def drawing(size: tuple[float, float], label: str, *marks: str, is_interactive: 
     return tag("svg", {"viewBox": f"0 0 {width:g} {height:g}", **about}, *marks)
 
 
-def text(x: float, y: float, said: str, anchor: str = "start", kind: str = "label") -> Html:
+def text(x: float, y: float, words: str, anchor: str = "start", kind: str = "label") -> Html:
     """Words at a place; `anchor` is start, middle or end."""
-    return tag("text", {"x": x, "y": y, "text-anchor": anchor, "class": kind}, said)
+    return tag("text", {"x": x, "y": y, "text-anchor": anchor, "class": kind}, words)
 
 
 def line(start: tuple[float, float], end: tuple[float, float], kind: str) -> Html:
@@ -146,16 +146,16 @@ def axis_left(frame: Frame, scale: AxisScale, label: str, show: Callable[[float]
     return join(marks)
 
 
-def fitted(said: str, room: float) -> str:
+def fitted(words: str, room: float) -> str:
     """A name cut to the room it has.
 
     >>> fitted("a very long name indeed", 70.0)
     'a very lo…'
     """
     most = max(1, int(room / _LETTER))
-    return said if len(said) <= most else said[: most - 1] + "…"
+    return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def width_of(said: str) -> float:
+def width_of(words: str) -> float:
     """About how wide words are drawn."""
-    return _LETTER * len(said)
+    return _LETTER * len(words)

@@ -1,10 +1,12 @@
 """Raw columns to secrets and back, one codec for each kind of data: text, tables, places, vectors.
 
-Adding one: a file with a settings class and a class that keeps the promises of `Codec`, and a line in CODECS.
+Adding one: a file with a settings class and a class that keeps the promises of `Codec`, and a line in CODECS or an
+entry point of the group `oddshift.codecs`.
 """
 
 from typing import Any
 
+from oddshift.base.registry import Registry
 from oddshift.data.codecs.codec import Codec, Columns, Counts, Encoded, KindCounts
 from oddshift.data.codecs.coverage import Coverage
 from oddshift.data.codecs.lexicon import Lexicon
@@ -22,21 +24,18 @@ from oddshift.data.codecs.tokens import Tokens, tokenise
 from oddshift.data.codecs.vector_codec import EncodedVectors, NoVocabulary, VectorCodec, VectorSettings
 from oddshift.data.codecs.word_vectors import WordVectors, read_vectors
 
-CODECS: dict[str, type[Any]] = {
-    "text": TextCodec,
-    "table": TableCodec,
-    "location": PlaceCodec,
-    "vectors": VectorCodec,
-}
-"""Every codec by the kind of data that a configuration names."""
-
-SETTINGS: dict[str, type[Any]] = {
-    "text": TextSettings,
-    "table": TableSettings,
-    "location": PlaceSettings,
-    "vectors": VectorSettings,
-}
-"""The settings of every codec, by the same kind."""
+CODECS: Registry[type[Any]] = Registry(
+    "codec",
+    "oddshift.codecs",
+    {
+        "text": TextCodec,
+        "table": TableCodec,
+        "location": PlaceCodec,
+        "vectors": VectorCodec,
+    },
+)
+"""Every codec by the kind of data that a configuration names, those of installed packages included; the class of its
+settings is its `settings_class`."""
 
 __all__ = [
     "CODECS",
@@ -44,7 +43,6 @@ __all__ = [
     "FROM_TEXT",
     "MASK",
     "PUBLISHED",
-    "SETTINGS",
     "Codec",
     "Columns",
     "Corpus",

@@ -117,6 +117,7 @@ class Codec(Protocol):
     """How data of one kind become secrets; made by `fit` (from data) or by `from_policy` (from a stored policy)."""
 
     kind: ClassVar[str]
+    settings_class: ClassVar[type[Any]]
 
     @property
     def settings(self) -> Any:

@@ -74,7 +74,7 @@ def found_tokens(tokens: Tokens, spans: Sequence[Spans], stop_words: frozenset[s
     is_guess = np.zeros(count, dtype=np.bool_)
     first = 0
     for found in sorted(spans, key=lambda part: not part.is_exact):
-        token, span = occurrences.under(found)
+        token, span = occurrences.overlapping(found)
         token, span = token[::-1], span[::-1]  # so that the first span of a token is written last
         free = owner[token] == NOT_FOUND
         token, span = token[free], span[free]

@@ -140,6 +140,7 @@ class PlaceCodec:
     last: dict[tuple[str, Hashable], float] | None = None
 
     kind: ClassVar[str] = "location"
+    settings_class: ClassVar[type[PlaceSettings]] = PlaceSettings
     point_names: ClassVar[None] = None
     notes: ClassVar[tuple[str, ...]] = ()
 

@@ -104,6 +104,7 @@ class TableCodec:
     vocabulary: TableVocabulary
 
     kind: ClassVar[str] = "table"
+    settings_class: ClassVar[type[TableSettings]] = TableSettings
     point_names: ClassVar[None] = None
 
     @classmethod

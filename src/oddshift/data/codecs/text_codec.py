@@ -75,6 +75,7 @@ class TextCodec:
     extra_detector: Detector | None = None
 
     kind: ClassVar[str] = "text"
+    settings_class: ClassVar[type[TextSettings]] = TextSettings
 
     @classmethod
     def fit(

@@ -13,7 +13,6 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.casing import CASINGS
 from oddshift.data.codecs.codec import Columns, length_of
 from oddshift.data.codecs.tokens import TOKENISERS
-from oddshift.data.detectors import DetectorSettings
 from oddshift.data.formats.cell_values import strings
 from oddshift.model.metric import METRICS
 from oddshift.model.records import numbered
@@ -38,8 +37,8 @@ class TextSettings:
     vectors: str = FROM_TEXT
     """The path of a file of word vectors, "pipeline" for those of the pipeline that finds the names, or "from-text" for
     vectors made from the fit texts, which are rougher."""
-    detectors: tuple[DetectorSettings, ...] = ()
-    """Who looks for sensitive words."""
+    detectors: tuple[Any, ...] = ()
+    """Who looks for sensitive words: settings of `DETECTORS`."""
     text: tuple[str, ...] = ("text",)
     """The columns that hold text; those of one row are read as one document, joined by a line break."""
     label: str | None = None
@@ -96,6 +95,9 @@ class TextSettings:
         """Check what can be checked without data."""
         if not self.text or len(set(self.text)) != len(self.text):
             raise InvalidInput(f"text={self.text}, expected at least one column, each named once")
+        for chosen in self.detectors:
+            if not callable(getattr(chosen, "detector", None)):
+                raise InvalidInput(f"detectors has a {type(chosen).__name__}, expected settings of a detector")
         if len(set(self.tier_names)) != len(self.tier_names):
             raise InvalidInput(f"tier_names={self.tier_names}, expected distinct names")
         unknown = sorted(set(self.tier_of.values()) - set(self.tier_names))

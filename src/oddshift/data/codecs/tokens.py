@@ -114,7 +114,7 @@ class Tokens:
 
         Tokens only partly under a span belong to it whole; of spans that share a token the first one wins.
         """
-        token, span = self.occurrences.under(spans)
+        token, span = self.occurrences.overlapping(spans)
         if not len(token):
             return self
         owner = np.full(len(self.form), -1, dtype=np.int64)

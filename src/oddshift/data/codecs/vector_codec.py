@@ -111,6 +111,7 @@ class VectorCodec:
     tiers: Tiers
 
     kind: ClassVar[str] = "vectors"
+    settings_class: ClassVar[type[VectorSettings]] = VectorSettings
     point_names: ClassVar[None] = None
 
     @classmethod

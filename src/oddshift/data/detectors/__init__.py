@@ -1,13 +1,14 @@
 """Who is sensitive: detectors behind one protocol, and the rule that turns their findings into tiers of word types.
 
 Adding one: a file with a frozen class that has a `name` and `detect(texts) -> Spans`, a settings class with a `kind`
-and `detector()` that makes it, and a line in DETECTORS.
+and `detector()` that makes it, and a line in DETECTORS or an entry point of the group `oddshift.detectors`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import Any
 
+from oddshift.base.registry import Registry
 from oddshift.data.detectors.capitals import Capitals, CapitalsSettings
 from oddshift.data.detectors.detection_report import DetectionReport, examples, planted_recall, report_on
 from oddshift.data.detectors.gazetteer import Gazetteer, GazetteerSettings, ListUse, WordList, WordListSettings
@@ -21,24 +22,23 @@ from oddshift.data.detectors.patterns import PATTERN_LABELS, Patterns, PatternsS
 from oddshift.data.detectors.planting import PlantedRecall, recall_of_planted
 from oddshift.data.detectors.similarity import closest, similarity_to
 from oddshift.data.detectors.spacy_pipeline import Pipeline, PipelineSettings
-from oddshift.data.detectors.spans import Detector, Spans
+from oddshift.data.detectors.spans import Detector, DetectorSettings, Spans
 from oddshift.data.detectors.tagging import NAME_LABELS, TierRule, TypeTags, stop_words, tag_types
 
-DETECTORS: dict[str, type[Any]] = {
-    "pipeline": PipelineSettings,
-    "patterns": PatternsSettings,
-    "gazetteer": GazetteerSettings,
-    "words": WordListSettings,
-    "capitals": CapitalsSettings,
-    "handles": HandlesSettings,
-    "occupations": OccupationsSettings,
-}
-"""The settings of every detector by the kind that a configuration names."""
-
-if TYPE_CHECKING:
-    DetectorSettings: TypeAlias = Any
-else:
-    DetectorSettings = Union[tuple(DETECTORS.values())]  # noqa: UP007
+DETECTORS: Registry[type[Any]] = Registry(
+    "detector",
+    "oddshift.detectors",
+    {
+        "pipeline": PipelineSettings,
+        "patterns": PatternsSettings,
+        "gazetteer": GazetteerSettings,
+        "words": WordListSettings,
+        "capitals": CapitalsSettings,
+        "handles": HandlesSettings,
+        "occupations": OccupationsSettings,
+    },
+)
+"""The settings of every detector by the kind that a configuration names, those of installed packages included."""
 
 __all__ = [
     "DETECTORS",

@@ -43,7 +43,7 @@ class Occurrences:
         """The document of every token."""
         return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int64), np.diff(self.offsets))
 
-    def under(self, spans: Spans) -> tuple[IntArray, IntArray]:
+    def overlapping(self, spans: Spans) -> tuple[IntArray, IntArray]:
         """Pairs (token, span) that share at least one character."""
         stride = int(self.end.max(initial=0)) + 1  # one number line: document · stride + character
         stride = max(stride, int(spans.end.max(initial=0)) + 1)

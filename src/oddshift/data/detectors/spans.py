@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -86,3 +86,12 @@ class Detector(Protocol):
 
     def detect(self, texts: Sequence[str]) -> Spans:
         """The spans of every text, in order of document and start."""
+
+
+class DetectorSettings(Protocol):
+    """How a detector is asked for: a frozen dataclass whose fields a configuration fills."""
+
+    kind: Any
+
+    def detector(self) -> Detector:
+        """The detector itself."""

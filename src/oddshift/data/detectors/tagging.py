@@ -156,7 +156,7 @@ def _tier_of_tokens(occurrences: Occurrences, spans: Sequence[Spans], rule: Tier
     for found in spans:
         otherwise = 0 if found.is_exact else len(rule.names)
         of_label = [number[rule.tier_of[x]] if x in rule.tier_of else otherwise for x in found.labels]
-        token, span = occurrences.under(found)
+        token, span = occurrences.overlapping(found)
         np.minimum.at(tier, token, np.array(of_label, dtype=np.int64)[found.label[span]])
     return tier
 

@@ -15,6 +15,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
+from oddshift.base.errors import InvalidInput
+from oddshift.base.storage import write_atomic
+
 if TYPE_CHECKING:
     from oddshift.protect import Sanitizer
 
@@ -65,7 +68,6 @@ class Protector:
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """The hash of the policy; refused when spaCy would save replaced words with its vocabulary."""
-        from oddshift.base.errors import InvalidInput
 
         strings: Any = self._nlp.vocab.strings
         kept = sum(word in strings for word in self._replaced)
@@ -78,7 +80,6 @@ class Protector:
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "Protector":
         """This component, when its policy is the one it was saved with."""
-        from oddshift.base.errors import InvalidInput
 
         if data.decode() != self._sanitizer.policy.sha256:
             raise InvalidInput("the policy is not the one that the pipeline was saved with (its hash differs)")
@@ -87,7 +88,6 @@ class Protector:
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Write the hash of the policy to one file."""
-        from oddshift.base.storage import write_atomic
 
         write_atomic(path, self.to_bytes())
 

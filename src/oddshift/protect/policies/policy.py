@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +14,7 @@ from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import digest, sha256
 from oddshift.data.codecs import CODECS, Codec
-from oddshift.mechanisms import Exponential, Mask, Mechanism, PathExponential, Tiered, Truncated
+from oddshift.mechanisms import MECHANISMS, Mechanism, MechanismSettings
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.cost import COSTS
 from oddshift.model.space import Space
@@ -29,22 +28,6 @@ from oddshift.protect.policies.policy_terms import (
     TierTerms,
 )
 from oddshift.protect.policies.vocabulary import PolicyVocabulary, metric_from, metric_parts
-
-_NAMES: dict[type[Mechanism], str] = {
-    Exponential: "exponential",
-    Truncated: "truncated",
-    Tiered: "tiered",
-    PathExponential: "path",
-    Mask: "mask",
-}
-
-_MADE: dict[str, Callable[[Space, Tiers, MechanismTerms], Mechanism]] = {
-    "exponential": lambda space, tiers, terms: Exponential(space, terms.epsilon),
-    "truncated": lambda space, tiers, terms: Truncated(space, terms.epsilon, terms.radius or 0.0),
-    "tiered": lambda space, tiers, terms: Tiered(space, tiers, terms.epsilon, keeps_tier=terms.keeps_tier),
-    "path": lambda space, tiers, terms: PathExponential(space, tiers, terms.epsilon),
-    "mask": lambda space, tiers, terms: Mask(space),
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,8 +44,8 @@ class Policy:
         """Refuse a vocabulary that the terms are not about."""
         if digest(self.vocabulary) != self.terms.vocabulary:
             raise InvalidInput("the vocabulary is not the one that the policy names (its hash differs)")
-        if self.terms.mechanism.name not in _MADE:
-            raise InvalidInput(f"mechanism={self.terms.mechanism.name!r}, expected one of {', '.join(_MADE)}")
+        if self.terms.mechanism.name not in MECHANISMS:
+            raise InvalidInput(f"mechanism={self.terms.mechanism.name!r}, expected one of {', '.join(MECHANISMS)}")
 
     def __repr__(self) -> str:
         """Kind, sizes and state; never a word."""
@@ -113,7 +96,7 @@ class Policy:
 
         **Guarantee**: its fingerprint is computed again, and refused when the certificate names another.
         """
-        inner = _MADE[self.terms.mechanism.name](self.space, self.tiers, self.terms.mechanism)
+        inner = _made(self.space, self.tiers, self.terms.mechanism)
         prior, destination = self.vocabulary.prior, self.vocabulary.destination
         made: Mechanism = inner
         if self.terms.remap is not None and prior is not None and destination is not None:
@@ -139,8 +122,9 @@ def make_policy(
     """
     _refuse_other(certificate, mechanism)
     inner = mechanism.inner if isinstance(mechanism, Remap) else mechanism
-    if type(inner) not in _NAMES:
-        raise InvalidInput(f"{type(inner).__name__} cannot be a policy, expected one of {', '.join(_MADE)}")
+    name = next((name for name, kind in MECHANISMS.items() if kind is type(inner)), None)
+    if name is None:
+        raise InvalidInput(f"{type(inner).__name__} cannot be a policy, expected one of {', '.join(MECHANISMS)}")
     if inner.candidates is not None and inner.candidates is not inner.space:
         raise InvalidInput("the mechanism releases other points than its own, expected the points themselves")
     own = getattr(inner, "tiers", tiers)
@@ -158,7 +142,7 @@ def make_policy(
     )
     terms = PolicyTerms(
         data=settings,
-        mechanism=_mechanism_terms(inner, calibrated),
+        mechanism=_mechanism_terms(name, inner, calibrated),
         remap=_remap_terms(remap) if remap else None,
         tiers=TierTerms(names=tiers.names, scales=tiers.scales, is_public=tiers.is_public, levels=tiers.levels),
         vocabulary=digest(vocabulary),
@@ -175,9 +159,20 @@ def _refuse_other(certificate: CertificateTerms, mechanism: Mechanism) -> None:
         raise InvalidInput(f"the certificate is about another mechanism than {mechanism!r}")
 
 
-def _mechanism_terms(mechanism: Mechanism, calibrated: bool) -> MechanismTerms:
+def _made(space: Space, tiers: Tiers, terms: MechanismTerms) -> Mechanism:
+    """The mechanism that the terms name, from the registry, as a configuration would ask for it."""
+    asked = MechanismSettings(
+        name=terms.name,
+        scales=tiers.scales,
+        radius=terms.radius,
+        outputs="tier" if terms.keeps_tier else "all",
+    )
+    return MECHANISMS[terms.name].configured(space, tiers, terms.epsilon, asked)
+
+
+def _mechanism_terms(name: str, mechanism: Mechanism, calibrated: bool) -> MechanismTerms:
     return MechanismTerms(
-        name=_NAMES[type(mechanism)],
+        name=name,
         epsilon=float(getattr(mechanism, "epsilon", 0.0)),
         radius=getattr(mechanism, "radius", None),
         calibrated=calibrated,

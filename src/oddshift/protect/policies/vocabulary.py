@@ -46,7 +46,8 @@ def metric_parts(metric: Metric) -> tuple[MetricPart, ...]:
 
 def metric_from(parts: tuple[MetricPart, ...]) -> Metric:
     """The metric that `metric_parts` described."""
-    made = [METRICS[p.name] if p.factor == 1.0 else scaled(METRICS[p.name], p.factor) for p in parts]
+    found = [METRICS.find(part.name, "the policy") for part in parts]
+    made = [d if part.factor == 1.0 else scaled(d, part.factor) for d, part in zip(found, parts, strict=True)]
     if len(parts) == 1 and not parts[0].columns:
         return made[0]
     return summed([(metric, part.columns) for metric, part in zip(made, parts, strict=True)])
