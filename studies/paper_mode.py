@@ -14,7 +14,8 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.controls import Own
-from oddshift.attackers.paper import PAPER_SCHEDULE, PaperSettings, fit_paper, squared_distances
+from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper, squared_distances
+from oddshift.attackers.reconstruction import PaperSettings
 from oddshift.attackers.training import Schedule
 from oddshift.audit.triples import sampled_rate
 from oddshift.base.arrays import FloatArray

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from oddshift.app.cli import app
 from oddshift.app.commands.reproduce_command import _studies
 from oddshift.app.doctor import Package, diagnose
+from oddshift.app.reproduce.reproductions import REPRODUCTIONS
 
 LOOK = """
 import sys
@@ -114,10 +115,16 @@ def test_every_command_has_help_with_an_example_and_json(name):
 
 
 def test_studies_are_listed_with_what_they_are_about(tmp_path):
-    done = oddshift("reproduce", "--list")
+    done = oddshift("reproduce")
     assert "toy" in done.stdout
-    assert json.loads(oddshift("reproduce", "--json").stdout)["studies"]["toy"].startswith("The paper's toy")
+    listed = json.loads(oddshift("reproduce", "--json").stdout)
+    assert listed["studies"]["toy_records"].startswith("The paper's toy")
+    assert set(listed["reproductions"]) == set(REPRODUCTIONS)
+    assert not set(listed["reproductions"]) & set(listed["studies"]), "one command, so no name stands for both"
     refused = oddshift("reproduce", "nothing")
     assert refused.returncode == 1
     assert "expected one of" in refused.stderr
+    without = oddshift("reproduce", "toy/none")
+    assert without.returncode == 1
+    assert "starts with 'none'" in without.stderr
     assert _studies(tmp_path) == {}, "an installed package has none, and says so"

@@ -11,13 +11,14 @@ from oddshift.attackers import training as loop  # noqa: E402
 from oddshift.attackers.networks import ARCHITECTURES  # noqa: E402
 from oddshift.attackers.paper import (  # noqa: E402
     PAPER_SCHEDULE,
-    PaperSettings,
     fit_paper,
     squared_distances,
     uniform_outputs,
 )
+from oddshift.attackers.reconstruction import PaperSettings  # noqa: E402
 from oddshift.base.errors import InvalidInput  # noqa: E402
-from oddshift.mechanisms import Mask  # noqa: E402
+from oddshift.mechanisms import Exponential, Mask  # noqa: E402
+from oddshift.model.space import Space  # noqa: E402
 from worlds import gather, ring, toy  # noqa: E402
 
 QUICK = replace(PAPER_SCHEDULE, epochs=4, batch=16)
@@ -30,6 +31,12 @@ def one_thread():
 
 def small(architecture="rnn", **options):
     return PaperSettings(architecture=architecture, width=16, **options)
+
+
+def learner(known, settings):
+    from oddshift.attackers.paper import _Learner, _Sight
+
+    return _Learner(known, settings, QUICK, _Sight(known.mechanism.space.points, None))
 
 
 def reconstruction(attacker, release):
@@ -75,37 +82,33 @@ def test_an_empirical_prior_is_taken_out_again():
 
 
 def test_pairs_or_documents_are_held_out():
-    from oddshift.attackers.paper import _Learner
-
     known = ring(documents=40).known
-    by_document = _Learner(known, small(), QUICK).learning.reshape(40, 4)
+    by_document = learner(known, small()).learning.reshape(40, 4)
     assert set(by_document.sum(axis=1)) == {0.0, 4.0}
-    by_pair = _Learner(known, small(split_by="pair"), QUICK).learning.reshape(40, 4)
+    by_pair = learner(known, small(split_by="pair")).learning.reshape(40, 4)
     assert by_pair.sum() == by_document.sum() == 120
     assert ((by_pair.sum(axis=1) > 0) & (by_pair.sum(axis=1) < 4)).any()
 
 
 def test_noise_is_drawn_once_unless_asked():
-    from oddshift.attackers.paper import _Learner
-
     known = ring(documents=40).known
     for fresh in (False, True):
-        learner = _Learner(known, small(fresh_noise=fresh), QUICK)
+        made = learner(known, small(fresh_noise=fresh))
         seen = []
-        real = learner._released
-        learner._released = lambda epoch, real=real, seen=seen: seen.append(epoch) or real(epoch)
-        learner.epoch(0)
-        learner.epoch(1)
+        real = made._released
+        made._released = lambda at, documents, epoch, real=real, seen=seen: (
+            seen.append(epoch) or real(at, documents, epoch)
+        )
+        made.epoch(0)
+        made.epoch(1)
         assert seen == ([0, 1] if fresh else [0, 0])
 
 
 def test_the_rate_falls_on_a_plateau():
-    from oddshift.attackers.paper import _Learner
-
-    learner = _Learner(ring(documents=20).known, small(), QUICK)
+    made = learner(ring(documents=20).known, small())
     for _ in range(8):
-        learner.validate()  # nothing learned in between: no progress
-    assert learner.optimiser.param_groups[0]["lr"] == pytest.approx(1e-4)
+        made.validate()  # nothing learned in between: no progress
+    assert made.optimiser.param_groups[0]["lr"] == pytest.approx(1e-4)
 
 
 def test_interrupted_training_continues_as_if_nothing_happened(tmp_path, monkeypatch):
@@ -154,3 +157,76 @@ def test_what_cannot_be_used_is_refused():
     for wrong in ({"prior": "flat"}, {"split_by": "user"}, {"tau": 0.0}, {"architecture": "gru"}):
         with pytest.raises(InvalidInput, match=next(iter(wrong))):
             PaperSettings(**wrong)
+
+
+def scaled_world():
+    """A small world with a mechanism for every scale of its one tier."""
+    world = ring(documents=40)
+
+    def family(tiers):
+        return Exponential(world.known.mechanism.space, 2.0 * tiers.scales[0])
+
+    return world, family
+
+
+def test_one_network_serves_all_scales():
+    world, family = scaled_world()
+    conditioned = fit_paper(world.known, small(scale_range=(0.25, 1.0)), QUICK, family=family)
+    tiers = world.known.tiers.with_scales((0.25,))
+    there = conditioned.against(replace(world.known, tiers=tiers, mechanism=family(tiers)))
+    assert there.model is conditioned.model
+    at_one, at_quarter = (reconstruction(attacker, world.release) for attacker in (conditioned, there))
+    assert not np.allclose(at_one, at_quarter), "the scales are an input"
+    single = fit_paper(world.known, small(), replace(QUICK, epochs=1))
+    with pytest.raises(InvalidInput, match="one mechanism"):
+        single.against(world.known)
+
+
+def test_a_network_is_trained_on_for_its_own_scales():
+    world, family = scaled_world()
+    settings = small(scale_range=(0.25, 1.0))
+    start = fit_paper(world.known, settings, QUICK, family=family)
+    before = {name: value.clone() for name, value in start.model.state_dict().items()}
+    tuned = fit_paper(world.known, settings, replace(QUICK, epochs=2), start=start)
+    assert tuned.curve.validation[0] != fit_paper(world.known, small(), replace(QUICK, epochs=0)).curve.validation[0]
+    assert min(tuned.curve.validation) <= tuned.curve.validation[0]
+    assert all(torch.equal(value, before[name]) for name, value in start.model.state_dict().items())
+
+
+def test_scales_need_a_family_or_a_start():
+    world, family = scaled_world()
+    with pytest.raises(InvalidInput, match="scale_range and family"):
+        fit_paper(world.known, small(scale_range=(0.5, 1.0)), QUICK)
+    with pytest.raises(InvalidInput, match="scale_range and family"):
+        fit_paper(world.known, small(), QUICK, family=family)
+    with pytest.raises(InvalidInput, match="scale_range"):
+        small(scale_range=(0.0, 1.0))
+
+
+def test_an_attacker_reads_through_an_embedding_of_its_own():
+    world, _ = scaled_world()
+    points = world.known.fit.space.points
+    other = np.concatenate([points[:, ::-1] * 3.0, np.ones((len(points), 1))], axis=1)
+    quick = replace(QUICK, epochs=1)
+    attacker = fit_paper(world.known, small(), quick, embedding=other)
+    assert attacker.points.shape == (len(points), 3)
+    for _, guess in attacker.reconstructions(world.release):
+        assert guess.shape[1] == 3
+    shift, _ = gather(attacker, world.release)
+    assert shift.shape[1] == len(points)
+    same = fit_paper(world.known, small(), quick, embedding=points.copy())
+    np.testing.assert_allclose(
+        gather(same, world.release)[0], gather(fit_paper(world.known, small(), quick), world.release)[0], atol=1e-9
+    )
+    assert attacker.fingerprint != same.fingerprint
+    for wrong in (other[:-1], np.full_like(other, np.nan)):
+        with pytest.raises(InvalidInput, match="embedding"):
+            fit_paper(world.known, small(), quick, embedding=wrong)
+
+
+def test_an_embedding_without_rows_for_the_outputs_is_refused():
+    world, _ = scaled_world()
+    space = world.known.mechanism.space
+    elsewhere = replace(world.known, mechanism=Exponential(space, 2.0, outputs=Space(space.points + 1.0)))
+    with pytest.raises(InvalidInput, match="outputs"):
+        fit_paper(elsewhere, small(), QUICK, embedding=space.points.copy())

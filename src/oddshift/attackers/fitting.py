@@ -123,7 +123,8 @@ def _combination(reads_context: bool = False) -> Fit:
 
 def _paper(architecture: str) -> Fit:
     def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-        from oddshift.attackers.paper import PAPER_SCHEDULE, PaperSettings, fit_paper
+        from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper
+        from oddshift.attackers.reconstruction import PaperSettings
 
         options = options or FitOptions()
         schedule = _limited(replace(PAPER_SCHEDULE, seed=int(rng.integers(1 << 31))), options)

@@ -7,7 +7,7 @@ of it is calibrated. Print it beside the controls `null` and `own`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,78 +16,26 @@ import torch
 from torch import Tensor, nn
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
-from oddshift.attackers.networks import ARCHITECTURES, arrays_of, put_back
+from oddshift.attackers.networks import arrays_of, put_back
+from oddshift.attackers.reconstruction import PaperSettings, Reconstruction, log_scales
 from oddshift.attackers.training import Curve, Schedule, State, noise, split, train
-from oddshift.base.arrays import FloatArray, IntArray, one_of, positive, whole
+from oddshift.base.arrays import FloatArray, IntArray, finite
+from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content, fingerprint
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import gather
 from oddshift.model.release import Release
+from oddshift.model.tiers import Tiers
 
 PAPER_SCHEDULE = Schedule(epochs=50, patience=50, learning_rate=1e-3, weight_decay=0.0, validation=0.25)
 """60/20 of the paper's 60/20/20 is 75/25 of the fit records; the number of epochs is not stated there."""
 
 _PLATEAU = (0.1, 5)  # factor and epochs without progress; the paper gives neither
 _BLOCK = 256  # documents of one block of beliefs
+_SCALE_DRAWS = 4  # draws of the scales in one epoch, each for its part of the documents
 
-
-@dataclass(frozen=True, kw_only=True)
-class PaperSettings:
-    """What the paper states, and what it leaves open.
-
-    `temperature` is τ_base·τ. `prior`: uniform over the candidates, or the empirical frequencies. `split_by`: by
-    document (ours: none is on both sides), or by pair, as written: single secret-output pairs, so that validation
-    pairs share documents with training pairs. `fresh_noise` perturbs again in every epoch; as written, once.
-    """
-
-    architecture: str = "lstm"
-    width: int = 64
-    tau_base: float = 1.0
-    tau: float = 1.0
-    prior: str = "uniform"
-    split_by: str = "document"
-    fresh_noise: bool = False
-
-    def __post_init__(self) -> None:
-        """Check names and temperatures."""
-        one_of(self.architecture, "architecture", ARCHITECTURES)
-        one_of(self.prior, "prior", ("uniform", "empirical"))
-        one_of(self.split_by, "split_by", ("document", "pair"))
-        whole(self.width, "width", 4)
-        positive(self.tau_base, "tau_base")
-        positive(self.tau, "tau")
-
-    @property
-    def temperature(self) -> float:
-        """τ_base·τ."""
-        return self.tau_base * self.tau
-
-
-class Reconstruction(nn.Module):
-    """From all outputs of a document, a guess at the coordinates of each secret; it sees its own output too."""
-
-    def __init__(self, settings: PaperSettings, mechanism: Mechanism) -> None:
-        """Outputs come as coordinates when they are points, otherwise as learned vectors."""
-        super().__init__()
-        width, points = settings.width, mechanism.space.points
-        self.centre = torch.tensor(points.mean(axis=0), dtype=torch.float32)
-        self.spread = float(max(points.std(), 1e-12))
-        self.inputs = nn.Embedding(mechanism.n_outputs, points.shape[1])
-        if mechanism.outputs is not None:
-            scaled = (mechanism.outputs.points - points.mean(axis=0)) / self.spread
-            self.inputs.weight = nn.Parameter(torch.tensor(scaled, dtype=torch.float32), requires_grad=False)
-        self.enter = nn.Linear(points.shape[1], width)
-        self.body = _body(settings.architecture, width)
-        self.leave = nn.Linear(width if settings.architecture == "transformer" else 2 * width, points.shape[1])
-
-    def forward(self, outputs: Tensor, real: Tensor) -> Tensor:
-        """(documents, length) outputs -> (documents, length, coordinates), centred and scaled."""
-        entered = self.enter(self.inputs(outputs))
-        if isinstance(self.body, nn.TransformerEncoder):
-            return self.leave(self.body(entered + _waves(*entered.shape[1:]), src_key_padding_mask=~real))
-        packed = nn.utils.rnn.pack_padded_sequence(entered, real.sum(dim=1), batch_first=True, enforce_sorted=False)
-        states, _ = nn.utils.rnn.pad_packed_sequence(self.body(packed)[0], batch_first=True)
-        return self.leave(states)
+Family = Callable[[Tiers], Mechanism]
+"""The mechanism under tiers with other scales, for a network that serves a range of them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,6 +48,20 @@ class Paper:
     curve: Curve
     name: str = "paper"
     with_context: bool = False
+    embedding: FloatArray | None = None
+
+    @property
+    def points(self) -> FloatArray:
+        """Coordinates of the candidates as the attacker sees them: its own embedding, or those of the mechanism."""
+        return self.known.mechanism.space.points if self.embedding is None else self.embedding
+
+    def against(self, known: Knowledge) -> Paper:
+        """The same network against other scales; refused for one that was trained for a single mechanism."""
+        if self.settings.scale_range is None:
+            raise InvalidInput(
+                f"{self.name} was trained for one mechanism, expected a network with scale_range, or retrain = true"
+            )
+        return replace(self, known=known)
 
     @property
     def fingerprint(self) -> str:
@@ -112,17 +74,17 @@ class Paper:
         if self.settings.prior == "empirical":
             prior = np.where(np.isfinite(self.known.log_prior), self.known.log_prior, 0.0)
         for positions, guess in self.reconstructions(release):
-            posterior = -squared_distances(guess, self.known.mechanism.space.points) / self.settings.temperature
+            posterior = -squared_distances(guess, self.points) / self.settings.temperature
             yield Beliefs(positions, posterior - prior, prior)
 
     def reconstructions(self, release: Release) -> Iterator[tuple[IntArray, FloatArray]]:
         """Positions and x̂ (positions, coordinates)."""
         order = np.argsort(release.lengths, kind="stable")
-        order = order[release.lengths[order] > 0]
+        order, scales = order[release.lengths[order] > 0], log_scales(self.known)
         with torch.no_grad():
             for start in range(0, len(order), _BLOCK):
                 positions, outputs, real = _grid(release, order[start : start + _BLOCK])
-                guess = self.model(outputs, real)[real] * self.model.spread + self.model.centre
+                guess = self.model(outputs, real, scales)[real] * self.model.spread + self.model.centre
                 yield positions, guess.double().numpy()
 
 
@@ -131,14 +93,28 @@ def fit_paper(
     settings: PaperSettings | None = None,
     schedule: Schedule | None = None,
     *,
+    embedding: FloatArray | None = None,
+    family: Family | None = None,
+    start: Paper | None = None,
     checkpoint: Path | None = None,
 ) -> Paper:
-    """Train the reconstruction on perturbed fit records, as the paper describes; never the default attacker."""
+    """Train the reconstruction on perturbed fit records, as the paper describes; never the default attacker.
+
+    `embedding` are coordinates of every point in the attacker's own embedding, (points, any); by default it knows those
+    of the mechanism. `family` gives the mechanism at other scales, for settings with `scale_range`. `start` is a
+    network of the same shape whose weights are trained on, for the scales of `known` alone.
+    """
     settings, schedule = settings or PaperSettings(), schedule or PAPER_SCHEDULE
-    learner = _Learner(known, settings, schedule)
-    purpose = fingerprint(("paper", settings, replace(schedule, max_seconds=None), known))
+    if (settings.scale_range is not None) == (family is None and start is None):
+        raise InvalidInput("scale_range and family (or start) are given one without the other, expected both or none")
+    learner = _Learner(known, settings, schedule, _Sight(_own_points(known, embedding), family))
+    begun = None if start is None else start.fingerprint
+    if start is not None:
+        learner.model.load_state_dict(start.model.state_dict())
+    seen = None if embedding is None else learner.sight.points
+    purpose = fingerprint(("paper", settings, replace(schedule, max_seconds=None), known, seen, begun))
     curve = train(learner, schedule, purpose, checkpoint)
-    return Paper(known, learner.model.eval(), settings, curve, f"paper-{settings.architecture}")
+    return Paper(known, learner.model.eval(), settings, curve, f"paper-{settings.architecture}", embedding=seen)
 
 
 def uniform_outputs(release: Release, mechanism: Mechanism, rng: np.random.Generator) -> Release:
@@ -158,14 +134,22 @@ def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
     return np.maximum(squares, 0.0)
 
 
+@dataclass(frozen=True, eq=False)
+class _Sight:
+    """Coordinates of the points as the attacker sees them, and the mechanism at other scales, if there are any."""
+
+    points: FloatArray
+    family: Family | None
+
+
 class _Learner:
     """One epoch of least squares on the training pairs."""
 
-    def __init__(self, known: Knowledge, settings: PaperSettings, schedule: Schedule) -> None:
-        self.known, self.settings, self.schedule = known, settings, schedule
+    def __init__(self, known: Knowledge, settings: PaperSettings, schedule: Schedule, sight: _Sight) -> None:
+        self.known, self.settings, self.schedule, self.sight = known, settings, schedule, sight
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(schedule.seed)
-            self.model = Reconstruction(settings, known.mechanism)
+            self.model = Reconstruction(settings, known, sight.points)
         self.optimiser = torch.optim.Adam(
             [p for p in self.model.parameters() if p.requires_grad], lr=schedule.learning_rate
         )
@@ -175,14 +159,17 @@ class _Learner:
         self.learning = self._learning()
 
     def epoch(self, number: int) -> float:
-        """Every document once, in a new order."""
-        release = self._released(number if self.settings.fresh_noise else 0)
-        order = np.random.default_rng([self.schedule.seed, number]).permutation(np.flatnonzero(release.lengths))
-        total, count = 0.0, 0
+        """Every document once, in a new order; with a range of scales each part of them under scales of its own."""
+        order = np.random.default_rng([self.schedule.seed, number]).permutation(self._of_side(True))
+        parts = np.array_split(order, 1 if self.sight.family is None else _SCALE_DRAWS)
+        fresh, total, count = self.settings.fresh_noise or self.sight.family is not None, 0.0, 0
         self.model.train()
-        for start in range(0, len(order), self.schedule.batch):
-            loss, n = self._loss(release, order[start : start + self.schedule.batch], True)
-            if n:
+        for part, documents in enumerate(parts):
+            known = self._drawn(number, part)
+            release = self._released(known, documents, number if fresh else 0)
+            for start in range(0, len(documents), self.schedule.batch):
+                batch = np.arange(start, min(start + self.schedule.batch, len(documents)))
+                loss, n = self._loss(known, release.take(batch), documents[batch], True)
                 self.optimiser.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 self.optimiser.step()
@@ -191,13 +178,15 @@ class _Learner:
 
     def validate(self) -> float:
         """Mean squared error of the validation pairs; the learning rate follows it."""
-        release, total, count = self._released(0), 0.0, 0
-        order = np.flatnonzero(release.lengths)
+        total, count, documents = 0.0, 0, self._of_side(False)
         self.model.eval()
         with torch.no_grad():
-            for start in range(0, len(order), _BLOCK):
-                loss, n = self._loss(release, order[start : start + _BLOCK], False)
-                total, count = total + (loss.item() * n if n else 0.0), count + n
+            for known in self._tried():
+                release = self._released(known, documents, 0)
+                for start in range(0, len(documents), _BLOCK):
+                    batch = np.arange(start, min(start + _BLOCK, len(documents)))
+                    loss, n = self._loss(known, release.take(batch), documents[batch], False)
+                    total, count = total + loss.item() * n, count + n
         value = total / max(1, count)
         self.plateau.step(value)
         return value
@@ -224,34 +213,57 @@ class _Learner:
         learn, _ = split(np.arange(len(fit.points)), share, seed)
         return np.isin(np.arange(len(fit.points)), learn).astype(np.float64)
 
-    def _released(self, epoch: int) -> Release:
-        fit = self.known.fit
-        uniforms = noise(self.schedule.seed, np.arange(len(fit)), fit.lengths, epoch)
-        outputs = self.known.mechanism.invert(fit.points, uniforms)
-        return Release(outputs=outputs, offsets=fit.offsets, position_tiers=None, context=None)
+    def _of_side(self, learning: bool) -> IntArray:
+        """Documents with at least one pair to learn from, or to validate on."""
+        mine = self.learning == float(learning)
+        return np.unique(self.known.fit.document_of_position[mine])
 
-    def _loss(self, release: Release, documents: IntArray, learning: bool) -> tuple[Tensor, int]:
-        """Mean squared error over the pairs of one side in some documents, and how many those are."""
-        positions, outputs, real = _grid(release, documents)
+    def _released(self, known: Knowledge, documents: IntArray, epoch: int) -> Release:
+        fit = self.known.fit
+        positions, offsets = gather(fit.offsets, documents)
+        uniforms = noise(self.schedule.seed, documents, fit.lengths[documents], epoch)
+        outputs = known.mechanism.invert(fit.points[positions], uniforms)
+        return Release(outputs=outputs, offsets=offsets, position_tiers=None, context=None)
+
+    def _loss(self, known: Knowledge, release: Release, documents: IntArray, learning: bool) -> tuple[Tensor, int]:
+        """Mean squared error over the pairs of one side in some documents as released, and how many those are."""
+        _, outputs, real = _grid(release, np.arange(len(release)))
+        positions, _ = gather(self.known.fit.offsets, documents)
         mine = self.learning[positions] == float(learning)
-        truth = torch.from_numpy(self.known.fit.space.points[self.known.fit.points[positions[mine]]]).float()
-        guess = self.model(outputs, real)[real][torch.from_numpy(mine)]
+        truth = torch.from_numpy(self.sight.points[self.known.fit.points[positions[mine]]]).float()
+        guess = self.model(outputs, real, log_scales(known))[real][torch.from_numpy(mine)]
         return nn.functional.mse_loss(guess, (truth - self.model.centre) / self.model.spread), int(mine.sum())
 
+    def _drawn(self, epoch: int, part: int) -> Knowledge:
+        """Knowledge under scales drawn for one part of an epoch, uniform and in the order of the tiers."""
+        if self.sight.family is None or self.settings.scale_range is None:
+            return self.known
+        rng = np.random.default_rng([self.schedule.seed, epoch, part, 1])
+        return self._at(self.sight.family, np.sort(rng.uniform(*self.settings.scale_range, len(self.known.tiers))))
 
-def _body(architecture: str, width: int) -> nn.Module:
-    if architecture == "transformer":
-        layer = nn.TransformerEncoderLayer(width, 4, 2 * width, dropout=0.0, batch_first=True)
-        return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-    kind: type[nn.RNN] | type[nn.LSTM] = nn.LSTM if architecture == "lstm" else nn.RNN
-    return kind(width, width, batch_first=True, bidirectional=True)
+    def _tried(self) -> list[Knowledge]:
+        if self.sight.family is None or self.settings.scale_range is None:
+            return [self.known]
+        return [
+            self._at(self.sight.family, np.full(len(self.known.tiers), scale))
+            for scale in np.linspace(*self.settings.scale_range, 3)
+        ]
+
+    def _at(self, family: Family, scales: FloatArray) -> Knowledge:
+        tiers = self.known.tiers.with_scales(tuple(float(s) for s in scales))
+        return replace(self.known, tiers=tiers, mechanism=family(tiers))
 
 
-def _waves(length: int, width: int) -> Tensor:
-    """Sines and cosines of the position, (length, width)."""
-    rate = torch.exp(torch.arange(0, width, 2) * (-np.log(10_000.0) / width))
-    angle = torch.arange(length)[:, None] * rate[None, :]
-    return torch.cat([angle.sin(), angle.cos()], dim=1)
+def _own_points(known: Knowledge, embedding: FloatArray | None) -> FloatArray:
+    """The coordinates that the attacker works with; another embedding must have a row for every point."""
+    if embedding is None:
+        return known.mechanism.space.points
+    found = finite(embedding, "embedding", 2)
+    if len(found) != len(known.mechanism.space):
+        raise InvalidInput(
+            f"embedding has {len(found)} rows, expected {len(known.mechanism.space)}, one for each point"
+        )
+    return found
 
 
 def _grid(release: Release, documents: IntArray) -> tuple[IntArray, Tensor, Tensor]:

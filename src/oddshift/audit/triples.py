@@ -14,7 +14,7 @@ from oddshift.leakage.limits import shift_limit
 from oddshift.model.space import Space
 
 POOL = 32_768
-"""Pairs of one pool; a new pool is drawn for every BLOCK of positions."""
+"""Pairs of one pool; new pools are drawn for every BLOCK of positions, as many as its triples need."""
 
 BLOCK = 1_024
 
@@ -25,27 +25,35 @@ EXHAUSTIVE_LIMIT = 2_000_000_000
 
 
 def sampled_rate(shift: FloatArray, space: Space, epsilon: float, triples: int, rng: np.random.Generator) -> float:
-    """Share of about `triples` uniform triples beyond ε, for shifts (positions, points); unbiased.
+    """Share of at least `triples` uniform triples beyond ε, for shifts (positions, points); unbiased.
 
-    Every position takes equally many pairs (i, j), i ≠ j, both uniform.
+    Every position takes equally many pairs (i, j), i ≠ j, both uniform: the smallest number that makes enough triples.
 
     >>> space = Space([[0.0], [1.0]])
     >>> sampled_rate(np.array([[0.0, 2.0], [0.0, 0.5]]), space, 1.0, 1000, np.random.default_rng(0))
     0.5
     """
     _check(shift, space)
-    each = min(POOL, max(1, whole(triples, "triples", 1) // len(shift)))
+    each = -(-whole(triples, "triples", 1) // len(shift))
     beyond = 0
     for start in range(0, len(shift), BLOCK):
         rows = shift[start : start + BLOCK]
-        first, second, limit = _pool(space, epsilon, rng)
-        for row, offset in zip(rows, rng.integers(0, POOL - each + 1, len(rows)), strict=True):
-            run = slice(offset, offset + each)
-            gap = row.take(first[run])
-            gap -= row.take(second[run])
-            np.abs(gap, out=gap)
-            beyond += int(np.count_nonzero(gap > limit[run]))
+        for taken in range(0, each, POOL):
+            beyond += _beyond(rows, _pool(space, epsilon, rng), min(POOL, each - taken), rng)
     return beyond / (each * len(shift))
+
+
+def _beyond(rows: FloatArray, pool: tuple[IntArray, IntArray, FloatArray], each: int, rng: np.random.Generator) -> int:
+    """How many of `each` pairs of a pool exceed ε, over all rows; every row reads a run of its own."""
+    first, second, limit = pool
+    found = 0
+    for row, offset in zip(rows, rng.integers(0, POOL - each + 1, len(rows)), strict=True):
+        run = slice(offset, offset + each)
+        gap = row.take(first[run])
+        gap -= row.take(second[run])
+        np.abs(gap, out=gap)
+        found += int(np.count_nonzero(gap > limit[run]))
+    return found
 
 
 def scanned_rate(shift: FloatArray, space: Space, epsilon: float, anchors: int, rng: np.random.Generator) -> float:

@@ -1,4 +1,4 @@
-"""`oddshift reproduce`: run the committed studies again."""
+"""`oddshift reproduce`: the paper's tables and figures computed again, and the committed studies."""
 
 from __future__ import annotations
 
@@ -7,35 +7,104 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from oddshift.app.commands.terminal import Json
+from oddshift.app.reproduce.cell_runs import Outcome, run_cells
+from oddshift.app.reproduce.reproductions import REPRODUCTIONS, Place, ReproductionOptions
 from oddshift.base.errors import InvalidInput
+from oddshift.base.execution import SERIAL, Execution
+from oddshift.data.codecs.published import data_folder
+
+EVERYTHING = "all"
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="A study; without it all of them are listed.")] = "",
-    listed: Annotated[bool, typer.Option("--list", help="List the studies and what each is about.")] = False,
+    name: Annotated[
+        str, typer.Argument(help="A name, NAME/START of a cell's key, all; by default all are listed.")
+    ] = "",
+    data: Annotated[Path | None, typer.Option(help="Folder of the corpora; by default ODDSHIFT_DATA.")] = None,
+    seeds: Annotated[int, typer.Option(help="Seeds of every cell that has some.")] = 3,
+    scale: Annotated[str, typer.Option(help="small or full.")] = "small",
+    literal: Annotated[bool, typer.Option(help="Retrain every network as the paper does: many CPU hours.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder of the cells; the page is written beside it.")] = Path(
+        "oddshift-results"
+    ),
+    workers: Annotated[int, typer.Option(help="Cells computed at the same time.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Run a committed study again and write its page under docs/studies; only in a clone of the repository.
+    """Compute a table or figure of the paper again, one JSON file for each cell; finished cells are skipped.
 
     Example: oddshift reproduce toy
     """
-
     home = Path(__file__).resolve().parents[4]
     studies = _studies(home / "studies")
-    if not studies:
-        raise InvalidInput("the studies are not in the installed package: clone the repository and run this there")
-    if name and name not in studies:
-        raise InvalidInput(f"study {name!r}, expected one of {', '.join(studies)}")
-    if listed or not name:
-        width = max(map(len, studies))
-        lines = [f"{study:<{width}}  {about}" for study, about in studies.items()]
-        print(json.dumps({"studies": studies}) if as_json else "\n".join(lines))
+    if not name:
+        _show(_about(studies), as_json)
         return
+    if name in studies:
+        _study(name, home, as_json)
+        return
+    family, _, start = name.partition("/")
+    if family not in {EVERYTHING, *REPRODUCTIONS}:
+        raise InvalidInput(f"{name!r}, expected one of {', '.join([*REPRODUCTIONS, EVERYTHING, *studies])}")
+    options = ReproductionOptions(scale=scale, seeds=seeds, literal=literal, start=start)  # type: ignore[arg-type]
+    place = Place(data or data_folder(), out, out / ".work")
+    names = list(REPRODUCTIONS) if family == EVERYTHING else [family]
+    _report({each: _run(each, options, place, workers) for each in names}, out, as_json)
+
+
+def _about(studies: dict[str, str]) -> dict[str, dict[str, str]]:
+    return {"reproductions": {name: found.about for name, found in REPRODUCTIONS.items()}, "studies": studies}
+
+
+def _show(found: dict[str, dict[str, str]], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(found))
+        return
+    width = max(len(name) for group in found.values() for name in group)
+    for title, group in found.items():
+        if group:
+            print("\n".join([f"{title}:", *(f"  {name:<{width}}  {about}" for name, about in group.items())]))
+
+
+def _run(name: str, options: ReproductionOptions, place: Place, workers: int) -> Outcome:
+    """All cells of one name; progress goes to standard error."""
+    execution = SERIAL if workers == 1 else Execution("processes", workers)
+    command = f"oddshift reproduce {name} --scale {options.scale}" + (" --literal" if options.literal else "")
+
+    def say(line: str) -> None:
+        print(f"{name}: {line}", file=sys.stderr, flush=True)
+
+    cells = [cell for cell in REPRODUCTIONS[name].cells(options) if cell.key.startswith(options.start)]
+    if not cells:
+        raise InvalidInput(f"{name} has no cell whose key starts with {options.start!r}")
+    return run_cells(cells, place, command=command, execution=execution, say=say)
+
+
+def _report(outcomes: dict[str, Outcome], out: Path, as_json: bool) -> None:
+    found: dict[str, Any] = {
+        name: {
+            "cells": {cell.key: cell.values for cell in outcome.cells},
+            "skipped": outcome.skipped,
+            "recomputed": outcome.recomputed,
+        }
+        for name, outcome in outcomes.items()
+    }
+    if as_json:
+        print(json.dumps({"reproduced": found, "folder": str(out)}))
+        return
+    for name, outcome in outcomes.items():
+        computed = len(outcome.cells) - outcome.skipped
+        print(f"{name}: {computed} computed, {outcome.skipped} were there, in {out / name}")
+        for line in outcome.recomputed:
+            print(f"  computed again: {line}")
+
+
+def _study(name: str, home: Path, as_json: bool) -> None:
+    """Run a study of the clone, which writes its own page under docs/studies."""
     done = subprocess.run([sys.executable, "-m", f"studies.{name}"], cwd=home, check=False, capture_output=as_json)
     if as_json:
         page = home / "docs" / "studies" / f"{name}.md"

@@ -58,7 +58,7 @@ def main() -> None:
     ]
     header = ["attacker", "pairs", "mPL, mean of 10 seeds", "error of the mean", "mean error of one seed"]
     text = f"Exact: {EXACT}.\n\n{table(header, rows)}\n\nCPU time {time.process_time() - start:.0f} s."
-    write("toy", "The toy from records", text)
+    write("toy_records", "The toy from records", text)
 
 
 if __name__ == "__main__":

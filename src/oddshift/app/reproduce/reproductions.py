@@ -1,0 +1,121 @@
+"""Every reproduction by name: what it is about, which cells it has, and how one of them is computed.
+
+A module that needs torch or a corpus is loaded when one of its cells is computed, so that the others run without both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from oddshift.app.reproduce.cell_store import Cell
+from oddshift.app.reproduce.non_convexity import non_convexity
+from oddshift.app.reproduce.printed_bounds import delta_thresholds, failure_bounds
+from oddshift.app.reproduce.propositions import PROPOSITIONS
+from oddshift.app.reproduce.toy_values import exact_values, learned_values
+from oddshift.base.arrays import one_of, whole
+
+ReproductionScale = Literal["small", "full"]
+"""`small`: fewer documents, epochs and seeds, as the page says; `full`: all of them."""
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproductionOptions:
+    """How much is computed: the scale, the number of seeds, whether every network is retrained, and which cells.
+
+    `start` is what the keys of the cells must start with, such as the name of a corpus.
+    """
+
+    scale: ReproductionScale = "small"
+    seeds: int = 3
+    literal: bool = False
+    start: str = ""
+
+    def __post_init__(self) -> None:
+        """Check every option."""
+        one_of(self.scale, "scale", get_args(ReproductionScale))
+        whole(self.seeds, "seeds", 1)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where data is read, where finished cells are, and where networks in training are kept."""
+
+    data: Path
+    results: Path
+    work: Path
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One name of `oddshift reproduce`."""
+
+    about: str
+    cells: Callable[[ReproductionOptions], list[Cell]]
+    compute: Callable[[Cell, Place], Values]
+    needs_corpus: bool = False
+
+
+def _toy_cells(options: ReproductionOptions) -> list[Cell]:
+    learned = [Cell(name="toy", key=f"learned-{seed}", seed=seed) for seed in range(options.seeds)]
+    return [Cell(name="toy", key="exact"), *learned]
+
+
+def _toy(cell: Cell, place: Place) -> Values:
+    return exact_values() if cell.key == "exact" else learned_values(cell.seed)
+
+
+def _proposition_cells(options: ReproductionOptions) -> list[Cell]:
+    return [Cell(name="propositions", key=key) for key in PROPOSITIONS]
+
+
+def _proposition(cell: Cell, place: Place) -> Values:
+    return PROPOSITIONS[cell.key](np.random.default_rng(cell.seed))
+
+
+def _one(name: str) -> Callable[[ReproductionOptions], list[Cell]]:
+    return lambda options: [Cell(name=name, key=name)]
+
+
+def _wdbc_cells(options: ReproductionOptions) -> list[Cell]:
+    small = options.scale == "small"
+    settings = {"epochs": 8, "candidates": 128} if small else {"epochs": 50, "candidates": 512}
+    seeds = {"one": options.seeds, "diagnosis": 1 if small else options.seeds}
+    return [
+        Cell(name="wdbc", key=f"{tiers}-{seed}", seed=seed, settings={**settings, "observations": 569, "tiers": tiers})
+        for tiers, many in seeds.items()
+        for seed in range(many)
+    ]
+
+
+def _wdbc(cell: Cell, place: Place) -> Values:
+    from oddshift.app.reproduce.wdbc import wdbc
+
+    return wdbc(cell)
+
+
+REPRODUCTIONS: dict[str, Reproduction] = {
+    "toy": Reproduction("the two-secret example: exact values, bounds, and what is learned", _toy_cells, _toy),
+    "propositions": Reproduction(
+        "each proposition and lemma, with its counterexample where it fails", _proposition_cells, _proposition
+    ),
+    "delta-thresholds": Reproduction(
+        "the recommended thresholds, recomputed", _one("delta-thresholds"), lambda cell, place: delta_thresholds()
+    ),
+    "failure-bounds": Reproduction(
+        "the printed certificates, by the paper's own proposition",
+        _one("failure-bounds"),
+        lambda cell, place: failure_bounds(),
+    ),
+    "non-convexity": Reproduction(
+        "whether the utility loss is convex in the scale", _one("non-convexity"), lambda cell, place: non_convexity()
+    ),
+    "wdbc": Reproduction("Breast Cancer Wisconsin: single records, exact and in paper mode", _wdbc_cells, _wdbc),
+}
+"""Every name of `oddshift reproduce`, in the order in which `all` runs them."""
