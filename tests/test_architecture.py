@@ -190,7 +190,8 @@ COMMANDS = "app.commands."
 """Commands import what they run when they run, so that `oddshift --help` stays light."""
 
 LOCAL = {
-    "attackers.fitting": {"attackers.informed", "attackers.paper"},  # load torch
+    "app.reproduce.reproductions": {"app.reproduce.wdbc"},  # load torch
+    "attackers.fitting": {"attackers.informed", "attackers.paper", "attackers.reconstruction"},  # load torch
     "protect.integrations.spacy_component": {"protect", "protect.policies"},  # spaCy imports it for every pipeline
 }
 """Modules of ours that another one of ours imports inside a function, because of what they load."""
@@ -278,6 +279,8 @@ SUBSETS = {
     ("app.init.first_sections", "codec"),  # the data that `init` recognises
     ("app.nouns", "codec"),  # what a document of our own kinds is called
     ("app.questions", "codec"),  # default costs of our own kinds
+    ("app.reproduce.paper_numbers", "attacker"),  # the paper's networks
+    ("app.reproduce.paper_reading", "attacker"),  # the controls
     ("attackers.nearness", "metric"),  # metrics with a shortcut
     ("attackers.networks", "attacker"),  # architectures of networks
     ("audit.audit_notes", "attacker"),  # the controls

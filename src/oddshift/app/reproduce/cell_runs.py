@@ -97,7 +97,8 @@ def _kept(cell: Cell, data: dict[str, str], folder: Path) -> tuple[FinishedCell 
 
 def _computed(task: _Task) -> FinishedCell:
     cell, place, started = task.cell, task.place, time.process_time()
-    values = REPRODUCTIONS[cell.name].compute(cell, place)
+    reproduction = REPRODUCTIONS[cell.name]
+    values = reproduction.compute(cell, place)
     finished = FinishedCell(
         name=cell.name,
         key=cell.key,
@@ -105,7 +106,7 @@ def _computed(task: _Task) -> FinishedCell:
         settings=dict(cell.settings),
         seed=cell.seed,
         data=data_hashes(cell, place.data),
-        versions=versions(),
+        versions=versions(reproduction.packages),
         cpu_seconds=round(time.process_time() - started, 2),
         values=plain_values(values),
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import platform
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
@@ -127,19 +126,10 @@ def _sum_of(path: Path, moment: int) -> str:
     return _SUMS[key]
 
 
-def versions() -> dict[str, str]:
-    """Versions of what computed a cell; torch and scikit-learn only where they were loaded."""
-    found = {"python": platform.python_version()}
-    for package, module in (
-        ("oddshift", ""),
-        ("numpy", ""),
-        ("scipy", ""),
-        ("torch", "torch"),
-        ("scikit-learn", "sklearn"),
-    ):
-        if not module or module in sys.modules:
-            found[package] = metadata.version(package)
-    return found
+def versions(packages: tuple[str, ...] = ()) -> dict[str, str]:
+    """Versions of Python, of what every cell is computed with, and of further packages that one uses."""
+    found = {name: metadata.version(name) for name in ("oddshift", "numpy", "scipy", *packages)}
+    return {"python": platform.python_version(), **found}
 
 
 def plain_values(value: Any) -> Any:

@@ -54,12 +54,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One name of `oddshift reproduce`."""
+    """One name of `oddshift reproduce`; `packages` are those of an extra that it needs."""
 
     about: str
     cells: Callable[[ReproductionOptions], list[Cell]]
     compute: Callable[[Cell, Place], Values]
-    needs_corpus: bool = False
+    packages: tuple[str, ...] = ()
 
 
 def _toy_cells(options: ReproductionOptions) -> list[Cell]:
@@ -116,6 +116,11 @@ REPRODUCTIONS: dict[str, Reproduction] = {
     "non-convexity": Reproduction(
         "whether the utility loss is convex in the scale", _one("non-convexity"), lambda cell, place: non_convexity()
     ),
-    "wdbc": Reproduction("Breast Cancer Wisconsin: single records, exact and in paper mode", _wdbc_cells, _wdbc),
+    "wdbc": Reproduction(
+        "Breast Cancer Wisconsin: single records, exact and in paper mode",
+        _wdbc_cells,
+        _wdbc,
+        ("torch", "scikit-learn"),
+    ),
 }
 """Every name of `oddshift reproduce`, in the order in which `all` runs them."""
