@@ -121,6 +121,16 @@ def test_the_nearest_alternative_is_of_the_same_tier():
     assert suggest_epsilon(line, tiers, np.random.default_rng(0)).nearest == pytest.approx(5.0)
 
 
+def test_the_odds_are_kept_in_every_column_of_a_table():
+    line = od.Space(np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [6.0]]))
+    tiers = od.Tiers([0, 0, 0, 0, 1, 1], names=("age", "sex"), scales=(1.0, 1.0), is_public=True)
+    rng = np.random.default_rng(0)
+    assert suggest_epsilon(line, tiers, rng).nearest == pytest.approx(0.1), "the two values of sex weigh little"
+    found = suggest_epsilon(line, tiers, rng, every_tier=True)
+    assert found.nearest == pytest.approx(1.0)
+    assert found.factor <= 3.0
+
+
 def test_the_suggestion_follows_the_unit_of_distance():
     points = np.arange(50.0)[:, None]
     near, far = (od.Space(points * scale) for scale in (1.0, 1000.0))

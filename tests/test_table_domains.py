@@ -194,8 +194,9 @@ def test_declared_domains_are_not_taken_from_the_data():
 
 def test_the_choice_of_every_grid_is_said():
     (first, *_) = encoding.table(people(), EVERY).codec.notes
-    assert first.startswith("the values of age (equal steps), pay (equal ratios, because the column is skewed), born (")
-    assert first.endswith("count as public; `domains` declares others")
+    assert first.startswith("these values were taken from the fit part and count as public, `domains` declares others")
+    assert "pay (equal ratios, because they are skewed)" in first
+    assert first.count("(equal steps)") == 1, "columns with one kind of grid are named together"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.attackers.gains import Gain
+from oddshift.audit.released_table import ReleasedTable
 from oddshift.evidence.certificates import Evidence, JointCertificate
 
 Scales = tuple[float, ...]
@@ -114,7 +115,8 @@ class Adaptation:
     verdict, which nobody could give because no attacker learned anything there; `basis` says in words what the result
     rests on. `remapped` and `remap_reason` say in which form the scales are released. `grid` and `uniform` (all tiers
     alike) are measured on select documents, `compared` on certify documents. `hypervolumes` are by name: the share of
-    the box below the worst corner that a set of outcomes dominates, larger being better.
+    the box below the worst corner that a set of outcomes dominates, larger being better. `release` is what goes out of
+    a table under the policy, drawn once and measured.
     """
 
     settings: AdaptSettings
@@ -142,6 +144,7 @@ class Adaptation:
     remap_reason: str = ""
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
+    release: ReleasedTable | None = None
 
     @property
     def state(self) -> str:

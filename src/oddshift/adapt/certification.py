@@ -7,7 +7,7 @@ that does not pass; the last one before it is taken. What is tested is what is r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,7 @@ from oddshift.audit.choice import standing
 from oddshift.audit.claims import ClaimBuilder
 from oddshift.audit.recalibration import recalibrated
 from oddshift.audit.scan import Scan
+from oddshift.audit.vacuous import vacuous_reason
 from oddshift.audit.verdict_rule import (
     Basis,
     GuessValues,
@@ -56,7 +57,8 @@ below their caps: so far below that the first test should pass."""
 class Trial:
     """One candidate on the certify documents: what was seen, who counted, and what that certifies.
 
-    `attacker` is the strongest. `keeps_single` says that one release alone stays within ε, exactly.
+    `attacker` is the strongest. `keeps_single` says that one release alone stays within ε, exactly. `vacuous` says why
+    nothing is certified where the first guess is nearly always right.
     """
 
     tested: Tested
@@ -66,6 +68,7 @@ class Trial:
     basis: Basis
     judgement: Judgement
     keeps_single: bool
+    vacuous: str = ""
 
     @property
     def is_certified(self) -> bool:
@@ -78,7 +81,8 @@ class Trial:
         if self.is_certified:
             return True
         rest = [part for part in self.judgement.verdict.parts if not part.claim.withheld]
-        return bool(self.basis.withheld) and self.keeps_single and all(part.state == "certified" for part in rest)
+        may_pass = bool(self.basis.withheld) and self.keeps_single and not self.vacuous
+        return may_pass and all(part.state == "certified" for part in rest)
 
 
 def sequence(outcomes: Sequence[ScaledOutcome], goals: Goals, *, carried: bool = False) -> tuple[ScaledOutcome, ...]:
@@ -166,12 +170,19 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     capped = any(caps.success is not None or caps.advantage is not None for caps in made.goals.caps.values())
     needed = {*basis.counting, basis.strongest, *(range(len(readers)) if capped else ())}
     scans = {place: certifying.measure(known, readers[place]) for place in sorted(needed)}
-    parts = [*_rates(readers, scans, basis, situation, made), *_guesses(readers, scans, situation, made)]
+    empty = _vacuous(readers, scans, situation, made)
+    claimed = replace(basis, withheld=empty) if empty else basis
+    parts = [*_rates(readers, scans, claimed, situation, made), *_guesses(readers, scans, situation, made)]
     judgement = judged(parts, made.claims)
     outcome = certifying.measured(situation, scans[basis.strongest])
     keeps = bool(basis.withheld) and made.single.keeps(situation)
     tested = _tested(candidate, judgement)
-    return Trial(tested, outcome, situation, readers[basis.strongest], basis, judgement, keeps)
+    return Trial(tested, outcome, situation, readers[basis.strongest], basis, judgement, keeps, empty)
+
+
+def _vacuous(readers: Sequence[Attacker], scans: dict[int, Scan], situation: Situation, made: Certification) -> str:
+    everyone = (_seen(readers[place], found, situation, made) for place, found in scans.items())
+    return vacuous_reason(everyone, situation.known.tiers.names)
 
 
 def _rates(

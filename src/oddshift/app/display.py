@@ -8,6 +8,7 @@ from oddshift.adapt import Adaptation, Compared
 from oddshift.app.nouns import Speaking, reword_for
 from oddshift.attackers.calibration import Calibration
 from oddshift.audit import AttackerResult, Audit
+from oddshift.audit.released_table import release_headline
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +20,8 @@ def show_audit(audit: Audit, screen: Console) -> None:
     asked, console = audit.settings, Speaking(screen, reword_for(audit.detector))
     fit, select, certify = audit.documents
     console.print(headline(audit), style="bold", markup=False)
+    if audit.release is not None:
+        console.print(release_headline(audit.release), style="bold", markup=False)
     console.print(
         f"One release on its own: the exact epsilon is {audit.exact_epsilon:.4f} (claimed: "
         f"{audit.claimed_epsilon:.4g}); "
@@ -65,7 +68,9 @@ def headline(audit: Audit) -> str:
         "violated": f"VIOLATED: {claim} does not hold",
         "undecided": f"UNDECIDED, which is not a pass: {claim}",
     }
-    return f"{words[audit.state]} ({asked.law} pairs, attacker {audit.strongest}, level {asked.alpha:g})"
+    why = next((c.claim.withheld for c in audit.verdict.parts if c.claim.withheld), "") if audit.verdict else ""
+    because = f": {why}" if why and audit.state == "undecided" else ""
+    return f"{words[audit.state]} ({asked.law} pairs, attacker {audit.strongest}, level {asked.alpha:g}){because}"
 
 
 def _calibrated(found: Calibration) -> str:
@@ -115,6 +120,8 @@ def show_adaptation(found: Adaptation, screen: Console) -> None:
     """Print an adaptation from its stored values alone."""
     asked, console = found.settings, Speaking(screen, reword_for(found.detector))
     console.print(choice_line(found), style="bold", markup=False)
+    if found.release is not None:
+        console.print(release_headline(found.release), style="bold", markup=False)
     fit, select, certify = found.documents
     console.print(f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.")
     console.print(

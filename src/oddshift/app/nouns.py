@@ -56,6 +56,11 @@ def reword_for(detector: str) -> Reword:
     '5 documents'
     """
     kind = next((k for k, start in _FOUND.items() if detector.startswith(f"none ({start}")), "")
+    return reword_kind(kind)
+
+
+def reword_kind(kind: str) -> Reword:
+    """How sentences are put for data of one kind."""
     if kind not in NOUNS:
         return lambda text: text
     nouns = NOUNS[kind]

@@ -17,7 +17,6 @@ from oddshift.adapt.comparison import verify_epsilon
 from oddshift.adapt.families import scale_family
 from oddshift.adapt.measuring import Progress, silent
 from oddshift.app.preparation import Prepared
-from oddshift.app.release_risks import column_odds, release_risks, risk_sentences
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.clipped import Clipped
@@ -27,12 +26,14 @@ from oddshift.audit import Audit, AuditSettings, audit
 from oddshift.audit.audit_settings import DEFAULT_ATTACKERS
 from oddshift.audit.cpu_limit import within_cpu
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
+from oddshift.audit.released_table import ReleasedTable, release_sentences
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
 from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import TableCodec
 from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
+from oddshift.protect.measured_release import column_odds, drawn_release
 from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy
 from oddshift.protect.policies.policy_terms import CodecSettings
 
@@ -108,8 +109,9 @@ def ask_audit(
         execution=work.execution,
         folder=work.folder,
     )
-    notes = (*notes, *_released(prepared, known.mechanism, settings.seed))
-    return Audited(replace(found, warnings=(*found.warnings, *notes)), prepared, known, tuple(fitted))
+    release, details = _released(prepared, known.mechanism, settings.seed)
+    found = replace(found, release=release, warnings=(*found.warnings, *notes, *details))
+    return Audited(found, prepared, known, tuple(fitted))
 
 
 def _refittable(
@@ -150,7 +152,8 @@ def ask_adapt(
         return Adapted(found, prepared, None, missing)
     why = "" if found.chosen is not None else f"not certified: {found.basis}"
     policy = _policy(found, task, prepared, mechanism)
-    found = replace(found, warnings=(*found.warnings, *_released(prepared, policy.mechanism(), settings.seed)))
+    release, details = _released(prepared, policy.mechanism(), settings.seed)
+    found = replace(found, release=release, warnings=(*found.warnings, *details))
     return Adapted(found, prepared, policy, why)
 
 
@@ -167,13 +170,13 @@ def _why_no_policy(prepared: Prepared) -> str:
     return ""
 
 
-def _released(prepared: Prepared, mechanism: Mechanism, seed: int) -> tuple[str, ...]:
-    """What goes out of a table: unchanged cells, real rows, the risks before and after, and what ε means."""
+def _released(prepared: Prepared, mechanism: Mechanism, seed: int) -> tuple[ReleasedTable | None, tuple[str, ...]]:
+    """What goes out of a table: a release that is drawn and measured, in detail too, and what ε means."""
     codec = prepared.codec
     if not isinstance(codec, TableCodec) or prepared.columns is None:
-        return ()
-    found = release_risks(codec, prepared.columns, mechanism, np.random.default_rng([seed, 5]))
-    return (*column_odds(codec, mechanism), *(() if found is None else risk_sentences(found)))
+        return None, ()
+    found = drawn_release(codec, prepared.columns, mechanism, np.random.default_rng([seed, 5]))
+    return found, (*column_odds(codec, mechanism), *(() if found is None else release_sentences(found)))
 
 
 def adapt_task(

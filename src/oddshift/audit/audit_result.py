@@ -8,6 +8,7 @@ from oddshift.attackers.calibration import Calibration
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.training import Curve
 from oddshift.audit.audit_settings import AuditSettings
+from oddshift.audit.released_table import ReleasedTable
 from oddshift.base.arrays import FloatArray
 from oddshift.evidence.certificates import Certificate, Claim, Evidence, JointCertificate
 from oddshift.evidence.witness import AnyWitness
@@ -116,7 +117,7 @@ class Audit:
     `detector` names who found the secrets. `evidence` begins with that of the strongest attacker. `single_exceeds` says
     whether one release alone exceeds ε. `calibration` is that of the strongest attacker, on certify documents.
     `upper_basis` says what the proven bound rests on, `witness_needs` how many guesses an undecided witness would take;
-    both are empty where there is nothing to say.
+    both are empty where there is nothing to say. `release` is what goes out of a table, drawn once and measured.
     """
 
     settings: AuditSettings
@@ -141,6 +142,7 @@ class Audit:
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     learning: tuple[LearningOfSize, ...] = ()
+    release: ReleasedTable | None = None
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:

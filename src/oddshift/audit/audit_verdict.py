@@ -18,6 +18,7 @@ from oddshift.audit.claims import INDEPENDENT, ClaimBuilder, TierValues
 from oddshift.audit.measurement import AuditReleases, Measurement
 from oddshift.audit.proven import Proven
 from oddshift.audit.recalibration import recalibrated
+from oddshift.audit.vacuous import vacuous_reason
 from oddshift.audit.verdict_rule import (
     Basis,
     GuessValues,
@@ -116,15 +117,15 @@ def _deciding(trials: AuditTrials) -> Iterator[Part]:
     """The rate claims that the verdict rests on; the strongest attacker accuses after it was recalibrated."""
     basis, releases = trials.basis, trials.releases
     law, best = releases.settings.law, basis.strongest
-    judge = trials.strongest
+    judge, empty = trials.strongest, _vacuous(trials)
     if basis.counting and not basis.carrier:
         judge = recalibrated(judge, releases.select_release, releases.select, releases.budget)
     for place in basis.counting or (best,):
         accuses = place == best and judge is trials.strongest
-        growing = _growing(trials, place)
-        if growing:  # it certifies nothing beyond itself, and may still show a violation
-            yield from _rate(replace(trials, basis=replace(basis, withheld=growing)), place, law, accuses=False)
-        if accuses or not growing:
+        withheld = empty or _growing(trials, place)
+        if withheld:  # it certifies nothing beyond itself, and may still show a violation
+            yield from _rate(replace(trials, basis=replace(basis, withheld=withheld)), place, law, accuses=False)
+        if accuses or not withheld:
             yield from _rate(trials, place, law, accuses=accuses)
     if judge is not trials.strongest:
         place = len(trials.attackers)
@@ -134,6 +135,12 @@ def _deciding(trials: AuditTrials) -> Iterator[Part]:
             (*trials.attackers, judge), (*trials.measured, found), releases, trials.claims, basis, worst
         )
         yield from _rate(alone, place, law, accuses=True)
+
+
+def _vacuous(trials: AuditTrials) -> str:
+    """Why nobody certifies anything: some attacker guesses nearly every value of a tier."""
+    readers = range(1, len(trials.attackers))
+    return vacuous_reason((_guessing(trials, place) for place in readers), trials.releases.budget.tiers.names)
 
 
 def _growing(trials: AuditTrials, place: int) -> str:

@@ -6,6 +6,7 @@ without its dependencies. They say what simple attackers do with one table, next
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,9 @@ NEIGHBOURS = 5
 
 TOLERANCE = 0.05
 """A guessed number is right when it is off by at most this share of the true one."""
+
+INFERRING = "inferring column "
+"""How the name of an inference risk begins; the number of the column follows."""
 
 _Z = 1.959963984540054  # 95 %
 _COLUMNS = 3  # that a predicate over several columns uses
@@ -65,11 +69,18 @@ class Risk:
 
 
 def table_risks(
-    original: MixedTable, released: MixedTable, rng: np.random.Generator, attacks: int = ATTACKS
+    original: MixedTable,
+    released: MixedTable,
+    rng: np.random.Generator,
+    attacks: int = ATTACKS,
+    *,
+    secret: int | None = None,
+    inferred: Sequence[int] | None = None,
 ) -> tuple[Risk, ...]:
     """Singling out by one and by several columns, linking two halves of the columns, and inferring a column.
 
-    The last is the column with the largest excess. `attacks` are drawn for each kind.
+    The last is the column with the largest excess, among the first `secret` columns or the `inferred` ones. `attacks`
+    are drawn for each kind.
     """
     if original.cells.shape[1] != released.cells.shape[1]:
         raise InvalidInput(
@@ -82,8 +93,9 @@ def table_risks(
     ]
     if width > 1:
         found.append(_linking(original, released, attacks, rng))
-        inferred = [_inference(original, released, column, attacks, rng) for column in range(width)]
-        found.append(max(inferred, key=lambda risk: risk.excess))
+        columns = range(width if secret is None else secret) if inferred is None else inferred
+        guessed = [_inference(original, released, column, attacks, rng) for column in columns]
+        found.append(max(guessed, key=lambda risk: risk.excess))
     return tuple(found)
 
 
@@ -189,14 +201,14 @@ def _inference(original: MixedTable, released: MixedTable, column: int, attacks:
     others = np.delete(np.arange(original.cells.shape[1]), column)
     known = np.flatnonzero(~np.isnan(original.cells[:, column]))
     if not len(known):
-        return _risk(f"inferring column {column}", 0, 0, attacks)
+        return _risk(f"{INFERRING}{column}", 0, 0, attacks)
     targets = rng.choice(known, size=attacks)
     truth = original.cells[targets, column]
     guess = released.cells[_nearest(original, released, targets, others, 1)[:, 0], column]
     anyone = released.cells[rng.integers(len(released.cells), size=attacks), column]
     slack = TOLERANCE * np.abs(truth) if original.is_number[column] else np.zeros(attacks)
     hits, base = (int((np.abs(said - truth) <= slack).sum()) for said in (guess, anyone))
-    return _risk(f"inferring column {column}", hits, base, attacks)
+    return _risk(f"{INFERRING}{column}", hits, base, attacks)
 
 
 def _nearest(original: MixedTable, released: MixedTable, targets: IntArray, columns: IntArray, k: int) -> IntArray:

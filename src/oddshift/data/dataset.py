@@ -16,9 +16,11 @@ import numpy as np
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
-from oddshift.data.codecs import CODECS, Codec, Columns, TextSettings, WordVectors
+from oddshift.data.codecs import CODECS, Codec, Columns, PlaceSettings, TableSettings, TextSettings, WordVectors
+from oddshift.data.codecs.table_cells import refuse_bad_cells
 from oddshift.data.detectors import Detector
 from oddshift.data.formats import FOLDER, TEXT, open_data, read_columns
+from oddshift.data.formats.cell_types import number_cells
 from oddshift.data.formats.plain_text import TextFile, TextFolder
 
 FEWEST = 3
@@ -66,12 +68,21 @@ class Dataset:
     def fit(self, chosen: BoolArray) -> Codec:
         """The codec learned from some rows."""
         with self.naming():
+            self._refuse_bad_cells()
             if not isinstance(self.settings, TextSettings):
                 codec: Codec = CODECS[self.kind].fit(self.rows(chosen), self.settings)
                 return codec
             return CODECS[self.kind].fit(
                 self.rows(chosen), self.settings, detectors=self.detectors, vectors=self.vectors
             )
+
+    def _refuse_bad_cells(self) -> None:
+        """Name a bad cell by its row among all rows; the codec sees some of them only."""
+        if isinstance(self.settings, TableSettings) and self.settings.unit == "cell":
+            refuse_bad_cells(self.columns, self.settings)
+        if isinstance(self.settings, PlaceSettings):
+            for name in (self.settings.lat, self.settings.lon):
+                number_cells(self.columns, name)
 
     @contextmanager
     def naming(self) -> Iterator[None]:

@@ -31,6 +31,7 @@ from oddshift.protect.overrides import Overrides, Shown
 from oddshift.protect.policies import Policy
 from oddshift.protect.record_keys import RecordKeys
 from oddshift.protect.release_report import Protected, ProtectSettings, claim_notes, claim_report, sidecar
+from oddshift.protect.release_sample import ReleaseSample
 from oddshift.protect.sanitizer import Sanitizer
 from oddshift.protect.staging import Staging, clear_dead, refuse_existing, staging_for
 
@@ -197,6 +198,11 @@ class _Work:
             is_keeping=asked.keep_releases,
         )
 
+    @cached_property
+    def sample(self) -> ReleaseSample:
+        """Rows on their way out, kept until the release is measured."""
+        return ReleaseSample(self.codec, self.file.names)
+
     def as_they_are(self, found: Survey) -> tuple[str, ...]:
         """Columns, keys and names of files that are released as they are."""
         columns = tuple(name for name in (*self.file.names, *found.new_keys) if name not in self.codec.released)
@@ -228,7 +234,10 @@ class _Work:
         for block in self.file.blocks(count):
             shown, keep = self._release(block, first, is_drawn=write is not None)
             if write is not None and overrides is not None:
-                write(block.render(*overrides.apply(first, len(block), shown, keep)))
+                shown, keep = overrides.apply(first, len(block), shown, keep)
+                if not self._sanitizer.is_mask:
+                    self.sample.add(block, shown, first)
+                write(block.render(shown, keep))
             first += len(block)
 
     def _release(self, block: Block, first: int, *, is_drawn: bool) -> tuple[Shown, BoolArray | None]:
@@ -261,6 +270,7 @@ class _Work:
             masked=tally.counts.masked,
             unseen=tally.counts.unseen,
             kinds=tally.counts.kinds,
+            table=self.sample.measured(),
             **claim_report(claimed, terms, self.known),
         )
 

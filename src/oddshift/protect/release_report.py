@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from oddshift.audit.released_table import ReleasedTable
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import KindCounts
 from oddshift.data.detectors import Detector
@@ -55,7 +56,8 @@ class Protected:
     records are left out by the policy (thinned fixes). `as_they_are` lists every column, key and
     file name that was not touched. `known_by` says what told records apart: `copies` of a record in this input have one
     value, `kept` records got their earlier release again, `repeated` ones were released once more, `past_budget` ones
-    were masked or left out. `composed_epsilon` is the largest metric budget that any record has spent.
+    were masked or left out. `composed_epsilon` is the largest metric budget that any record has spent. `table` is what
+    was measured on a sample of the rows of a table.
     """
 
     out: str
@@ -81,6 +83,7 @@ class Protected:
     sentence: str
     notes: tuple[str, ...]
     is_dry_run: bool
+    table: ReleasedTable | None = None
 
 
 def claim_report(claimed: Claimed | None, terms: PolicyTerms, known: KnownBy) -> dict[str, Any]:
@@ -129,8 +132,8 @@ def claim_notes(claimed: Claimed, known: KnownBy, limit: UserLimit | None) -> It
 
 
 def sidecar(done: Protected) -> bytes:
-    """The file beside OUT: no count by tier, which would be news for secret tiers."""
-    left_out = ("positions", "kinds", "out", "is_dry_run")
+    """The file beside OUT: no count by tier, which would be news for secret tiers, and nothing measured on secrets."""
+    left_out = ("positions", "kinds", "out", "is_dry_run", "table")
     note = {key: value for key, value in asdict(done).items() if key not in left_out}
     note["replaced"] = sum(done.positions.values())
     note["composed_epsilon"] = str(done.composed_epsilon)  # it may be infinite, which JSON cannot say

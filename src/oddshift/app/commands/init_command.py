@@ -53,6 +53,8 @@ _NOUNS = {"text": "documents", "table": "rows or groups of rows", "location": "t
 
 
 def _lines(found: Started, file: Path) -> list[str]:
+    from oddshift.app.nouns import reword_kind
+
     roles = found.roles
     fit, select, certify = found.documents
     named = {
@@ -68,16 +70,17 @@ def _lines(found: Started, file: Path) -> list[str]:
     ]
     if roles.kind == "text":
         lines.append(f"found by {found.detector}; what they miss is released in the clear")
+    lines += [f"left empty on release: {name!r} ({why})" for name, why in roles.masked]
     if roles.kind == "table":
-        lines += [f"left empty on release: {name!r} ({why})" for name, why in roles.masked]
         lines += [f"rows are read together by {roles.user}: {roles.user_why}"] if roles.user else []
         lines += [f"note: {note}" for note in found.notes]
     groups = () if roles.kind == "table" else (roles.user, roles.timestamp, roles.trip)
     if untouched := [*(name for name, _ in roles.left_out), *filter(None, groups)]:
         lines.append(f"not protected, so released as they are: {', '.join(untouched)}")
+    unit = reword_kind(roles.kind)(found.unit)
     if found.certify_units < found.needed_units:
         lines.append(
-            f"too few to certify delta = 0.05: that needs at least {found.needed_units} {found.unit}s to certify on, "
+            f"too few to certify delta = 0.05: that needs at least {found.needed_units} {unit}s to certify on, "
             f"this file gives {found.certify_units}; the audit will measure, and can only find it violated or undecided"
         )
     return lines

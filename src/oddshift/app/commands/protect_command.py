@@ -83,7 +83,7 @@ def _run(source: Path, out: Path, policy: Path, settings: ProtectSettings, as_js
     if as_json:
         print(json.dumps({**asdict(done), "composed_epsilon": _finite(done.composed_epsilon)}))
     else:
-        _show(done, console)
+        _show(done, chosen.kind, console)
 
 
 def _finite(value: float) -> float | str:
@@ -113,7 +113,15 @@ def _pipeline(name: str) -> Any:
     return Pipeline(name, workers=1, is_cached=False)
 
 
-def _show(done: Protected, console: Console) -> None:
+def _show(done: Protected, kind: str, screen: Console) -> None:
+    from oddshift.app.nouns import Speaking, reword_kind
+    from oddshift.audit.released_table import release_headline, release_sentences
+
+    console = Speaking(screen, reword_kind(kind))
+    if done.table is not None:
+        console.print(release_headline(done.table), style="bold", markup=False)
+        for line in release_sentences(done.table):
+            console.print(line, markup=False)
     for line in kind_lines(done.kinds):
         console.print(line, markup=False)
     for note in done.notes:
@@ -124,7 +132,13 @@ def _show(done: Protected, console: Console) -> None:
         f"{done.records:,} records, {done.dropped:,} left out; secrets that {verb} put through the mechanism: {tiers} "
         "(some keep their value: that is how the noise hides the others)"
     )
-    console.print(f"words that {verb} marked: {done.masked:,} ({done.unseen:,} that the policy has never seen)")
+    if kind == "text":
+        console.print(f"words that {verb} marked: {done.masked:,} ({done.unseen:,} that the policy has never seen)")
+    elif kind == "table":
+        console.print(
+            f"cells that {verb} left empty: {done.masked:,}; values outside the domain of a column: {done.unseen:,} "
+            "(a number is taken for the nearest, a category is left empty)"
+        )
     console.print(done.sentence, markup=False)
     if not done.is_dry_run:
         console.print(f"released: {done.out}", markup=False)

@@ -50,9 +50,9 @@ def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
     data = header + data_section(written_path(path, out), roles, choice)
     prepared = _prepared(f"{data}\n[mechanism]\nepsilon = 1.0\n", out, roles)
     split, tiers = prepared.split, prepared.tiers
-    suggestion = suggest_epsilon(split.fit.space, tiers, np.random.default_rng(0))
+    suggestion = suggest_epsilon(split.fit.space, tiers, np.random.default_rng(0), every_tier=roles.kind == "table")
     return Started(
-        config=f"{data}\n{rest(suggestion, roles, tiers.n_levels, alone=_alone(split))}",
+        config=f"{data}\n{rest(suggestion, roles, tiers.n_levels, alone=_alone(split, roles))}",
         roles=roles,
         epsilon=suggestion.epsilon,
         secrets=sum(len(part.points) for part in (split.fit, split.select, split.certify)),
@@ -67,8 +67,10 @@ def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
     )
 
 
-def _alone(split: Split) -> bool:
-    """Whether no document holds two secrets."""
+def _alone(split: Split, roles: Roles) -> bool:
+    """Whether no document holds two secrets and no other column could link them: a key, a time, a name, a place."""
+    if roles.kind == "location" or roles.user or roles.masked or roles.left_out:
+        return False
     return all(np.diff(part.offsets).max(initial=0) <= 1 for part in (split.fit, split.select, split.certify))
 
 

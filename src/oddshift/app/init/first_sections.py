@@ -43,16 +43,17 @@ def data_section(path: str, roles: Roles, choice: SectionChoice) -> str:
 
 
 def rest(suggestion: Suggestion, roles: Roles, levels: int, *, alone: bool) -> str:
-    """The sections after [data]: mechanism, audit and adapt; `alone` says that no document holds two secrets."""
-    declared = "\nindependent = true   # no document of this file holds two secrets: there is nothing to read together"
+    """The sections after [data]: mechanism, audit and adapt; `alone` says that a row is one secret and nothing else."""
+    declared = "\nindependent = true   # every row is one secret and nothing else: there is nothing to read together"
     units = {"text": "unit of distance between word vectors", "location": "kilometre"}
     epsilon, nearest = f"{suggestion.epsilon:g}", f"{suggestion.nearest:.3g}"
+    where = "median, in the column where that is largest" if suggestion.every_tier else "median"
     return f"""
 [mechanism]
 name = "exponential"   # also truncated, tiered, path, mask
 epsilon = {epsilon}
 # Per {units.get(roles.kind, "unit of distance")}. The budget comes from distances alone: the nearest other value is
-# {nearest} away (median), so within this budget everything released together multiplies the odds between a value and
+# {nearest} away ({where}), so within this budget everything released together multiplies the odds between a value and
 # its nearest alternative by at most exp({epsilon} * {nearest}) = {suggestion.factor:.3g}.
 # A place to start from, not a recommendation: smaller is more private.
 calibrated = true   # one release spends this budget exactly, and no more
@@ -171,10 +172,12 @@ def _location(roles: Roles, choice: SectionChoice) -> list[str]:
         f"lat = {quoted(roles.lat)}",
         f"lon = {quoted(roles.lon)}",
         f"user = {quoted(roles.user)}   # certificates count users; empty: every trip stands for itself",
-        f"timestamp = {quoted(roles.timestamp)}   # ISO 8601 or seconds since 1970; empty: the order of the file",
+        f"timestamp = {quoted(roles.timestamp)}   # ISO 8601, DD/MM/YYYY or since 1970; empty: the order of the file",
         f"trip = {quoted(roles.trip)}   # what is read together; empty: a user's day (without times, all of a user)",
-        "cell_km = 1.0   # places become cells of about this size",
-        f"every = {300 if roles.timestamp else 0}   # seconds between fixes that are kept; 0 keeps all",
+        f"cell_km = {roles.steps.cell_km:g}   # places become cells of about this size: that of the steps in the file",
+        f"every = {roles.steps.every:g}   # seconds between fixes that are kept, about as they come; 0 keeps all",
+        *(f"# {quoted(name)}: {why}" for name, why in roles.masked),
+        f"masked = {_list([name for name, _ in roles.masked])}   # left empty on release",
     ]
 
 

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from oddshift.app.init.place_steps import PlaceSteps, place_steps
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import PlaceSettings
 from oddshift.data.formats import FORMATS, VECTORS, open_data, read_columns
 from oddshift.data.formats import TEXT as PLAIN
-from oddshift.data.formats.cell_types import date_form, is_missing
+from oddshift.data.formats.cell_types import MOSTLY, date_form, is_missing
 from oddshift.data.frames import Columns
 
+WEAK_TEXT = ("comment", "comments", "description", "note", "notes", "remark", "remarks")
 TEXT = ("text", "body", "message", "content", "comment", "review", "description", "note", "notes", "title", "subject")
 USER = (
     *("user", "userid", "uid", "author", "sender", "customer", "client", "patient", "person", "account", "member"),
@@ -37,8 +40,8 @@ TRIP = ("trip", "tripid", "journey", "track", "trajectory", "session", "route")
 MOST_CATEGORIES = 50
 """Number of distinct values above which only the most frequent categories of a column are kept."""
 
-MOSTLY = 0.95
-"""Share of the cells from which on a column holds numbers; the others are named as bad cells, not as another role."""
+STRUCTURED = 3
+"""Columns of numbers, dates and categories from which on a file with remarks is a table, and the remarks are masked."""
 
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _PHONE = re.compile(r"\+?\(?\d[\d\s().-]{6,}\d")
@@ -87,8 +90,9 @@ class Column:
 class Roles:
     """What a file seems to hold: `kind` is text, table, location or vectors; the rest are names of columns.
 
-    `left_out` has the columns without a role and why, `masked` those of a table that are left empty on release and why,
-    `wide` those of more than MOST_CATEGORIES categories. A role that no column has is empty.
+    `left_out` has the columns without a role and why, `masked` those that are left empty on release and why,
+    `wide` those of more than MOST_CATEGORIES categories, `steps` how finely places are looked at. A role that no column
+    has is empty.
     """
 
     kind: str
@@ -106,6 +110,7 @@ class Roles:
     left_out: tuple[tuple[str, str], ...] = ()
     masked: tuple[tuple[str, str], ...] = ()
     user_why: str = ""
+    steps: PlaceSteps = field(default_factory=PlaceSteps)
 
 
 def roles_of(path: Path) -> Roles:
@@ -118,12 +123,18 @@ def roles_of(path: Path) -> Roles:
         return Roles(kind="vectors", rows=0)
     _refuse_data_as_names(path, file.names)
     cells = read_columns(file, file.names, at_least=3)
-    return guess([_counted(name, cells[name]) for name in file.names], path.name)
+    return roles_of_columns(cells, path.name)
 
 
 def roles_of_columns(columns: Columns, source: str) -> Roles:
     """What columns in memory seem to hold."""
-    return guess([_counted(name, cells) for name, cells in columns.items()], source)
+    found = guess([_counted(name, cells) for name, cells in columns.items()], source)
+    if found.kind != "location":
+        return found
+    settings = PlaceSettings(
+        lat=found.lat, lon=found.lon, user=found.user, timestamp=found.timestamp, trip=found.trip, every=0
+    )
+    return replace(found, steps=place_steps(columns, settings))
 
 
 def guess(columns: Sequence[Column], source: str) -> Roles:
@@ -133,8 +144,10 @@ def guess(columns: Sequence[Column], source: str) -> Roles:
     user, why = _grouping(columns)
     if lat and lon:
         time, trip = _named(columns, TIME), _named(columns, TRIP)
-        found = Roles(kind="location", rows=rows, lat=lat, lon=lon, user=user, timestamp=time, trip=trip)
-    elif texts := tuple(c.name for c in columns if _is_text(c)):
+        used = {lat, lon, user, time, trip}
+        hidden = tuple((c.name, _why_not_clear(c)) for c in columns if c.name not in used)
+        found = Roles(kind="location", rows=rows, lat=lat, lon=lon, user=user, timestamp=time, trip=trip, masked=hidden)
+    elif texts := _texts(columns):
         found = Roles(kind="text", rows=rows, text=texts, user=user)
     else:
         found = _table(columns, user, why)
@@ -149,8 +162,16 @@ def guess(columns: Sequence[Column], source: str) -> Roles:
     return replace(found, left_out=left)
 
 
+def _texts(columns: Sequence[Column]) -> tuple[str, ...]:
+    """The columns of text; none where they are remarks next to a table."""
+    texts = [c for c in columns if _is_text(c)]
+    others = [c for c in columns if c not in texts and c.distinct > 1 and not (c.is_contact or c.is_identifier)]
+    is_table = len(others) >= STRUCTURED and all(c.stem in WEAK_TEXT or c.stem not in TEXT for c in texts)
+    return () if is_table else tuple(c.name for c in texts)
+
+
 def _table(columns: Sequence[Column], user: str, why: str) -> Roles:
-    hidden = [c for c in columns if c.is_contact or c.is_identifier or _says_little(c)]
+    hidden = [c for c in columns if c.is_contact or c.is_identifier or _is_text(c) or _says_little(c)]
     secret = [c for c in columns if c not in hidden and c.name != user and c.distinct > 1]
     dates = tuple(c.name for c in secret if c.appearance == "date")
     numeric = tuple(c.name for c in secret if c.is_number and c.distinct > 2 and c.name not in dates)
@@ -193,7 +214,15 @@ def _why_masked(column: Column) -> str:
             if "e-mail" in column.appearance or "phone" in column.appearance
             else "it names people"
         )
+    if _is_text(column):
+        return "it is free text, which a configuration of its own protects"
     return "it has one value or none" if _says_little(column) else "it looks like an identifier"
+
+
+def _why_not_clear(column: Column) -> str:
+    """Why a column next to places is left empty: it may say where somebody was."""
+    hidden = column.is_contact or column.is_identifier or _is_text(column)
+    return _why_masked(column) if hidden else "it may say where somebody was, as speeds and names of stops do"
 
 
 def _named(columns: Sequence[Column], names: Collection[str]) -> str:
@@ -233,8 +262,8 @@ def _counted(name: str, cells: Sequence[Any]) -> Column:
 
 
 def _appearance(name: str, cells: Sequence[Any], values: Sequence[str], *, is_number: bool) -> str:
-    """`date`, `e-mail addresses` or `phone numbers` where half of some cells (all, for dates) look like it."""
-    form = date_form(cells)
+    """`date`, `e-mail addresses` or `phone numbers` where half of some cells (nearly all, for dates) look like it."""
+    form = date_form(cells, MOSTLY)
     if form is not None and (not is_number or any(word in name.lower() for word in TIME)):
         return "date"
     if is_number:

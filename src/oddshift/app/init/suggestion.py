@@ -23,10 +23,14 @@ _POINTS = 1000  # points looked at; more change a median little
 
 @dataclass(frozen=True)
 class Suggestion:
-    """ε, and the median distance from a value to the nearest other value of its tier."""
+    """ε, and the distance it comes from: the median from a value to the nearest other value of its tier.
+
+    With `every_tier` that is the median in the tier where it is largest.
+    """
 
     epsilon: float
     nearest: float
+    every_tier: bool = False
 
     @property
     def factor(self) -> float:
@@ -34,13 +38,18 @@ class Suggestion:
         return float(np.exp(min(700.0, self.epsilon * self.nearest)))
 
 
-def suggest_epsilon(space: Space, tiers: Tiers, rng: np.random.Generator, odds: float = ODDS) -> Suggestion:
+def suggest_epsilon(
+    space: Space, tiers: Tiers, rng: np.random.Generator, odds: float = ODDS, *, every_tier: bool = False
+) -> Suggestion:
     """ε = ln(odds)/nearest, rounded down to two digits; `nearest` is the median distance to the nearest alternative.
+
+    With `every_tier` the odds are kept in each tier: the columns of a table have distances of their own, and a median
+    over all of them would leave the two values of a category far too easy to tell apart.
 
     >>> from oddshift.model.release import one_tier
     >>> line = Space(np.arange(5.0)[:, None])
     >>> suggest_epsilon(line, one_tier(line), np.random.default_rng(0))
-    Suggestion(epsilon=1.0, nearest=1.0)
+    Suggestion(epsilon=1.0, nearest=1.0, every_tier=False)
     """
     if not positive(odds, "odds") > 1.0:
         raise InvalidInput(f"{odds=}, expected more than 1")
@@ -52,8 +61,10 @@ def suggest_epsilon(space: Space, tiers: Tiers, rng: np.random.Generator, odds: 
     between = space.between(index)
     between[np.arange(len(index)), index] = np.inf
     between[tiers.labels[index][:, None] != tiers.labels[None, :]] = np.inf
-    nearest = float(np.median(between.min(axis=1)))
-    return Suggestion(_two_digits(np.log(odds) / nearest), nearest)
+    closest, tier = between.min(axis=1), tiers.labels[index]
+    medians = [float(np.median(closest[tier == t])) for t in np.unique(tier)] if every_tier else []
+    nearest = max(medians, default=float(np.median(closest)))
+    return Suggestion(_two_digits(np.log(odds) / nearest), nearest, every_tier)
 
 
 def _two_digits(value: float) -> float:

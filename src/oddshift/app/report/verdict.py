@@ -17,6 +17,7 @@ from oddshift.app.report.wording import (
     worst_certificate,
 )
 from oddshift.audit import Audit
+from oddshift.audit.released_table import ReleasedTable, release_headline
 
 SECRETS_SHOWN = "This page shows secrets, because the run kept examples. Treat it as you treat the data."
 
@@ -40,7 +41,13 @@ def _card(state: str, title: str, sentence: str, *rest: str) -> Html:
 def _audit_card(audit: Audit) -> Html:
     witness = [tag("p", {"class": "level"}, f"Witness: {audit.witness.sentence}")] if audit.witness is not None else []
     level = tag("p", {"class": "level"}, level_sentence(audit))
-    return _card(audit.state, "The mechanism as audited", verdict_sentence(audit), level, *witness, _facts(audit))
+    rest = (*_released(audit.release), level, *witness, _facts(audit))
+    return _card(audit.state, "The mechanism as audited", verdict_sentence(audit), *rest)
+
+
+def _released(release: ReleasedTable | None) -> list[Html]:
+    """What goes out of a table, in one sentence."""
+    return [] if release is None else [tag("p", {"class": "sentence"}, release_headline(release))]
 
 
 def _facts(audit: Audit) -> Html:
@@ -79,7 +86,8 @@ def _adaptation_card(found: Adaptation) -> Html:
         f"This procedure errs with probability at most {found.settings.alpha:g}. It measures the leakage that attacker "
         f"{found.attacker} estimates, under the {found.settings.law} pair law."
     )
-    return _card(found.state, "After adaptation", adaptation_sentence(found), tag("p", {"class": "level"}, level))
+    rest = (*_released(found.release), tag("p", {"class": "level"}, level))
+    return _card(found.state, "After adaptation", adaptation_sentence(found), *rest)
 
 
 def _about(sources: Sources) -> Html:

@@ -50,6 +50,8 @@ class PlaceSettings:
     """Places become the centres of cells of about this size."""
     every: float = 300.0
     """One fix is kept in each interval of so many seconds of a trip; 0 keeps all."""
+    masked: tuple[str, ...] = ()
+    """Columns whose cells are left empty on release: names, plates, speeds, addresses."""
     stays: bool = False
     """Keep stay points only: the mean place of fixes that are close to each other for long enough."""
     stay_kilometres: float = 0.2
@@ -63,6 +65,8 @@ class PlaceSettings:
         """Check that places are there."""
         if not (self.lat and self.lon):
             raise InvalidInput("expected columns lat and lon")
+        if set(self.masked) & set(self.wanted(())):
+            raise InvalidInput("masked names a column that says where, who, when or which trip, expected others")
         if not self.timestamp and (self.every or self.stays):
             raise InvalidInput("timestamp is empty, expected every = 0 and no stays: both need times")
         for name in ("cell_km", "stay_kilometres", "stay_minutes"):
@@ -75,6 +79,11 @@ class PlaceSettings:
     def wanted(self, names: Sequence[str]) -> tuple[str, ...]:
         """The columns that are read."""
         return tuple(name for name in (self.lat, self.lon, self.user, self.timestamp, self.trip) if name)
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Every column that the settings say something about."""
+        return frozenset((*self.wanted(()), *self.masked))
 
     def units(self, columns: Columns) -> tuple[IntArray, str]:
         """A number for each row, equal where fixes are never told apart as independent, and what such a unit is."""
@@ -101,6 +110,7 @@ class EncodedPlaces:
 
     records: Records
     names: tuple[str, str]
+    masked: tuple[str, ...]
     order: IntArray
     rows: IntArray
     keep: BoolArray | None
@@ -119,12 +129,14 @@ class EncodedPlaces:
     def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
         """Released latitudes and longitudes of the rows that are kept, in their order; None for a mask."""
         chosen = checked_outputs(outputs, 1 if masked else len(self.records.space), len(self.order))
+        hidden: list[Any] = [None] * (len(chosen) + len(self.blank))
         if masked:
-            return {name: [None] * (len(chosen) + len(self.blank)) for name in self.names}
+            return {name: list(hidden) for name in (*self.names, *self.masked)}
         table: npt.NDArray[Any] = np.full((len(self.order) + len(self.blank), 2), None, dtype=object)
         placed = np.argsort(np.argsort(np.append(self.order, self.blank), kind="stable"), kind="stable")
         table[placed[: len(self.order)]] = self.records.space.points[chosen]
-        return {name: table[:, c].tolist() for c, name in enumerate(self.names)}
+        shown = {name: table[:, c].tolist() for c, name in enumerate(self.names)}
+        return {**shown, **{name: list(hidden) for name in self.masked}}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,17 +174,18 @@ class PlaceCodec:
 
     @property
     def released(self) -> tuple[str, ...]:
-        """Latitude and longitude."""
-        return (self.settings.lat, self.settings.lon)
+        """Latitude and longitude, and the columns that are left empty."""
+        return (self.settings.lat, self.settings.lon, *self.settings.masked)
 
     @property
     def required(self) -> tuple[str, ...]:
-        """Every column that says where, who, when and which trip."""
-        return self.settings.wanted(())
+        """Every column that says where, who, when and which trip, and those that are left empty."""
+        return (*self.settings.wanted(()), *self.settings.masked)
 
     def encode(self, columns: Columns, first: int = 1) -> EncodedPlaces:
         """Trips as documents; fixes are left out as the settings say."""
-        rows = length_of(columns, self.required)
+        rows = length_of(columns, self.settings.wanted(()))
+        hidden = tuple(name for name in self.settings.masked if name in columns)
         fixes, order = _fixes(self.settings, columns, first, {} if self.last is None else self.last)
         is_thinned = bool(self.settings.every or self.settings.stays)
         without = np.empty(0, dtype=np.int64) if is_thinned else _blank(self.settings, columns, first)
@@ -188,7 +201,8 @@ class PlaceCodec:
             context=_hours(fixes, lengths) if len(lengths) else None,
             users=fixes.user[start] if len(lengths) else None,
         )
-        return EncodedPlaces(records, (self.settings.lat, self.settings.lon), order, order[start], keep, without)
+        names = (self.settings.lat, self.settings.lon)
+        return EncodedPlaces(records, names, hidden, order, order[start], keep, without)
 
     def points(self, places: FloatArray) -> IntArray:
         """The cell of each place (n, 2); of a place outside all cells, the nearest one."""
@@ -216,6 +230,11 @@ class PlaceCodec:
     @cached_property
     def _known(self) -> dict[bytes, int]:
         return rows_by_bytes(self.space)
+
+
+def fixes_of(settings: PlaceSettings, columns: Columns) -> Trajectories:
+    """The fixes that the settings keep, by trip and time."""
+    return _fixes(settings, columns, 1, {})[0]
 
 
 def _fixes(

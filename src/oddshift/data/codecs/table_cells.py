@@ -25,6 +25,7 @@ from oddshift.data.codecs.table_domains import (
 )
 from oddshift.data.codecs.table_settings import TableSettings
 from oddshift.data.formats.cell_types import (
+    MOSTLY,
     CellType,
     date_cells,
     date_form,
@@ -154,7 +155,7 @@ def _learned(columns: Columns, name: str, settings: TableSettings) -> ColumnDoma
 def _type(columns: Columns, name: str, settings: TableSettings) -> CellType:
     if name not in settings.dates:
         return number_type(columns[name], number_cells(columns, name))
-    form = date_form(columns[name])
+    form = date_form(columns[name], MOSTLY)
     if form is None:
         raise InvalidInput(f"column {name!r} is not a column of dates of one form, expected ISO or DD/MM/YYYY")
     return CellType(family="date", form=form)
@@ -165,6 +166,12 @@ def column_numbers(columns: Columns, name: str, kind: CellType, first: int = 1) 
     if kind.family == "date":
         return date_cells(columns, name, kind.form, first=first)
     return number_cells(columns, name, first=first)
+
+
+def refuse_bad_cells(columns: Columns, settings: TableSettings) -> None:
+    """Name the first cell that is neither missing nor a number or date like the others of its column, by its row."""
+    for name in (*settings.numeric, *settings.dates):
+        column_numbers(columns, name, _type(columns, name, settings))
 
 
 def _declared_numbers(declared: Grid | tuple[Any, ...], name: str, kind: CellType) -> FloatArray:

@@ -9,8 +9,8 @@ from oddshift.data.codecs.table_settings import TableSettings
 
 _GRIDS = {
     "equal": "equal steps",
-    "log": "equal ratios, because the column is skewed",
-    "quantile": "equal shares, because the column is skewed",
+    "log": "equal ratios, because they are skewed",
+    "quantile": "equal shares, because they are skewed",
     "distinct": "the values found",
 }
 
@@ -30,16 +30,17 @@ def table_notes(settings: TableSettings, domains: Sequence[ColumnDomain]) -> Ite
     if settings.group and settings.group not in settings.masked:
         yield f"released as it is: column {settings.group}, which says whose rows are read together"
     if settings.masked:
-        yield f"left empty on release: columns {', '.join(settings.masked)}"
+        yield f"left empty on release: columns {', '.join(name or 'without a name' for name in settings.masked)}"
 
 
 def _domain_notes(domains: Sequence[ColumnDomain]) -> Iterator[str]:
-    learned = [f"{d.name} ({_GRIDS[d.spacing]})" for d in domains if d.spacing != "declared"]
-    if learned:
-        yield (
-            f"the values of {', '.join(learned)} were taken from the fit part and count as public; "
-            "`domains` declares others"
-        )
+    by_grid: dict[str, list[str]] = {}
+    for domain in domains:
+        if domain.spacing != "declared":
+            by_grid.setdefault(_GRIDS[domain.spacing], []).append(domain.name)
+    if by_grid:
+        learned = "; ".join(f"{', '.join(names)} ({grid})" for grid, names in by_grid.items())
+        yield f"these values were taken from the fit part and count as public, `domains` declares others: {learned}"
     kept = [d.name for d in domains if d.keeps_missing]
     if kept:
         yield f"missing cells stay missing in {', '.join(kept)}: which cells are empty is public"

@@ -23,11 +23,15 @@ MISSING_WORDS = frozenset({"", "na", "n/a", "null", "nan"})
 DATE_FORMATS = (
     *("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d"),
     *("%d/%m/%Y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y"),
+    *("%H:%M", "%H:%M:%S"),
 )
-"""Dates as text; where a column fits several, the first is taken, so the day stands before the month."""
+"""Dates and times of day as text; where a column fits several, the first is taken: the day stands before the month."""
 
 EPOCHS = {"seconds": 1.0, "milliseconds": 1e3}
 """Dates as numbers since 1970, by their unit: how many of it a second has."""
+
+MOSTLY = 0.95
+"""Share of the cells from which on a column is one of numbers or dates; the others are then named as bad cells."""
 
 MOST_DIGITS = 6
 """Decimals that a released number has at most."""
@@ -123,23 +127,36 @@ def number_type(cells: Sequence[Any], values: FloatArray) -> CellType:
     return CellType(family="decimal", digits=_significant(known))
 
 
-def date_form(cells: Sequence[Any]) -> str | None:
-    """The form that all cells share as dates; None when they are no dates."""
+def date_form(cells: Sequence[Any], mostly: float = 1.0) -> str | None:
+    """The form that all cells share as dates, or at least a share `mostly` of them; None when they are no dates."""
     known = [cell for cell in cells if not is_missing(cell)]
     if not known:
         return None
-    if all(isinstance(cell, date) for cell in known):
-        return "datetime" if isinstance(known[0], datetime) else "date"
-    for form in DATE_FORMATS:
-        read = _reader(form)
-        if all(isinstance(cell, str) and read(cell) is not None for cell in known):
-            return form
+    enough = mostly * len(known)
+    if sum(isinstance(cell, date) for cell in known) >= enough:
+        first = next(cell for cell in known if isinstance(cell, date))
+        return "datetime" if isinstance(first, datetime) else "date"
+    return next((form for form in DATE_FORMATS if _fits(known, form, enough)), None) or _epoch(known, enough)
+
+
+def _fits(known: Sequence[Any], form: str, enough: float) -> bool:
+    """Whether enough cells are dates of this form; given up as soon as too many are not."""
+    read, left = _reader(form), len(known) - enough
+    for cell in known:
+        left -= not isinstance(cell, str) or read(cell) is None
+        if left < 0:
+            return False
+    return True
+
+
+def _epoch(known: Sequence[Any], enough: float) -> str | None:
+    """The unit in which enough cells are numbers since 1970."""
     try:
         numbers = np.array(known, dtype=np.float64)
     except (TypeError, ValueError):
         return None
     spans = {"seconds": (1e8, 1e10), "milliseconds": (1e11, 1e13)}  # between 1973 and 2286
-    return next((unit for unit, (a, b) in spans.items() if ((numbers >= a) & (numbers < b)).all()), None)
+    return next((unit for unit, (a, b) in spans.items() if ((numbers >= a) & (numbers < b)).sum() >= enough), None)
 
 
 def _significant(known: FloatArray) -> int:

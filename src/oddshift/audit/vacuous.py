@@ -1,0 +1,39 @@
+"""A vacuous release: one from which the first guess is right nearly always, though it was not before any release.
+
+mPL ≤ ε alone does not rule it out, because ε may be as large as anybody likes; so no certificate is given for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from oddshift.audit.verdict_rule import Seen
+
+MOST_RIGHT = 0.9
+"""Share of right first guesses from which on a release may be vacuous."""
+
+DOUBT_REMOVED = 0.5
+"""Share of the guesses that were wrong before any release and are right with it, from which on it is."""
+
+
+def is_vacuous(right: float, before: float) -> bool:
+    """Whether so many right guesses, and so many before, make a release vacuous.
+
+    A column that is nearly constant is guessed well without any release, which says nothing about the release.
+
+    >>> is_vacuous(0.97, 0.6), is_vacuous(0.97, 0.96), is_vacuous(0.7, 0.1)
+    (True, False, False)
+    """
+    return right >= MOST_RIGHT and right - before >= DOUBT_REMOVED * (1.0 - before) and right > before
+
+
+def vacuous_reason(everyone: Iterable[Seen], names: Sequence[str]) -> str:
+    """Why no certificate is given, in the words of a claim; empty where no attacker guesses nearly everything."""
+    worst: dict[int, tuple[float, float]] = {}
+    for seen in everyone:
+        for row in seen.guesses:
+            right, before = float(row.after.values.mean()), float(row.before.values.mean())
+            if is_vacuous(right, before):
+                worst[row.after.tier] = max(worst.get(row.after.tier, (0.0, 0.0)), (right, before))
+    said = [f"{names[tier]} {right:.0%} (before any release {before:.0%})" for tier, (right, before) in worst.items()]
+    return f"the release is vacuous, first guesses are right too often: {', '.join(said)}" if said else ""

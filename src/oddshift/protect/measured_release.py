@@ -1,0 +1,110 @@
+"""What goes out of a table, measured: a released table next to the original, and what ε means in each column.
+
+An audit and an adaptation measure a release that is drawn for this and thrown away; `protect` the one that it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from oddshift.audit.released_table import ReleasedTable, compare_tables
+from oddshift.audit.table_risks import MixedTable
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.data.codecs import Columns, TableCodec
+from oddshift.data.codecs.table_cells import column_numbers
+from oddshift.data.codecs.table_domains import ColumnDomain
+from oddshift.mechanisms import Mechanism
+from oddshift.model.records import numbered
+
+MOST_ROWS = 4_000
+"""Rows of the table that are looked at."""
+
+
+def drawn_release(
+    codec: TableCodec, columns: Columns, mechanism: Mechanism, rng: np.random.Generator
+) -> ReleasedTable | None:
+    """A release by this mechanism; None where whole rows are secrets, or nothing but a mask is released."""
+    size = len(columns[codec.settings.secret[0]])
+    if codec.settings.unit == "row" or mechanism.n_outputs != len(codec.space) or size < 2:
+        return None
+    chosen = np.sort(rng.permutation(size)[:MOST_ROWS]).tolist()
+    some = {name: [cells[row] for row in chosen] for name, cells in columns.items()}
+    encoded = codec.encode(some)
+    return measured_release(codec, some, encoded.decode(mechanism.sample(encoded.records.points, rng)), rng)
+
+
+def measured_release(
+    codec: TableCodec, original: Columns, released: Columns, rng: np.random.Generator
+) -> ReleasedTable:
+    """Some rows and what they were released as; public columns, where they are there, count for the risks."""
+    before, after, kinds = [], [], []
+    for domain in codec.vocabulary.domains:
+        kinds.append(domain.type is not None)
+        one, two = _both(domain, original, released)
+        before.append(one)
+        after.append(two)
+    names = [domain.name for domain in codec.vocabulary.domains]
+    for name in codec.settings.public:
+        if name in original:
+            codes, _ = _codes(original[name], ())
+            kinds.append(False)
+            before.append(codes)
+            after.append(codes)
+    is_number: BoolArray = np.array(kinds, dtype=np.bool_)
+    was, is_now = (MixedTable(np.stack(side, axis=1), is_number) for side in (before, after))
+    return compare_tables(was, is_now, names, rng)
+
+
+def column_odds(codec: TableCodec, mechanism: Mechanism) -> Iterator[str]:
+    """What ε means in each column, in its own units: the odds between two of its values after one release, at most."""
+    if codec.settings.unit == "row" or mechanism.n_outputs != len(codec.space):
+        return
+    said, start = [], 0
+    for domain in codec.vocabulary.domains:
+        values = np.arange(start, start + len(domain))
+        start += len(domain)
+        if len(values) > 1:
+            said.append(_odds_of(domain, _log_ratios(mechanism, values)))
+    if said:
+        yield f"one release shifts the odds between two values at most by: {'; '.join(said)}"
+
+
+def _log_ratios(mechanism: Mechanism, values: IntArray) -> FloatArray:
+    """For every two values the largest log ratio that an output of their column gives them, (values, values)."""
+    found = mechanism.log_columns(values)[:, values]
+    found = found[np.isfinite(found).any(axis=1)]
+    with np.errstate(invalid="ignore"):
+        gaps = np.abs(found[:, :, None] - found[:, None, :])
+    return np.asarray(np.nan_to_num(gaps, nan=0.0, posinf=np.inf).max(axis=0, initial=0.0))
+
+
+def _odds_of(domain: ColumnDomain, ratios: FloatArray) -> str:
+    count = len(domain.values)
+    if domain.type is None:
+        return f"{domain.name} {_odds(ratios.max())} between its {len(domain)} values"
+    near = float(np.diagonal(ratios, offset=1)[: max(1, count - 1)].max())
+    steps = np.diff(np.array(domain.values, dtype=np.float64))
+    unit = " days" if domain.type.family == "date" else ""
+    is_even = len(steps) > 0 and np.allclose(steps, steps[0])
+    apart = f"values {steps[0]:g}{unit} apart" if is_even else "neighbouring values"
+    return f"{domain.name} {_odds(near)} between {apart}, {_odds(ratios[0, count - 1])} across its range"
+
+
+def _odds(budget: float) -> str:
+    return f"{np.exp(budget):.3g}:1" if budget < 15 else "over a million:1"
+
+
+def _both(domain: ColumnDomain, original: Columns, released: Columns) -> tuple[FloatArray, FloatArray]:
+    """One column of both tables as numbers, categories by one numbering."""
+    name, kind = domain.name, domain.type
+    if kind is None:
+        return _codes(original[name], released[name])
+    return column_numbers(original, name, kind), column_numbers(released, name, kind)
+
+
+def _codes(one: Sequence[Any], two: Sequence[Any]) -> tuple[FloatArray, FloatArray]:
+    codes: IntArray = numbered([str(cell) for cell in (*one, *two)])[0]
+    return codes[: len(one)].astype(np.float64), codes[len(one) :].astype(np.float64)

@@ -1,0 +1,189 @@
+"""Honest intake, each clause with a file: what is missing, who is named, which rows belong together."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import oddshift as od
+from oddshift.app.configuration import parse_config
+from oddshift.app.init import start
+from oddshift.app.init.roles import roles_of, roles_of_columns
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import TableCodec, TableSettings
+
+RNG = np.random.default_rng(0)
+ROWS = 200
+
+
+def written(path, columns, mark=","):
+    with path.open("w", newline="") as stream:
+        csv.writer(stream, delimiter=mark).writerows([list(columns), *zip(*columns.values(), strict=True)])
+    return path
+
+
+def people(**more):
+    columns = {"age": RNG.integers(20, 80, ROWS).tolist(), "sex": RNG.choice(["f", "m"], ROWS).tolist()}
+    return {**columns, **more}
+
+
+def fixes(**more):
+    """Twenty users with ten fixes each."""
+    where = {
+        "lat": np.round(38 + RNG.normal(0, 0.02, ROWS), 5).tolist(),
+        "lon": np.round(23.7 + RNG.normal(0, 0.02, ROWS), 5).tolist(),
+        "vehicle": np.repeat([f"v{k}" for k in range(20)], 10).tolist(),
+        "timestamp": (1_600_000_000 + 300 * np.arange(ROWS)).tolist(),
+    }
+    return {**where, **more}
+
+
+def test_a_blank_latitude_leaves_a_file_of_places(tmp_path):
+    columns = fixes()
+    columns["lat"][7] = ""
+    assert roles_of(written(tmp_path / "x.csv", columns)).kind == "location"
+    assert "location" in start(tmp_path / "x.csv", tmp_path / "x.toml").config
+
+
+@pytest.mark.parametrize("blank", ["", "NA", "null", "NaN", "n/a"])
+def test_a_few_blanks_leave_every_column_protected(blank):
+    columns = people(score=[blank if k % 9 == 0 else str(k % 5) for k in range(ROWS)])
+    columns["sex"][3] = blank
+    found = roles_of_columns(columns, "x")
+    assert {*found.numeric, *found.categorical} == {"age", "sex", "score"}
+    assert found.left_out == ()
+
+
+def test_names_and_addresses_are_left_empty(tmp_path):
+    columns = people(
+        name=[f"Ann {k}" for k in range(ROWS)],
+        email=[f"a{k}@x.org" for k in range(ROWS)],
+        comment=["came late and left early again"] * ROWS,
+    )
+    columns["born"] = [f"{1 + k % 28:02d}/0{1 + k % 9}/19{50 + k % 40}" for k in range(ROWS)]
+    config = start(written(tmp_path / "x.csv", columns), tmp_path / "x.toml").config
+    settings = parse_config(config, "x", tmp_path).data.settings
+    assert set(settings.masked) == {"name", "email", "comment"}
+    assert settings.dates == ("born",)
+    assert settings.public == ()
+
+
+def test_remarks_next_to_a_table_are_masked_and_a_file_of_texts_stays_one():
+    remarks = ["the patient came late and left"] * (ROWS - 1) + ["nothing new to say this time"]
+    assert roles_of_columns(people(pay=[7 * k % 50 for k in range(ROWS)], comment=remarks), "x").kind == "table"
+    assert roles_of_columns(people(pay=[7 * k % 50 for k in range(ROWS)], text=remarks), "x").kind == "text"
+    assert roles_of_columns({"sex": people()["sex"], "comment": remarks}, "x").kind == "text"
+
+
+def test_other_columns_of_places_are_left_empty_and_said(tmp_path):
+    columns = fixes(speed=RNG.integers(0, 90, ROWS).tolist(), name=[f"Ann {k}" for k in range(ROWS)])
+    found = start(written(tmp_path / "x.csv", columns), tmp_path / "x.toml")
+    settings = parse_config(found.config, "x", tmp_path).data.settings
+    assert set(settings.masked) == {"speed", "name"}
+    assert dict(found.roles.masked)["name"] == "it names people"
+    codec = od.read(tmp_path / "x.csv").fit(np.ones(ROWS, dtype=bool))
+    encoded = codec.encode(columns)
+    shown = encoded.decode(encoded.records.points)
+    assert set(shown) == {"lat", "lon", "speed", "name"}
+    assert set(shown["speed"]) == set(shown["name"]) == {None}
+
+
+@pytest.mark.parametrize(("cell", "says"), [("forty", "is not a number"), ("inf", "is infinite")])
+def test_one_bad_cell_is_named_by_its_row_in_the_file(cell, says, tmp_path):
+    columns = people(pay=[cell if k == 133 else str(1000 + k % 50) for k in range(ROWS)])
+    with pytest.raises(InvalidInput, match=rf"x\.csv: column 'pay' at row 134 {says}"):
+        start(written(tmp_path / "x.csv", columns), tmp_path / "x.toml")
+
+
+def test_one_bad_date_is_named_and_the_column_stays_one_of_dates(tmp_path):
+    columns = people(born=["soon" if k == 77 else f"19{50 + k % 40}-01-02" for k in range(ROWS)])
+    assert roles_of_columns(columns, "x").dates == ("born",)
+    with pytest.raises(InvalidInput, match=r"x\.csv: column 'born' at row 78 is not a date"):
+        start(written(tmp_path / "x.csv", columns), tmp_path / "x.toml")
+
+
+def test_one_bad_latitude_is_named_by_its_row(tmp_path):
+    columns = fixes()
+    columns["lat"][150] = "forty"
+    with pytest.raises(InvalidInput, match=r"x\.csv: column 'lat' at row 151 is not a number"):
+        start(written(tmp_path / "x.csv", columns), tmp_path / "x.toml")
+
+
+def test_repeating_ids_are_groups_and_independence_is_not_declared(tmp_path):
+    columns = {"id": np.repeat(np.arange(100), 2).tolist(), "sex": RNG.choice(["f", "m"], ROWS).tolist()}
+    config = start(written(tmp_path / "x.csv", columns), tmp_path / "x.toml").config
+    asked = parse_config(config, "x", tmp_path)
+    assert asked.data.settings.group == "id"
+    assert "independent" not in config
+
+
+@pytest.mark.parametrize(
+    ("columns", "is_declared"),
+    [
+        ({"sex": ["f", "m"] * 100}, True),
+        ({"sex": ["f", "m"] * 100, "code": [f"x{k}" for k in range(ROWS)]}, False),  # a key may link rows
+        ({"sex": ["f", "m"] * 100, "site": ["one"] * ROWS}, False),  # a public column stands next to it
+        ({"sex": ["f", "m"] * 100, "age": [k % 7 for k in range(ROWS)]}, False),
+    ],
+)
+def test_independence_is_declared_only_where_nothing_could_link_two_secrets(columns, is_declared, tmp_path):
+    config = start(written(tmp_path / "x.csv", columns), tmp_path / "x.toml").config
+    assert ("independent = true" in config) is is_declared
+
+
+def test_points_alone_are_read_and_not_declared_independent(tmp_path):
+    columns = {name: cells for name, cells in fixes().items() if name in {"lat", "lon"}}
+    found = start(written(tmp_path / "x.csv", columns), tmp_path / "x.toml")
+    assert found.roles.kind == "location"
+    assert "independent" not in found.config
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        [str(1_600_000_000_000 + 300_000 * k) for k in range(ROWS)],
+        [f"{1 + k % 28:02d}/03/2020 {k % 10:02d}:30" for k in range(ROWS)],
+        [f"2020-03-{1 + k % 28:02d}T{k % 10:02d}:30:00Z" for k in range(ROWS)],
+    ],
+)
+def test_moments_of_fixes_in_many_forms(moments, tmp_path):
+    columns = fixes(timestamp=moments, vehicle=[f"v{k}" for k in range(20) for _ in range(10)])
+    assert roles_of(written(tmp_path / "x.csv", columns)).timestamp == "timestamp"
+    assert start(tmp_path / "x.csv", tmp_path / "x.toml").secrets > 0
+
+
+@pytest.mark.parametrize(("name", "mark"), [("x.csv", ";"), ("x.tsv", "\t"), ("x.csv", ",")])
+def test_separators(name, mark, tmp_path):
+    found = roles_of(written(tmp_path / name, people(), mark))
+    assert (found.numeric, found.categorical) == (("age",), ("sex",))
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "index"])
+def test_index_columns_are_left_empty(name, tmp_path):
+    columns = {name: list(range(ROWS)), **people()}
+    found = roles_of(written(tmp_path / "x.csv", columns))
+    assert [hidden for hidden, _ in found.masked] == [name]
+
+
+def test_arrays_are_vectors(tmp_path):
+    np.save(tmp_path / "x.npy", RNG.normal(size=(40, 3)))
+    assert roles_of(tmp_path / "x.npy").kind == "vectors"
+
+
+def test_times_of_day_keep_their_form():
+    columns = {"at": [f"{k % 24:02d}:{(7 * k) % 60:02d}" for k in range(ROWS)]}
+    assert roles_of_columns(columns, "x").dates == ("at",)
+    codec = TableCodec.fit(columns, TableSettings(dates=("at",)))
+    encoded = codec.encode(columns)
+    shown = encoded.decode(encoded.records.points)["at"]
+    assert all(len(cell) == 5 and cell[2] == ":" for cell in shown)
+    minutes = [np.array([60 * int(c[:2]) + int(c[3:]) for c in cells]) for cells in (columns["at"], shown)]
+    assert np.abs(minutes[0] - minutes[1]).max() <= 90
+
+
+def test_an_unknown_category_is_masked_and_counted():
+    columns = people()
+    codec = TableCodec.fit(columns, TableSettings(numeric=("age",), categorical=("sex",)))
+    later = codec.encode({"age": [30, 500, ""], "sex": ["x", "f", "m"]})
+    assert later.counts.unseen == 2
+    assert later.decode(later.records.points)["sex"] == [None, "f", "m"]
