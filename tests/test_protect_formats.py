@@ -227,7 +227,10 @@ def test_trajectories_are_thinned_and_moved_as_they_were_audited(tmp_path, monke
     settings = PlaceSettings(lat="phi", lon="lambda", user="who", timestamp="when", trip="trip", every=300.0)
     made = encoding.places(read_columns(open_data(tmp_path / "g.csv"), settings.wanted(())), settings)
     policy = made.policy(Exponential(made.space, LOUD))
-    rows = list(csv.DictReader(io.StringIO(released(tmp_path, "a.csv", fixes().encode(), policy).decode())))
+    with pytest.raises(InvalidInput, match="column 'note' is not known to the policy"):
+        released(tmp_path, "a.csv", fixes().encode(), policy)
+    asked = replace(FREE, clear=("note",))
+    rows = list(csv.DictReader(io.StringIO(released(tmp_path, "a.csv", fixes().encode(), policy, asked).decode())))
     shown = made.encoded.decode(made.encoded.records.points)
     assert [float(row["phi"]) for row in rows] == shown["phi"]
     assert [float(row["lambda"]) for row in rows] == shown["lambda"]
@@ -235,7 +238,7 @@ def test_trajectories_are_thinned_and_moved_as_they_were_audited(tmp_path, monke
     turned = fixes().splitlines()
     turned[3], turned[9] = turned[9], turned[3]
     with pytest.raises(InvalidInput, match="the fix at row 4 is out of order"):
-        released(tmp_path, "b.csv", "\n".join(turned).encode(), policy)
+        released(tmp_path, "b.csv", "\n".join(turned).encode(), policy, asked)
 
 
 def test_stay_points_cannot_be_streamed(tmp_path):
