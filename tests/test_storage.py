@@ -305,7 +305,7 @@ def test_a_value_that_its_own_class_refuses_is_tampered(tmp_path):
 def test_members_that_unpack_too_large_are_refused_before_they_are_read(tmp_path, monkeypatch):
     files.save(tmp_path / "v.npz", outer(np.zeros(10_000)))
     assert (tmp_path / "v.npz").stat().st_size < 5_000
-    monkeypatch.setattr(files, "MEMBER_LIMIT", 50_000)
+    monkeypatch.setattr(files, "LARGEST_STORED", 50_000)
     with pytest.raises(TamperedEvidence, match="expected at most 50000"):
         files.load(tmp_path / "v.npz", Outer)
 

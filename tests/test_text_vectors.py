@@ -94,7 +94,7 @@ def test_bad_files(tmp_path):
     assert "holds no vectors" in _refusal(_write(tmp_path, "b.vec", "3 3\n"))
     assert "not a whole .gz file" in _refusal(_write(tmp_path, "c.gz", LINES))
     assert "not a whole .zip file" in _refusal(_write(tmp_path, "d.zip", LINES))
-    assert "without pickles" in _refusal(_write(tmp_path, "e.npz", LINES))
+    assert "not a whole .npz file" in _refusal(_write(tmp_path, "e.npz", LINES))
     assert "does not start with 'words width'" in _refusal(_write(tmp_path, "f.bin", LINES))
     assert "breaks at word 3 of 3" in _refusal(_write(tmp_path, "g.bin", _binary(ROWS)[:-4]))
     assert "not UTF-8" in _refusal(_write(tmp_path, "h.txt", b"caf\xe9 1 2\n"))

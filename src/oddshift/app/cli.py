@@ -1,13 +1,18 @@
 """The command line: which commands there are, and what becomes of their refusals.
 
-Exit codes: 0 done; 1 bad input, in one line; 2 ran, but the answer is no (not certified, or not verified).
+Exit codes: 0 done; 1 bad input, in one line; 2 ran, but the answer is no (not certified, or not verified); 3 a defect
+of oddshift, in one line that quotes no data; 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
 
+import io
+import os
 import sys
+import traceback
 from importlib import metadata
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -30,6 +35,12 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C stopped."""
+
+DEFECT = 3
+"""Exit code of a command that met something nobody had thought of."""
+
+TRACEBACK = "ODDSHIFT_TRACEBACK"
+"""The variable that asks for the traceback of a defect; a traceback may quote data, so none is shown unasked."""
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -64,6 +75,9 @@ app.command()(reproduce)
 
 def main() -> None:
     """Run the command line; a refusal becomes one line on stderr and exit code 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show is escaped, not a failure
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = app(standalone_mode=False)
         if code == INTERRUPTED:
@@ -74,15 +88,30 @@ def main() -> None:
     except OddshiftError as error:
         _refuse(str(error))
     except OSError as error:
-        _refuse(f"{error.filename or ''}: {error.strerror or error}")
-    except (KeyboardInterrupt, typer.Abort):
+        _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+    except MemoryError:
+        _refuse("there is not enough memory for this input, expected a smaller one")
+    except (KeyboardInterrupt, typer.Abort) as error:
+        if isinstance(error.__context__, EOFError):  # a file that ends too early is not somebody who leaves
+            _report(error.__context__)
         print("interrupted; the same command continues", file=sys.stderr)
         sys.exit(INTERRUPTED)
+    except Exception as error:
+        _report(error)
 
 
-def _refuse(message: str) -> None:
-    print(f"error: {message}", file=sys.stderr)
-    sys.exit(1)
+def _refuse(message: str, code: int = 1) -> NoReturn:
+    print(f"error: {' '.join(message.splitlines())}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _report(error: BaseException) -> NoReturn:
+    """Say that oddshift has a defect, and where; the message of the exception may quote data, so it is left out."""
+    if os.environ.get(TRACEBACK):
+        raise error
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
+    _refuse(f"this is a defect of oddshift ({where}), please report it; {TRACEBACK}=1 shows more", DEFECT)
 
 
 if __name__ == "__main__":

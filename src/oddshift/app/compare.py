@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.adapt.adaptation import Adaptation, ScaledOutcome
+from oddshift.app.configuration import read_config
 from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, read_adaptation, read_run
 from oddshift.audit import AttackerResult, Audit
 from oddshift.base.arrays import FloatArray
@@ -90,8 +91,8 @@ def _read(folder: Path) -> _Run:
     if audit is None and adaptation is None:
         raise InvalidInput(f"{folder} is not a run folder: it has neither {AUDIT} nor {ADAPTATION}")
     try:
-        data = tomllib.loads((folder / CONFIG).read_text(encoding="utf-8")).get("data")
-    except (OSError, tomllib.TOMLDecodeError):
+        data = tomllib.loads(read_config(folder / CONFIG)).get("data")
+    except (OSError, ValueError, RecursionError):
         data = None
     return _Run(folder, audit, adaptation, data)
 

@@ -6,6 +6,7 @@ named.
 
 from __future__ import annotations
 
+import reprlib
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -25,6 +26,9 @@ from oddshift.mechanisms.settings import MechanismSettings
 
 TABLES = ("data", "mechanism", "audit", "adapt", "execution")
 """The tables of a file; only `data` is required."""
+
+LONGEST_FILE = 1 << 20
+"""Bytes of the longest configuration file that is read."""
 
 PEOPLE = "people"
 """The kind of data that needs no file: the embedded corpus of made-up people."""
@@ -91,6 +95,22 @@ def _portable(value: Any) -> Any:
     return tuple(_portable(item) for item in value) if isinstance(value, tuple | list) else value
 
 
+def read_config(path: str | Path) -> str:
+    """The text of a configuration file; one that is too long or not UTF-8 is one line that says so."""
+    place = Path(path)
+    if place.is_dir():
+        raise InvalidInput(f"{place} is a folder, expected a TOML file")
+    with place.open("rb") as stream:
+        data = stream.read(LONGEST_FILE + 1)
+    if len(data) > LONGEST_FILE:
+        raise InvalidInput(f"{place} has over {LONGEST_FILE} bytes, expected a configuration")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InvalidInput(f"{place} line {line} is not UTF-8, expected a TOML file in UTF-8") from None
+
+
 def parse_config(text: str, source: str, folder: Path | None = None) -> Configuration:
     """A configuration from the text of a file; a wrong key or value is one line that names it.
 
@@ -98,8 +118,10 @@ def parse_config(text: str, source: str, folder: Path | None = None) -> Configur
     """
     try:
         raw = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{source} is not a TOML file: {error}") from error
+    except RecursionError as error:
+        raise InvalidInput(f"{source} is nested too deeply, expected the tables {', '.join(TABLES)}") from error
+    except ValueError as error:  # a number of thousands of digits is no TOMLDecodeError
+        raise InvalidInput(f"{source} is not a TOML file: {str(error)[:200]}") from error
     try:
         return _configuration(raw, folder)
     except InvalidInput as error:
@@ -213,7 +235,7 @@ def _first_problem(error: Any, place: str) -> str:
         return f"missing key {key}{more}"
     if first["type"] == "value_error":  # a settings class refused it, in its own words
         return f"{place}.{first['msg'].removeprefix('Value error, ')}{more}"
-    return f"{key}={first['input']!r}: {first['msg'].lower()}{more}"
+    return f"{key}={reprlib.repr(first['input'])}: {first['msg'].lower()}{more}"
 
 
 def _refuse_unknown(table: Mapping[str, Any], known: Iterable[str], place: str) -> None:

@@ -18,6 +18,7 @@ from oddshift.adapt import AdaptSettings
 from oddshift.adapt.adapt_settings import SHARED
 from oddshift.adapt.measuring import Progress, silent
 from oddshift.app.answers import AdaptRun, AuditRun
+from oddshift.app.configuration import read_config
 from oddshift.app.illustration import illustrate, read_illustration
 from oddshift.app.preparation import Prepared, prepare, prepare_records
 from oddshift.app.questions import AskedAttacker, Audited, Means, ask_adapt, ask_audit
@@ -134,7 +135,7 @@ def load_run(folder: str | Path) -> StoredRun:
     home = Path(folder)
     if not any((home / name).is_file() for name in (AUDIT, ADAPTATION)):
         raise InvalidInput(f"{home} is not a run folder: it has neither {AUDIT} nor {ADAPTATION}")
-    text = (home / CONFIG).read_text(encoding="utf-8") if (home / CONFIG).is_file() else ""
+    text = read_config(home / CONFIG) if (home / CONFIG).is_file() else ""
     policy = load_release_policy(home) if (home / POLICY).is_file() else None
     audited = AuditRun(read_run(home), text, read_illustration(home)) if (home / AUDIT).is_file() else None
     adapted = None

@@ -38,8 +38,7 @@ def inputs_of(config: Configuration) -> Inputs:
 def write_inputs(folder: Path, inputs: Inputs) -> None:
     """Keep the inputs of a run, readable by its owner alone."""
     folder.mkdir(parents=True, exist_ok=True)
-    save(folder / INPUTS, inputs)
-    (folder / INPUTS).chmod(0o600)
+    save(folder / INPUTS, inputs, mode=0o600)
 
 
 def refuse_other_inputs(folder: Path, finished: Path, inputs: Inputs) -> None:

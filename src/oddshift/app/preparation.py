@@ -14,6 +14,7 @@ from oddshift.app.nouns import who_found
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import Codec, Columns, Encoded, EncodedText, TableSettings, TextCodec, TextSettings
+from oddshift.data.codecs.text_cells import TextCells
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import PeopleSettings, people
 from oddshift.data.near_duplicates import near_duplicates
@@ -105,8 +106,8 @@ def _merged(data: Dataset, units: IntArray, by: str) -> tuple[IntArray, tuple[st
     """Units in which near-duplicate texts are one, and a line that says how many there are."""
     if not isinstance(data.settings, TextSettings) or by != "document" or not data.settings.near_duplicates:
         return units, ()
-    columns = [data.columns[name] for name in data.settings.text]
-    texts = [" ".join(cell or "" for cell in row) for row in zip(*columns, strict=True)]
+    with data.naming():
+        texts = TextCells.of(data.columns, data.settings.text).documents
     groups = near_duplicates(texts, COPY)
     left = len(np.unique(groups))
     if left == len(groups):

@@ -66,7 +66,8 @@ def write_run(folder: str | Path, audit: Audit, config: str = "", inputs: Inputs
     Without `inputs` a later run never takes it for its own.
     """
     home = Path(folder)
-    (home / EVIDENCE).mkdir(parents=True, exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True)
+    (home / EVIDENCE).mkdir(mode=0o700, exist_ok=True)
     for evidence in audit.evidence:
         save_evidence(home / EVIDENCE / evidence_name(evidence.certificate.claim), evidence)
     if audit.witness is not None:
@@ -95,8 +96,7 @@ def write_examples(
     home = Path(folder) / EXAMPLES
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, value in ((BELIEF, belief), (PASSAGES, Passages(tuple(passages)))):
-        save(home / name, value)
-        (home / name).chmod(PRIVATE)
+        save(home / name, value, mode=PRIVATE)
     path = home / "beliefs.json"
     write_atomic(path, json.dumps([_plain(example) for example in examples], indent=1).encode(), mode=PRIVATE)
     return path
@@ -128,7 +128,8 @@ def write_adaptation(
 ) -> Path:
     """Write an adaptation into the folder of the audit with the same configuration; `adaptation.npz` comes last."""
     home = Path(folder)
-    (home / EVIDENCE).mkdir(parents=True, exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True)
+    (home / EVIDENCE).mkdir(mode=0o700, exist_ok=True)
     for evidence in adaptation.evidence:
         save_evidence(home / EVIDENCE / f"adapted-{evidence_name(evidence.certificate.claim)}", evidence)
     write_atomic(home / CONFIG, config.encode())

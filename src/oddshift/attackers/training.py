@@ -162,7 +162,10 @@ def _read(path: Path, purpose: str) -> tuple[_Progress, State, State]:
     body = notes.get("progress", "")
     if files.sha256(body.encode()) != notes.get("sha256"):
         raise TamperedEvidence(f"{path.name} does not hold the progress that it says")
-    progress = files.decode(json.loads(body), _Progress, {})
+    try:
+        progress = files.decode(json.loads(body), _Progress, {})
+    except (ValueError, RecursionError) as error:
+        raise TamperedEvidence(f"{path.name} does not hold the progress that it says") from error
     if progress.purpose != purpose:
         raise InvalidInput(f"{path.name} continues other data or settings, expected those of this run; remove it")
     parts = {p: {k.removeprefix(p): v for k, v in arrays.items() if k.startswith(p)} for p in ("now.", "best.")}

@@ -19,6 +19,9 @@ UpperMethod = Literal["chain", "diameter"]
 DEFAULT_ATTACKERS = ("portfolio", "portfolio+W")
 """Attackers that try when none are named: they need no training. Without a context W the second one is left out."""
 
+SMALLEST_DELTA = 1e-9
+"""The smallest rate that can be asked for: even without a failure it takes some billions of documents."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AuditSettings:
@@ -76,6 +79,8 @@ def check_question(epsilon: float, delta: float | None, alpha: float, method: st
     positive(epsilon, "epsilon")
     if delta is not None:
         unit_open(delta, "delta")
+        if delta < SMALLEST_DELTA:
+            raise InvalidInput(f"delta={delta!r}, expected at least {SMALLEST_DELTA:g}: no data could certify less")
     error_level(alpha)
     one_of(method, "method", tuple(METHODS))
 

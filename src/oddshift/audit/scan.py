@@ -242,7 +242,9 @@ def _record(
     positions, n = block.positions, leak.shape[1]
     out.mean[positions, law] = leak.sum(axis=1) / (n - 1)
     out.drawn[positions, law] = block.at(leak, (anchor + rng.integers(1, n, len(positions))) % n)
-    bins = np.minimum(leak * (BINS / (HISTOGRAM_SPAN * epsilon)), BINS).astype(np.int64)
+    bin_of = min(BINS / (HISTOGRAM_SPAN * epsilon), float(np.finfo(np.float64).max))
+    with np.errstate(over="ignore"):  # of a tiny budget whatever leaks lies in the last bin
+        bins = np.minimum(leak * bin_of, BINS).astype(np.int64)
     counts = np.bincount(bins.ravel(), minlength=BINS + 1).astype(np.float64)
     counts[0] -= len(positions)  # an anchor is not compared with itself
     out.histogram[law, block.tier] += counts

@@ -6,6 +6,7 @@ float64, the right number of axes, finite numbers, and probabilities that sum to
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
@@ -37,7 +38,7 @@ def floats(value: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
         if not _is_numeric(given):
             raise TypeError("not real numbers")
         array = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(
             f"{name} is not a numeric array of {ndim} axes, expected rows of equally many numbers"
         ) from error
@@ -97,6 +98,8 @@ def float_of(value: float, name: str) -> float:
         if isinstance(value, str | bytes):  # float would read "1" as 1.0
             raise TypeError("text")
         return float(value)
+    except OverflowError as error:
+        raise InvalidInput(f"{name} is too large for a float, expected a finite number") from error
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{name}={value!r}, expected a number") from error
 
@@ -106,7 +109,7 @@ def whole(value: int, name: str, low: int, high: int | None = None) -> int:
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_whole or value < low or (high is not None and value > high):
         span = f">= {low}" if high is None else f"in [{low}, {high}]"
-        raise InvalidInput(f"{name}={value!r}, expected a whole number {span}")
+        raise InvalidInput(f"{name}={reprlib.repr(value)}, expected a whole number {span}")
     return int(value)
 
 

@@ -29,8 +29,8 @@ SCHEMA = 3
 READABLE = (2, 3)
 """Versions that are still read; where fields have changed since, the refusal names the version."""
 
-MEMBER_LIMIT = 2_000_000_000
-"""Largest member (bytes, unpacked) that is read from a stored file."""
+LARGEST_STORED = 2_000_000_000
+"""Bytes that the members of a stored file may take together, unpacked; a larger file is refused unread."""
 
 _VALUE = "value.json"
 _ARRAY = "array"
@@ -90,8 +90,10 @@ def digest(value: Any) -> str:
     return content_digest(encode(value, arrays), arrays)
 
 
-def save(path: str | Path, value: Any) -> str:
+def save(path: str | Path, value: Any, *, mode: int = 0o666) -> str:
     """Write a frozen dataclass to `path` (`.json` without arrays, `.npz` with) and return its digest.
+
+    `mode` says who may read the file, from its first byte on.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Point:
@@ -112,7 +114,7 @@ def save(path: str | Path, value: Any) -> str:
     elif suffix != ".json" or arrays:
         wanted = ".npz (it holds arrays)" if arrays else ".json or .npz"
         raise InvalidInput(f"file name ends in {suffix!r}, expected {wanted}")
-    write_atomic(path, text)
+    write_atomic(path, text, mode=mode)
     return mark
 
 
@@ -301,7 +303,8 @@ def unpack(raw: bytes) -> tuple[bytes, Arrays]:
     """The text and the arrays of an archive that `pack` wrote; anything else raises TamperedEvidence."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            members = {info.filename: _member(archive, info) for info in archive.infolist()}
+            _refuse_large(archive)
+            members = {info.filename: archive.read(info) for info in archive.infolist()}
         text = members.pop(_VALUE)
         arrays = {
             name.removesuffix(".npy"): np.load(io.BytesIO(data), allow_pickle=False) for name, data in members.items()
@@ -311,7 +314,7 @@ def unpack(raw: bytes) -> tuple[bytes, Arrays]:
     return text, arrays
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    if info.file_size > MEMBER_LIMIT:
-        raise ValueError(f"{info.filename} of {info.file_size} bytes, expected at most {MEMBER_LIMIT}")
-    return archive.read(info)
+def _refuse_large(archive: zipfile.ZipFile) -> None:
+    total = sum(info.file_size for info in archive.infolist())
+    if total > LARGEST_STORED:
+        raise ValueError(f"{total} bytes unpacked, expected at most {LARGEST_STORED}")

@@ -21,6 +21,9 @@ from oddshift.bounds.methods import METHODS
 PLAN_LIMIT = 5_000_000
 """Largest n that a planner searches."""
 
+NUMBER_LIMIT = 10**15
+"""Largest n that is given as an answer where a formula needs no search."""
+
 _BLOCK = 16_384  # values of n examined at once
 
 
@@ -62,8 +65,9 @@ def zero_failures(delta: float, alpha: float, method: str = "betting") -> int:
     high = 1
     while not _passes_zeros(high, limit, level, method):
         high *= 2
-        if high > PLAN_LIMIT and method not in ("betting", "clopper_pearson"):
-            raise InvalidInput(f"{delta=} and {alpha=} need more than {PLAN_LIMIT} values, expected a larger delta")
+        most = NUMBER_LIMIT if method in ("betting", "clopper_pearson") else PLAN_LIMIT
+        if high > most:
+            raise InvalidInput(f"{delta=} and {alpha=} need more than {most} values, expected a larger delta")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

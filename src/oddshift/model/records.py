@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -240,8 +241,16 @@ def offsets_of(lengths: npt.ArrayLike) -> IntArray:
 def numbered(values: Sequence[Hashable]) -> tuple[IntArray, tuple[Hashable, ...]]:
     """Each value's number, in order of first appearance, and the distinct values."""
     number: dict[Hashable, int] = {}
-    codes = np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
+    try:
+        codes = np.array([number.setdefault(value, len(number)) for value in values], dtype=np.int64)
+    except TypeError:  # a list or a table of values has no number
+        raise InvalidInput(f"value {_unhashable(values)} is not a plain value, expected a name or a number") from None
     return codes, tuple(number)
+
+
+def _unhashable(values: Sequence[Any]) -> int:
+    """The number, from 1, of the first value that cannot be told from others."""
+    return next((row for row, value in enumerate(values, start=1) if not isinstance(value, Hashable)), 1)
 
 
 def gather(offsets: IntArray, index: IntArray) -> tuple[IntArray, IntArray]:

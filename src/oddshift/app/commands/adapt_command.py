@@ -20,13 +20,13 @@ def adapt(
 
     Example: oddshift adapt config.toml --out oddshift-run
     """
-    from oddshift.app.configuration import parse_config
+    from oddshift.app.configuration import parse_config, read_config
     from oddshift.app.configured_runs import run_adapt
     from oddshift.app.display import show_adaptation
     from oddshift.app.runs import POLICY, adaptation_summary
 
     console = console_for(as_json)
-    text = config.read_text(encoding="utf-8")
+    text = read_config(config)
     with progress_bar(console) as progress:
         found = run_adapt(text, out, str(config), home=config.parent, progress=progress)
     if as_json:

@@ -31,13 +31,14 @@ def audit(
 
     Example: oddshift audit mail.toml --out mail-run
     """
+    from oddshift.app.configuration import read_config
     from oddshift.app.demo import PEOPLE
     from oddshift.app.kept_work import KEPT
 
     if demo == (config is not None):
         raise InvalidInput("audit takes either a configuration file or --demo")
     console = console_for(as_json)
-    text = PEOPLE if config is None else config.read_text(encoding="utf-8")
+    text = PEOPLE if config is None else read_config(config)
     origin = {} if config is None else {"source": str(config), "home": config.parent}
     found = audited(text, out, console, max_cpu=max_cpu, keep_examples=keep_examples, keep=keep, **origin)
     if as_json:

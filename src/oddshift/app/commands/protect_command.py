@@ -125,7 +125,7 @@ def _show(done: Protected, kind: str, screen: Console) -> None:
     for line in kind_lines(done.kinds):
         console.print(line, markup=False)
     for note in done.notes:
-        console.print(f"[bold red]{note}[/]")
+        console.print(note, style="bold red")
     verb = "would be" if done.is_dry_run else "were"
     tiers = ", ".join(f"{n:,} {name}" for name, n in done.positions.items())
     console.print(

@@ -27,10 +27,13 @@ NOT_SHOWN = 2
 
 
 def console_for(as_json: bool) -> Console:
-    """Where a command writes: nowhere when it prints JSON, lines of 120 characters when not on a terminal."""
+    """Where a command writes: nowhere when it prints JSON, lines of 120 characters when not on a terminal.
+
+    Brackets are text: names of tiers, columns and folders may hold what would otherwise be read as markup.
+    """
     from rich.console import Console
 
-    return Console(record=True, quiet=as_json, width=None if sys.stdout.isatty() else 120)
+    return Console(record=True, quiet=as_json, markup=False, width=None if sys.stdout.isatty() else 120)
 
 
 @contextmanager

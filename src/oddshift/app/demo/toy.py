@@ -96,7 +96,8 @@ def tell(numbers: Story, console: Console) -> None:
     n = numbers
     console.print(f"1. One release, exactly: leakage {n.single:.4f} <= {n.budget:g}. The mechanism keeps its promise.")
     console.print(
-        f"2. Both releases together: leakage [bold]{n.joint:.4f} > {n.budget:g}[/bold], with outputs {n.outputs}."
+        f"2. Both releases together: leakage [bold]{n.joint:.4f} > {n.budget:g}[/bold], with outputs {n.outputs}.",
+        markup=True,
     )
     console.print(f"   {n.violated:.1%} of joint releases exceed the budget; there the attacker's belief")
     console.print(f"   in the first secret goes from {n.prior:.0%} to {n.posterior:.1%}.")

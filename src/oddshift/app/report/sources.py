@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oddshift.adapt.adaptation import Adaptation
+from oddshift.app.configuration import read_config
 from oddshift.app.runs import (
     ADAPTATION,
     AUDIT,
@@ -54,10 +55,21 @@ def read_sources(folder: str | Path, *, with_examples: bool = True) -> Sources:
         belief=read_belief(home, with_secrets=secrets),
         passages=read_passages(home) if secrets else (),
         config=_text(home / CONFIG),
-        versions=tuple(json.loads(_text(home / VERSIONS) or "{}").items()),
+        versions=_versions(home / VERSIONS),
         has_secrets=secrets,
     )
 
 
 def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
+    return read_config(path) if path.is_file() else ""
+
+
+def _versions(path: Path) -> tuple[tuple[str, str], ...]:
+    """What a run was computed with; a file that says something else is refused."""
+    try:
+        found = json.loads(_text(path) or "{}")
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is not a JSON document, expected versions by name") from error
+    if not isinstance(found, dict) or not all(isinstance(version, str) for version in found.values()):
+        raise InvalidInput(f"{path} holds something else than versions by name")
+    return tuple(found.items())

@@ -28,6 +28,9 @@ _COUNTS = struct.Struct("<iiiqq")
 _AFTER_WORD = struct.Struct("<qb")
 _SHAPE = struct.Struct("<?qq")
 _LONGEST_WORD = 4096
+_WIDEST = 1 << 18  # numbers of a vector
+LARGEST_PACKED = 1 << 31
+"""Bytes of the largest matrix that is read out of a packed file; an unpacked one is mapped, whatever its size."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def read_fasttext(stream: IO[bytes], path: Path, needed: frozenset[str] | None) 
     if pruned > 0:
         raise InvalidInput(f"{name} is a pruned fastText model, expected one that is not quantised")
     quantised, rows, columns = _SHAPE.unpack(_exactly(stream, _SHAPE.size, name))
-    if quantised or columns != width or rows < words:
+    if quantised or columns != width or not 0 <= words <= rows or not 0 < columns < _WIDEST or not size >= 0:
         raise InvalidInput(f"{name} is quantised or damaged, expected a plain fastText model")
     table = _matrix(stream, path, rows, columns)
     pieces = _Pieces(least, most, buckets if rows >= words + buckets else 0)
@@ -67,6 +70,8 @@ def read_fasttext(stream: IO[bytes], path: Path, needed: frozenset[str] | None) 
 def _matrix(stream: IO[bytes], path: Path, rows: int, columns: int) -> Float32Array:
     """The input matrix, which starts here."""
     if path.suffix in (".gz", ".zip"):
+        if 4 * rows * columns > LARGEST_PACKED:
+            raise InvalidInput(f"{path.name} unpacks to over {LARGEST_PACKED} bytes, expected an unpacked file")
         data = _exactly(stream, 4 * rows * columns, path.name)
         return np.frombuffer(data, dtype="<f4").reshape(rows, columns)
     start = stream.tell()

@@ -19,6 +19,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns, length_of
 from oddshift.data.codecs.tokens import Tokens, no_tokens, tokenise
 from oddshift.data.detectors.spans import Spans
+from oddshift.data.formats.bounded_streams import is_writable
 from oddshift.model.records import offsets_of
 
 JOINT = "\n"
@@ -52,6 +53,9 @@ class TextCells:
                 if cell is not None and not isinstance(cell, str):
                     found = type(cell).__name__
                     raise InvalidInput(f"column {name!r} at row {first + row} is a {found}, expected text")
+                if cell and not is_writable(cell):
+                    where = f"column {name!r} at row {first + row}"
+                    raise InvalidInput(f"{where} has half of a surrogate pair, expected characters")
                 if cell:
                     if len(cells) > before:
                         cells.append(JOINT)

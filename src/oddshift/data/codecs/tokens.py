@@ -17,6 +17,7 @@ import numpy as np
 from oddshift.base.arrays import BoolArray, IntArray, one_of
 from oddshift.base.errors import InvalidInput
 from oddshift.data.detectors.honorifics import is_no_end
+from oddshift.data.detectors.long_runs import bounded
 from oddshift.data.detectors.normalising import Normalised, normalised
 from oddshift.data.detectors.occurrences import Occurrences
 from oddshift.data.detectors.spans import Spans
@@ -160,7 +161,7 @@ def _blank() -> Any:
         import spacy
     except ImportError as error:
         raise InvalidInput("spaCy is not installed; get it with: pip install 'oddshift[text]'") from error
-    nlp = spacy.blank("en")
+    nlp = bounded(spacy.blank("en"))
     nlp.max_length = 10**9
     return nlp
 

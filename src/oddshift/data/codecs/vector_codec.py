@@ -198,13 +198,15 @@ def vector_table(rows: Sequence[Any], name: str, first: int = 1, width: int | No
     """Vectors (n, k) of one width with finite numbers; the first row that is something else is named, not quoted."""
     expected = width or (len(rows[0]) if hasattr(rows[0], "__len__") else -1)
     for row, vector in enumerate(rows, start=first):
-        if not hasattr(vector, "__len__") or len(vector) != expected or expected < 1:
-            found = len(vector) if hasattr(vector, "__len__") else "no"
+        if isinstance(vector, str) or not hasattr(vector, "__len__") or len(vector) != expected or expected < 1:
+            found = "no" if isinstance(vector, str) or not hasattr(vector, "__len__") else len(vector)
             raise InvalidInput(f"column {name!r} at row {row} has {found} numbers, expected {max(expected, 1)}")
     try:
         table = np.array(rows, dtype=np.float64)
-    except (TypeError, ValueError):  # its message quotes an entry
+    except (TypeError, ValueError, OverflowError):  # its message quotes an entry
         raise InvalidInput(f"column {name!r} holds something else than numbers, expected vectors") from None
+    if table.ndim != 2:
+        raise InvalidInput(f"column {name!r} holds lists inside its vectors, expected numbers")
     bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
     if len(bad):
         raise InvalidInput(f"column {name!r} at row {first + int(bad[0])}: expected {expected} finite numbers")

@@ -23,11 +23,16 @@ import numpy.typing as npt
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.fasttext_binary import MAGIC, read_fasttext
+from oddshift.data.formats.archive_members import reading_archive, whole_array
 
 Float32Array = npt.NDArray[np.float32]
 
+LARGEST_VECTORS = 1 << 32
+"""Bytes of the largest array of word vectors that is read from an .npz file."""
+
 _HEAD = 512  # bytes that are looked at to tell formats apart
 _WRITTEN = frozenset(b"0123456789+-.eEinfatyNIFATY \t\r")  # what written numbers consist of
+_LONGEST_LINE = 1 << 20  # bytes, a line break included
 _LONGEST_WORD = 4096  # bytes; a longer word in a .bin file means that the file is something else
 
 
@@ -113,20 +118,19 @@ def _is_binary(head: bytes) -> bool:
 
 
 def _from_npz(path: Path, needed: frozenset[str] | None) -> WordVectors:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            missing = {"words", "vectors"} - set(file.files)
-            if missing:
-                raise InvalidInput(f"{path.name} has no array {sorted(missing)[0]!r}; it has {', '.join(file.files)}")
-            words, vectors = file["words"].tolist(), file["vectors"]
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        if isinstance(error, InvalidInput):
-            raise
-        raise InvalidInput(f"{path.name} is not an .npz file without pickles") from error
+    with reading_archive(path), zipfile.ZipFile(path) as archive:
+        names = [name.removesuffix(".npy") for name in archive.namelist()]
+    for name in ("words", "vectors"):
+        if name not in names:
+            raise InvalidInput(f"{path.name} has no array {name!r} among its {len(names)}")
+    words, vectors = whole_array(path, "words").tolist(), whole_array(path, "vectors", LARGEST_VECTORS)
+    is_table = vectors.ndim == 2 and vectors.dtype.kind in "fiu"
+    if not is_table or not isinstance(words, list) or len(words) != len(vectors):
+        raise InvalidInput(f"{path.name}: expected one word for each row of vectors, got shape {vectors.shape}")
     if needed is not None:
         keep = [i for i, word in enumerate(words) if word in needed]
         words, vectors = [words[i] for i in keep], vectors[keep]
-    return WordVectors(tuple(words), vectors.astype(np.float32))
+    return WordVectors(tuple(map(str, words)), vectors.astype(np.float32))
 
 
 def _from_lines(
@@ -136,7 +140,7 @@ def _from_lines(
     wanted = None if needed is None else {word.encode() for word in needed}
     found: dict[bytes, Float32Array] = {}
     width = stated = 0
-    for number, line in enumerate(stream, start=1):
+    for number, line in enumerate(_lines(stream, name), start=1):
         count(len(line))
         line = line.strip(b"\r\n ")  # noqa: PLW2901 (the bare line is never needed again)
         blanks = line.count(b" ")
@@ -155,6 +159,16 @@ def _from_lines(
     if not width:
         raise InvalidInput(f"{name} holds no vectors")
     return _collected(found, width, name)
+
+
+def _lines(stream: IO[bytes], name: str) -> Iterator[bytes]:
+    """The lines of a file, none of them longer than a vector can be: a packed file could hold one without an end."""
+    number = 0
+    while line := stream.readline(_LONGEST_LINE):
+        number += 1
+        if len(line) == _LONGEST_LINE:
+            raise InvalidInput(f"{name} line {number} has over {_LONGEST_LINE - 1} bytes, expected a word and numbers")
+        yield line
 
 
 def _odd_line(line: bytes, width: int, where: str) -> tuple[bytes, bytes]:
@@ -184,6 +198,8 @@ def _from_word2vec(
     if not _is_header(header.strip()):
         raise InvalidInput(f"{name} does not start with 'words width'; expected word2vec's binary layout")
     total, width = (int(part) for part in header.split())
+    if not 0 < 4 * width < _LONGEST_LINE:
+        raise InvalidInput(f"{name} says that its vectors have {width} numbers, expected up to {_LONGEST_LINE // 4}")
     wanted = None if needed is None else {word.encode() for word in needed}
     found: dict[bytes, Float32Array] = {}
     for number in range(1, total + 1):
@@ -220,7 +236,7 @@ def _collected(found: dict[bytes, Float32Array], width: int, name: str) -> WordV
 
 def _is_header(line: bytes) -> bool:
     parts = line.split(b" ")
-    return len(parts) == 2 and all(part.isdigit() for part in parts)
+    return len(parts) == 2 and all(part.isdigit() and len(part) < 19 for part in parts)
 
 
 def _is_number(part: bytes) -> bool:
@@ -234,7 +250,7 @@ def _is_number(part: bytes) -> bool:
 @contextmanager
 def _opened(path: Path, member: str | None) -> Iterator[Any]:
     """The bytes of a file, unpacked when it is a .gz or a .zip."""
-    try:
+    with reading_archive(path):
         if path.suffix == ".gz":
             with gzip.open(path, "rb") as stream:
                 yield io.BufferedReader(stream)
@@ -244,8 +260,6 @@ def _opened(path: Path, member: str | None) -> Iterator[Any]:
         else:
             with path.open("rb", buffering=1 << 20) as plain:
                 yield plain
-    except (gzip.BadGzipFile, zipfile.BadZipFile, EOFError) as error:
-        raise InvalidInput(f"{path.name} is not a whole {path.suffix} file") from error
 
 
 def _member(archive: zipfile.ZipFile, member: str | None, name: str) -> str:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -21,6 +22,7 @@ from oddshift.base.execution import Execution, run
 from oddshift.data.detectors import span_cache
 from oddshift.data.detectors.honorifics import PERSON, with_titled_names
 from oddshift.data.detectors.kinds import ENTITY_KINDS
+from oddshift.data.detectors.long_runs import bounded
 from oddshift.data.detectors.normalising import through_normalised
 from oddshift.data.detectors.spans import Spans
 from oddshift.data.detectors.tagging import NAME_LABELS
@@ -29,6 +31,9 @@ _NOT_NEEDED = ("tagger", "parser", "senter", "lemmatizer", "attribute_ruler", "m
 _FINDERS = ("ner", "entity_ruler", "span_ruler")
 _CHUNK = 200_000  # characters a worker takes at once
 _MOST_REMEMBERED = 100_000  # texts
+LONGEST_PIECE = 100_000
+"""Characters of a text that a pipeline reads at once: its memory grows with them."""
+
 _WORTH_WORKERS = 1_000_000  # characters below which starting workers costs more than it saves
 
 
@@ -126,7 +131,7 @@ def _loaded(folder: str) -> Any:
         raise InvalidInput(f"spaCy pipeline {Path(folder).name!r} cannot be loaded ({reason})") from error
     if not set(nlp.pipe_names) & set(_FINDERS):
         raise InvalidInput(f"spaCy pipeline {Path(folder).name!r} has {nlp.pipe_names}, expected an entity component")
-    return nlp
+    return bounded(nlp)
 
 
 def _remembered(folder: str, texts: Sequence[str], workers: int) -> Spans:
@@ -174,10 +179,27 @@ def _chunks(texts: Sequence[str]) -> list[tuple[int, list[str]]]:
 def _entities(folder: str, chunk: tuple[int, Sequence[str]]) -> list[tuple[int, int, int, str]]:
     nlp = _loaded(folder)
     first, texts = chunk
+    places = [(document, a, b) for document, text in enumerate(texts) for a, b in pieces_of(text)]
     found = []
-    for document, doc in enumerate(nlp.pipe(texts, batch_size=64)):
-        found += [(first + document, e.start_char, e.end_char, e.label_) for e in doc.ents]
+    read = nlp.pipe((texts[document][a:b] for document, a, b in places), batch_size=64)
+    for (document, a, _), doc in zip(places, read, strict=True):
+        found += [(first + document, a + e.start_char, a + e.end_char, e.label_) for e in doc.ents]
     return found
+
+
+def pieces_of(text: str, longest: int | None = None) -> list[tuple[int, int]]:
+    """[start, end) of the pieces that a text is read in: most texts whole, long ones cut at a line or sentence end.
+
+    >>> pieces_of("Ann left. Bob stayed.", longest=12)
+    [(0, 10), (10, 21)]
+    """
+    size = longest or LONGEST_PIECE
+    cuts = [0]
+    while len(text) - cuts[-1] > size:
+        half, end = cuts[-1] + size // 2, cuts[-1] + size
+        ends = (text.rfind(mark, half, end) + len(mark) for mark in ("\n", ". ", " "))
+        cuts.append(next((cut for cut in ends if cut > half), end))
+    return list(pairwise([*cuts, len(text)])) if text else [(0, 0)]
 
 
 def _joined(parts: Sequence[list[tuple[int, int, int, str]]]) -> Spans:

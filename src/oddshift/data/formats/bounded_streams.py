@@ -15,7 +15,7 @@ from oddshift.data.formats.data_file import Count
 BLOCK = 1 << 20
 """Bytes read at once; a performance setting."""
 
-LONGEST_RECORD = 1 << 26
+LONGEST_RECORD = 1 << 24
 """Characters of the longest record that is taken: a quote that is never closed must not fill the memory."""
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -75,6 +75,21 @@ def byte_sink(path: Path) -> Iterator[Callable[[bytes], object]]:
         yield stream.write
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def is_writable(text: str) -> bool:
+    """Whether a text can be written as UTF-8: half of a pair of surrogates, which JSON can escape, cannot.
+
+    >>> is_writable("naïve"), is_writable("\\ud800")
+    (True, False)
+    """
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def refuse_long(rest: str, path: Path, row: int) -> None:

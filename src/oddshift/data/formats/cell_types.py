@@ -87,7 +87,7 @@ def number_cells(columns: Mapping[str, Sequence[Any]], name: str, *, first: int 
     cells = columns[name]
     try:
         values = np.array(cells, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = np.zeros((0, 0))
     if values.ndim != 1:
         values = np.array([_number(cell, name, row) for row, cell in enumerate(cells, start=first)])
@@ -153,7 +153,7 @@ def _epoch(known: Sequence[Any], enough: float) -> str | None:
     """The unit in which enough cells are numbers since 1970."""
     try:
         numbers = np.array(known, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     spans = {"seconds": (1e8, 1e10), "milliseconds": (1e11, 1e13)}  # between 1973 and 2286
     return next((unit for unit, (a, b) in spans.items() if ((numbers >= a) & (numbers < b)).sum() >= enough), None)
@@ -170,7 +170,7 @@ def _number(cell: Any, name: str, row: int) -> float:
         return float("nan")
     try:
         return float(cell)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"column {name!r} at row {row} is not a number") from None
 
 

@@ -19,7 +19,7 @@ def numbers(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) 
     """A column as finite numbers; the first row that is none is named. `first` is the number of the first row."""
     try:
         values = np.array(columns[name], dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = np.zeros((0, 0))
     if values.ndim != 1:
         row = next(i for i, value in enumerate(columns[name], start=first) if not _is_number(value))
@@ -51,6 +51,6 @@ def categories(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 
 def _is_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True

@@ -20,6 +20,9 @@ Columns = dict[str, list[Any]]
 Count = Callable[[int], None]
 """Called with every number of bytes that was read."""
 
+LARGEST_WHOLE = 1 << 31
+"""Bytes of the largest file that is read whole, unpacked; files of any size are released block by block."""
+
 Released = Mapping[str, Sequence[Any]]
 """New cells of some columns, one for each record that is released."""
 
@@ -56,6 +59,10 @@ class DataFile(Protocol):
     def names(self) -> tuple[str, ...]:
         """Its columns."""
 
+    @property
+    def unpacked_bytes(self) -> int:
+        """About how many bytes its records take once they are unpacked."""
+
     def blocks(self, count: Count) -> Iterator[Block]:
         """All records in order."""
 
@@ -66,6 +73,9 @@ class DataFile(Protocol):
 def read_columns(file: DataFile, wanted: Sequence[str], *, at_least: int = 2) -> Columns:
     """The wanted columns, whole; a file with fewer records than `at_least` is refused."""
     require_columns(file, wanted)
+    if file.unpacked_bytes > LARGEST_WHOLE:
+        size = f"{file.path.name} unpacks to {file.unpacked_bytes} bytes"
+        raise InvalidInput(f"{size}, expected at most {LARGEST_WHOLE} to be read whole")
     columns: Columns = {name: [] for name in wanted}
     rows = 0
     for block in file.blocks(uncounted):

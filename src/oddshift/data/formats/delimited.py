@@ -91,6 +91,11 @@ class DelimitedFile:
         first = next((records[0] for records in self._records(uncounted) if records), None)
         return () if first is None else tuple(_unquoted(field) for field in first[0])
 
+    @property
+    def unpacked_bytes(self) -> int:
+        """The size of the file."""
+        return self.path.stat().st_size
+
     def blocks(self, count: Count) -> Iterator[DelimitedBlock]:
         """All records, a block at a time; a record of another width is refused."""
         names, row = self.names, 0

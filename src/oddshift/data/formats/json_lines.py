@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -13,13 +14,14 @@ from typing import Any
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats.bounded_streams import byte_sink, shown
+from oddshift.data.formats.bounded_streams import byte_sink, is_writable, shown
 from oddshift.data.formats.data_file import Count, Released, uncounted
 from oddshift.data.formats.plain_text import lines_of
 
 _EDGES = "\ufeff \t\r\n"
 _BLANK = re.compile(r"[ \t\r\n\ufeff]*")
 _DECODER = json.JSONDecoder()
+_HALF = "half of a surrogate pair"
 
 Place = tuple[int, int, Any]
 """Where a value begins and ends in its line, and the value."""
@@ -62,6 +64,9 @@ class JsonLinesBlock:
         for line, members in self._rows:
             if name not in members:
                 raise InvalidInput(f"{self.source} line {line} has no column {name!r}")
+            value = members[name][-1][2]
+            if isinstance(value, str) and not is_writable(value):
+                raise InvalidInput(f"{self.source} line {line} has {_HALF} in column {name!r}, expected characters")
         return [members[name][-1][2] for _, members in self._rows]
 
     def render(self, released: Released, keep: BoolArray | None) -> bytes:
@@ -97,6 +102,11 @@ class JsonLinesFile:
         """The keys of the first object."""
         return next((block.keys for block in self.blocks(uncounted) if len(block)), ())
 
+    @property
+    def unpacked_bytes(self) -> int:
+        """The size of the file."""
+        return self.path.stat().st_size
+
     def blocks(self, count: Count) -> Iterator[JsonLinesBlock]:
         """All objects, a block at a time."""
         first = 1
@@ -120,6 +130,8 @@ def _members(line: str, where: str) -> dict[str, list[Place]]:
         while line[at] != "}":
             _expected(line, at, '"')
             key, at = _DECODER.raw_decode(line, at)
+            if not is_writable(key):
+                raise InvalidInput(f"{where} has {_HALF} in a key, expected characters")
             at = _skipped(line, _expected(line, _skipped(line, at), ":"))
             value, end = _DECODER.raw_decode(line, at)
             found.setdefault(key, []).append((at, end, value))
@@ -129,17 +141,28 @@ def _members(line: str, where: str) -> dict[str, list[Place]]:
                 _expected(line, at, '"')
         if _skipped(line, at + 1) != len(line):
             raise IndexError
-    except (IndexError, json.JSONDecodeError):  # their messages quote the line
-        raise InvalidInput(f"{where} is not a JSON document") from None
+    except InvalidInput:
+        raise
+    except (IndexError, ValueError, RecursionError) as error:  # their messages quote the line
+        raise _unreadable(error, where) from None
     return found
+
+
+def _unreadable(error: Exception, where: str) -> InvalidInput:
+    """Why a line cannot be read."""
+    if isinstance(error, RecursionError):
+        return InvalidInput(f"{where} is nested too deeply, expected plain values")
+    if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError):
+        return InvalidInput(f"{where} has a number of over {sys.get_int_max_str_digits()} digits, expected fewer")
+    return InvalidInput(f"{where} is not a JSON document")
 
 
 def _not_an_object(line: str, where: str) -> InvalidInput:
     """What a line without an object is: another JSON value, or no JSON at all."""
     try:
         found = type(json.loads(line.strip(_EDGES))).__name__
-    except ValueError:
-        return InvalidInput(f"{where} is not a JSON document")
+    except (ValueError, RecursionError) as error:
+        return _unreadable(error, where)
     return InvalidInput(f"{where} is a {found}, expected an object")
 
 

@@ -30,7 +30,12 @@ class ParquetBlock:
 
     def cells(self, name: str) -> list[Any]:
         """One column."""
-        cells: list[Any] = self.table.column(name).to_pylist()
+        import pyarrow as pa
+
+        try:
+            cells: list[Any] = self.table.column(name).to_pylist()
+        except (pa.ArrowException, ValueError, OverflowError):  # its message may quote a cell
+            raise InvalidInput(f"column {name!r} holds something else than its type says, or is damaged") from None
         return cells
 
     def render(self, released: Released, keep: BoolArray | None) -> Any:
@@ -78,14 +83,18 @@ class ParquetFile:
         except (pa.ArrowException, OSError) as error:
             raise InvalidInput(f"{self.path.name} is not a Parquet file") from error
 
+    @property
+    def unpacked_bytes(self) -> int:
+        """What the row groups state."""
+        meta = self._file.metadata
+        return sum(max(0, meta.row_group(group).total_byte_size) for group in range(meta.num_row_groups))
+
     def blocks(self, count: Count) -> Iterator[ParquetBlock]:
         """All rows, about bounded_streams.BLOCK bytes at a time."""
         import pyarrow as pa
 
-        meta = self._file.metadata
-        size = sum(meta.row_group(g).total_byte_size for g in range(meta.num_row_groups))
-        rows = max(1, meta.num_rows)
-        at_once = min(max(_FEWEST, bounded_streams.BLOCK * rows // max(1, size)), _MOST)
+        rows = max(1, self._file.metadata.num_rows)
+        at_once = min(max(_FEWEST, bounded_streams.BLOCK * rows // max(1, self.unpacked_bytes)), _MOST)
         share = self.path.stat().st_size / rows
         try:
             for batch in self._file.iter_batches(batch_size=at_once, use_threads=False):

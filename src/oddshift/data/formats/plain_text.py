@@ -62,6 +62,11 @@ class TextFile:
         """The file."""
         return (self.path,)
 
+    @property
+    def unpacked_bytes(self) -> int:
+        """The size of the file."""
+        return self.path.stat().st_size
+
     def blocks(self, count: Count) -> Iterator[LineBlock]:
         """All lines, a block at a time."""
         return (LineBlock(lines) for lines in lines_of(self.path, count))
@@ -119,6 +124,11 @@ class TextFolder:
     def names(self) -> tuple[str, ...]:
         """The text, and the folder around it where there is one."""
         return (TEXT, FOLDER) if any(file.parent != self.path for file in self.files) else (TEXT,)
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """The size of all its files."""
+        return sum(file.stat().st_size for file in self.files)
 
     def blocks(self, count: Count) -> Iterator[FolderBlock]:
         """All files, about as many characters at a time as a block of one file has bytes."""

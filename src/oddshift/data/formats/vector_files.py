@@ -22,13 +22,16 @@ import numpy.typing as npt
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.formats import bounded_streams
+from oddshift.data.formats.archive_members import array_header, reading_archive, stated_bytes, whole_array
 from oddshift.data.formats.data_file import Count, Released
 
 VECTORS = "vectors"
 """The array that holds one secret in each row."""
 
+LONGEST_VECTOR = 1 << 26
+"""Bytes of the longest row that is read."""
+
 _MEMBER = f"{VECTORS}.npy"
-_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,13 +73,18 @@ class ArchiveFile:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The arrays."""
-        with self._opened() as archive:
+        with reading_archive(self.path), zipfile.ZipFile(self.path) as archive:
             return tuple(name.removesuffix(".npy") for name in archive.namelist())
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """What the header of the vectors states."""
+        return stated_bytes(*self._header)
 
     def blocks(self, count: Count) -> Iterator[VectorBlock]:
         """All rows, about as many bytes at a time as a block of text has."""
-        with self._opened() as archive, archive.open(_MEMBER) as member:
-            others = _Others(self.path, self._rows)
+        with reading_archive(self.path), zipfile.ZipFile(self.path) as archive, archive.open(_MEMBER) as member:
+            others = _Others(self.path, self._header[0][0])
             start = 0
             for rows in _row_blocks(member, self.path.name, count):
                 end = start + len(rows)
@@ -84,31 +92,29 @@ class ArchiveFile:
                 start = end
 
     @property
-    def _rows(self) -> int:
-        with self._opened() as archive, archive.open(_MEMBER) as member:
-            return _header(member, self.path.name)[0][0]
+    def _header(self) -> tuple[tuple[int, int], np.dtype[Any]]:
+        with reading_archive(self.path), zipfile.ZipFile(self.path) as archive, archive.open(_MEMBER) as member:
+            return _header(member, self.path.name)
 
     @contextmanager
     def sink(self, path: Path) -> Iterator[Callable[[bytes], object]]:
         """A new archive that only its owner can read."""
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made, self._opened() as archive:
+            with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
                 with made.open(_MEMBER, "w", force_zip64=True) as member:
-                    with archive.open(_MEMBER) as old:
-                        _write_header(member, *_header(old, self.path.name))
+                    _write_header(member, *self._header)
                     yield member.write
-                for name in archive.namelist():
-                    if name != _MEMBER:
-                        with archive.open(name) as old, made.open(name, "w", force_zip64=True) as new:
-                            shutil.copyfileobj(old, new, bounded_streams.BLOCK)
+                self._copy_others(made)
             stream.flush()
             os.fsync(stream.fileno())
 
-    def _opened(self) -> zipfile.ZipFile:
-        try:
-            return zipfile.ZipFile(self.path)
-        except zipfile.BadZipFile as error:
-            raise InvalidInput(f"{self.path.name} is not an .npz file") from error
+    def _copy_others(self, made: zipfile.ZipFile) -> None:
+        """All members but the vectors, as they are."""
+        with reading_archive(self.path), zipfile.ZipFile(self.path) as archive:
+            for name in archive.namelist():
+                if name != _MEMBER:
+                    with archive.open(name) as old, made.open(name, "w", force_zip64=True) as new:
+                        shutil.copyfileobj(old, new, bounded_streams.BLOCK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +129,15 @@ class ArrayFile:
         """The file."""
         return (self.path,)
 
+    @property
+    def unpacked_bytes(self) -> int:
+        """What the header states."""
+        with reading_archive(self.path), self.path.open("rb") as stream:
+            return stated_bytes(*_header(stream, self.path.name))
+
     def blocks(self, count: Count) -> Iterator[VectorBlock]:
         """All rows, about as many bytes at a time as a block of text has."""
-        with self.path.open("rb") as stream:
+        with reading_archive(self.path), self.path.open("rb") as stream:
             yield from (VectorBlock(rows, {}) for rows in _row_blocks(stream, self.path.name, count))
 
     @contextmanager
@@ -154,14 +166,11 @@ class _Others(dict[str, list[Any]]):
         self._rows = rows
 
     def __missing__(self, name: str) -> list[Any]:
-        try:
-            with np.load(self._path, allow_pickle=False) as archive:
-                self[name] = np.atleast_1d(archive[name]).tolist()
-        except (ValueError, OSError) as error:
-            raise InvalidInput(f"{self._path.name}: {name} is not an array without pickles") from error
-        if len(self[name]) != self._rows:
-            found = f"{name} has {len(self[name])} entries"
-            raise InvalidInput(f"{self._path.name}: {found}, expected {self._rows} (one for each vector)")
+        values = whole_array(self._path, name)
+        if values.shape != (self._rows,):
+            found = f"{name} of shape {values.shape}"
+            raise InvalidInput(f"{self._path.name}: {found}, expected ({self._rows},), one value for each vector")
+        self[name] = values.tolist()
         return self[name]
 
 
@@ -197,13 +206,12 @@ def _row_blocks(stream: IO[bytes], name: str, count: Count) -> Iterator[npt.NDAr
 
 def _header(stream: IO[bytes], name: str) -> tuple[tuple[int, int], np.dtype[Any]]:
     """Shape and type of the vectors; anything but a table of floats, row by row, is refused."""
-    try:
-        shape, is_fortran, kind = _HEADERS[np.lib.format.read_magic(stream)](stream)
-    except (KeyError, ValueError) as error:
-        raise InvalidInput(f"{name}: {VECTORS} is not an array without pickles") from error
+    shape, is_fortran, kind = array_header(stream)
     if len(shape) != 2 or is_fortran or kind.kind != "f" or not shape[1]:
         raise InvalidInput(f"{name}: {VECTORS} of shape {shape} and type {kind}, expected rows of floats")
-    return shape, kind
+    if shape[1] * kind.itemsize > LONGEST_VECTOR:
+        raise InvalidInput(f"{name}: vectors of {shape[1]} numbers, expected at most {LONGEST_VECTOR} bytes for each")
+    return (shape[0], shape[1]), kind
 
 
 def _write_header(stream: IO[bytes], shape: tuple[int, int], kind: np.dtype[Any]) -> None:

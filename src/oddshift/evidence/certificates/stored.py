@@ -112,8 +112,8 @@ def evidence_name(claim: AnyClaim) -> str:
 
 
 def save_evidence(path: str | Path, evidence: AnyEvidence) -> str:
-    """Store evidence (`.npz`; a witness may be `.json`) and return the digest to publish."""
-    return save(path, evidence)
+    """Store evidence (`.npz`; a witness may be `.json`) for its owner alone, and return the digest to publish."""
+    return save(path, evidence, mode=0o600)
 
 
 def load_evidence(path: str | Path) -> AnyEvidence:

@@ -19,10 +19,8 @@ def save_policy(folder: str | Path, policy: Policy) -> Path:
     """Write both files into `folder` and return the path of policy.json, which comes last."""
     home = Path(folder)
     home.mkdir(parents=True, exist_ok=True)
-    save(home / VOCABULARY, policy.vocabulary)
-    save(home / POLICY, policy.terms)
-    for name in (POLICY, VOCABULARY):
-        (home / name).chmod(0o600)
+    save(home / VOCABULARY, policy.vocabulary, mode=0o600)
+    save(home / POLICY, policy.terms, mode=0o600)
     return home / POLICY
 
 
@@ -74,7 +72,7 @@ def _layout_of(file: Path) -> int | None:
     """The layout that a policy says it has, 1 where it says nothing; None for anything but a policy."""
     try:
         value = json.loads(file.read_bytes()).get("value")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return None
     return (
         int(value.get("layout", 1)) if isinstance(value, dict) and value.get("kind") == PolicyTerms.__name__ else None
