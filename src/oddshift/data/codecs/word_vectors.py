@@ -122,7 +122,7 @@ def _from_npz(path: Path, needed: frozenset[str] | None) -> WordVectors:
         names = [name.removesuffix(".npy") for name in archive.namelist()]
     for name in ("words", "vectors"):
         if name not in names:
-            raise InvalidInput(f"{path.name} has no array {name!r} among its {len(names)}")
+            raise InvalidInput(f"{path.name} has no array {name!r}; it has {', '.join(names)}")
     words, vectors = whole_array(path, "words").tolist(), whole_array(path, "vectors", LARGEST_VECTORS)
     is_table = vectors.ndim == 2 and vectors.dtype.kind in "fiu"
     if not is_table or not isinstance(words, list) or len(words) != len(vectors):

@@ -168,8 +168,8 @@ class _Others(dict[str, list[Any]]):
     def __missing__(self, name: str) -> list[Any]:
         values = whole_array(self._path, name)
         if values.shape != (self._rows,):
-            found = f"{name} of shape {values.shape}"
-            raise InvalidInput(f"{self._path.name}: {found}, expected ({self._rows},), one value for each vector")
+            found = f"has {len(values)} entries" if values.ndim == 1 else f"is of shape {values.shape}"
+            raise InvalidInput(f"{self._path.name}: {name} {found}, expected {self._rows} (one for each vector)")
         self[name] = values.tolist()
         return self[name]
 
