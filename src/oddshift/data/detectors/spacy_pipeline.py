@@ -179,7 +179,7 @@ def _chunks(texts: Sequence[str]) -> list[tuple[int, list[str]]]:
 def _entities(folder: str, chunk: tuple[int, Sequence[str]]) -> list[tuple[int, int, int, str]]:
     nlp = _loaded(folder)
     first, texts = chunk
-    places = [(document, a, b) for document, text in enumerate(texts) for a, b in pieces_of(text)]
+    places = [(document, a, b) for document, text in enumerate(texts) for a, b in text_pieces(text)]
     found = []
     read = nlp.pipe((texts[document][a:b] for document, a, b in places), batch_size=64)
     for (document, a, _), doc in zip(places, read, strict=True):
@@ -187,10 +187,10 @@ def _entities(folder: str, chunk: tuple[int, Sequence[str]]) -> list[tuple[int, 
     return found
 
 
-def pieces_of(text: str, longest: int | None = None) -> list[tuple[int, int]]:
+def text_pieces(text: str, longest: int | None = None) -> list[tuple[int, int]]:
     """[start, end) of the pieces that a text is read in: most texts whole, long ones cut at a line or sentence end.
 
-    >>> pieces_of("Ann left. Bob stayed.", longest=12)
+    >>> text_pieces("Ann left. Bob stayed.", longest=12)
     [(0, 10), (10, 21)]
     """
     size = longest or LONGEST_PIECE
