@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oddshift.data.codecs.tokens import tokenise
 from oddshift.data.detectors import DETECTORS, Pipeline, spacy_pipeline
 from oddshift.data.detectors.long_runs import LONGEST_RUN, BoundedTokenizer, bounded
-from oddshift.data.detectors.spacy_pipeline import LONGEST_PIECE, text_pieces
+from oddshift.data.detectors.spacy_pipeline import LONGEST_SEGMENT, text_segments
 
 HOSTILE = {
     "dots before an at": "a." * 8_000 + "@",
@@ -87,23 +87,23 @@ def test_hostile_texts_take_linear_time(name):
 
 def test_long_texts_are_read_in_pieces():
     text = "Ann met Bob. " * 20_000
-    pieces = text_pieces(text)
+    pieces = text_segments(text)
     assert "".join(text[a:b] for a, b in pieces) == text
-    assert max(b - a for a, b in pieces) <= LONGEST_PIECE
+    assert max(b - a for a, b in pieces) <= LONGEST_SEGMENT
     assert all(text[a:b].endswith(". ") for a, b in pieces)
-    assert text_pieces("") == [(0, 0)]
-    assert text_pieces("short") == [(0, 5)]
+    assert text_segments("") == [(0, 0)]
+    assert text_segments("short") == [(0, 5)]
 
 
 def test_pieces_end_at_lines_before_sentences_before_blanks():
-    assert text_pieces("aaaa. bb\ncc. dd ee", longest=14)[0] == (0, 9)
-    assert text_pieces("aaaaaaa. bb cc dd ee", longest=14)[0] == (0, 9)
-    assert text_pieces("aaaaaaaa bb cc dd ee", longest=14)[0] == (0, 12)
-    assert text_pieces("a" * 20, longest=14) == [(0, 14), (14, 20)]
+    assert text_segments("aaaa. bb\ncc. dd ee", longest=14)[0] == (0, 9)
+    assert text_segments("aaaaaaa. bb cc dd ee", longest=14)[0] == (0, 9)
+    assert text_segments("aaaaaaaa bb cc dd ee", longest=14)[0] == (0, 12)
+    assert text_segments("a" * 20, longest=14) == [(0, 14), (14, 20)]
 
 
 def test_a_pipeline_reads_a_text_over_its_limit(data, monkeypatch):
-    monkeypatch.setattr(spacy_pipeline, "LONGEST_PIECE", 200)
+    monkeypatch.setattr(spacy_pipeline, "LONGEST_SEGMENT", 200)
     text = "nothing here. " * 30 + "Yesterday John Smith met Mary Jones in London."
     found = Pipeline(data / "ner" / "en_core_web_sm_ner", workers=1, is_cached=False).detect([text])
     names = {text[a:b] for a, b in zip(found.start.tolist(), found.end.tolist(), strict=True)}

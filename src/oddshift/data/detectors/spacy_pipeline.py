@@ -31,7 +31,7 @@ _NOT_NEEDED = ("tagger", "parser", "senter", "lemmatizer", "attribute_ruler", "m
 _FINDERS = ("ner", "entity_ruler", "span_ruler")
 _CHUNK = 200_000  # characters a worker takes at once
 _MOST_REMEMBERED = 100_000  # texts
-LONGEST_PIECE = 100_000
+LONGEST_SEGMENT = 100_000
 """Characters of a text that a pipeline reads at once: its memory grows with them."""
 
 _WORTH_WORKERS = 1_000_000  # characters below which starting workers costs more than it saves
@@ -179,7 +179,7 @@ def _chunks(texts: Sequence[str]) -> list[tuple[int, list[str]]]:
 def _entities(folder: str, chunk: tuple[int, Sequence[str]]) -> list[tuple[int, int, int, str]]:
     nlp = _loaded(folder)
     first, texts = chunk
-    places = [(document, a, b) for document, text in enumerate(texts) for a, b in text_pieces(text)]
+    places = [(document, a, b) for document, text in enumerate(texts) for a, b in text_segments(text)]
     found = []
     read = nlp.pipe((texts[document][a:b] for document, a, b in places), batch_size=64)
     for (document, a, _), doc in zip(places, read, strict=True):
@@ -187,13 +187,13 @@ def _entities(folder: str, chunk: tuple[int, Sequence[str]]) -> list[tuple[int, 
     return found
 
 
-def text_pieces(text: str, longest: int | None = None) -> list[tuple[int, int]]:
+def text_segments(text: str, longest: int | None = None) -> list[tuple[int, int]]:
     """[start, end) of the pieces that a text is read in: most texts whole, long ones cut at a line or sentence end.
 
-    >>> text_pieces("Ann left. Bob stayed.", longest=12)
+    >>> text_segments("Ann left. Bob stayed.", longest=12)
     [(0, 10), (10, 21)]
     """
-    size = longest or LONGEST_PIECE
+    size = longest or LONGEST_SEGMENT
     cuts = [0]
     while len(text) - cuts[-1] > size:
         half, end = cuts[-1] + size // 2, cuts[-1] + size
