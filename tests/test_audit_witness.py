@@ -118,13 +118,13 @@ def test_the_demo_corpus_is_shown_to_leak_with_the_documents_there_are():
         assert lacking == ""
 
 
-def test_an_undecided_witness_says_how_many_documents_it_needs_and_about_so_many_suffice():
+def test_an_undecided_witness_says_how_many_documents_it_needs_and_that_many_suffice():
     split, known, exact, _ = world(150, 0.95)
     found, lacking = search_witness(exact, split, known, AuditSettings(epsilon=1.2))
     assert not found.shown
-    assert lacking.startswith("undecided: needs about ")
-    assert lacking.endswith("has 30")
-    needs = int(lacking.split()[3])
+    assert lacking.startswith("undecided: about ")
+    assert lacking.endswith("there are 30")
+    needs = int(lacking.split()[2])
     assert needs > 30
     more, known, exact, _ = world(10 * needs, 0.95, seed=3)  # a fifth of them certify: twice what is needed
     assert search_witness(exact, more, known, AuditSettings(epsilon=1.2))[0].shown
@@ -135,7 +135,7 @@ def test_nothing_to_compare_is_said():
     found, lacking = search_witness(Own(known), split, known, AuditSettings(epsilon=5.0))
     assert found.counts == ()
     assert found.lower_bound == known.mechanism.exact_epsilon
-    assert "told apart beyond epsilon" in lacking
+    assert "distinguished beyond epsilon" in lacking
 
 
 def test_distances_do_not_name_a_pair_of_secrets():

@@ -107,7 +107,7 @@ def test_interrupted_and_started_again_it_gives_the_same_run(run, tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
     assert process.returncode == 130
-    assert errors.strip() == "interrupted; the same command continues"
+    assert errors.strip() == "interrupted; run the same command to continue"
     assert not (tmp_path / "run" / "audit.npz").exists()
     oddshift("audit", folder / "audit.toml", "--out", tmp_path / "run")
     assert (tmp_path / "run" / "audit.npz").read_bytes() == (folder / "run" / "audit.npz").read_bytes()

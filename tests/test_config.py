@@ -66,7 +66,7 @@ def test_whether_tiers_are_public_must_be_said():
         ('kind = "text"', "", "missing key data.kind"),
         ("[mechanism]", "[audit]\ndelta = 2\n[mechanism]", "audit.delta=2.0, expected"),
         ("[mechanism]", "[adapt]\ndelta = .1\n[mechanism]", "is not a TOML file"),
-        ("[mechanism]", "[adapt]\ndelta = 0.1\n[mechanism]", "adapt.delta belongs to the table audit"),
+        ("[mechanism]", "[adapt]\ndelta = 0.1\n[mechanism]", "adapt.delta belongs in the table"),
         ("[mechanism]", "[adapt]\nround = 3\n[mechanism]", "unknown key adapt.round, did you mean rounds?"),
         ("[mechanism]", "[execution]\nworkers = 0\n[mechanism]", "execution.workers=0, expected"),
         ("epsilon = 2.5", "", "missing key audit.epsilon"),

@@ -109,7 +109,7 @@ def test_planted_names_are_mostly_found(model, some_texts):
 
 def test_labels_that_the_pipeline_never_gives_are_refused(model):
     for labels in (("PERSONS",), ("PERSON", "LOCATION")):
-        with pytest.raises(InvalidInput, match=r"is none of spaCy pipeline .*, expected CARDINAL, DATE"):
+        with pytest.raises(InvalidInput, match=r"is not a label of spaCy pipeline .*, expected CARDINAL, DATE"):
             Pipeline(model, labels=labels).detect(["Ann"])
     with pytest.raises(InvalidInput, match="expected a tuple of entity labels"):
         Pipeline(model, labels="PERSON")

@@ -122,7 +122,7 @@ def test_three_tiers_count_upwards_from_the_most_sensitive():
 
 
 def test_rules_are_checked():
-    with pytest.raises(InvalidInput, match="tier_of leads to 'X'"):
+    with pytest.raises(InvalidInput, match="tier_of names 'X'"):
         TierRule(tier_of={"PERSON": "X"})
     with pytest.raises(InvalidInput, match="share=0"):
         TierRule(share=0)

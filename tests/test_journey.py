@@ -142,7 +142,7 @@ def test_trajectories(tmp_path):
 def test_few_rows_are_measured_undecided_and_told_how_many_it_takes(tmp_path):
     write_texts(tmp_path / "few.csv", 200, np.random.default_rng(3))
     started = oddshift(tmp_path, "oddshift init few.csv")
-    assert "needs at least 115 documents to certify on, this file gives 40" in started.stdout
+    assert "needs at least 115 documents to certify on, this file has 40" in started.stdout
     audited = oddshift(tmp_path, following(started, "audit"))
     assert audited.returncode == 2
     check = next(line for line in audited.stdout.splitlines() if line.startswith("check: "))
@@ -162,5 +162,8 @@ def test_init_refuses_to_write_over_and_speaks_json(tmp_path):
     before = (tmp_path / "mine.toml").read_bytes()
     again = oddshift(tmp_path, "oddshift init few.csv --out mine.toml")
     assert again.returncode == 1
-    assert again.stderr.strip() == "error: mine.toml exists and is kept, expected a new file: name one with --out"
+    assert (
+        again.stderr.strip()
+        == "error: mine.toml already exists and is not overwritten, expected a new file: name one with --out"
+    )
     assert (tmp_path / "mine.toml").read_bytes() == before

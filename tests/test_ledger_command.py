@@ -54,7 +54,7 @@ def test_totals_for_programs(ledger, tmp_path):
 def test_a_whole_ledger(ledger, tmp_path):
     found = run("check", tmp_path)
     assert found.exit_code == 0
-    assert "put back together are not noticed" in " ".join(found.output.split())
+    assert "by older copies would not be noticed" in " ".join(found.output.split())
     assert json.loads(run("check", tmp_path, "--json").output) == {"holds": True, "problems": []}
 
 

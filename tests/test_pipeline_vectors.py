@@ -117,6 +117,6 @@ def test_a_configuration_names_the_pipeline_once(made, tmp_path, empty_cache):
 def test_without_a_pipeline_there_are_no_vectors_of_one(made, tmp_path):
     (tmp_path / "t.csv").write_text("text\n" + "Ann met Bob there.\n" * 9)
     config = parse_config(CONFIG.format(path=tmp_path / "t.csv", detector='{kind = "capitals"}'), "here")
-    with pytest.raises(InvalidInput, match="no detector of kind 'pipeline'"):
+    with pytest.raises(InvalidInput, match="without a detector of kind 'pipeline'"):
         prepare_configured(config)
     assert pipeline_with_vectors([Capitals(), Linking(Pipeline(made))]) == made

@@ -130,7 +130,7 @@ def test_stays_are_released_where_they_begin():
     [
         ("0,2008-10-23T02:53:04Z,91,116,a\n", r"column 'lat' at row 2 is outside \[-90, 90\] degrees"),
         ("0,2008-10-23T02:53:04Z,39,-181,a\n", r"column 'lon' at row 2 is outside \[-180, 180\]"),
-        ("0,yesterday,39,116,a\n", r"column 'timestamp' at row 2 is no ISO 8601 time"),
+        ("0,yesterday,39,116,a\n", r"column 'timestamp' at row 2 is not an ISO 8601 time"),
         ("0,2008-10-23T02:53:04Z,x,116,a\n", "column 'lat' at row 2 is not a number"),
     ],
 )

@@ -156,10 +156,10 @@ def test_bad_settings(changes, message):
 
 @pytest.mark.parametrize("cells", [[["a"], "b"], [float("nan"), 1.0]])
 def test_a_category_is_a_plain_value(cells):
-    with pytest.raises(InvalidInput, match="is no category"):
+    with pytest.raises(InvalidInput, match="is not a category"):
         encoding.table({"c": cells}, TableSettings(categorical=("c",), unit="row"))
     if isinstance(cells[0], list):
-        with pytest.raises(InvalidInput, match="is no category"):
+        with pytest.raises(InvalidInput, match="is not a category"):
             encoding.table({"c": cells}, TableSettings(categorical=("c",)))
 
 

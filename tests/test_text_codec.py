@@ -292,7 +292,7 @@ def test_settings_say_what_is_wrong():
         ({"fewest": 0}, "fewest=0"),
         ({"marks": "none"}, "marks='none'"),
         ({"repeats": "twice"}, "repeats='twice'"),
-        ({"tier_of": {"X": "none"}}, "tier_of leads to 'none'"),
+        ({"tier_of": {"X": "none"}}, "tier_of names 'none'"),
         ({"similar_percent": 100.0}, "below 100"),
         ({"metric": "cosine"}, "metric='cosine'"),
         ({"tokeniser": "words"}, "tokeniser='words'"),

@@ -80,7 +80,7 @@ def test_malformed_lines_are_named(tmp_path):
     assert _refusal(_write(tmp_path, "b.txt", "the 1 2\ncat 1 2 3\n")) == "b.txt line 2 has 3 numbers, expected 2"
     assert "c.txt line 2 holds something that is not a number" in _refusal(_write(tmp_path, "c.txt", "a 1 2\nb 1 x\n"))
     assert "d.txt line 1 holds a number that is not finite" in _refusal(_write(tmp_path, "d.txt", "a nan 2\n"))
-    assert "e.txt line 1 holds no word and numbers" in _refusal(_write(tmp_path, "e.txt", "alone\n"))
+    assert "e.txt line 1 does not hold a word and numbers" in _refusal(_write(tmp_path, "e.txt", "alone\n"))
 
 
 def test_mixed_width_is_found_even_in_words_that_are_not_needed(tmp_path):

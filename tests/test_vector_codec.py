@@ -108,7 +108,7 @@ def test_other_vectors_are_taken_for_the_nearest():
     assert encoded.decode([0, 0], masked=True) == {"vectors": [None, None]}
     with pytest.raises(InvalidInput, match="column 'vectors' at row 4 has 3 numbers, expected 2"):
         made.codec.encode({"vectors": [[0.0, 0.0], [1.0, 2.0, 3.0]]}, first=3)
-    with pytest.raises(InvalidInput, match="holds something else than numbers") as refusal:
+    with pytest.raises(InvalidInput, match="holds something other than numbers") as refusal:
         made.codec.encode({"vectors": [["secret", "x"]]})
     assert "secret" not in str(refusal.value)
 

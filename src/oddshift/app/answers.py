@@ -1,4 +1,4 @@
-"""Answers: an audit or an adaptation as Python shows it, keeps it in a run folder, and turns it into a report."""
+"""Answers: an audit or an adaptation that Python can show, keep in a run folder, and turn into a report."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AuditRun:
-    """An audit with all that a run folder keeps; `result` holds every number."""
+    """An audit with everything that a run folder keeps; `result` holds every number."""
 
     result: Audit
     configuration: str = ""
@@ -77,7 +77,7 @@ class AuditRun:
                 self.verdict.sentence,
                 f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.",
                 f"Strongest attacker: {best.name}, {best.gain:+.3f} nats over the single release.",
-                f"Pairs with the truth beyond epsilon = {asked.epsilon:g}: {rates}.",
+                f"Pairs with the true value beyond epsilon = {asked.epsilon:g}: {rates}.",
                 f"One release alone: exact epsilon {found.exact_epsilon:.4f}; found by {found.detector}.",
             )
         )
@@ -91,7 +91,7 @@ class AuditRun:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdaptRun:
-    """An adaptation with the policy it leads to; `policy` is None when nothing was certified, and `why` says it."""
+    """An adaptation and its policy; `policy` is None when nothing was certified, and `why` gives the reason."""
 
     result: Adaptation
     policy: ReleasePolicy | None
@@ -118,7 +118,9 @@ class AdaptRun:
     def audit(self) -> AuditRun:
         """The audit of the same data and budget, before anything was adapted; computed when it is first asked for."""
         if self.ask is None:
-            raise InvalidInput("this adaptation was read from a folder without an audit, expected one beside it")
+            raise InvalidInput(
+                "this adaptation was read from a folder without an audit, expected one in the same folder"
+            )
         return self.ask()
 
     def save(self, folder: str | Path) -> Path:

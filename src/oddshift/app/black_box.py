@@ -1,4 +1,4 @@
-"""A mechanism that is known only as a function of Python: found by its name, and drawn from one call at a time."""
+"""A mechanism that is known only as a Python function: found by its name, and called once for each draw."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Function = Callable[[Any], Any]
 
 
 def find_function(name: str) -> Function:
-    """The function that MODULE:FUNCTION names; the current folder is looked in too.
+    """The function that MODULE:FUNCTION names; the current folder is searched too.
 
     >>> find_function("math:sqrt")(4.0)
     2.0
@@ -45,7 +45,7 @@ def find_function(name: str) -> Function:
 
 
 def sampler_of(function: Function, words: Sequence[str], points: FloatArray | None = None) -> Sample:
-    """Draws of a function: of the words, or of `points` when those are given. Outputs are words or vectors.
+    """A sampler that calls a function on words, or on `points` when they are given. Outputs are words or vectors.
 
     >>> draw = sampler_of(str.upper, ["red", "blue"])
     >>> draw(np.array([1, 0]), np.random.default_rng(0)).tolist()

@@ -1,6 +1,6 @@
 """Two runs side by side: what each found, the difference with a standard error where there is one, and what differs.
 
-A difference between runs that ask different questions is a difference of questions: it is shown, with a warning.
+Where two runs asked different questions, a difference in their answers is shown with a warning.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ComparedRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows of two runs, whether they are about the same documents, and warnings about what is not alike."""
+    """The rows of two runs, whether they are about the same documents, and warnings about what differs."""
 
     first: str
     second: str
@@ -67,7 +67,7 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
     """Compare two run folders.
 
     The standard error of a difference is that of the mean of differences document by document when both runs are about
-    the same documents, else √(e₁² + e₂²), which supposes that the runs are independent.
+    the same documents, and √(e₁² + e₂²) otherwise, which assumes that the runs are independent.
     """
     one, two = _read(Path(first)), _read(Path(second))
     rows: list[ComparedRow] = []
@@ -78,7 +78,9 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
     if one.adaptation and two.adaptation:
         rows += _adaptations(one.adaptation, two.adaptation)
     if not rows:
-        raise InvalidInput(f"{first} and {second} hold nothing of the same kind: one an audit, the other an adaptation")
+        raise InvalidInput(
+            f"{first} and {second} hold nothing of the same kind: one holds an audit, the other an adaptation"
+        )
     documents = _same(one, two)
     if documents != "the same":
         warned.append(f"the documents are {documents}: differences mix data and method")
@@ -98,7 +100,7 @@ def _read(folder: Path) -> _Run:
 
 
 def _same(one: _Run, two: _Run) -> str:
-    """The split hash speaks of which rows certify; the configuration of which data they are rows of."""
+    """The split hash says which rows certify; the configuration says which data the rows belong to."""
     if one.split != two.split or not one.split:
         return "different"
     return "the same" if one.data == two.data and one.data is not None else "split alike, but described differently"
@@ -161,7 +163,7 @@ def _rate(one: Evidence, two: Evidence, same: bool) -> ComparedRow:
 
 
 def _error(samples: list[FloatArray]) -> float | None:
-    """The standard error of a difference of independent means; None where values are too alike to tell one."""
+    """The standard error of a difference of independent means; None where the values hardly vary."""
     if any(len(values) < 2 or not np.ptp(values) for values in samples):
         return None
     return float(np.sqrt(sum(values.var(ddof=1) / len(values) for values in samples)))

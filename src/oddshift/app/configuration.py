@@ -46,7 +46,7 @@ class FileData:
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """The whole file. `adapt` is None where no δ is stated, or where the pair law is one that cannot be adapted."""
+    """The whole file. `adapt` is None where no δ is stated, or where the pair law cannot be adapted to."""
 
     data: FileData | PeopleSettings
     mechanism: MechanismSettings
@@ -56,7 +56,9 @@ class Configuration:
 
     @property
     def fingerprint(self) -> str:
-        """Every setting but those of execution, which change no result; a file counts by its name, not its folder."""
+        """Every setting except those of execution, which change no result; of a file only its name counts, not its
+        folder.
+        """
         asked = {"mechanism": self.mechanism, "audit": self.audit, "adapt": self.adapt}
         return fingerprint(("configuration", _portable(self.data), asked))
 
@@ -149,7 +151,7 @@ def _adapt(table: Mapping[str, Any], audit: AuditSettings) -> AdaptSettings | No
     """The question of an adaptation: what it shares with the audit, and its own table."""
     for name in SHARED:
         if name in table:
-            raise InvalidInput(f"adapt.{name} belongs to the table audit, expected it there")
+            raise InvalidInput(f"adapt.{name} belongs in the table [audit], expected it there")
     wanted = tuple(f.name for f in fields(AdaptSettings) if f.name not in SHARED)
     _refuse_unknown(table, wanted, "adapt")
     if audit.delta is None or audit.law == "worst":
@@ -159,7 +161,7 @@ def _adapt(table: Mapping[str, Any], audit: AuditSettings) -> AdaptSettings | No
 
 
 def _data(table: dict[str, Any], folder: Path | None) -> FileData | PeopleSettings:
-    """The settings that the kind of data names, and where the data are."""
+    """The settings for this kind of data, and where the data are."""
     kind = table.get("kind")
     if kind is None:
         raise InvalidInput("missing key data.kind")
@@ -202,9 +204,9 @@ def _detectors(tables: Any, folder: Path | None) -> tuple[Any, ...]:
 
 
 def _resolved(given: str, folder: Path | None) -> str:
-    """The path of a file that stands next to the configuration, made absolute; any other name as it is."""
-    beside = None if folder is None else folder / given
-    return str(beside.resolve()) if beside is not None and beside.exists() else given
+    """The absolute path of a file in the folder of the configuration; any other name unchanged."""
+    local = None if folder is None else folder / given
+    return str(local.resolve()) if local is not None and local.exists() else given
 
 
 def _table(raw: Mapping[str, Any], name: str) -> dict[str, Any]:

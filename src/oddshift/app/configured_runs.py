@@ -89,7 +89,7 @@ def run_adapt(
     """Adapt the scales that a configuration asks for and keep them in `folder`, with a policy when they are certified.
 
     A finished adaptation is read, not repeated. What an audit of the same inputs kept in the folder is used instead of
-    reading, encoding and fitting again, and is removed in the end. `home` is the folder that relative paths are looked
+    reading, encoding and fitting again, and is removed at the end. `home` is the folder that relative paths are looked
     for in first.
     """
     config = parse_config(text, source, home)
@@ -98,7 +98,9 @@ def run_adapt(
     if (folder / ADAPTATION).is_file():
         return read_adaptation(folder)
     if config.audit.delta is None:
-        raise InvalidInput(f"{source}: missing key audit.delta, expected how often epsilon may be exceeded")
+        raise InvalidInput(
+            f"{source}: missing key audit.delta, expected the share of cases in which epsilon may be exceeded"
+        )
     if config.adapt is None:
         raise InvalidInput(f"{source}: audit.law={config.audit.law!r} cannot be adapted, expected anchored or uniform")
     earlier = read_kept(folder, inputs)
@@ -120,7 +122,7 @@ def run_adapt(
 
 @contextmanager
 def _unfinished(place: Path) -> Iterator[Path]:
-    """A folder for unfinished work, removed when the work is done; a refusal before there was any leaves nothing."""
+    """A folder for unfinished work, removed when the work is done, or when the work was refused before it began."""
     place.mkdir(parents=True, exist_ok=True)
     try:
         yield place

@@ -1,6 +1,7 @@
 """Data sets for Python: texts, tables, trajectories, vectors and files, each with the settings that `init` would write.
 
-Whatever is not said is chosen by the same rules as in a first configuration, so both doors open the same way.
+Whatever is left out is chosen by the rules of `oddshift init`, so Python and the command line start from the same
+settings.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def texts(
 
     `vectors` are word vectors (a file, "from-text", or a `WordVectors`), `detectors` find the sensitive words (settings
     or names of `DETECTORS`, or detectors themselves), `users` says who wrote each text. `settings` are further fields
-    of `TextSettings`. What is left out is chosen as `oddshift init` does.
+    of `TextSettings`. What is left out is chosen as `oddshift init` chooses it.
 
     >>> texts(["Ann met Bob.", "Bob left Rome.", "Ann stayed."], vectors="from-text", detectors=["capitals"])
     Dataset(text, 3 rows, 1 columns)
@@ -70,7 +71,7 @@ def texts(
 def table(frame: Any, *, settings: Mapping[str, Any] | None = None) -> Dataset:
     """A table whose rows or cells are the secrets; `settings` are fields of `TableSettings`.
 
-    Without any the columns are taken for what they seem to be, as `oddshift init` does.
+    Without settings the roles of the columns are guessed, as `oddshift init` does.
 
     >>> ages = {"age": [31, 44, 52, 31, 28], "note": ["a", "b", "c", "d", "e"]}
     >>> table(ages, settings={"numeric": ["age"]})
@@ -80,7 +81,7 @@ def table(frame: Any, *, settings: Mapping[str, Any] | None = None) -> Dataset:
 
 
 def trajectories(frame: Any, *, settings: Mapping[str, Any] | None = None) -> Dataset:
-    """Fixes whose places are the secrets; `settings` are fields of `PlaceSettings`, such as names of columns.
+    """Position fixes whose places are the secrets; `settings` are fields of `PlaceSettings`, such as names of columns.
 
     >>> fixes = {"lat": [39.9, 40.0, 40.1], "lon": [116.3, 116.4, 116.5], "who": ["a", "a", "b"]}
     >>> trajectories(fixes, settings={"user": "who", "timestamp": "", "trip": "", "every": 0})
@@ -110,9 +111,9 @@ def embeddings(
 
 
 def read(path: str | Path, *, kind: str | None = None, settings: Mapping[str, Any] | None = None) -> Dataset:
-    """A file or a folder of texts; without settings its columns are taken for what they seem to be.
+    """A file or a folder of texts; without settings the roles of its columns are guessed.
 
-    `kind` is text, table, location or vectors; it is needed where settings are given.
+    `kind` is a key of `CODECS`: text, table, location or vectors. It is required when settings are given.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -134,7 +135,7 @@ def read(path: str | Path, *, kind: str | None = None, settings: Mapping[str, An
 
 
 def _framed(frame: Any, kind: type[Any], settings: Mapping[str, Any] | None, source: str) -> Dataset:
-    """The columns of a frame, by the settings that were given or by what the columns seem to be."""
+    """The columns of a frame, with the given settings or with guessed roles."""
     columns = columns_of(frame, source)
     if settings is not None:
         made = validated(kind, settings, "settings")
@@ -186,7 +187,7 @@ def _is_detector(given: Any) -> bool:
 
 
 def _objects(detectors: Sequence[Any] | None) -> tuple[Detector, ...] | None:
-    """All detectors as objects, where some were given as such; None where settings say it all."""
+    """All detectors as objects, if some were given as objects; None if settings describe all of them."""
     if detectors is None or not any(_is_detector(d) for d in detectors):
         return None
     return tuple(d if _is_detector(d) else _detector(d).detector() for d in detectors)

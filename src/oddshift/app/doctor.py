@@ -27,7 +27,7 @@ TOY = 1.845681
 
 @dataclass(frozen=True)
 class Package:
-    """A library that oddshift asks for: the versions it accepts, the installed one (empty for none), and its extra."""
+    """A library that oddshift requires: the versions it accepts, the installed one (empty if none), and its extra."""
 
     name: str
     wanted: str
@@ -63,7 +63,7 @@ class Diagnosis:
 
 
 def diagnose() -> Diagnosis:
-    """Look at what is installed here."""
+    """Examine what is installed here."""
     packages = _packages()
     folder = data_folder()
     return Diagnosis(
@@ -85,7 +85,7 @@ def _asked(extra: str) -> str:
 
 
 def _packages() -> tuple[Package, ...]:
-    """Every library that the metadata of oddshift itself asks for on this platform."""
+    """Every library that oddshift's own metadata requires on this platform."""
     extras = ("", *(metadata.metadata("oddshift").get_all("Provides-Extra") or ()))
     found = []
     for line in metadata.requires("oddshift") or ():

@@ -64,8 +64,8 @@ def audit(  # noqa: PLR0913 (one for each part of the question)
     """Measure what a joint attacker learns from releases of the data, with certificates.
 
     `mechanism` is a name, settings, or the object itself; `attackers` are names or fitted objects (by default those
-    that need no training). `settings` has the rarer options; ε, δ, attackers and seed are put into it. `tiers` belong
-    to records that were built by hand.
+    that need no training). `settings` has the less common options; ε, δ, attackers and seed replace what it says about
+    them. `tiers` belong to records that were built by hand.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -97,14 +97,16 @@ def adapt(  # noqa: PLR0913 (one for each part of the question)
 
     The arguments are those of `audit`; `settings` has the options of the search.
 
-    **Guarantee**: `policy` is None unless the chosen scales are certified in every tier on documents that nobody
-    learned from or chose with; the certificate errs with probability at most `settings.alpha`.
+    **Guarantee**: `policy` is None unless the chosen scales are certified in every tier on documents that were used
+    neither for learning nor for choosing; the certificate errs with probability at most `settings.alpha`.
     """
     base = settings or AdaptSettings(epsilon=epsilon, delta=delta)
     asked = _asked(base, attackers, epsilon=epsilon, delta=delta, seed=seed)
     chosen, prepared = _mechanism(mechanism), _prepared(data, tiers, seed)
     if isinstance(chosen, Mechanism):
-        raise InvalidInput("mechanism is an object with fixed noise, expected a name or settings: the noise is adapted")
+        raise InvalidInput(
+            "mechanism is an object with fixed noise, expected a name or settings, because the noise is adapted"
+        )
     means = Means(progress=progress)
     found = ask_adapt(prepared, chosen, asked, attackers=attackers, means=means)
     question = AuditSettings(**{name: getattr(asked, name) for name in SHARED})
@@ -153,7 +155,9 @@ def _audit_run(found: Audited, text: str) -> AuditRun:
 def _prepared(data: Data, tiers: Tiers | None, seed: int) -> Prepared:
     if isinstance(data, Dataset | PeopleSettings):
         if tiers is not None:
-            raise InvalidInput("tiers were given, but data of this kind bring their own; they belong to records")
+            raise InvalidInput(
+                "tiers were given, but this data set has its own; expected them only with records built by hand"
+            )
         return prepare(data, seed)
     return prepare_records(data, tiers, seed)
 
@@ -163,7 +167,7 @@ def _mechanism(asked: str | MechanismSettings | Mechanism) -> MechanismSettings 
 
 
 def _asked(base: Settings, attackers: Sequence[AskedAttacker] | None, **changes: Any) -> Settings:
-    """Settings with what was said apart from them."""
+    """Settings with the separate arguments put in."""
     if attackers is not None:
         names = tuple(attacker if isinstance(attacker, str) else attacker.name for attacker in attackers)
         changes["attackers"] = names

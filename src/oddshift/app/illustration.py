@@ -17,10 +17,10 @@ from oddshift.data.codecs.passages import Passage, passages
 from oddshift.model.release import perturb
 
 EXAMPLE_DOCUMENTS = 10
-"""Documents among which the report's example is the worst, and whose secrets are kept when they are asked for."""
+"""Number of documents from which the report takes its worst example, and whose secrets are kept on request."""
 
 EXAMPLE_TEXTS = 3
-"""Texts among them that are kept as they read before and after."""
+"""Number of these texts that are kept before and after protection."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +34,7 @@ class NamedExamples:
 
 @dataclass(frozen=True, repr=False)
 class Illustration:
-    """How the odds of one secret moved, without a word; `named` holds secrets, where they were asked for."""
+    """How the odds of one secret moved, without any word; `named` holds secrets where they were asked for."""
 
     belief: Belief
     named: NamedExamples | None = None
@@ -47,7 +47,7 @@ class Illustration:
 
 
 def illustrate(found: Audited, *, with_secrets: bool = False) -> Illustration:
-    """What the strongest attacker believes about a few certify documents: without a word, and by name when asked to."""
+    """What the strongest attacker believes about a few certify documents: without any word, and by name on request."""
     prepared, known = found.prepared, found.known
     everyone: tuple[Attacker, ...] = (Null(known), Own(known), *found.attackers)
     strongest = next(attacker for attacker in everyone if attacker.name == found.result.strongest)

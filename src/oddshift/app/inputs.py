@@ -1,7 +1,7 @@
 """What a run was computed from: its configuration and the content of every file that it names, as fingerprints.
 
-A finished run answers for these inputs only. The hashes tell whether a file has changed; whoever can guess a whole file
-can confirm the guess, so they are kept for the owner of the run.
+A finished run answers for these inputs only. The hashes tell whether a file has changed. Anyone who can guess a
+whole file can confirm the guess, so only the owner of the run can read them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from oddshift.base.storage import SCHEMA, load, save, schema_of
 INPUTS = "inputs.json"
 
 MISSING = "missing"
-"""Stands for the content of a path that leads to no file: a pipeline's installed name, or a file that is gone."""
+"""Stands for the content of a path without a file: the name of an installed pipeline, or a file that was deleted."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def refuse_other_inputs(folder: Path, finished: Path, inputs: Inputs) -> None:
     if not (folder / INPUTS).is_file():
         raise InvalidInput(
             f"{folder} holds a run of schema {schema_of(finished)} (now {SCHEMA}) that kept no fingerprint of its "
-            f"data: it can be read and verified, not continued, expected a new folder, such as --out {folder}-2"
+            f"data: it can be read and verified but not continued, expected a new folder, such as --out {folder}-2"
         )
     kept = _kept(folder / INPUTS)
     if kept.configuration != inputs.configuration:
@@ -72,7 +72,7 @@ def _kept(path: Path) -> Inputs:
 
 
 def _content(path: Path, *, text_only: bool) -> str:
-    """Of a file its bytes; of a folder those of every file in it by name, or of its texts alone."""
+    """The hash of a file's bytes; for a folder, of every file in it by name, or of its text files only."""
     if path.is_file():
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()

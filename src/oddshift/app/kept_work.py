@@ -1,8 +1,8 @@
-"""Kept work: what an audit leaves in its run folder so that an adaptation reads, encodes and fits nothing again.
+"""Kept work: what an audit leaves in its run folder so that an adaptation need not read, encode or fit anything again.
 
 It holds the SECRETS in coded form next to the vocabulary that decodes them, readable by their owner alone, until the
 adaptation is done. It is read again only for the same configuration, seed, files and versions; anything else is
-ignored, and the work is done anew.
+ignored, and the work is done again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ removes this folder when it is done. `oddshift audit --no-keep` never writes it.
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeptWork:
-    """Prepared data (of texts their numbers, of tables their cells), and fitted attackers by the key of their fit."""
+    """Prepared data (encoded texts, or the cells of a table), and fitted attackers by the key of their fit."""
 
     key: str
     split: Split
@@ -125,7 +125,7 @@ def read_kept(folder: Path, inputs: Inputs) -> KeptWork | None:
 
 
 def lay_out_checkpoints(folder: Path, unfinished: Path) -> None:
-    """Put the kept checkpoints of networks where training looks for them: a finished one takes no further epoch."""
+    """Put the kept checkpoints of networks where training looks for them: a finished one trains no further."""
     for checkpoint in (folder / KEPT).glob(CHECKPOINTS):
         if not (unfinished / checkpoint.name).exists():
             write_atomic(unfinished / checkpoint.name, checkpoint.read_bytes(), mode=PRIVATE)

@@ -16,7 +16,7 @@ Reword = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Nouns:
-    """What a document and a word are called, in the singular; `else_` is what is said of all that is not secret."""
+    """What a document and a word are called, in the singular; `else_` is the sentence about all that is public."""
 
     document: str
     word: str
@@ -37,7 +37,7 @@ _HIDDEN = re.compile(r"(<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>)", re.
 
 
 def who_found(kind: str, columns: tuple[str, ...]) -> str:
-    """What stands for a detector where data have none; data of a kind that is not ours are named by their columns.
+    """What is shown instead of a detector where data have none; for kinds that are not ours, the columns.
 
     >>> who_found("table", ("age", "city")), who_found("location", ("lat", "lon")), who_found("colours", ("shade",))
     ('none (columns age, city)', 'none (every fix)', 'none (column shade)')
@@ -48,7 +48,7 @@ def who_found(kind: str, columns: tuple[str, ...]) -> str:
 
 
 def reword_for(detector: str) -> Reword:
-    """How sentences are put, from what a result says about who found its secrets.
+    """How sentences are reworded, from what a result says about who found its secrets.
 
     >>> reword_for("none (columns age, city)")("5 documents; names it misses are released in the clear")
     '5 rows; columns that are not secret are released as they are'
@@ -73,14 +73,14 @@ def reword_kind(kind: str) -> Reword:
 
 
 def reword_html(page: str, reword: Reword) -> str:
-    """A page with its visible text put into other terms; tags, scripts and styles stay as they are."""
+    """A page with its visible text reworded; tags, scripts and styles stay as they are."""
     parts = _HIDDEN.split(page)
     return "".join(part if number % 2 else reword(part) for number, part in enumerate(parts))
 
 
 @dataclass(frozen=True)
 class Speaking:
-    """A console that puts what it prints into the terms of the data; tables pass as they are."""
+    """A console that rewords what it prints to fit the data; tables are printed unchanged."""
 
     console: Any
     reword: Reword

@@ -1,4 +1,4 @@
-"""From data to records that can be audited: split, fit the codec on the fit part, encode, read together as asked.
+"""From data to records that can be audited: split, fit the codec on the fit part, encode, group as asked.
 
 The vocabulary, the tiers and the prior come from the fit part only.
 """
@@ -32,8 +32,9 @@ COPY = 0.95
 class Prepared:
     """Secrets ready to be audited.
 
-    `codec` found them and finds those of new data the same way; None for records that were built by hand. `prior_of` is
-    the exact law of the secrets, where it is known, `encoded` the texts and `columns` the table, where there are any.
+    `codec` found them and finds those of new data in the same way; it is None for records that were built by hand.
+    `prior_of` is the exact law of the secrets, where it is known, `encoded` the texts and `columns` the table, where
+    there are any.
     """
 
     split: Split
@@ -53,7 +54,7 @@ class Prepared:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """What each point reads as, where that is a word."""
+        """The word of each point, for data that consist of words."""
         return None if self.codec is None else self.codec.point_names
 
 
@@ -64,7 +65,7 @@ def prepare(data: Dataset | PeopleSettings, seed: int) -> Prepared:
 
 
 def prepare_records(records: Records, tiers: Tiers | None, seed: int) -> Prepared:
-    """Records that were built by hand; without tiers every point is in one."""
+    """Records that were built by hand; without tiers all points are in one tier."""
     if not isinstance(records, Records):
         raise InvalidInput(
             f"data is a {type(records).__name__}, expected a Dataset (od.texts, od.table, ...) or Records"
@@ -103,7 +104,7 @@ def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
 
 
 def _merged(data: Dataset, units: IntArray, by: str) -> tuple[IntArray, tuple[str, ...]]:
-    """Units in which near-duplicate texts are one, and a line that says how many there are."""
+    """Units that join near-duplicate texts, and a line that says how many there are."""
     if not isinstance(data.settings, TextSettings) or by != "document" or not data.settings.near_duplicates:
         return units, ()
     with data.naming():
@@ -136,7 +137,7 @@ def _people(data: PeopleSettings, rng: np.random.Generator) -> Prepared:
 
 
 def _split(records: Records, part: IntArray, joint_by: str, by: str, repeats: str) -> Split:
-    """The parts decided before the vocabulary was built, read together as asked, each secret once where it says so."""
+    """The parts decided before the vocabulary was built, grouped as asked, each secret once if the settings say so."""
     parts = [records.take(np.flatnonzero(part == p)).joined(joint_by) for p in range(3)]
     fit, select, certify = (draw_once(p).records if repeats == "once" else p for p in parts)
     return Split(fit=fit, select=select, certify=certify, by=by)

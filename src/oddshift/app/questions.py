@@ -46,11 +46,11 @@ AskedAttacker = str | Attacker
 
 @dataclass(frozen=True, kw_only=True)
 class Means:
-    """What a question may cost and where unfinished work is kept; never changes what is asked.
+    """What an answer may cost and where unfinished work is kept; this never changes the question.
 
     `folder` keeps unfinished work, so that the same question continues. `max_cpu` bounds an audit, in CPU seconds: half
-    for the training of networks, the rest for measuring. `fits` holds attackers by all that determines their fit: one
-    that is there is not fitted again, and one that was fitted is put there.
+    for the training of networks, the rest for measuring. `fits` holds attackers by everything that determines their
+    fit: those in it are not fitted again, and newly fitted ones are added.
     """
 
     execution: Execution = SERIAL
@@ -117,9 +117,9 @@ def ask_audit(
 def _refittable(
     fitted: Sequence[Attacker], settings: AuditSettings, prepared: Prepared, options: FitOptions
 ) -> list[Attacker | Refittable]:
-    """Attackers that go by a name of the registry, with the way they are fitted; others as they are.
+    """Attackers that the registry knows by name, together with how they are fitted; others unchanged.
 
-    Nothing is fitted again where no verdict is asked for, nor an attacker that learned nothing from documents.
+    Nothing is fitted again where no verdict is asked for; nor is an attacker that did not learn from documents.
     """
     if settings.delta is None or settings.gamma is not None:
         return list(fitted)
@@ -171,7 +171,7 @@ def _why_no_policy(prepared: Prepared) -> str:
 
 
 def _released(prepared: Prepared, mechanism: Mechanism, seed: int) -> tuple[ReleasedTable | None, tuple[str, ...]]:
-    """What goes out of a table: a release that is drawn and measured, in detail too, and what ε means."""
+    """What leaves a table: a release that is drawn and measured, also in detail, and what ε means."""
     codec = prepared.codec
     if not isinstance(codec, TableCodec) or prepared.columns is None:
         return None, ()
@@ -187,7 +187,7 @@ def adapt_task(
     attackers: Sequence[AskedAttacker] | None = None,
     means: Means | None = None,
 ) -> AdaptTask:
-    """What is asked to adapt, attackers fitted for all scales; the folder of `means` keeps interrupted training."""
+    """The task of an adaptation, attackers fitted for all scales; the folder of `means` keeps interrupted training."""
     asked = replace(settings, cost=settings.cost or COSTS.get(prepared.kind, "euclidean"))  # type: ignore[arg-type]
     family = scale_family(mechanism, prepared.split.fit.space, prepared.tiers, settings.epsilon)
     tiers = prepared.tiers.with_scales((1.0,) * len(prepared.tiers))
@@ -222,7 +222,7 @@ def _amortised(family: Family, means: Means) -> Fit:
 
 
 def _retrained(means: Means) -> Fit:
-    """Attackers that are fitted anew wherever scales are measured, as in the paper."""
+    """Attackers that are fitted again for all scales that are measured, as in the paper."""
 
     def fit(
         names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
@@ -266,14 +266,14 @@ def fit_attackers(
 
 
 def _suitable(asked: Sequence[AskedAttacker], known: Knowledge) -> Sequence[AskedAttacker]:
-    """What was asked for; where nobody asked and the records carry no context W, no default attacker reads one."""
+    """The attackers asked for; default attackers that read the context W are left out where the records have none."""
     if tuple(asked) != DEFAULT_ATTACKERS or known.fit.context is not None:
         return asked
     return [name for name in DEFAULT_ATTACKERS if not name.endswith("+W")]
 
 
 def _fit_key(name: str, known: Knowledge, seeds: list[int], options: FitOptions) -> str:
-    """All that determines a fit: who, what is known, the seeds, and the limits of training where there is any."""
+    """Everything that determines a fit: the attacker, what it knows, the seeds, and the limits of any training."""
     limits = (options.epochs, options.width, options.max_seconds, options.scale_range)
     return fingerprint(("fit", name, known, seeds, () if name in UNTRAINED else limits))
 
@@ -290,7 +290,7 @@ def _known(prepared: Prepared, mechanism: MechanismSettings | Mechanism, epsilon
 
 
 def _proven(settings: AuditSettings, known: Knowledge, prepared: Prepared) -> Proven | None:
-    """The proven bound that is asked for; None when none is."""
+    """The proven bound that was asked for, if any."""
     if settings.upper is None:
         return None
     if settings.upper == "diameter":
@@ -299,7 +299,7 @@ def _proven(settings: AuditSettings, known: Knowledge, prepared: Prepared) -> Pr
 
 
 def _policy(found: Adaptation, task: AdaptTask, prepared: Prepared, asked: MechanismSettings) -> Policy:
-    """The policy of certified or proposed scales, marked as such; its exact ε is computed again before it is given."""
+    """The policy of certified or proposed scales, marked as such; its exact ε is computed again first."""
     assert found.scales is not None
     assert found.verdict is not None
     assert prepared.codec is not None

@@ -2,8 +2,8 @@
 
 Two folders in it hold secrets, each readable by its owner alone; nothing else in it does.
 
-audit.npz           the whole Audit
-adaptation.npz      the whole Adaptation, when scales were adapted
+audit.npz           the complete Audit
+adaptation.npz      the complete Adaptation, when scales were adapted
 policy.json         what `oddshift protect` applies, with vocabulary.npz next to it
 summary.json        the same in plain JSON, without arrays
 config.toml         the configuration it was run with
@@ -63,7 +63,7 @@ LIBRARIES = ("oddshift", "numpy", "scipy", "torch", "spacy", "presidio-analyzer"
 def write_run(folder: str | Path, audit: Audit, config: str = "", inputs: Inputs | None = None) -> Path:
     """Write the folder; `audit.npz` comes last, so that a folder that has it is complete.
 
-    Without `inputs` a later run never takes it for its own.
+    Without `inputs` no later run continues it.
     """
     home = Path(folder)
     home.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ def write_belief(folder: str | Path, belief: Belief) -> None:
 def write_examples(
     folder: str | Path, examples: Sequence[Example], belief: Belief, passages: Sequence[Passage] = ()
 ) -> Path:
-    """Keep examples apart, in a folder and files that only their owner can read."""
+    """Keep examples in a separate folder, in files that only their owner can read."""
     home = Path(folder) / EXAMPLES
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, value in ((BELIEF, belief), (PASSAGES, Passages(tuple(passages)))):
@@ -140,7 +140,7 @@ def write_adaptation(
 
 
 def refuse_other_run(folder: Path, inputs: Inputs) -> None:
-    """Never read or write over the run of another configuration or of other data."""
+    """Refuse to read or overwrite the run of another configuration or of other data."""
     finished = next((folder / name for name in (AUDIT, ADAPTATION) if (folder / name).is_file()), None)
     if finished is not None:
         refuse_other_inputs(folder, finished, inputs)
@@ -163,7 +163,7 @@ def read_passages(folder: str | Path) -> tuple[Passage, ...]:
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of the libraries that are installed, none of them imported."""
+    """The versions of Python and of the installed libraries, without importing any."""
     found = {"python": platform.python_version()}
     for name in LIBRARIES:
         try:

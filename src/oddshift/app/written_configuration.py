@@ -1,4 +1,4 @@
-"""A configuration as the text of a file: what Python asked, written the way `oddshift audit` reads it."""
+"""A configuration as the text of a file: the question asked in Python, in the form that `oddshift audit` reads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IN_MEMORY = "(values in memory)"
 def written_configuration(
     data: Any, mechanism: MechanismSettings | Mechanism, audit: AuditSettings, adapt: AdaptSettings | None = None
 ) -> str:
-    """The tables of a question; what has its default value is left out.
+    """The tables of a question; default values are left out.
 
     Data in memory and mechanisms given as objects have no place in a file: a comment says so.
     """

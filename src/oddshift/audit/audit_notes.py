@@ -1,4 +1,4 @@
-"""What an audit says besides its numbers: what was assumed, and what a reader should know before trusting them."""
+"""What an audit says in addition to its numbers: its assumptions, and what to know before trusting them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ CONTROLS = frozenset({"null", "own"})
 
 
 def assumptions(known: Knowledge, claims: ClaimBuilder, strongest: Attacker) -> tuple[str, ...]:
-    """What the certificates suppose."""
+    """What the certificates assume."""
     reads = "reads the public context W" if strongest.with_context else "reads the sensitive positions only"
     said = [
         f"documents (by {claims.unit}) are independent draws of one population",
-        "the noise of every position is drawn afresh and independently",
+        "the noise of every position is drawn independently",
         "vocabulary, tiers and prior come from the fit records and are treated as public",
         f"tiers are {'public' if known.tiers.is_public else 'secret'}",
         f"attacker {strongest.name} {reads}",
@@ -38,7 +38,7 @@ def single_exceeds(known: Knowledge, epsilon: float) -> bool:
 
 
 def beyond(leakage: float, epsilon: float, known: Knowledge) -> bool:
-    """Whether a largest leakage exceeds ε by more than rounding; distances are looked at only if it matters."""
+    """Whether a largest leakage exceeds ε by more than rounding; distances are computed only where they decide."""
     return leakage > epsilon and exceeds_budget(leakage, epsilon, nearest_distance(known.mechanism.space))
 
 
@@ -50,7 +50,7 @@ def warnings(
     *,
     bounds: tuple[AnyWitness | None, float | None],
 ) -> tuple[str, ...]:
-    """What went wrong or is too little, one line each."""
+    """What went wrong or is not enough, one line each."""
     return (
         *_idle(results),
         *_dependent(results, settings),
@@ -71,7 +71,7 @@ def _idle(results: Sequence[AttackerResult]) -> list[str]:
 
 
 def _dependent(results: Sequence[AttackerResult], settings: AuditSettings) -> list[str]:
-    """Secrets that were declared independent although reading them together taught somebody something."""
+    """A warning that secrets were declared independent although an attacker gained by reading them together."""
     learned = [row for row in results if row.learned]
     if not settings.independent or not learned:
         return []
@@ -88,8 +88,8 @@ def _too_few(evidence: Sequence[Evidence], settings: AuditSettings) -> list[str]
         return []
     needs = zero_failures(settings.delta, settings.alpha, settings.method)
     return [
-        f"{item.certificate.claim.tier}: too few to certify delta = {settings.delta:g} by {settings.method}: "
-        f"needs at least {needs} independent units ({item.certificate.claim.unit}), has {len(item.values)}"
+        f"{item.certificate.claim.tier}: too few units to certify delta = {settings.delta:g} by {settings.method}: "
+        f"at least {needs} independent units ({item.certificate.claim.unit}) are needed, there are {len(item.values)}"
         for item in evidence
         if item.certificate.claim.pair_law == settings.law
         and item.certificate.claim.attacker == evidence[0].certificate.claim.attacker
@@ -105,7 +105,7 @@ def _alone(known: Knowledge, settings: AuditSettings) -> list[str]:
 
 
 def _across(results: Sequence[AttackerResult], evidence: Sequence[Evidence]) -> list[str]:
-    """Secret tiers: how often the strongest attacker tells two tiers apart, beside two points of one tier."""
+    """Secret tiers: how often the strongest attacker distinguishes two tiers, compared with two points of one tier."""
     strongest = evidence[0].certificate.claim.attacker
     return [
         f"{rates.tier}: {rates.pair_split.anchored_across:.2%} of the anchored pairs across secret tiers exceed "

@@ -1,4 +1,4 @@
-"""What an audit returns: plain frozen values, without a single secret, that a run folder stores as they are."""
+"""What an audit returns: plain frozen values without any secret, which a run folder stores as they are."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TierRates:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AttackerResult:
-    """One attacker on the certify split, its controls being rows like it.
+    """One attacker on the certify split; the controls are rows of the same kind.
 
     `log_score` is the mean over units of −log posterior of the truth (nats, lower is better); `gain` how much lower it
     is than that of `own`, with the standard error by unit. `joint_gain` is over the single release under the attacker's
@@ -112,12 +112,12 @@ def _guesses(tier: str, rows: list[Certificate]) -> TierGuesses:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Audit:
-    """An audit: every attacker with its controls, what all of them certify, witnesses, and what was assumed.
+    """An audit: every attacker and the controls, what all of them certify, witnesses, and the assumptions.
 
     `detector` names who found the secrets. `evidence` begins with that of the strongest attacker. `single_exceeds` says
     whether one release alone exceeds ε. `calibration` is that of the strongest attacker, on certify documents.
-    `upper_basis` says what the proven bound rests on, `witness_needs` how many guesses an undecided witness would take;
-    both are empty where there is nothing to say. `release` is what goes out of a table, drawn once and measured.
+    `upper_basis` says what the proven bound rests on, `witness_needs` how many documents an undecided witness would
+    need; both are empty where there is nothing to say. `release` is what leaves a table, drawn once and measured.
     """
 
     settings: AuditSettings
@@ -146,7 +146,7 @@ class Audit:
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """Of violation rates: one for each law and tier, of the strongest attacker."""
+        """The certificates of violation rates: one for each law and tier, of the strongest attacker."""
         return tuple(evidence.certificate for evidence in self.rate_evidence)
 
     @property

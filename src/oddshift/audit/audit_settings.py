@@ -14,10 +14,10 @@ from oddshift.bounds.checks import error_level
 from oddshift.leakage.mpl import PAIR_LAWS, PairLaw
 
 UpperMethod = Literal["chain", "diameter"]
-"""What a proven bound from above rests on: a chain of secrets, or no law at all."""
+"""What a proven upper bound rests on: a chain of secrets, or no law at all."""
 
 DEFAULT_ATTACKERS = ("portfolio", "portfolio+W")
-"""Attackers that try when none are named: they need no training. Without a context W the second one is left out."""
+"""Attackers that are used when none are named; they need no training. Without a context W the second is left out."""
 
 SMALLEST_DELTA = 1e-9
 """The smallest rate that can be asked for: even without a failure it takes some billions of documents."""
@@ -25,9 +25,9 @@ SMALLEST_DELTA = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class AuditSettings:
-    """What is asked of an audit: the budget ε, how often it may be exceeded (δ), and who tries.
+    """What is asked of an audit: the budget ε, how often it may be exceeded (δ), and which attackers try.
 
-    - `epsilon`: the budget per unit of distance. In a configuration file it is by default the mechanism's.
+    - `epsilon`: the budget per unit of distance. In a configuration file the default is the mechanism's.
     - `delta`: the share of pairs that may exceed ε; None asks for bounds without a verdict.
     - `alpha`: the level at which certificates may err.
     - `law`: the pair law of the verdict (`anchored`, `uniform` or `worst`); all laws are reported.
@@ -35,14 +35,14 @@ class AuditSettings:
     - `attackers`: names of attackers to fit; the controls `null` and `own` are always added.
     - `epochs`: a limit on the training of networks; None leaves their own, at most 60.
     - `gamma`: raises every posterior to at least this value; None leaves beliefs as they are.
-    - `upper`: asks for a proven bound from above: `chain` under the known law of the secrets, otherwise under a chain
+    - `upper`: asks for a proven upper bound: `chain` under the known law of the secrets, otherwise under a chain
       estimated from the fit documents; `diameter` under no law at all.
-    - `worst_positions`: how many independent units the worst pair is looked for in, for each tier.
+    - `worst_positions`: the number of independent units, in each tier, in which the worst pair is sought.
     - `success`: caps on right first guesses, by tier: `{"PII": 0.2}` says that at most 20 % of the secrets of that tier
       may be guessed right; `"*"` stands for all tiers. With δ they are part of the verdict.
     - `advantage`: the same for the gain over the guess before any release.
     - `independent`: declares that secrets are independent of each other, which is printed as an assumption.
-    - `seed`: repeats the audit.
+    - `seed`: the same seed repeats the audit.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -75,7 +75,7 @@ class AuditSettings:
 
 
 def check_question(epsilon: float, delta: float | None, alpha: float, method: str) -> None:
-    """Refuse a budget, a rate, a level or a method that cannot be."""
+    """Refuse an impossible budget, rate, level or method."""
     positive(epsilon, "epsilon")
     if delta is not None:
         unit_open(delta, "delta")

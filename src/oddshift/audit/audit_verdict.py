@@ -1,4 +1,4 @@
-"""The verdict of an audit: what all attackers that count prove on the certify documents, with the evidence."""
+"""The verdict of an audit: what all attackers that count prove together on the certify documents, with the evidence."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ from oddshift.evidence.certificates import Evidence, certify, evidence_of
 from oddshift.leakage.mpl import PAIR_LAWS
 
 PROVEN = "a proven bound on the joint leakage is at most epsilon"
-"""What carries a rate verdict when nobody learned anything, in the words of a certificate."""
+"""What a rate verdict rests on when no attacker learned anything, in the words of a certificate."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AuditTrials:
     """Every attacker of an audit with what was measured of it, and which of them the verdict rests on.
 
-    `null` and `own` are the first two. `worst` has, for the attackers that were asked, one value for each unit by tier.
+    `null` and `own` are the first two. `worst` holds, for the attackers it was computed for, one value for each unit by
+    tier.
     """
 
     attackers: tuple[Attacker, ...]
@@ -92,7 +93,7 @@ def audit_trials(
     claims: ClaimBuilder,
     proven: Proven | None,
 ) -> AuditTrials:
-    """Who counts, and the worst pairs of those that are asked about them: the strongest, or all under that law."""
+    """Which attackers count, and the worst pairs of the strongest one (of all of them under the law `worst`)."""
     units = units_of(releases.select)
     standings = [standing(found.select, units) for found in measured]
     basis = basis_of(standings, 1, _carrier(releases.settings, proven))
@@ -102,7 +103,7 @@ def audit_trials(
 
 
 def concluded(trials: AuditTrials) -> tuple[Judgement | None, tuple[Evidence, ...]]:
-    """The verdict, None when no δ was stated, and the evidence of everything that is certified beside it."""
+    """The verdict, None when no δ was stated, and the evidence of everything else that is certified."""
     settings, basis = trials.releases.settings, trials.basis
     capped = [part for place in range(1, len(trials.attackers)) for part in _success(trials, place)]
     shown = [part for law in PAIR_LAWS for part in _rate(trials, basis.strongest, law, accuses=False)]
@@ -114,7 +115,7 @@ def concluded(trials: AuditTrials) -> tuple[Judgement | None, tuple[Evidence, ..
 
 
 def _deciding(trials: AuditTrials) -> Iterator[Part]:
-    """The rate claims that the verdict rests on; the strongest attacker accuses after it was recalibrated."""
+    """The rate claims that the verdict rests on; the strongest attacker accuses only after recalibration."""
     basis, releases = trials.basis, trials.releases
     law, best = releases.settings.law, basis.strongest
     judge, empty = trials.strongest, _vacuous(trials)
@@ -173,7 +174,7 @@ def _guessing(trials: AuditTrials, place: int) -> Seen:
 
 
 def _evidence(parts: Sequence[Part], trials: AuditTrials) -> tuple[Evidence, ...]:
-    """One file for each claim, whoever asked for it."""
+    """One file for each claim, even if it was asked for twice."""
     releases, asked = trials.releases, trials.claims.question
     mechanism, documents = releases.budget.mechanism.fingerprint, releases.certify.fingerprint
     found: dict[object, Evidence] = {}
@@ -187,7 +188,7 @@ def _evidence(parts: Sequence[Part], trials: AuditTrials) -> tuple[Evidence, ...
 
 
 def _carrier(settings: AuditSettings, proven: Proven | None) -> str:
-    """What carries a verdict without an attacker that learned; a proven bound is rounded up, and compared as it is."""
+    """What a verdict rests on if no attacker learned anything; a proven bound is rounded up before it is compared."""
     if proven is not None and not proven.is_estimated and proven.value <= settings.epsilon:
         return PROVEN
     return INDEPENDENT if settings.independent else ""
@@ -196,7 +197,7 @@ def _carrier(settings: AuditSettings, proven: Proven | None) -> str:
 def worst_of_units(attacker: Attacker, releases: AuditReleases) -> dict[int, FloatArray]:
     """For each tier, whether any pair exceeds ε at one uniform position of one document of a unit.
 
-    At most `worst_positions` units are looked at, drawn at random; two documents of one unit are not independent.
+    At most `worst_positions` units are examined, drawn at random; two documents of one unit are not independent.
     """
     truth, budget, rng = releases.certify, releases.budget, releases.stream(99)
     labels = truth.tier_of_position(budget.tiers)

@@ -1,8 +1,8 @@
-"""The audit: fresh releases of documents that nobody learned from, every attacker on them, and what that proves.
+"""The audit: fresh releases of documents that no attacker learned from, every attacker on them, and what that proves.
 
 Attackers are judged by log score on the select split, and certified on the certify split; the verdict rests on all of
-them that learned something. The two controls, `null` and `own`, are always among them; when nobody learns anything the
-rate verdict is undecided, because nobody tried hard enough.
+them that learned something. The two controls, `null` and `own`, are always among them; when no attacker learns
+anything, the rate verdict is undecided, because a stronger attacker might.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def audit(
     """Audit a mechanism on records it never learned from.
 
     `split` holds the secrets; `known` what attackers know (mechanism, tiers, fit records); `attackers` are fitted
-    attackers, controls apart. `detector` names who found the secrets. `proven` is a bound on the joint leakage from
-    above, where something proves one. `execution` says how attackers are spread over workers. `folder` is where
-    finished attackers are kept while the audit runs, so that an interrupted one continues. Of the attackers
+    attackers other than the controls. `detector` names who found the secrets. `proven` is a proven upper bound on the
+    joint leakage, if there is one. `execution` says how attackers are spread over workers. `folder` is where
+    finished attackers are kept while the audit runs, so that an interrupted audit continues. Of the attackers
     that count, those that are `Refittable` are fitted on fewer documents too: one that still learns from more of them
     certifies nothing.
 
@@ -96,7 +96,7 @@ def _at_smaller_sizes(trials: AuditTrials, known: Knowledge, refits: Mapping[str
 
 
 def _concluded(trials: AuditTrials, split: Split, known: Knowledge, proven: Proven | None) -> Audit:
-    """What the attackers that count prove together, beside what every attacker found."""
+    """What the attackers that count prove together, and what every attacker found."""
     releases, claims, chosen = trials.releases, trials.claims, trials.strongest
     settings, upper_bound = releases.settings, None if proven is None else proven.value
     judgement, evidence = concluded(trials)
@@ -133,7 +133,7 @@ def _concluded(trials: AuditTrials, split: Split, known: Knowledge, proven: Prov
 
 
 def _player(trials: AuditTrials) -> Attacker:
-    """The strongest attacker that reads the sensitive positions only: it plays for the witness."""
+    """The strongest attacker that reads the sensitive positions only: it plays the guess game of the witness."""
     blind = [place for place, attacker in enumerate(trials.attackers) if not attacker.with_context]
     standings = trials.standings
     return trials.attackers[blind[strongest([standings[place] for place in blind])]]
@@ -152,7 +152,7 @@ def _check(split: Split, known: Knowledge, attackers: Sequence[Attacker]) -> Non
 
 
 def _calibration(attacker: Attacker, known: Knowledge, releases: AuditReleases) -> Calibration:
-    """What the beliefs of an attacker are worth, on certify documents; on some of them, drawn at random, when many."""
+    """How well an attacker is calibrated on certify documents (on a random sample of them if there are many)."""
     truth = releases.certify
     order = releases.stream(98).permutation(np.flatnonzero(truth.lengths))
     ends = np.cumsum(truth.lengths[order])
@@ -162,7 +162,7 @@ def _calibration(attacker: Attacker, known: Knowledge, releases: AuditReleases) 
 
 
 def _subgroups(trials: AuditTrials) -> tuple[SubgroupRate, ...]:
-    """Rates by subgroup under the verdict's law, all bounds together at the stated level (Bonferroni)."""
+    """Rates by subgroup under the verdict's law; all bounds hold together at the stated level (Bonferroni)."""
     releases = trials.releases
     settings, truth, tiers = releases.settings, releases.certify, releases.budget.tiers
     if truth.subgroups is None or settings.law == "worst":

@@ -1,4 +1,4 @@
-"""A belief: how the odds of one secret moved, from the prior over its own release to all releases, without a word.
+"""A belief: how the odds of one secret moved from the prior to its own release to all releases, without any word.
 
 Candidates are called w1, w2, ... unless their words are asked for by name; then it holds a SECRET. The paper's
 belief-update figure.
@@ -19,12 +19,12 @@ from oddshift.model.records import Records
 from oddshift.model.release import Release
 
 SHOWN = 8
-"""Candidates that are listed; the others are counted."""
+"""Number of candidates that are listed; the others are counted."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Candidate:
-    """One value of the secret: how probable before, after its own release alone, and after all releases together."""
+    """One value of the secret: its probability before, after its own release alone, and after all releases together."""
 
     name: str
     prior: float
@@ -55,7 +55,7 @@ class Belief:
 def belief(
     attacker: Attacker, secrets: Records, release: Release, known: Knowledge, names: Sequence[str] | None = None
 ) -> Belief:
-    """The worst position of a release that has any; words only when `names`, those of all points, are given.
+    """The worst position of a release that has secrets; with words only when `names`, those of all points, are given.
 
     mPL is taken between the truth and every other candidate: |shift_truth − shift_other| / d(truth, other).
     """

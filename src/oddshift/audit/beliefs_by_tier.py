@@ -61,7 +61,7 @@ class TierBeliefs:
 
     @property
     def prior_hit(self) -> FloatArray:
-        """How often the first guess was right before any release; equally likely candidates share a guess."""
+        """How often the first guess was right before any release; equally likely candidates share the guess."""
         prior = np.broadcast_to(self.log_prior, self.shift.shape)
         mine = self.at(prior, self.truth)[:, None]
         first = ~(prior > mine).any(axis=1)
@@ -69,7 +69,7 @@ class TierBeliefs:
 
     @staticmethod
     def at(values: FloatArray, column: IntArray) -> FloatArray:
-        """One entry of each row."""
+        """The chosen entry of each row."""
         return np.take_along_axis(values, column[:, None], axis=1)[:, 0]
 
 

@@ -1,4 +1,4 @@
-"""Caps: goals that people can state, a share of secrets that an attacker may guess at most, for some tiers or for all.
+"""Caps: the largest share of secrets that an attacker may guess, for some tiers or for all.
 
 `{"PERSON": 0.2}` names a tier, `{"PII": 0.2}` the most sensitive level where no tier has that name, `{"*": 0.2}` all
 tiers. The most specific name decides.
@@ -54,7 +54,7 @@ def caps_of_tiers(asked: Capped, tiers: Tiers) -> tuple[TierCaps, ...]:
 
 
 def check_caps(caps: Mapping[str, float], name: str) -> None:
-    """Refuse caps that are not shares; whether the names fit shows when the tiers are known."""
+    """Refuse caps that are not shares; whether the names exist is checked once the tiers are known."""
     if not isinstance(caps, Mapping) or not all(isinstance(key, str) and key for key in caps):
         raise InvalidInput(f"{name}={caps!r}, expected a share for each tier by name, such as {{'PII': 0.2}}")
     for key, cap in caps.items():

@@ -11,7 +11,7 @@ from oddshift.audit.scan import Scores
 
 @dataclass(frozen=True)
 class Standing:
-    """One attacker on the select documents: its mean log score, and its gain over the single release, same prior."""
+    """One attacker on the select documents: its mean log score, and its gain over the single release (same prior)."""
 
     log_score: float
     joint: Gain

@@ -20,10 +20,10 @@ from oddshift.model.records import Records
 from oddshift.model.tiers import Tiers
 
 NO_DETECTOR = "none (every position was given)"
-"""Who found the secrets, when nobody had to."""
+"""What is said where no detector was needed."""
 
 NOTHING_LEARNED = "no attacker beat the single-release one in held-out log score"
-"""Why a verdict is withheld: nobody tried hard enough."""
+"""Why a verdict is withheld: a stronger attacker might find more."""
 
 INDEPENDENT = "secrets are independent of each other (declared)"
 """What the user declared, in the words of a certificate."""
@@ -54,7 +54,7 @@ class Question(Protocol):
 
     @property
     def seed(self) -> int:
-        """What repeats the measurement."""
+        """The seed that repeats the measurement."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ClaimBuilder:
     unit: str
 
     def claim(self, attacker: Attacker, tier: str, law: str, withheld: str = "", basis: str = "") -> Claim:
-        """The claim about one tier under one pair law, as estimated by one attacker; `basis` is assumed besides."""
+        """The claim about one tier under one pair law, as estimated by one attacker; `basis` is assumed in addition."""
         asked = self.question
         return Claim(
             epsilon=asked.epsilon, delta=asked.delta, pair_law=law, **self._about(attacker, tier, withheld, basis)
@@ -75,7 +75,7 @@ class ClaimBuilder:
     def success_claim(
         self, attacker: Attacker, tier: str, cap: float | None, *, over_prior: bool = False
     ) -> SuccessClaim:
-        """The claim that first guesses about one tier are right at most so often; None asks for a bound."""
+        """The claim that at most a given share of first guesses about one tier is right; None asks for a bound."""
         return SuccessClaim(cap=cap, over_prior=over_prior, **self._about(attacker, tier, "", ""))
 
     def values(self, by_position: FloatArray, truth: Records, tiers: Tiers) -> list[TierValues]:
@@ -83,7 +83,7 @@ class ClaimBuilder:
         return [self.in_order(row) for row in values_by_tier(by_position, truth, tiers)]
 
     def in_order(self, row: TierValues) -> TierValues:
-        """The values in a random order that only the seed decides, where the method depends on their order.
+        """The values in a random order that depends on the seed alone, if the method depends on their order.
 
         Documents in the order of their file may be sorted by what they hold; a method that bets on the next value from
         the earlier ones would then err far more often than it says.

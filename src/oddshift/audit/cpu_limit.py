@@ -1,4 +1,6 @@
-"""A bound on the work of an audit: fewer documents, drawn at random, never a shortcut in what is computed of them."""
+"""A bound on the work of an audit: fewer documents, drawn at random, and never a shortcut in what is computed from
+them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ SHARE = 0.7
 def within_cpu(
     split: Split, known: Knowledge, attackers: Sequence[Attacker], seconds: float, seed: int
 ) -> tuple[Split, str]:
-    """The split with as many select and certify documents as fit into so many CPU seconds, and a line that says so.
+    """The split with as many select and certify documents as the CPU seconds allow, and a line that says so.
 
     How many that is depends on the machine: an audit under a limit is not repeated bit for bit elsewhere.
     """

@@ -1,4 +1,4 @@
-"""Examples: what an attacker comes to believe about a few documents. They hold SECRETS, made only on request."""
+"""Examples: what an attacker comes to believe about a few documents. They hold SECRETS and are made only on request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oddshift.model.records import Records
 from oddshift.model.release import Release
 
 SHOWN_CANDIDATES = 3
-"""Candidates shown of each posterior, the most believed first."""
+"""Number of candidates shown from each posterior, the most believed first."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +34,9 @@ class Example:
 def examples(
     attacker: Attacker, secrets: Records, release: Release, known: Knowledge, names: Sequence[str] | None
 ) -> tuple[Example, ...]:
-    """Every position of a release of the given documents; `names` are the points' words, else their numbers."""
+    """Every position of a release of the given documents; `names` are the points' words; without them numbers are
+    shown.
+    """
     found = []
     for block in tier_beliefs(attacker, release, secrets, known.tiers):
         before = np.exp(log_normalise(np.broadcast_to(block.log_prior, block.shift.shape)))

@@ -1,4 +1,4 @@
-"""One attacker on the select and the certify split: a task that any worker can do, and an interrupted audit keeps."""
+"""One attacker on the select and the certify split: a task that any worker can do, and whose result is kept."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AuditReleases:
     folder: Path | None
 
     def measure(self, task: tuple[int, Attacker]) -> Measurement:
-        """Run one attacker, or read what an interrupted audit kept of it."""
+        """Run one attacker, or read the result that an interrupted audit kept."""
         number, attacker = task
         kept = None if self.folder is None else self.folder / f"{number:02d}-{self._key(attacker)[:16]}.npz"
         if kept is not None and kept.exists():
@@ -54,7 +54,7 @@ class AuditReleases:
         return made
 
     def stream(self, *key: int) -> np.random.Generator:
-        """Random numbers of one task, the same whoever runs it."""
+        """Random numbers of one task, the same in every worker."""
         return np.random.default_rng([self.settings.seed, 11, *key])
 
     @cached_property

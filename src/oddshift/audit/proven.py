@@ -1,7 +1,7 @@
 """Proven bounds for an audit: the largest leakage that any attacker could reach, under a law of the secrets or none.
 
 mPL ≤ (d_l(a, b) + Φ(a, b)) / d(a, b), where d_l is what the own release can say and Φ what the context can. Under a
-chain Φ ≤ D_∞ of the two neighbours' laws given a and given b: even seeing the neighbours would not say more. Under
+chain Φ ≤ D_∞ of the two neighbours' laws given a and given b: even seeing the neighbours would reveal no more. Under
 any law Φ ≤ Σ max d_t over the other positions. Public tiers are conditioned on. Every bound is rounded up.
 """
 
@@ -25,7 +25,7 @@ POINT_LIMIT = 2_000
 """Points up to which a bound under a chain is computed."""
 
 SEQUENCE_LIMIT = 4_096
-"""Sequences of public tiers on one side of a position that are looked at."""
+"""Largest number of sequences of public tiers on one side of a position."""
 
 _UP = 1.0 + 1e-12  # a bound may be too large by rounding, never too small
 
@@ -53,7 +53,7 @@ def bound_without_law(known: Knowledge, split: Split) -> Proven:
 def bound_under_chain(known: Knowledge, split: Split, prior_of: Callable[[int], Markov] | None = None) -> Proven:
     """The largest (d_l + Φ)/d over all places in documents of the lengths that occur.
 
-    `prior_of(length)` is the chain of a document with so many secrets; None estimates one from the fit records.
+    `prior_of(length)` is the chain of a document with that many secrets; None estimates one from the fit records.
 
     **Guarantee**: at least the exact joint leakage if the secrets follow that chain, also given their public tiers.
     """
@@ -80,7 +80,7 @@ def bound_under_chain(known: Knowledge, split: Split, prior_of: Callable[[int], 
 
 
 def _estimated(split: Split) -> Callable[[int], Markov]:
-    """The chain of a document with so many secrets, counted in the fit records."""
+    """The chain of a document of that length, counted in the fit records."""
     fit = split.fit
     documents = [fit.points[a:b] for a, b in pairwise(fit.offsets.tolist()) if b > a]
     one = estimate_markov(documents, len(fit.space), 2)
@@ -100,7 +100,7 @@ def _side(kernels: Sequence[FloatArray], groups: Sequence[BoolArray]) -> FloatAr
         step = log(kernels[0][:, group])
         tiers = log(kernels[0] @ (group[:, None] * _chances(kernels[1:], groups)))  # ln H, (points, sequences)
         for b in range(len(result)):
-            with np.errstate(invalid="ignore"):  # −inf − −inf: impossible given a and given b, so no matter
+            with np.errstate(invalid="ignore"):  # −inf − −inf: impossible given a and given b, so it does not count
                 total = np.fmax.reduce(step - step[b], axis=1) + np.fmax.reduce(tiers[b] - tiers, axis=1)
             result[:, b] = np.maximum(result[:, b], np.where(np.isnan(total), np.inf, total))
     np.fill_diagonal(result, 0.0)

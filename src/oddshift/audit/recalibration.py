@@ -45,7 +45,7 @@ class Recalibrated:
 
     @property
     def name(self) -> str:
-        """The attacker's name, and that it was recalibrated."""
+        """The attacker's name, marked as recalibrated."""
         return f"{self.attacker.name}, recalibrated"
 
     @property
@@ -69,9 +69,9 @@ class Recalibrated:
 
 
 def recalibrated(attacker: Attacker, release: Release, truth: Records, budget: Budget) -> Attacker:
-    """The attacker with the weight of the best log score on these documents; itself, when 1 is as good.
+    """The attacker with the weight of the best log score on these documents; the attacker itself if 1 is as good.
 
-    `release` and `truth` must be select documents: nothing that is certified on may decide the weight.
+    `release` and `truth` must be select documents: documents that certify must not decide the weight.
     """
     held = _held_out(attacker, release, truth, budget)
     weight = held.best_weight()

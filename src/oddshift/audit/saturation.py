@@ -1,7 +1,7 @@
 """Saturation: whether the attackers that a verdict rests on would find much more with more documents to learn from.
 
 Each is fitted again on a quarter and on half of the fit documents and measured on the same releases. One that still
-grows certifies nothing beyond itself: its claims are withheld, though it may still show a violation.
+improves certifies nothing beyond itself: its claims are withheld, although it may still show a violation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Refit = Callable[[Knowledge], Attacker]
 def learning_of_size(
     attacker: Attacker, found: Scan, known: Knowledge, releases: AuditReleases, refit: Refit
 ) -> LearningOfSize:
-    """One attacker at smaller sizes and, as `found` on the certify documents, at its own."""
+    """One attacker at smaller sizes and, as `found` on the certify documents, at its full size."""
     law = "anchored" if releases.settings.law == "worst" else releases.settings.law
     steps = []
     for documents, smaller in smaller_fits(refit, known, releases.stream(97)):

@@ -24,7 +24,7 @@ from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
 BINS = 120
-"""Bins of the histogram of mPL between 0 and HISTOGRAM_SPAN·ε; one more holds what lies beyond."""
+"""Bins of the histogram of mPL between 0 and HISTOGRAM_SPAN·ε; one more bin holds what lies beyond."""
 
 HISTOGRAM_SPAN = 6.0
 
@@ -59,7 +59,7 @@ class Scores:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScanDetail:
-    """What an audit shows of every position besides the rates (rows follow the release's positions).
+    """What an audit shows of every position in addition to the rates (rows follow the release's positions).
 
     `diagnostic` is the anchored share beyond scale·ε; `largest` the largest mPL of the truth; `mean` and `drawn` are
     the mean of mPL and one draw of it under the anchored and the uniform law, (positions, 2). `across` is how much of
@@ -77,11 +77,11 @@ class ScanDetail:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scan:
-    """What one attacker gives away, position by position (rows follow the release's positions).
+    """What one attacker finds, position by position (rows follow the release's positions).
 
     `scores` are log scores; `rank` is the number of candidates believed more than the truth; `prior_hit` is how often
     the first guess was right before any release; `anchored` and `uniform` are shares of pairs beyond ε, None where that
-    law was not asked for; `detail` is there when it was asked for.
+    law was not asked for; `detail` is present when it was asked for.
     """
 
     scores: Scores
@@ -144,7 +144,7 @@ def scan(
 
 
 def scores(attacker: Attacker, release: Release, truth: Records, budget: Budget) -> Scores:
-    """The log scores alone: the only thing attackers are chosen by."""
+    """The log scores alone; attackers are chosen by nothing else."""
     n = len(truth.points)
     found = Scores(np.full(n, np.nan), np.full(n, np.nan))
     for block in tier_beliefs(attacker, release, truth, budget.tiers):

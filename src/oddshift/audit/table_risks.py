@@ -1,4 +1,4 @@
-"""Risks of a released table: can a person be singled out, linked, or guessed about from it?
+"""Risks of a released table: can a person be singled out, linked, or have a value inferred from it?
 
 The three criteria of the Article 29 Working Party as attacks with a baseline (Giomi et al. 2023, Anonymeter), small and
 without its dependencies. They say what simple attackers do with one table, next to what certificates bound.
@@ -15,20 +15,20 @@ from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 
 ATTACKS = 500
-"""Attacks of each kind."""
+"""Number of attacks of each kind."""
 
 NEIGHBOURS = 5
-"""Released rows that linking looks at on either side."""
+"""Number of nearest released rows that linking compares on either side."""
 
 TOLERANCE = 0.05
-"""A guessed number is right when it is off by at most this share of the true one."""
+"""A guessed number counts as right when it is off by at most this share of the true one."""
 
 INFERRING = "inferring column "
 """How the name of an inference risk begins; the number of the column follows."""
 
 _Z = 1.959963984540054  # 95 %
 _COLUMNS = 3  # that a predicate over several columns uses
-_ATTEMPTS = 10  # predicates tried for each that is wanted
+_ATTEMPTS = 10  # predicates tried for each one that is needed
 _BLOCK = 64  # rows compared at once; a performance setting
 
 
@@ -128,9 +128,9 @@ def _risk(name: str, hits: int, base: int, attacks: int) -> Risk:
 def _singling_out(
     name: str, original: MixedTable, released: MixedTable, width: int, attacks: int, rng: np.random.Generator
 ) -> Risk:
-    """Predicates that hold for exactly one released row: for how many does exactly one original row hold too?
+    """The share of predicates true of exactly one released row that are true of exactly one original row too.
 
-    The baseline draws values and comparisons at random. Few predicates may be found; the rate is among those.
+    The baseline draws values and comparisons at random. If only few predicates are found, the rate is over those.
     """
     middle = np.array([_median(column) for column in released.cells.T])
     tried = found = hits = base = 0

@@ -21,13 +21,13 @@ BLOCK = 1_024
 _TILE = 32_768  # entries of one tile of a scan, small enough to stay in a core's cache
 
 EXHAUSTIVE_LIMIT = 2_000_000_000
-"""Triples up to which all of them are looked at."""
+"""Largest number of triples that are all examined."""
 
 
 def sampled_rate(shift: FloatArray, space: Space, epsilon: float, triples: int, rng: np.random.Generator) -> float:
     """Share of at least `triples` uniform triples beyond ε, for shifts (positions, points); unbiased.
 
-    Every position takes equally many pairs (i, j), i ≠ j, both uniform: the smallest number that makes enough triples.
+    Every position gets the same number of pairs (i, j), i ≠ j, both uniform: the smallest that makes enough triples.
 
     >>> space = Space([[0.0], [1.0]])
     >>> sampled_rate(np.array([[0.0, 2.0], [0.0, 0.5]]), space, 1.0, 1000, np.random.default_rng(0))
@@ -59,7 +59,7 @@ def _beyond(rows: FloatArray, pool: tuple[IntArray, IntArray, FloatArray], each:
 def scanned_rate(shift: FloatArray, space: Space, epsilon: float, anchors: int, rng: np.random.Generator) -> float:
     """Share of triples beyond ε when `anchors` uniform points are each compared with all others, everywhere; unbiased.
 
-    Positions lie side by side in memory and nothing is gathered: the fastest way through many triples.
+    Positions are contiguous in memory and nothing is gathered, so this is the fastest way through many triples.
     """
     _check(shift, space)
     chosen = rng.integers(0, len(space), whole(anchors, "anchors", 1))

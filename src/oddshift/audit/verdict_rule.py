@@ -4,7 +4,7 @@ An attacker counts when it learned something by reading positions together (its 
 chance). `certified` needs every attacker that counts within δ in every tier, and every attacker within the caps on
 right guesses: each at the full level, by intersection-union. `violated` is shown by the strongest attacker alone,
 recalibrated, or by right guesses, which need no calibration. Without an attacker that counts there is no rate verdict,
-unless a proven bound or declared independence carries it: then it rests on the single release.
+unless a proven bound or declared independence supports one, which then rests on the single release.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from oddshift.evidence.certificates import AnyClaim, Evidence, JointCertificate,
 
 @dataclass(frozen=True)
 class Basis:
-    """What a rate verdict rests on: places of the attackers that count, the strongest of them, and a carrier in words.
+    """What a rate verdict rests on: the places of the attackers that count, the strongest, and any other support in
+    words.
 
-    `withheld` is why there is no verdict; then the strongest is shown, and decides nothing.
+    `withheld` says why there is no verdict; the strongest attacker is then shown but decides nothing.
     """
 
     counting: tuple[int, ...]
@@ -34,7 +35,8 @@ class Basis:
 
 
 def basis_of(standings: Sequence[Standing], own: int, carrier: str) -> Basis:
-    """The attackers that learned; without any, the single release at place `own` where something carries the verdict.
+    """The attackers that learned; without any, the single release at place `own` if something else supports the
+    verdict.
 
     >>> from oddshift.attackers.gains import Gain
     >>> idle, keen = Standing(1.0, Gain(0.0, 0.1)), Standing(1.2, Gain(0.5, 0.1))
@@ -100,7 +102,7 @@ class Judgement:
 
 
 def judged(parts: Sequence[Part], claims: ClaimBuilder) -> Judgement:
-    """All parts together, certified and violated at the level that was asked."""
+    """All parts together, certified or violated at the level that was asked for."""
     asked = claims.question
     values = tuple(part.row.values for part in parts)
     verdict = certify_joint(

@@ -1,8 +1,8 @@
-"""Rounds of the guess game on the context: who is paired with whom, and what the attacker leans to.
+"""Rounds of the guess game on the context: which documents are paired, and which value the attacker favours.
 
-Documents are paired by their secrets alone, by what a pair promises; a fair coin picks one of the two, which is
-released and never looked at again, and the other one goes back to the pool: its release was not looked at, so given its
-secret nothing about it has changed.
+Documents are paired by their secrets alone, by how much growth a pair promises. A fair coin picks one of the two, which
+is released and never used again. The other one goes back to the pool: its release was not seen, so nothing about it has
+changed, given its secret.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.evidence.witness import LARGEST_STAKE, GuessGroup, own_sups, rounded_up
 
 POOL = 256
-"""Documents that are paired among each other; a larger stratum is cut into pools of this size."""
+"""Number of documents that are paired with each other; a larger stratum is cut into pools of this size."""
 
 _STEPS = 50  # own sups are rounded down to this many steps of ε·d: an exact one would name the pair of secrets
 _STAKES = np.concatenate([[0.0], np.geomspace(0.01, LARGEST_STAKE, 24)])  # stakes are rounded down to one of these
@@ -24,7 +24,8 @@ _STAKES = np.concatenate([[0.0], np.geomspace(0.01, LARGEST_STAKE, 24)])  # stak
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pairs:
-    """All that is known beforehand of two values: distance (rounded up) and own sup (rounded down), both (V, V).
+    """Everything that is known beforehand about two values: distance (rounded up) and own sup (rounded down), both (V,
+    V).
 
     `values` (V,) are point numbers, ascending; own[a, b] is of a against b. A value is infinitely far
     from itself: it is never paired with itself.
@@ -66,14 +67,14 @@ class Rounds:
         return np.where(self.lean > 0, np.log1p(stake * np.exp(-budget)), np.log1p(-stake))
 
     def promise(self, epsilon: float, trust: float) -> tuple[float, float]:
-        """Expected log growth of all rounds and its variance, if the attacker believes what it should."""
+        """Expected log growth of all rounds and its variance, if the attacker is calibrated."""
         sure, budget = trust * np.abs(self.lean), epsilon * self.distance - self.own
         wrong, stake = 1.0 / (1.0 + np.exp(np.minimum(sure, 700.0))), _stake(sure, budget)
         spread = np.log1p(stake * np.exp(-budget)) - np.log1p(-stake)
         return float(expected_growth(sure, budget).sum()), float((wrong * (1.0 - wrong) * spread**2).sum())
 
     def groups(self, epsilon: float, trust: float) -> list[GuessGroup]:
-        """The guesses made, alike ones together."""
+        """The guesses made, with equal ones counted together."""
         stake = self.stakes(epsilon, trust)
         made = stake > 0
         keys = np.column_stack([self.distance, self.own, stake])[made]
@@ -121,7 +122,7 @@ def promises(pairs: Pairs, context: FloatArray, epsilon: float) -> FloatArray:
 def draw_pairs(values: IntArray, pairs: Pairs, promised: FloatArray, rng: np.random.Generator) -> IntArray:
     """Rounds (n, 2): the document that the coin picked, and the value it was paired with, as columns of `pairs`.
 
-    Every document is picked at most once. Nothing but `values` decides who is paired with whom.
+    Every document is picked at most once. The pairing depends on `values` alone.
     """
     column = np.searchsorted(pairs.values, values)
     free, rounds = rng.permutation(len(values)), []

@@ -5,7 +5,7 @@ beforehand is the same. The attacker says from the *other* outputs of a document
 abstains; what the own release adds is computed from the mechanism (evidence.witness.context_game has the proof). The
 output at the place itself is replaced by a decoy, drawn for one of the two secrets by a coin of its own, so that no
 attacker can use the real one. Places, pairs and stakes are frozen on the select split; only rounds of the certify split
-count. Every document is looked at once, and one of each user. An attacker that reads W cannot play: documents of
+count. Every document is used once, and only one of each user. An attacker that reads W cannot play: documents of
 different W are not exchangeable.
 """
 
@@ -29,16 +29,16 @@ from oddshift.model.records import Records, Split
 from oddshift.model.release import Release, perturb
 
 TRUSTS = (1.0, 0.85, 0.7, 0.55, 0.4, 0.25)
-"""How much of an attacker's lean is believed; chosen by what the select rounds really gave."""
+"""How far an attacker's lean is trusted; chosen by the growth of the select rounds."""
 
 FEWEST = 4
-"""Select documents of a stratum below which no place is frozen in it."""
+"""Smallest number of select documents in a stratum for a place to be frozen in it."""
 
 REFERENCES = 64
-"""Select documents of a place that say what a pair promises; a performance setting."""
+"""Number of select documents of a place that estimate what a pair promises; a performance setting."""
 
 QUANTILE_80 = 0.8416
-"""Normal quantile of the power that `needs about` promises."""
+"""Normal quantile of the power behind `needs about`."""
 
 Stratum = tuple[int, ...]
 """Length of a document, and the tiers of its positions when they are public."""
@@ -63,10 +63,11 @@ class _Place:
 def search_witness(
     attacker: Attacker, split: Split, known: Knowledge, settings: AuditSettings
 ) -> tuple[ContextWitness, str]:
-    """Freeze the rule on the select split, play on the certify split; a witness, and what it lacks if it is undecided.
+    """Freeze the rule on the select split, play on the certify split; the result is a witness, and what is missing if
+    it is undecided.
 
-    What is lacking is how many certify documents like these would decide, if the attacker believes what it should;
-    empty when a violation is shown.
+    What is missing is the number of certify documents like these that would decide, if the attacker is calibrated; it
+    is empty when a violation is shown.
 
     **Guarantee**: the lower bound is too high with probability at most `settings.alpha`, whatever the attacker.
     """
@@ -87,17 +88,18 @@ def _lacking(promised: tuple[float, float], documents: int, settings: AuditSetti
     """How many certify documents would show a violation four times out of five: n·g − z·√(n·v) = ln(1/a)."""
     growth, variance = (part / documents for part in promised)
     if growth <= 1e-12:
-        return "undecided: no two documents of one length and one order of tiers are told apart beyond epsilon"
+        return "undecided: no two documents with the same length and order of tiers were distinguished beyond epsilon"
     spread = QUANTILE_80 * math.sqrt(variance)
     needs = math.ceil(((spread + math.sqrt(spread**2 - 4 * growth * math.log(settings.alpha))) / (2 * growth)) ** 2)
     if needs <= documents:
         hoped = f"about {needs} documents should be enough if the attacker is calibrated"
-        return f"undecided: {hoped}, but its guesses on {documents} fell short"
-    return f"undecided: needs about {needs} documents to certify on if the attacker is calibrated, has {documents}"
+        return f"undecided: {hoped}, but its guesses on {documents} documents were not good enough"
+    enough = f"about {needs} documents to certify on are needed if the attacker is calibrated"
+    return f"undecided: {enough}, there are {documents}"
 
 
 def _independent(secrets: Records, rng: np.random.Generator) -> Records:
-    """One document of each independent unit: those of one user know of each other."""
+    """One document of each independent unit, because those of one user are not independent."""
     return secrets.take(np.sort(one_document_each(np.arange(len(secrets)), secrets, rng)))
 
 
@@ -118,7 +120,7 @@ def _freeze(
     epsilon: float,
     rng: np.random.Generator,
 ) -> tuple[list[_Place], float]:
-    """The place of each stratum that promises most, and how far the attacker can be trusted, from select documents."""
+    """The most promising place of each stratum, and how far the attacker can be trusted, from select documents."""
     best: dict[Stratum, tuple[float, _Place, Rounds]] = {}
     mine, theirs = _strata(select, known), _strata(certify, known)
     usable = {s: d for s, d in mine.items() if len(d) >= FEWEST and len(theirs.get(s, ())) > 1}

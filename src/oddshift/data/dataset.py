@@ -24,15 +24,15 @@ from oddshift.data.formats.cell_types import number_cells
 from oddshift.data.formats.plain_text import TextFile, TextFolder
 
 FEWEST = 3
-"""Rows that a data set needs: one to learn from, one to choose with, one to certify on."""
+"""Smallest number of rows: one to learn from, one to choose with, one to certify on."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Named columns of equal length and the settings of a codec.
 
-    `source` names where they come from in messages. `detectors` and `vectors` are objects that stand in for those that
-    the settings name, for texts.
+    `source` names where they come from in messages. `detectors` and `vectors` are objects that replace those that the
+    settings name, for texts.
     """
 
     columns: Columns
@@ -107,7 +107,7 @@ def read_dataset(path: str | Path, settings: Any) -> Dataset:
 
 
 def enough_rows(columns: Columns, source: str) -> Columns:
-    """The columns, when there are rows enough to split."""
+    """The columns, if there are enough rows to split."""
     rows = len(next(iter(columns.values()), ()))
     if rows < FEWEST:
         raise InvalidInput(f"{source} has {rows} rows, expected at least {FEWEST}")

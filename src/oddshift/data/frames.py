@@ -1,4 +1,4 @@
-"""Values in memory: lists, NumPy arrays and any data frame that speaks Arrow, read as columns and given back in kind.
+"""Values in memory: lists, NumPy arrays and Arrow data frames, read as columns and returned as the same kind.
 
 A data frame is anything with the Arrow PyCapsule interface (pandas, Polars, PyArrow, DuckDB). None of those libraries
 is imported here: a frame brings its own, and what it brings is used to build the same kind of frame again.

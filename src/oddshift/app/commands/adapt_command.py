@@ -13,10 +13,12 @@ from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_st
 
 def adapt(
     config: Annotated[Path, typer.Argument(help="A TOML file with audit.delta; docs/adapt.md explains it.")],
-    out: Annotated[Path, typer.Option(help="The run folder; it may hold the audit.")] = Path("oddshift-run"),
+    out: Annotated[Path, typer.Option(help="The run folder; it may already hold the audit.")] = Path("oddshift-run"),
     as_json: Json = False,
 ) -> None:
-    """Find the scales of least utility loss whose leakage is certified, and write the policy; run again, it continues.
+    """Find the scales with the least utility loss whose leakage is certified, and write the policy.
+
+    An interrupted run continues when the same command is run again.
 
     Example: oddshift adapt config.toml --out oddshift-run
     """

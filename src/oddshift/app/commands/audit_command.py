@@ -20,14 +20,18 @@ def audit(
     config: Annotated[Path | None, typer.Argument(help="A TOML file; docs/audit.md explains it.")] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Audit the embedded corpus instead of a file.")] = False,
     out: Annotated[Path, typer.Option(help="The run folder.")] = Path("oddshift-run"),
-    max_cpu: Annotated[float | None, typer.Option(help="Bound the work, in CPU seconds.")] = None,
-    keep_examples: Annotated[bool, typer.Option(help="Also keep SECRETS of a few documents, apart.")] = False,
+    max_cpu: Annotated[float | None, typer.Option(help="Limit the work to this many CPU seconds.")] = None,
+    keep_examples: Annotated[
+        bool, typer.Option(help="Also keep the SECRETS of a few documents, in a separate folder.")
+    ] = False,
     keep: Annotated[
         bool, typer.Option("--keep/--no-keep", help="Keep prepared SECRETS for `adapt`, in a private folder.")
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Measure what a joint attacker learns from releases, with certificates; run again, it continues.
+    """Measure what a joint attacker learns from releases, with certificates.
+
+    An interrupted run continues when the same command is run again.
 
     Example: oddshift audit mail.toml --out mail-run
     """
@@ -54,7 +58,7 @@ def audit(
 
 
 def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[str]:
-    """What can follow: a certificate computed again, the report, and adapting where enough documents certify."""
+    """What can be done next: check a certificate, make the report, and adapt where there are enough documents."""
     import numpy as np
 
     from oddshift.app.runs import EVIDENCE
@@ -80,7 +84,7 @@ def audited(text: str, out: Path, console: Console, **options: Any) -> dict[str,
     from oddshift.app.display import show_audit
     from oddshift.app.runs import summary
 
-    with waiting("attackers learn and try; interrupted, the same command continues"):
+    with waiting("fitting and running attackers; if interrupted, run the same command to continue"):
         found = run_audit(text, out, **options)
     show_audit(found, console)
     return summary(found)

@@ -21,7 +21,7 @@ def compare(
     second: Annotated[Path, typer.Argument(help="Another one.")],
     as_json: Json = False,
 ) -> None:
-    """Show two runs side by side, their differences with standard errors, and what was not asked alike.
+    """Show two runs side by side: their differences with standard errors, and where their questions differ.
 
     Example: oddshift compare before-run after-run
     """
@@ -46,7 +46,8 @@ def compare(
         table.add_row(row.name, row.first, row.second, _difference(row))
     console.print(table)
     console.print(
-        "± is one standard error; * of differences document by document, the others as if runs were independent."
+        "± is one standard error; with * it comes from differences document by document, otherwise it takes the runs "
+        "as independent."
     )
 
 

@@ -16,7 +16,8 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the report and the run.")] = Path("oddshift-demo"),
     as_json: Json = False,
 ) -> None:
-    """Tell the story: a promise kept alone and broken together, repaired, certified, applied; and make the report.
+    """Show the whole story on made-up data: a promise that holds for one release and breaks for several, its repair,
+    and the report.
 
     Example: oddshift demo --out oddshift-demo
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def doctor(as_json: Json = False) -> None:
-    """Say what is installed, which extras are missing and how to get them; exit code 0 when the core works.
+    """Say what is installed, which extras are missing and how to get them. The exit code is 0 when the core works.
 
     Example: oddshift doctor
     """
@@ -41,9 +41,9 @@ def _lines(found: Diagnosis) -> Iterator[str]:
         yield f"{'ok     ' if command is None else 'missing'} {extra or 'core'}: {', '.join(held)}"
         if command is not None:
             yield f"        get it with: {command}"
-    yield f"spaCy pipelines: {', '.join(found.pipelines) or 'none installed; one is given by folder, or by name after'}"
+    yield f"spaCy pipelines: {', '.join(found.pipelines) or 'none installed; name a folder, or install one with'}"
     if not found.pipelines:
         yield "        python -m spacy download en_core_web_sm"
     yield f"real data: {found.data or 'not found (set ODDSHIFT_DATA); only studies and some tests need it'}"
-    yield f"cache: {found.cache or 'cannot be written; names are looked for anew each time (XDG_CACHE_HOME)'}"
+    yield f"cache: {found.cache or 'cannot be written, so names are detected again each time (set XDG_CACHE_HOME)'}"
     yield "the core works" if found.core_works else "the core does NOT work: see above"

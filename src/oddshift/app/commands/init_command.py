@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def init(
     file: Annotated[Path, typer.Argument(help="A .csv, .jsonl, .parquet or .npz file, or a folder of .txt files.")],
-    out: Annotated[Path, typer.Option(help="The configuration to write; an existing one is kept.")] = Path(
-        "oddshift.toml"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="The configuration to write; an existing file is never overwritten.")
+    ] = Path("oddshift.toml"),
     vectors: Annotated[
         Path | None, typer.Option(help="Word vectors for text (GloVe, fastText, word2vec, .npz).")
     ] = None,
@@ -28,7 +28,7 @@ def init(
     words: Annotated[Path | None, typer.Option(help="A text file of sensitive names, one on each line.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Look at the columns of a file and write a configuration for it, each line with its reason.
+    """Look at the columns of a file and write a configuration for it, with a reason on each line.
 
     Example: oddshift init mail.csv --out mail.toml
     """
@@ -36,7 +36,7 @@ def init(
     from oddshift.app.init.choices import OwnFiles
 
     if out.exists():
-        raise InvalidInput(f"{out} exists and is kept, expected a new file: name one with --out")
+        raise InvalidInput(f"{out} already exists and is not overwritten, expected a new file: name one with --out")
     with waiting(f"looking at {file.name}"):
         found = start(file, out, OwnFiles(vectors=vectors, pipeline=pipeline, words=words))
     write_atomic(out, found.config.encode())
@@ -81,7 +81,7 @@ def _lines(found: Started, file: Path) -> list[str]:
     if found.certify_units < found.needed_units:
         lines.append(
             f"too few to certify delta = 0.05: that needs at least {found.needed_units} {unit}s to certify on, "
-            f"this file gives {found.certify_units}; the audit will measure, and can only find it violated or undecided"
+            f"this file has {found.certify_units}. The audit can then only end as violated or undecided"
         )
     return lines
 

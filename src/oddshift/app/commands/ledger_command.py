@@ -13,12 +13,12 @@ from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for
 
 Place = Annotated[Path, typer.Argument(metavar="POLICY", help="A policy.json, or the folder that holds one.")]
 
-ledger = typer.Typer(help="Show or check the ledger of releases beside a policy.", no_args_is_help=True)
+ledger = typer.Typer(help="Show or check the ledger of releases that is kept with a policy.", no_args_is_help=True)
 
 
 @ledger.command()
 def show(policy: Place, as_json: Json = False) -> None:
-    """Print totals: releases, records, users and the largest budgets that they have spent.
+    """Print totals: releases, records, users, and the largest budgets that were spent.
 
     Example: oddshift ledger show mail-run/policy.json
     """
@@ -36,7 +36,7 @@ def show(policy: Place, as_json: Json = False) -> None:
         f"{found.kept:,} with their release kept; largest metric budget of a release: {found.most_composed:g}"
     )
     if found.unnamed_rows:
-        console.print(f"rows without an id: {found.unnamed_rows:,}, which are only recognised in numbers")
+        console.print(f"rows without an id: {found.unnamed_rows:,}, which are recognised only when many of them return")
     if found.users:
         console.print(
             f"users: {found.users:,}, {found.user_releases:,} releases of their records; "
@@ -48,7 +48,7 @@ def show(policy: Place, as_json: Json = False) -> None:
 
 @ledger.command()
 def check(policy: Place, as_json: Json = False) -> None:
-    """Check that the ledger is whole and was not put back; exit code 2 when it is damaged.
+    """Check that the ledger is complete and was not replaced by an older copy; the exit code is 2 when it is damaged.
 
     Example: oddshift ledger check mail-run/policy.json
     """
@@ -63,8 +63,8 @@ def check(policy: Place, as_json: Json = False) -> None:
             console.print(line, markup=False)
         if not problems:
             console.print(
-                "The ledger is whole, and not older than the counter beside it. "
-                "A ledger and a counter that were put back together are not noticed."
+                "The ledger is complete, and not older than its counter. "
+                "Replacing both the ledger and its counter by older copies would not be noticed."
             )
     if problems:
         raise typer.Exit(NOT_SHOWN)

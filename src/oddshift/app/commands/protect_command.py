@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from oddshift.protect import Protected, ProtectSettings
 
-REPEAT = "Release records once more; together the releases leak more than was certified, and the output says so."
-KEEP = "Keep what is released, and give a record that was released before its earlier release again."
-TAKE_OVER = "Claim the records of a release whose process died before anything was visible."
+REPEAT = "Release records again. Together the releases leak more than was certified, and the output says so."
+KEEP = "Keep what is released; a record that was released before gets its earlier release again."
+TAKE_OVER = "Claim the records of a release whose process died before its output became visible."
 
 
 def protect(  # noqa: PLR0913, PLR0917 (one for each option)
@@ -33,21 +33,29 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A new file (or folder) of the same kind.")],
     policy: Annotated[Path, typer.Option(help="A policy.json, with its vocabulary in the same folder.")],
     text: Annotated[list[str] | None, typer.Option(help="A column that holds texts (default: the policy's).")] = None,
-    clear: Annotated[list[str] | None, typer.Option(help="A column to release though the policy lacks it.")] = None,
+    clear: Annotated[
+        list[str] | None, typer.Option(help="A column to release although the policy does not mention it.")
+    ] = None,
     detector: Annotated[str, typer.Option(help="One more spaCy pipeline that finds names.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would change; write nothing.")] = False,
     identity: Annotated[str, typer.Option("--id", help="The column that names a record (default: its content).")] = "",
     user: Annotated[str, typer.Option(help="The column that names a user, whose releases are counted.")] = "",
     user_budget: Annotated[float | None, typer.Option(help="The most that the releases of a user may spend.")] = None,
-    past_budget: Annotated[str, typer.Option(help="Records past that: refuse, mask or drop.")] = "refuse",
+    past_budget: Annotated[
+        str, typer.Option(help="What to do with records beyond that: refuse, mask or drop.")
+    ] = "refuse",
     keep_releases: Annotated[bool, typer.Option("--keep-releases", help=KEEP)] = False,
     allow_repeat: Annotated[bool, typer.Option("--allow-repeat", help=REPEAT)] = False,
     take_over: Annotated[bool, typer.Option("--take-over", help=TAKE_OVER)] = False,
-    allow_new_keys: Annotated[bool, typer.Option("--allow-new-keys", help="Release JSON keys of later lines.")] = False,
-    allow_uncertified: Annotated[bool, typer.Option("--allow-uncertified", help="Apply a policy that is not.")] = False,
+    allow_new_keys: Annotated[
+        bool, typer.Option("--allow-new-keys", help="Also release JSON keys that first appear in later lines.")
+    ] = False,
+    allow_uncertified: Annotated[
+        bool, typer.Option("--allow-uncertified", help="Apply a policy that is not certified.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Release data the way a policy says: secrets through its mechanism, all else as it was, each record once.
+    """Release data under a policy: secrets go through its mechanism, everything else is unchanged, each record once.
 
     Example: oddshift protect mail.csv mail-protected.csv --policy mail-run/policy.json
     """
@@ -92,16 +100,16 @@ def _finite(value: float) -> float | str:
 
 
 _WHAT_IS_REFUSED = {
-    "id": "These records are refused a second time, by their id, in whatever file they come.",
-    "content": "These records are refused a second time, by their content, in whatever file they come.",
-    "row": "Rows without an id may be equal by chance: only an input that repeats many of them is refused later on.",
+    "id": "If these records come again, in any file, they are recognised by their id and refused.",
+    "content": "If these records come again, in any file, they are recognised by their content and refused.",
+    "row": "Rows without an id may be equal by chance, so only an input that repeats many of them is refused later.",
 }
 
 _NAMES_SHOWN = 50
 
 
 def _tell(names: tuple[str, ...], console: Console) -> None:
-    """Say what is released as it is, before it is."""
+    """Name the columns that are released unchanged, before anything is written."""
     if names:
         more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
         console.print(f"released as they are: {', '.join(names[:_NAMES_SHOWN])}{more}", markup=False)
@@ -130,7 +138,7 @@ def _show(done: Protected, kind: str, screen: Console) -> None:
     tiers = ", ".join(f"{n:,} {name}" for name, n in done.positions.items())
     console.print(
         f"{done.records:,} records, {done.dropped:,} left out; secrets that {verb} put through the mechanism: {tiers} "
-        "(some keep their value: that is how the noise hides the others)"
+        "(some keep their value by chance; this is what hides the others)"
     )
     if kind == "text":
         console.print(f"words that {verb} marked: {done.masked:,} ({done.unseen:,} that the policy has never seen)")

@@ -15,10 +15,10 @@ from oddshift.base.storage import write_atomic
 def report(
     run: Annotated[Path, typer.Argument(help="A run folder, from audit or adapt.")],
     out: Annotated[Path | None, typer.Option(help="The page; by default report.html in the folder.")] = None,
-    with_examples: Annotated[bool, typer.Option(help="Show SECRETS that the run kept, if it kept any.")] = True,
+    with_examples: Annotated[bool, typer.Option(help="Show the SECRETS that the run kept, if it kept any.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Make one self-contained page of a run: no network, no other file.
+    """Make one self-contained page from a run; it needs no network and no other file.
 
     Example: oddshift report oddshift-run
     """

@@ -23,16 +23,16 @@ EVERYTHING = "all"
 
 def reproduce(
     name: Annotated[
-        str, typer.Argument(help="A name, NAME/START of a cell's key, all; by default all are listed.")
+        str, typer.Argument(help="A name, NAME/PREFIX of a cell's key, or all; by default the names are listed.")
     ] = "",
     data: Annotated[Path | None, typer.Option(help="Folder of the corpora; by default ODDSHIFT_DATA.")] = None,
-    seeds: Annotated[int, typer.Option(help="Seeds of every cell that has some.")] = 3,
+    seeds: Annotated[int, typer.Option(help="Number of seeds for each cell that uses randomness.")] = 3,
     scale: Annotated[str, typer.Option(help="small or full.")] = "small",
     literal: Annotated[bool, typer.Option(help="Retrain every network as the paper does: many CPU hours.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder of the cells; the page is written beside it.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder of the cells; the page is written next to it.")] = Path(
         "oddshift-results"
     ),
-    workers: Annotated[int, typer.Option(help="Cells computed at the same time.")] = 1,
+    workers: Annotated[int, typer.Option(help="Number of cells computed at the same time.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Compute a table or figure of the paper again, one JSON file for each cell; finished cells are skipped.
@@ -114,7 +114,7 @@ def _study(name: str, home: Path, as_json: bool) -> None:
 
 
 def _studies(folder: Path) -> dict[str, str]:
-    """Every study that can be run, with the first line of what it says about itself."""
+    """Every study that can be run, with the first line of its docstring."""
     found = {}
     for path in sorted(folder.glob("[!_]*.py")):
         text = path.read_text(encoding="utf-8")

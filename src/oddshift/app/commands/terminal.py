@@ -18,7 +18,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def next_step(*words: object) -> str:
-    """The command that follows, as it can be pasted into a shell."""
+    """The next command, ready to be pasted into a shell."""
     return shlex.join(["oddshift", *map(str, words)])
 
 
@@ -38,7 +38,7 @@ def console_for(as_json: bool) -> Console:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """A moving sign on a terminal's standard error while something is done, nothing elsewhere."""
+    """A spinner on a terminal's standard error while something is done; nothing elsewhere."""
     if not sys.stderr.isatty():
         yield
         return
@@ -50,7 +50,7 @@ def waiting(what: str) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(console: Console) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on a terminal, nothing elsewhere: told what is being done, how much of it, and of how much."""
+    """A progress bar on a terminal, nothing elsewhere. It takes what is being done, how much is done, and the total."""
     from rich.progress import Progress
 
     if not console.is_terminal or console.quiet:

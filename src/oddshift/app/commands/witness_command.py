@@ -22,17 +22,17 @@ def witness(  # noqa: PLR0913, PLR0917 (one for each option)
     epsilon: Annotated[float, typer.Option(help="The epsilon that the mechanism claims, per unit of distance.")],
     metric: Annotated[str, typer.Option(help="Distance between the vectors.")] = "euclidean",
     vectors: Annotated[bool, typer.Option("--vectors", help="The function takes the vector, not the word.")] = False,
-    limit: Annotated[int, typer.Option(help="Use the first so many words of the file.")] = 300,
-    explore: Annotated[int, typer.Option(help="Draws from each end of a pair that choose what is counted.")] = 500,
-    confirm: Annotated[int, typer.Option(help="Fresh draws from each end that are counted.")] = 20_000,
-    pairs: Annotated[int, typer.Option(help="Pairs of words that are looked at.")] = 32,
-    alpha: Annotated[float, typer.Option(help="Probability of a wrong accusation, at most.")] = 0.05,
-    seed: Annotated[int, typer.Option(help="Seed of the choice of pairs; the function draws its own noise.")] = 0,
+    limit: Annotated[int, typer.Option(help="Use only this many words, from the start of the file.")] = 300,
+    explore: Annotated[int, typer.Option(help="Draws for each word of a pair that choose what is counted.")] = 500,
+    confirm: Annotated[int, typer.Option(help="Fresh draws for each word of a pair that are counted.")] = 20_000,
+    pairs: Annotated[int, typer.Option(help="Number of pairs of words that are examined.")] = 32,
+    alpha: Annotated[float, typer.Option(help="The probability of a wrong accusation is at most this.")] = 0.05,
+    seed: Annotated[int, typer.Option(help="Seed for the choice of pairs; the function draws its own noise.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Look for a violation of epsilon-mDP by drawing from a mechanism; exit code 2 when one is shown.
+    """Look for a violation of epsilon-mDP by drawing from a mechanism. The exit code is 2 when one is shown.
 
-    Undecided is not a pass: it says that nothing was found with these draws.
+    Undecided is not a pass: it only says that nothing was found with these draws.
 
     Example: oddshift witness my_noise:replace_word --words glove.txt --epsilon 4
     """

@@ -1,4 +1,4 @@
-"""Made-up people in short texts: a mechanism that keeps its promise on every word and breaks it on the texts.
+"""Made-up people in short texts: a mechanism that keeps its promise for every word and breaks it for whole texts.
 
 Everything here is told from stored results. The people are made up, so their texts may be shown.
 """
@@ -41,7 +41,7 @@ SHOWN = 4
 
 
 def tell_audit(audit: Audit, console: Console) -> None:
-    """The promise of one release, and what reading them together does to it."""
+    """The promise about one release, and what becomes of it when releases are read together."""
     asked = audit.settings
     console.print(
         f"The exponential mechanism claims epsilon {audit.claimed_epsilon:g} for every word. The exact value is "
@@ -67,7 +67,7 @@ def tell_audit(audit: Audit, console: Console) -> None:
 
 
 def tell_belief(belief: Belief, console: Console) -> None:
-    """What the attacker believes about one secret before, after its own release, and after the whole text."""
+    """What the attacker believes about one secret before any release, after its own, and after the whole text."""
     from rich.table import Table
 
     table = Table(title=f"one {belief.tier} word of a text, as {belief.attacker} sees it", title_justify="left")
@@ -101,7 +101,7 @@ def tell_choice(found: Adaptation, console: Console) -> None:
 
 
 def protected_sample(policy: Policy) -> list[tuple[str, str]]:
-    """A few fresh texts and what the policy makes of them; seeded, so that the demo repeats."""
+    """A few new texts before and after the policy; the noise is seeded, so that the demo repeats."""
     texts = list(people(SAMPLE, seed=FRESH).texts)
     return list(zip(texts, Sanitizer.seeded_for_experiments(policy, FRESH).texts(texts), strict=True))
 

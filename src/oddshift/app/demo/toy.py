@@ -25,7 +25,7 @@ BUDGET = 1.0
 SURE = 0.8
 LEVEL = 0.001
 RELEASES = 2_000
-"""Fresh releases of the guess game: an attacker guesses the first secret, nothing is trusted but the count."""
+"""Number of fresh releases in the guess game: an attacker guesses the first secret, and only the count is trusted."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Story:
 
 
 def story(seed: int = 0) -> Story:
-    """Compute the demo. The seed is for the simulated guess game only: an experiment, repeated by everyone."""
+    """Compute the demo. The seed is used only by the simulated guess game, so that everyone can repeat it."""
     channel = np.log([[0.72, 0.28], [0.28, 0.72]])
     prior = Joint([[0.01, 0.49], [0.49, 0.01]])
     distances = Space([[0.0], [1.0]]).distances

@@ -1,6 +1,6 @@
-"""A first configuration for somebody's file: look at its columns, choose, try the result, and write it with reasons.
+"""A first configuration for a file: look at its columns, choose, try the result, and write it with reasons.
 
-What is written was loaded before: data are read and encoded once, so `oddshift audit` takes the file as it is.
+The configuration is tried before it is written: the data are read and encoded once, so `oddshift audit` accepts it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Started:
 
 
 def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
-    """A configuration for a file, as text for `out`; the data are loaded with it before it is given."""
+    """A configuration for a file, as text for `out`; the data were loaded with it."""
     roles = roles_of(path)
     choice = text_choice(own, out) if roles.kind == "text" else SectionChoice()
     header = (

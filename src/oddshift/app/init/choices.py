@@ -1,4 +1,4 @@
-"""What a text needs that its file does not hold: word vectors, and who finds the sensitive words."""
+"""What texts need in addition to their file: word vectors, and a way to find the sensitive words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oddshift.data.codecs import FROM_TEXT, data_folder
 
 @dataclass(frozen=True, kw_only=True)
 class OwnFiles:
-    """Files of the user's that a text may need: word vectors, a spaCy pipeline (name or folder), a list of names."""
+    """Files of the user that texts may need: word vectors, a spaCy pipeline (name or folder), a list of names."""
 
     vectors: Path | None = None
     pipeline: str = ""
@@ -22,7 +22,7 @@ class OwnFiles:
 
 
 def text_choice(own: OwnFiles | None = None, out: Path | None = None) -> SectionChoice:
-    """What was given, otherwise what is installed or lies in the data folder; paths are written relative to `out`."""
+    """What was given; otherwise what is installed or in the data folder; paths are written relative to `out`."""
     if find_spec("spacy") is None or find_spec("presidio_analyzer") is None:
         raise InvalidInput("text needs spaCy and Presidio; get them with: pip install 'oddshift[text]'")
     files, config = own or OwnFiles(), out or Path("oddshift.toml")
@@ -38,17 +38,17 @@ def text_choice(own: OwnFiles | None = None, out: Path | None = None) -> Section
 
 
 def _vectors(given: Path | None, out: Path) -> tuple[str, str]:
-    """A file that was given, else the data folder's GloVe, else the texts themselves."""
+    """A file that was given, otherwise GloVe from the data folder, otherwise the texts themselves."""
     if given is not None:
         return written_path(given, out), "GloVe .txt, fastText .vec, word2vec .bin or .npz"
     found = sorted(data_folder().glob("glove*.npz"))
     if found:
         return str(found[0].resolve()), "found in the data folder (ODDSHIFT_DATA)"
-    return FROM_TEXT, "made from your texts, so rough: a file of GloVe vectors is better"
+    return FROM_TEXT, "made from your texts, so they are rough: a file of GloVe vectors is better"
 
 
 def _pipeline() -> str:
-    """An installed spaCy pipeline, English ones first; else one in the data folder."""
+    """An installed spaCy pipeline, English ones first; otherwise one in the data folder."""
     names = sorted((e.name for e in entry_points(group="spacy_models")), key=lambda n: (not n.startswith("en_"), n))
     folders = sorted(path.parent for path in data_folder().glob("ner/*/config.cfg"))
     return names[0] if names else str(folders[0].resolve()) if folders else ""

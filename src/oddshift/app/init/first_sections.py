@@ -72,7 +72,7 @@ remap = "auto"   # after the noise, release the value of least expected loss
 
 
 def _goal(kind: str) -> str:
-    """A second goal that people can state: what the best guess may achieve."""
+    """A second goal that is easy to state: how often the best guess may be right."""
     if kind == "text":
         return f'success = {{"*" = {SUCCESS:g}}}   # the first guess about a word is right at most this often'
     return f'advantage = {{"*" = {SUCCESS:g}}}   # a release may raise the share of right first guesses by at most this'
@@ -85,7 +85,7 @@ def _grid(levels: int) -> list[float]:
 
 
 def quoted(text: str) -> str:
-    """A TOML string: JSON quotes it the same way, except that TOML refuses the delete character as it is."""
+    """A TOML string: JSON quotes it the same way, except that TOML does not accept a bare delete character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -103,13 +103,13 @@ def _text(roles: Roles, choice: SectionChoice) -> list[str]:
         '    {kind = "patterns"},   # e-mail, phone, card, IBAN, IP, ... by Presidio',
         '    {kind = "handles"},   # @names, hashtags, profile pages and addresses',
         *_who(choice),
-        '    {kind = "occupations"},   # what people do for a living, by a list',
+        '    {kind = "occupations"},   # what people do for a living, from a list',
         "]",
         "# What no detector finds is released in the clear. What they find becomes another word of its kind, or a mark",
         "# such as [PERSON] where the vocabulary lacks it.",
         "trials = 200   # sentences of your texts into which public names are put, to measure how many are found",
-        "similar_percent = 0   # share of the other words, the most similar to found ones, that forms one more tier",
-        "is_public = true   # the attacker is told the tier of each replaced word: the one who knows more. With false",
+        "similar_percent = 0   # share of the other words, those most like found ones, that forms one more tier",
+        "is_public = true   # the attacker is told the tier of each replaced word, so it knows more. With false",
         "                   # the tier is a secret too, pairs across tiers count, and the mechanism should be path",
         'unknown = "mark"   # found words that the vocabulary lacks become a mark of their kind; or "refuse"',
         'repeats = "once"   # the same word of a document is always replaced by the same word; or "each"',

@@ -41,11 +41,11 @@ MOST_CATEGORIES = 50
 """Number of distinct values above which only the most frequent categories of a column are kept."""
 
 STRUCTURED = 3
-"""Columns of numbers, dates and categories from which on a file with remarks is a table, and the remarks are masked."""
+"""A file with remarks is a table when it has this many columns of numbers, dates and categories; remarks are masked."""
 
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _PHONE = re.compile(r"\+?\(?\d[\d\s().-]{6,}\d")
-_SAMPLE = 200  # cells whose look is examined
+_SAMPLE = 200  # cells whose form is examined
 _LONGEST_NAME = 60  # characters; a longer "name" is a cell of a file without a header row
 
 
@@ -70,18 +70,18 @@ class Column:
 
     @property
     def is_key(self) -> bool:
-        """Whether its name says that it tells rows apart; a column without a name is an index."""
+        """Whether its name says that it identifies rows; a column without a name is an index."""
         return not self.name or re.fullmatch(r"(.*[^a-z])?(id|uuid|index|key)", self.name.lower()) is not None
 
     @property
     def is_identifier(self) -> bool:
-        """Named as one, a running number, or words that differ in most rows."""
+        """Whether it is named as one, is a running number, or holds words that differ in most rows."""
         many = self.distinct > (self.rows - self.missing) / 2
         return self.is_key or self.is_running or (not self.is_number and self.appearance != "date" and many)
 
     @property
     def is_contact(self) -> bool:
-        """Whether it names or reaches people: by its name, or by how its cells look."""
+        """Whether it names people or says how to reach them, judging by its name or its cells."""
         named = self.stem in NAMES and self.distinct > min(MOST_CATEGORIES, self.rows / 5)
         return named or self.stem in CONTACTS or self.appearance in {"e-mail addresses", "phone numbers"}
 
@@ -190,7 +190,7 @@ def _table(columns: Sequence[Column], user: str, why: str) -> Roles:
 
 
 def _grouping(columns: Sequence[Column]) -> tuple[str, str]:
-    """The column that says which rows belong together, and why it is taken for one."""
+    """The column that says which rows belong together, and the reason for choosing it."""
     repeating = [c for c in columns if 3 <= c.distinct < c.rows - c.missing and c.appearance != "date"]
     named = next((c for c in repeating if c.stem in USER), None)
     key = next((c for c in repeating if c.is_key and c.distinct <= 0.9 * c.rows), None)
@@ -203,7 +203,7 @@ def _grouping(columns: Sequence[Column]) -> tuple[str, str]:
 
 
 def _says_little(column: Column) -> bool:
-    """One value in some rows and none in others: there is nothing to release it as."""
+    """Whether it has one value in some rows and none in others, so that there is nothing else to release."""
     return column.distinct == 1 and column.missing > 0
 
 

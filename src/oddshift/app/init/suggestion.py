@@ -1,7 +1,7 @@
 """A first ε for a space, from distances alone: the budget at which the nearest other value stays a real alternative.
 
 A budget should say what is acceptable, not describe the noise that is about to be used: an audit against the noise's
-own ε passes nearly by itself. What the budget should be in the end is the user's decision.
+own ε passes almost automatically. The final budget is the user's decision.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from oddshift.model.tiers import Tiers
 ODDS = 3.0
 """By how much everything released together may multiply the odds between a value and its nearest alternative."""
 
-_POINTS = 1000  # points looked at; more change a median little
+_POINTS = 1000  # points examined; more of them would hardly change the median
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def suggest_epsilon(
     sizes = np.bincount(tiers.labels[tiers.labels >= 0], minlength=len(tiers))
     index = index[(tiers.labels[index] >= 0) & (sizes[tiers.labels[index]] > 1)]
     if not len(index):
-        raise InvalidInput("no tier has two distinct values, expected something to confuse a value with")
+        raise InvalidInput("no tier has two distinct values, expected at least two in some tier")
     between = space.between(index)
     between[np.arange(len(index)), index] = np.inf
     between[tiers.labels[index][:, None] != tiers.labels[None, :]] = np.inf

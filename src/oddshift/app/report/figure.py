@@ -12,7 +12,7 @@ from oddshift.app.report.svg import both
 
 @dataclass(frozen=True)
 class Figure:
-    """`says` is the finding and the text alternative at once; `draw` takes a width and that text.
+    """`says` is both the finding and the text alternative; `draw` takes a width and that text.
 
     `key` explains shapes and lines, `head` and `rows` hold the numbers of the picture, where it has any.
     """

@@ -35,7 +35,7 @@ def tag(name: str, attributes: Attributes | None = None, *children: str) -> Html
 
 
 def join(parts: Sequence[str], between: str = "") -> Html:
-    """Several parts as one, those that are not Html escaped.
+    """Several parts as one; those that are not Html are escaped.
 
     >>> join(["<i>", tag("b", None, "x")])
     '&lt;i&gt;<b>x</b>'
@@ -44,7 +44,7 @@ def join(parts: Sequence[str], between: str = "") -> Html:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], label: str, bold: Sequence[int] = ()) -> Html:
-    """A table whose first column names the rows; it scrolls by itself where it is wider than the page."""
+    """A table whose first column names the rows; it scrolls on its own where it is wider than the page."""
     top = tag("tr", None, *(tag("th", {"scope": "col"}, name) for name in head))
     body = [
         tag(

@@ -1,4 +1,4 @@
-"""Where the numbers come from: what was asked, versions, hashes, and the lines that check and repeat it."""
+"""Where the numbers come from: what was asked, versions, hashes, and the commands that check and repeat it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oddshift.evidence.certificates import evidence_name
 
 
 def origin(sources: Sources) -> Html:
-    """All that another person needs to reach the same numbers."""
+    """Everything that another person needs to get the same numbers."""
     return join(
         [
             _block("What was asked", pairs(_asked(sources))),

@@ -1,6 +1,6 @@
 """The page: verdict first, then what leaks, how sure that is, how it was repaired, and how to check it.
 
-A pure function of what the run folder holds: no date, no network, nothing that reading it again would change.
+A pure function of what the run folder holds: no date, no network, and nothing that differs when it is made again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from oddshift.app.report.verdict import verdict
 def page(sources: Sources) -> str:
     """The whole page as one string that needs no other file.
 
-    **Guarantee**: it asks for nothing over the network, its policy forbids every script but its own, and text from the
-    run can only ever be text. Secrets are in it only where `sources` holds some.
+    **Guarantee**: it makes no network request, its content policy forbids every script but its own, and text from
+    the run is always shown as text. Secrets are in it only where `sources` holds some.
     """
     made = [(key, title, content) for key, title, make in SECTIONS if (content := make(sources))]
     sections = [
@@ -81,4 +81,4 @@ _STRIPES = tag(
         tag("line", {"x1": 0, "y1": 0, "x2": 0, "y2": 5, "class": "stripe"}),
     ),
 )
-"""What is violated is striped, so that colour is not alone."""
+"""Violated parts are striped, so that they do not differ by colour alone."""

@@ -24,11 +24,11 @@ from oddshift.audit import Audit
 from oddshift.data.codecs.passages import Piece
 
 TIER_MARKS = 4
-"""Different marks of tiers in a text; further tiers share them."""
+"""Number of different tier marks in a text; further tiers share them."""
 
 
 def leaks(sources: Sources) -> Html:
-    """How much, for whom, and what an attacker comes to believe."""
+    """How much leaks, for whom, and what an attacker comes to believe."""
     audit = sources.audit
     if audit is None:
         return NOTHING
@@ -73,7 +73,7 @@ def _marked(pieces: Sequence[Piece], tiers: list[str]) -> Html:
 
 
 def sure(sources: Sources) -> Html:
-    """What is witnessed, certified and proven, and whether the attacker can be believed."""
+    """What is witnessed, certified and proven, and whether the attacker is calibrated."""
     audit = sources.audit
     if audit is None:
         return NOTHING

@@ -104,7 +104,7 @@ def polyline(points: Sequence[tuple[float, float]], kind: str) -> Html:
 
 
 def mark(shape: str, x: float, y: float, size: float, kind: str) -> Html:
-    """One mark: circle, square, diamond, cross or star, so that shape tells what colour tells."""
+    """One mark: circle, square, diamond, cross or star, so that the shape says what the colour says."""
     if shape == "circle":
         return tag("circle", {"cx": x, "cy": y, "r": size, "class": kind})
     if shape == "cross":
@@ -116,7 +116,7 @@ def mark(shape: str, x: float, y: float, size: float, kind: str) -> Html:
 
 
 def _corners(shape: str) -> list[tuple[float, float]]:
-    """Distance and angle of the corners of a square, diamond or star."""
+    """Distances and angles of the corners of a square, diamond or star."""
     if shape == "star":
         return [(1.0 if k % 2 == 0 else 0.45, k * math.pi / 5) for k in range(10)]
     turn = math.pi / 4 if shape == "square" else 0.0
@@ -124,7 +124,7 @@ def _corners(shape: str) -> list[tuple[float, float]]:
 
 
 def axis_below(frame: Frame, scale: AxisScale, label: str, show: Callable[[float], str], about: int = 6) -> Html:
-    """Ticks and label under a frame; fewer ticks where there is less room."""
+    """Ticks and label under a frame; fewer ticks where there is less space."""
     room = max(2, min(about, int((frame.right - frame.left) / 55)))
     marks = [line((frame.left, frame.bottom), (frame.right, frame.bottom), "axis")]
     for value in scale.ticks(room):
@@ -147,7 +147,7 @@ def axis_left(frame: Frame, scale: AxisScale, label: str, show: Callable[[float]
 
 
 def fitted(words: str, room: float) -> str:
-    """A name cut to the room it has.
+    """A name, shortened to the space it has.
 
     >>> fitted("a very long name indeed", 70.0)
     'a very lo…'
@@ -157,5 +157,5 @@ def fitted(words: str, room: float) -> str:
 
 
 def width_of(words: str) -> float:
-    """About how wide words are drawn."""
+    """The approximate width of words in a drawing."""
     return _LETTER * len(words)

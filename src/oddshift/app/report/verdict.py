@@ -91,7 +91,7 @@ def _adaptation_card(found: Adaptation) -> Html:
 
 
 def _about(sources: Sources) -> Html:
-    """Assumptions and notes of both, each said once."""
+    """Assumptions and notes of both, without repetition."""
     found = [part for part in (sources.audit, sources.adaptation) if part is not None]
     assumed = dict.fromkeys(line for part in found for line in part.assumptions)
     noted = dict.fromkeys(line for part in found for line in part.warnings)

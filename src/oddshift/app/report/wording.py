@@ -12,7 +12,7 @@ TITLES = {"certified": "Certified", "violated": "Violated", "undecided": "Undeci
 """The three states as headings."""
 
 SIGNS = {"certified": "✓", "violated": "✗", "undecided": "?"}
-"""A sign for each state, so that colour is not alone."""
+"""A sign for each state, so that states do not differ by colour alone."""
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -1,4 +1,4 @@
-"""Casing of released words: a rule of the tier and of the public words around, never a copy of the secret's casing."""
+"""Casing of released words: it follows a rule of the tier and the public words around, not the secret's own."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from oddshift.base.arrays import BoolArray
 from oddshift.data.codecs.tokens import Tokens
 
 WRITTEN = "written"
-"""The rule that takes a word as the lexicon writes it ("McCarthy", "PAC", "nurse")."""
+"""The rule that keeps a word as the lexicon writes it ("McCarthy", "PAC", "nurse")."""
 
-_FEWEST_WORDS = 2  # public words in capitals that make a heading
+_FEWEST_WORDS = 2  # number of public words in capitals that make a heading
 
 
 def _first_upper(text: str) -> str:
@@ -26,7 +26,7 @@ CASINGS: dict[str, Callable[[str, bool], str]] = {
     "title": lambda word, opens: " ".join(_first_upper(part) for part in word.split(" ")),
     "sentence": lambda word, opens: _first_upper(word) if opens else word,
 }
-"""Rules by name: as mostly written; or from small letters: as they are, capitals, titles, or as sentences go."""
+"""Rules by name: as mostly written; or lower case, capitals, title case, or sentence case."""
 
 
 def cased(word: str, rule: str, opens_sentence: bool) -> str:

@@ -1,7 +1,7 @@
 """A codec: raw columns to secrets with their public context, and released outputs back to columns of the same shape.
 
-One object for each kind of data, fitted once on the fit part, serves everyone: the first configuration, the audit, the
-adaptation and the release. A policy stores it as plain settings and a vocabulary, and reads it back.
+One object for each kind of data, fitted once on the fit part, serves the first configuration, the audit, the adaptation
+and the release. A policy stores it as plain settings and a vocabulary, and reads it back.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class KindCounts:
     """What happened to the words of one kind: found = perturbed + marked + left; `unchanged` of those perturbed.
 
     `left` are function words inside a name. `unchanged` counts secrets that the mechanism released as themselves; it is
-    known after the draw only.
+    known only after the draw.
     """
 
     found: int = 0
@@ -44,7 +44,7 @@ class KindCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """What happened to some data: secrets found, put through the mechanism, masked, of unseen values; rows left out.
+    """What happened to some data: secrets found, perturbed, masked, and of unseen values; and rows left out.
 
     `kinds` says the same for each kind of word, where the data are texts.
 
@@ -74,7 +74,7 @@ class Counts:
         )
 
     def after_draw(self, unchanged: Mapping[str, int]) -> Counts:
-        """The same counts with how many secrets of each kind came out as themselves."""
+        """The same counts, with the number of secrets of each kind that were released unchanged."""
         kinds = {name: replace(count, unchanged=unchanged.get(name, 0)) for name, count in self.kinds.items()}
         return replace(self, kinds=kinds)
 
@@ -102,7 +102,7 @@ class Encoded(Protocol):
     def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
         """The released columns, one cell for each row that is kept.
 
-        `outputs` has a point for each of `records.points`; with `masked` the mechanism released nothing but a mask.
+        `outputs` has a point for each of `records.points`; with `masked` the mechanism released only a mask.
 
         **Guarantee**: secrets reach the result through `outputs` only.
         """
@@ -121,7 +121,7 @@ class Codec(Protocol):
 
     @property
     def settings(self) -> Any:
-        """How it was asked to work."""
+        """The settings it was made with."""
 
     @property
     def space(self) -> Space:
@@ -141,7 +141,7 @@ class Codec(Protocol):
 
     @property
     def point_names(self) -> tuple[str, ...] | None:
-        """What each point reads as, where that is a word."""
+        """The word of each point, for data that consist of words."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -151,10 +151,10 @@ class Codec(Protocol):
         """The secrets of some rows; `first` numbers the first row in messages."""
 
     def stream(self) -> Codec:
-        """A codec for the rows of one file, block after block; it may remember what the next rows continue."""
+        """A codec for the rows of one file, block after block; it may remember state that the next rows continue."""
 
     def to_policy(self) -> tuple[Any, Any]:
-        """Settings and vocabulary, enough to encode new data the same way."""
+        """Settings and vocabulary, enough to encode new data in the same way."""
 
     @classmethod
     def from_policy(cls, settings: Any, vocabulary: Any, space: Space, tiers: Tiers) -> Self:
@@ -181,7 +181,7 @@ def checked_outputs(outputs: npt.ArrayLike, points: int, positions: int) -> IntA
 
 
 def points_of(space: Space, known: Mapping[bytes, int], rows: FloatArray) -> IntArray:
-    """The point of each row: the equal one where there is one, else the nearest."""
+    """The point of each row: the one that equals it, otherwise the nearest."""
     found = np.array([known.get(row.tobytes(), -1) for row in rows], dtype=np.int64)
     others = np.flatnonzero(found < 0)
     if len(others):

@@ -1,4 +1,4 @@
-"""Coverage: what happened to the words of each kind, said before anything is said about certificates."""
+"""Coverage: what happened to the words of each kind, reported before any certificate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oddshift.data.detectors.planting import PlantedRecall
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """Who looked, what was found and what became of it, and the recall on planted names where it was measured.
+    """Which detectors looked, what they found, what became of it, and the recall on planted names if it was measured.
 
     >>> counts = Counts(found=3, kinds={"PERSON": KindCounts(found=3, perturbed=2, marked=1, unchanged=1)})
     >>> for line in Coverage(detectors=("capitalised words",), counts=counts).lines():

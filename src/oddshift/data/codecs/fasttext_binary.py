@@ -35,7 +35,7 @@ LARGEST_PACKED = 1 << 31
 
 @dataclass(frozen=True)
 class _Pieces:
-    """How words are cut into pieces: their least and most letters, and how many rows they share."""
+    """How words are cut into pieces: their smallest and largest length, and the number of rows they share."""
 
     least: int
     most: int
@@ -45,7 +45,8 @@ class _Pieces:
 def read_fasttext(stream: IO[bytes], path: Path, needed: frozenset[str] | None) -> tuple[tuple[str, ...], Float32Array]:
     """The words of the dictionary that are `needed` (all when None) and their vectors.
 
-    `stream` stands behind the magic number of the file. A model that is not packed is mapped, not read whole.
+    `stream` is positioned after the magic number of the file. An uncompressed model is memory-mapped, not read as a
+    whole.
     """
     name = path.name
     version, width, *arguments = _HEAD.unpack(_exactly(stream, _HEAD.size, name))[:-1]
@@ -76,7 +77,7 @@ def _matrix(stream: IO[bytes], path: Path, rows: int, columns: int) -> Float32Ar
         return np.frombuffer(data, dtype="<f4").reshape(rows, columns)
     start = stream.tell()
     if path.stat().st_size < start + 4 * rows * columns:
-        raise InvalidInput(f"{path.name} ends inside its vectors, expected a whole fastText model")
+        raise InvalidInput(f"{path.name} ends inside its vectors, expected a complete fastText model")
     return np.memmap(path, dtype="<f4", mode="r", offset=start, shape=(rows, columns))
 
 
@@ -95,7 +96,7 @@ def _entry(stream: IO[bytes], name: str) -> str:
 
 
 def _piece_rows(word: str, pieces: _Pieces) -> Iterator[int]:
-    """The shared row of every piece of <word> with `least` to `most` letters; the marks alone are no pieces."""
+    """The shared row of every piece of <word> with `least` to `most` letters; the marks alone do not count."""
     if not pieces.buckets or pieces.most < 1:
         return
     whole = f"<{word}>"
@@ -121,5 +122,5 @@ def hashed(data: bytes) -> int:
 def _exactly(stream: IO[bytes], size: int, name: str) -> bytes:
     data = stream.read(size)
     if len(data) != size:
-        raise InvalidInput(f"{name} ends after {len(data)} of {size} bytes, expected a whole fastText model")
+        raise InvalidInput(f"{name} ends after {len(data)} of {size} bytes, expected a complete fastText model")
     return data

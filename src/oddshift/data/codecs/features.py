@@ -1,4 +1,4 @@
-"""Averaged word vectors of texts, as they were and as they are released: what downstream tasks look at."""
+"""Averaged word vectors of texts, before and after release: what downstream tasks use."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def text_features(
     outputs: npt.ArrayLike | None = None,
     words: Sequence[str | None] | None = None,
 ) -> FloatArray:
-    """(documents, k) mean vectors; with `outputs` the secrets read as released and masked words are left out.
+    """(documents, k) mean vectors; with `outputs` secrets are replaced by what was released, and masked words left out.
 
-    `words` says what each output reads as, by default the words of the lexicon's points.
+    `words` has the word of each output, by default those of the lexicon's points.
     """
     occurrences = encoded.tokens.occurrences
     rows = vectors.rows_of(occurrences.types)[occurrences.type]

@@ -1,6 +1,6 @@
-"""Finders: the detectors of a codec together with what the fit texts taught about names.
+"""Finders: the detectors of a codec, and what they learned about names from the fit texts.
 
-The same finders look at the fit texts, at the audited texts and at every block of a release.
+The same finders read the fit texts, the audited texts and every block of a release.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from oddshift.data.detectors.linking import LINKED_LABELS
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Finders:
-    """Detectors in the order in which they are asked; `known` links names, `joined` are names that are one word.
+    """Detectors in the order of use; `known` links names, `joined` are names of several words that count as one word.
 
     Matches of exact detectors (a listed name, a number of a fixed form) are one token each, and so is every name of
     `joined`.
@@ -38,7 +38,7 @@ class Finders:
         return replace(self, detectors=(*self.detectors, detector))
 
     def detect(self, texts: Sequence[str]) -> list[Spans]:
-        """What each detector finds by itself."""
+        """What each detector finds on its own."""
         return [_names_alone(detector.detect(texts), texts) for detector in self.detectors]
 
     def taught(self, texts: Sequence[str], found: Sequence[Spans], *, joins: bool) -> Finders:

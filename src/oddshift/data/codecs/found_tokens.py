@@ -18,7 +18,7 @@ from oddshift.data.detectors.spans import Spans
 _IN_ANY_CASING = "the an of and for with to at by from this that these those last next every 's ’s"
 
 FUNCTION_WORDS = frozenset(_IN_ANY_CASING.split())
-"""Words that stay in any casing where they stand inside a guessed name, and the ending of a possessive."""
+"""Words that are left in place inside a guessed name, in any casing, and the ending of a possessive."""
 
 NOT_FOUND = -1
 """Kind and span of a token that no detector found."""
@@ -28,7 +28,7 @@ NOT_FOUND = -1
 class FoundTokens:
     """The kind (a row of `kinds`) and the span of every token, −1 where nothing was found.
 
-    `stays` marks function words inside a name. A mark of punctuation inside a name has a span and no kind.
+    `stays` marks function words inside a name. A punctuation mark inside a name has a span but no kind.
     """
 
     kind: IntArray
@@ -51,13 +51,13 @@ class FoundTokens:
 
 
 def nothing_found(tokens: int) -> FoundTokens:
-    """Tokens among which nothing was found."""
+    """Tokens in which nothing was found."""
     nowhere = np.full(tokens, NOT_FOUND, dtype=np.int64)
     return FoundTokens(nowhere, nowhere, np.zeros(tokens, dtype=np.bool_), ())
 
 
 def all_found(tokens: Tokens, kind: str) -> FoundTokens:
-    """Tokens of one name: every word of them was found, as one span."""
+    """Tokens of one name: all of its words were found, as one span."""
     occurrences = tokens.occurrences
     is_word = occurrences.is_word[occurrences.type]
     of_kind = np.where(is_word, 0, NOT_FOUND).astype(np.int64)

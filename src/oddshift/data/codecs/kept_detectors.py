@@ -1,6 +1,6 @@
 """Detectors in plain fields, as a policy keeps them: lists with their entries, fixed forms, pipelines by fingerprint.
 
-A detector that only code can make is refused: a release has to find what the audit found.
+A detector that cannot be described by plain fields is refused, because a release has to find what the audit found.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ListedWords:
 
 @dataclass(frozen=True, kw_only=True)
 class FixedForms:
-    """What is found by rules alone: `found_by` says whose labels they are."""
+    """A detector that works by rules alone: `found_by` names it."""
 
     found_by: Literal["patterns", "handles", "occupations", "capitals"]
     labels: tuple[str, ...]
@@ -64,7 +64,7 @@ class KeptPipeline:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class KeptNames:
-    """What the fit texts taught about names; see `KnownNames`. `joined` are names of several words that are one."""
+    """What was learned about names from the fit texts; see `KnownNames`. `joined` names are one word."""
 
     surnames: tuple[str, ...]
     labels: tuple[str, ...]
@@ -73,7 +73,7 @@ class KeptNames:
 
     @property
     def known(self) -> KnownNames:
-        """As the linking of names takes it."""
+        """In the form that the linking of names uses."""
         return KnownNames(dict(zip(self.surnames, self.labels, strict=True)), frozenset(self.ordinary))
 
 
@@ -110,7 +110,7 @@ def kept_detector(detector: Detector) -> KeptDetector:
 
 
 def made_detector(kept: KeptDetector) -> Detector:
-    """The detector again; a pipeline that is not there, or is another one, is refused."""
+    """The detector that was kept; a pipeline that is missing or different is refused."""
     if isinstance(kept, KeptPipeline):
         return _pipeline(kept)
     if isinstance(kept, NameList):
@@ -141,6 +141,6 @@ def _pipeline(kept: KeptPipeline) -> Pipeline:
     if fingerprint_of(folder) != kept.fingerprint:
         raise InvalidInput(
             f"the spaCy pipeline {name!r} is not the one that the policy was made with (its files differ), expected "
-            "that one: another one finds other names"
+            "that one, because another pipeline finds other names"
         )
     return Pipeline(kept.path, kept.labels, is_cached=False)

@@ -1,6 +1,6 @@
 """The lexicon: the word types that have a point, and those that are protected wherever they stand.
 
-Built from public lists or from the fit split only, and public from then on.
+It is built from public lists or from the fit split only, and is treated as public afterwards.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from oddshift.model.space import Space
 from oddshift.model.tiers import NOT_SENSITIVE, Tiers
 
 WITHOUT_POINT = -1
-"""What stands for the point of a type that has none."""
+"""Stands for the point of a type that has none."""
 
 POINT_SHARE = 0.1
-"""The share of a type's occurrences that have to be found for it to become a point: "stocks" found once is none."""
+"""The share of a type's occurrences that must be found for it to become a point; "stocks", found once, does not."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lexicon:
     """Word types and their points.
 
-    `words` holds the word that stands for each point of `space`, `forms` how it is mostly written; `point_of` leads
-    from a type to its point. `everywhere` are the types that are protected wherever they stand, found or not, each with
+    `words` holds the word that stands for each point of `space`, `forms` how it is mostly written; `point_of` maps a
+    type to its point. `everywhere` are the types that are protected wherever they stand, found or not, each with
     its kind. `masked` are types that were found in the fit texts and have no point.
     """
 
@@ -48,13 +48,13 @@ class Lexicon:
     masked: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that words, points and tiers are as many; without forms a word is written as it is."""
+        """Check that there are as many words as points and tiers; without forms a word is written as it is."""
         if not self.forms:
             object.__setattr__(self, "forms", self.words)
         sizes = (len(self.words), len(self.space), len(self.tiers.labels), len(self.forms))
         if len(set(sizes)) != 1:
             raise InvalidInput(
-                f"{sizes[0]} words, {sizes[1]} points, {sizes[2]} tier labels and {sizes[3]} forms, expected as many"
+                f"{sizes[0]} words, {sizes[1]} points, {sizes[2]} tier labels and {sizes[3]} forms, expected one number"
             )
 
     def __len__(self) -> int:
@@ -109,8 +109,8 @@ def build_lexicon(
     """The lexicon of tagged types; `is_public` says whether the attacker is told each position's tier.
 
     A type has a point when it has a vector and is protected everywhere, or was found often enough. Types with equal
-    vectors share a point (of the most sensitive tier of theirs). A tier with fewer than `fewest` points has none,
-    unless all have fewer.
+    vectors share a point, which belongs to the most sensitive of their tiers. A tier with fewer than `fewest` points is
+    dropped, unless all tiers have fewer.
     """
     occurrences = tokens.occurrences
     everywhere = (tags.labels != NOT_SENSITIVE) & (occurrences.totals > 0)
@@ -144,7 +144,7 @@ def build_lexicon(
 
 
 def _found_often(occurrences: Occurrences, found: FoundTokens, tags: TypeTags, stop_words: frozenset[str]) -> BoolArray:
-    """Types found at a share of their occurrences that makes them names; of stop words ("US", "Will") at two."""
+    """Types found at enough of their occurrences to count as names; stop words ("US", "Will") need two of them."""
     times = np.bincount(occurrences.type[found.is_found], minlength=len(occurrences.types))
     is_stop = np.array([word in stop_words for word in occurrences.types], dtype=np.bool_)
     enough = np.where(is_stop, times >= 2, times >= POINT_SHARE * occurrences.totals)
@@ -152,7 +152,7 @@ def _found_often(occurrences: Occurrences, found: FoundTokens, tags: TypeTags, s
 
 
 def _kept_tiers(sizes: IntArray, types: int, fewest: int) -> IntArray:
-    """The tiers that have points enough, or any where none has enough; all where no number is asked for."""
+    """The tiers that have enough points; any tier with points if none has enough; all if no number is asked for."""
     if not sizes.any():
         raise InvalidInput(f"none of {types} sensitive word types has a vector, expected at least one")
     kept = np.flatnonzero(sizes >= fewest)
@@ -160,7 +160,7 @@ def _kept_tiers(sizes: IntArray, types: int, fewest: int) -> IntArray:
 
 
 def _tiers(labels: IntArray, tags: TypeTags, kept: IntArray, is_public: bool) -> Tiers:
-    """The kept tiers, their levels numbered from 0 on."""
+    """The tiers that are kept, with levels numbered from 0."""
     levels = np.unique([tags.levels[t] for t in kept], return_inverse=True)[1]
     return Tiers(
         labels,
@@ -172,7 +172,7 @@ def _tiers(labels: IntArray, tags: TypeTags, kept: IntArray, is_public: bool) ->
 
 
 def _kinds_of_types(occurrences: Occurrences, found: FoundTokens, tags: TypeTags) -> dict[int, str]:
-    """The kind as which each type protected everywhere was found most; its tier where it was found nowhere."""
+    """The most frequent kind of each type that is protected everywhere; its tier if it was never found."""
     kinds = len(found.kinds)
     cell = occurrences.type[found.is_found] * kinds + found.kind[found.is_found]
     table = np.bincount(cell, minlength=len(occurrences.types) * kinds).reshape(-1, kinds) if kinds else None

@@ -1,7 +1,7 @@
-"""Word vectors made from the texts themselves, for whoever has no file of published ones.
+"""Word vectors made from the texts themselves, for users without a file of published vectors.
 
-Positive pointwise mutual information of words that stand near each other, reduced to its leading eigenvectors (Levy and
-Goldberg 2014): words in like company lie close to each other.
+Positive pointwise mutual information of words that occur near each other, reduced to its leading eigenvectors (Levy and
+Goldberg 2014): words in similar contexts lie close to each other.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.word_vectors import WordVectors
 from oddshift.data.detectors.occurrences import Occurrences
 
-_WINDOW = 5  # words on either side that count as company
+_WINDOW = 5  # words on either side that count as context
 _DENSE = 1500  # words up to which all eigenvectors are computed at once
 
 
 def vectors_from_text(occurrences: Occurrences, dimensions: int = 50) -> WordVectors:
-    """Vectors of unit length for words of letters that at least two documents hold; the others have none.
+    """Vectors of unit length for words of letters that occur in at least two documents; other words have none.
 
     PPMI(a, b) = max(0, ln n(a, b)·n / (n(a)·n(b))) over pairs at most 5 words apart; with P ≈ QΛQᵀ the vector of a is
     the row of Q|Λ|^½, scaled to length 1. The same texts give the same vectors.
 
     **Guarantee**: none about privacy. The vectors are a function of the texts, as the vocabulary is: build them from
     fit documents only. A number, an address or a word of one document has no vector, so it is masked, never released
-    in the place of another. Small corpora give rough vectors: they order company, not meaning.
+    in the place of another. Small corpora give rough vectors, which reflect context more than meaning.
     """
     kept = _kept(occurrences)
     if len(kept) < 3:
@@ -43,7 +43,7 @@ def vectors_from_text(occurrences: Occurrences, dimensions: int = 50) -> WordVec
 
 
 def _kept(occurrences: Occurrences) -> IntArray:
-    """Types of letters only that stand in at least two documents."""
+    """Types of letters only that occur in at least two documents."""
     pairs = np.unique(np.stack([occurrences.type, occurrences.document]), axis=1)
     documents = np.bincount(pairs[0], minlength=len(occurrences.types))
     return np.flatnonzero((documents >= 2) & _is_plain(occurrences.types)).astype(np.int64)
@@ -55,7 +55,7 @@ def _is_plain(types: tuple[str, ...]) -> BoolArray:
 
 
 def _company(occurrences: Occurrences, kept: IntArray) -> Any:
-    """How often two kept words stand at most _WINDOW kept words apart in a document: a symmetric sparse matrix."""
+    """How often two kept words occur within _WINDOW kept words of each other: a symmetric sparse matrix."""
     from scipy.sparse import coo_array
 
     number = np.full(len(occurrences.types), -1, dtype=np.int64)

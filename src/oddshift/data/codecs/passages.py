@@ -15,10 +15,10 @@ from oddshift.model.repeats import draw_once
 from oddshift.model.tiers import Tiers
 
 LONGEST = 120
-"""Tokens of a text that are shown."""
+"""Number of tokens of a text that are shown."""
 
 MASKED = "masked"
-"""What stands for a tier where a word is masked whatever it is."""
+"""Stands for the tier of a word that is masked whatever it is."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,7 +31,7 @@ class Piece:
 
 @dataclass(frozen=True, repr=False)
 class Passage:
-    """One document as it was and as one release of it reads."""
+    """One document before and after a release."""
 
     before: tuple[Piece, ...]
     after: tuple[Piece, ...]
@@ -39,7 +39,7 @@ class Passage:
 
 @dataclass(frozen=True, repr=False)
 class Passages:
-    """Several, as they are stored."""
+    """Several passages, in stored form."""
 
     passages: tuple[Passage, ...]
 
@@ -47,7 +47,7 @@ class Passages:
 def passages(
     encoded: EncodedText, documents: IntArray, mechanism: Mechanism, tiers: Tiers, rng: np.random.Generator
 ) -> tuple[Passage, ...]:
-    """Some documents beside a fresh release of each; nothing where outputs are neither words nor a mask."""
+    """Some documents, each with a fresh release of it; none if outputs are neither words nor a mask."""
     if mechanism.outputs is not mechanism.space and mechanism.n_outputs > 1:
         return ()
     some = encoded.take(documents)
@@ -81,7 +81,7 @@ def _passage(encoded: EncodedText, document: int, replaced: dict[int, str | None
 
 
 def _joined(pieces: list[Piece]) -> tuple[Piece, ...]:
-    """Public words in one piece; every sensitive word by itself."""
+    """Public words in one piece; every sensitive word on its own."""
     made = []
     for tier, group in groupby((p for p in pieces if p.text), key=lambda piece: piece.tier):
         words = [piece.text for piece in group]

@@ -1,4 +1,4 @@
-"""Word vectors of a spaCy pipeline: the one that finds the names may also say which words are alike.
+"""Word vectors of a spaCy pipeline: the pipeline that finds the names can also say which words are similar.
 
 `python -m spacy download en_core_web_md` gives both. Nothing is downloaded here.
 """
@@ -26,8 +26,8 @@ def vectors_of_pipeline(pipeline: str | Path, words: Collection[str] | None = No
     """The vectors of `words` (None: of every word that the pipeline lists) in small letters.
 
     A word type is in small letters, and many pipelines list names with a capital only: where a type itself has no
-    vector, the one of its capitalised form stands for it, then the one in capitals throughout. A row of zeros is no
-    vector. Pipelines without vectors are refused.
+    vector, the one of its capitalised form stands for it, then the one in capitals throughout. A row of zeros does
+    not count as a vector. Pipelines without vectors are refused.
     """
     folder = pipeline_folder(pipeline)
     vocabulary = _vocabulary(str(folder))
@@ -44,13 +44,13 @@ def vectors_of_pipeline(pipeline: str | Path, words: Collection[str] | None = No
 
 
 def pipeline_with_vectors(detectors: Sequence[Detector]) -> str | Path:
-    """The first pipeline among some detectors, whose vectors `vectors = "pipeline"` asks for."""
+    """The first pipeline among some detectors, whose vectors `vectors = "pipeline"` refers to."""
     for detector in detectors:
         inner = detector.detector if isinstance(detector, Linking) else detector
         if isinstance(inner, Pipeline):
             return inner.pipeline
     raise InvalidInput(
-        f"vectors={FROM_PIPELINE!r} and no detector of kind 'pipeline', expected one whose vectors to use"
+        f"vectors={FROM_PIPELINE!r} without a detector of kind 'pipeline', expected one whose vectors can be used"
     )
 
 

@@ -1,6 +1,6 @@
 """Places: trajectories as sequences of cells or of listed places, under haversine distance.
 
-A secret is where somebody was; the hour of the day stays public beside it. A document is a trip; users are known.
+A secret is where somebody was; the hour of the day stays public. A document is a trip; users are known.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ HOURS = tuple(f"{hour:02d}h" for hour in range(24))
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceSettings:
-    """How fixes become secrets. Columns are named; an empty name says that there is none."""
+    """How fixes become secrets. Columns are given by name; an empty name says that there is no such column."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     kind: ClassVar[str] = "location"
@@ -40,16 +40,16 @@ class PlaceSettings:
     lon: str = "lon"
     """The column of longitudes, in degrees."""
     user: str = "user"
-    """Who was there; without it every trip stands for itself."""
+    """The column that says who was there; without it every trip stands for itself."""
     timestamp: str = "timestamp"
-    """When: ISO 8601 or seconds since 1970; without it the order of the file is that of time."""
+    """The column of times, ISO 8601 or seconds since 1970; without it the file is in order of time."""
     trip: str = "trip"
     """What is read together; without it a user's day (UTC), and without times all of a user's fixes. Without user,
     timestamp and trip every fix stands for itself."""
     cell_km: float = 1.0
     """Places become the centres of cells of about this size."""
     every: float = 300.0
-    """One fix is kept in each interval of so many seconds of a trip; 0 keeps all."""
+    """One fix is kept in each interval of this many seconds of a trip; 0 keeps all."""
     masked: tuple[str, ...] = ()
     """Columns whose cells are left empty on release: names, plates, speeds, addresses."""
     stays: bool = False
@@ -62,7 +62,7 @@ class PlaceSettings:
     """What attackers read together: a trip, or all of a user's trips."""
 
     def __post_init__(self) -> None:
-        """Check that places are there."""
+        """Check that there are columns of places."""
         if not (self.lat and self.lon):
             raise InvalidInput("expected columns lat and lon")
         if set(self.masked) & set(self.wanted(())):
@@ -86,7 +86,7 @@ class PlaceSettings:
         return frozenset((*self.wanted(()), *self.masked))
 
     def units(self, columns: Columns) -> tuple[IntArray, str]:
-        """A number for each row, equal where fixes are never told apart as independent, and what such a unit is."""
+        """A number for each row, equal for fixes that are not independent, and the name of such a unit."""
         rows = length_of(columns, self.wanted(()))
         if self.user:
             return numbered(strings(columns, self.user))[0], "user"
@@ -160,7 +160,7 @@ class PlaceCodec:
     def fit(
         cls, columns: Columns, settings: PlaceSettings | None = None, places: npt.ArrayLike | None = None
     ) -> PlaceCodec:
-        """The cells that hold some fix; or `places` (points of interest, latitude and longitude), whoever was there."""
+        """The cells that contain a fix; or `places` (points of interest by latitude and longitude), visited or not."""
         asked = settings or PlaceSettings()
         if places is not None:
             return cls(asked, Space(places, "haversine"), is_listed=True)
@@ -326,7 +326,7 @@ def _thinned(
 
 
 def _hours(fixes: Trajectories, lengths: IntArray) -> Context:
-    """Before each position, the hour at which it was."""
+    """The hour of each position, as a symbol before it."""
     hour = (fixes.seconds // 3600 % 24).astype(np.int64)
     tokens = np.stack([hour, np.full(len(hour), SLOT)], axis=1).ravel()
     offsets = offsets_of(2 * lengths)

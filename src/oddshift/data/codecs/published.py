@@ -50,7 +50,7 @@ PUBLISHED: dict[str, Published] = {
 
 
 def data_folder() -> Path:
-    """The folder of real data: `ODDSHIFT_DATA`, by default ../shared/data beside the project."""
+    """The folder of real data: `ODDSHIFT_DATA`, by default ../shared/data, next to the project."""
     given = os.environ.get("ODDSHIFT_DATA")
     if given:
         return Path(given)

@@ -1,4 +1,4 @@
-"""Scaling of a numeric column: how many units apart two values are, and the way back."""
+"""Scaling of a numeric column: how many units apart two values are, and the inverse."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Substitutes: public names in place of marks, so that a release reads as text.
 
-**Guarantee**: a substitute is drawn from a fixed public list with randomness of the operating system and without regard
-to the word it stands for; words that are equal within a document get the same substitute, as the pattern of equal
+**Guarantee**: a substitute is drawn from a fixed public list with randomness from the operating system, independently
+of the word it stands for; words that are equal within a document get the same substitute, as the pattern of equal
 positions is public.
 """
 
@@ -33,6 +33,6 @@ def substituted(tokens: Tokens, masked: IntArray, marks: tuple[str, ...]) -> dic
 
 
 def _person(draw: SystemRandom, *, is_whole: bool) -> str:
-    """A surname, with a given name where a whole name stood (how many words stood there is public)."""
+    """A surname, with a given name where a full name was replaced (the number of words is public)."""
     family = draw.choice(FAMILY_NAMES)
     return f"{draw.choice(GIVEN_NAMES)} {family}" if is_whole else family

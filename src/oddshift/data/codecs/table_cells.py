@@ -1,7 +1,7 @@
 """Cells of a table as secrets: the points are the values of every column's domain, and a cell stays in its column.
 
-A point is (column, place on the line of numbers, one axis for each category), so that two numbers are as far apart as
-they differ and two categories are `weight` apart.
+A point is (column, place on the line of numbers, one axis for each category), so that the distance of two numbers is
+their difference and the distance of two categories is `weight`.
 """
 
 from __future__ import annotations

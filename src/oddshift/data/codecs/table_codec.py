@@ -1,4 +1,4 @@
-"""Tables: each cell a secret that stays in its column, or each row one; public columns are left alone.
+"""Tables: each cell is a secret that stays in its column, or each row is one; public columns are left alone.
 
 The paper's case beyond text: the 30 z-scored measurements of a Breast Cancer Wisconsin record as one secret.
 """
@@ -134,7 +134,7 @@ class TableCodec:
         return self.released
 
     def encode(self, columns: Columns, first: int = 1) -> EncodedTable:
-        """Rows of one group as a document; public columns, where they are there, as context."""
+        """Rows of one group as a document; public columns, where there are any, as context."""
         length_of(columns, self.settings.secret, "the table")
         if self.settings.unit == "row":
             coordinates = self.vocabulary.coordinates(self.settings, columns, first)

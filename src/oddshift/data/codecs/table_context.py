@@ -19,7 +19,7 @@ from oddshift.data.formats.cell_types import number_cells
 from oddshift.model.records import MASKED, SLOT, Context, numbered, offsets_of
 
 MOST_SYMBOLS = 50
-"""Distinct values from which on a public column of numbers is cut."""
+"""Smallest number of distinct values for a public column of numbers to be cut."""
 
 _SHARES = 12
 
@@ -45,7 +45,8 @@ def table_context(
 ) -> Context | None:
     """For every row its public cells as symbols `column=value`, then its slots; None where nothing is public.
 
-    `cells` says of every cell, in the order of `rows`, whether it is a secret, and has the missing ones of each column.
+    `cells` says for every cell, in the order of `rows`, whether it is a secret, and holds the missing ones of each
+    column.
     """
     is_secret, kept = cells
     public = [name for name in settings.public if name in columns]

@@ -24,7 +24,7 @@ Value = bool | int | float | str | None
 MOST_SKEWED = 2.0
 """Skewness above which a column of numbers counts as spread over orders of magnitude."""
 
-_REPEATS = 5  # cells for each distinct number from which on the numbers themselves are a grid
+_REPEATS = 5  # cells for each distinct number at which the numbers themselves become the grid
 _RATIOS = (0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0)  # steps of log10 between the points of a grid of ratios
 
 
@@ -50,7 +50,7 @@ class Grid:
 
     @property
     def values(self) -> tuple[float, ...]:
-        """All of them."""
+        """All values of the grid."""
         count = floor((self.high - self.low) / self.step + 1e-9)
         return tuple(round(self.low + k * self.step, 9) for k in range(count + 1))
 
@@ -94,7 +94,7 @@ class ColumnDomain:
         return np.where(np.isnan(numbers), -1, found), outside
 
     def shown(self, *, as_text: bool) -> list[Any]:
-        """What each value reads as in the table."""
+        """How each value is written in the table."""
         found: list[Any] = list(self.values)
         if self.type is not None:
             found = [self.type.written(float(value), as_text=as_text) for value in self.values]  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ _GRIDS = {
 
 
 def table_notes(settings: TableSettings, domains: Sequence[ColumnDomain]) -> Iterator[str]:
-    """One sentence for each choice that somebody should know of; no value of a cell."""
+    """One sentence for each choice that a user should know of; never a value of a cell."""
     if settings.unit == "row":
         yield "a released row is a row of the fit part, somebody's own: unit = 'cell' releases public values only"
     else:

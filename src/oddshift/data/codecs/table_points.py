@@ -1,6 +1,6 @@
 """Rows of a table as secrets: the points are the distinct rows of the fit part, and where new rows belong.
 
-A released row is then a row of the fit part: kept for the paper's table, and on request.
+A released row is then a row of the fit part. This is used for the paper's table, and on request.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from oddshift.model.space import Space
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TableVocabulary:
-    """What the points of a table read as, and how new values become points.
+    """How the points of a table are written, and how new values become points.
 
     With unit "cell", `domains` has the values of every secret column. With unit "row", `values` has the cells of every
     point, and a new row is (value − centre)/spread and categories. `steps` cuts public numbers.
@@ -58,7 +58,7 @@ _Coded = tuple[IntArray, tuple[Any, ...]]
 
 
 def learn_rows(columns: Columns, settings: TableSettings) -> tuple[Space, TableVocabulary]:
-    """The distinct rows under the mixed metric, and what they read as; whole numbers stay whole."""
+    """The distinct rows under the mixed metric, and how they are written; whole numbers stay whole."""
     scales = [SCALINGS[settings.scaling](columns, name) for name in settings.numeric]
     codes: list[_Coded] = [numbered(categories(columns, name)) for name in settings.categorical]
     numeric = [scale.apply(scale.values) for scale in scales]

@@ -41,7 +41,7 @@ class TableSettings:
     binning: Literal["auto", "equal", "log", "quantile"] = "auto"
     """The grid of numbers without a declared domain: equal steps, equal ratios, equal shares, or what fits."""
     bins: int = 20
-    """How many steps such a grid has, about."""
+    """The approximate number of steps of such a grid."""
     most_categories: int = 50
     """Categories without a declared domain: the most frequent ones are kept, a cell of any other is left empty."""
     missing: Literal["keep", "value"] = "keep"
@@ -97,7 +97,7 @@ class TableSettings:
         if self.tier_of and (self.unit != "cell" or set(self.tier_of) != set(self.secret)):
             raise InvalidInput("tier_of needs unit='cell' and a tier for every secret column")
         if not set(self.tier_of.values()) <= set(self.tier_names):
-            raise InvalidInput(f"tier_of leads to a tier outside tier_names={self.tier_names}")
+            raise InvalidInput(f"tier_of names a tier outside tier_names={self.tier_names}")
 
     @property
     def secret(self) -> tuple[str, ...]:
@@ -114,13 +114,13 @@ class TableSettings:
         return frozenset((*self.wanted(()), *self.masked))
 
     def units(self, columns: Columns) -> tuple[IntArray, str]:
-        """A number for each row, equal where rows are never told apart as independent, and what such a unit is."""
+        """A number for each row, equal for rows that are not independent, and the name of such a unit."""
         rows = length_of(columns, self.wanted(()))
         return groups_of(columns, self.group, rows), "document"
 
 
 def groups_of(columns: Columns, group: str | None, rows: int) -> IntArray:
-    """The number of each row's group; a row without a value is one of its own, as are all where there is no group."""
+    """The number of each row's group; a row without a value, or without a group column, is a group of its own."""
     if not group or group not in columns:
         return np.arange(rows, dtype=np.int64)
     return numbered([(row,) if is_missing(cell) else cell for row, cell in enumerate(columns[group])])[0]

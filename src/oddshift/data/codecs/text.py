@@ -1,4 +1,4 @@
-"""Encoded text: tokens with their secrets, and the texts again with sensitive words replaced in place.
+"""Encoded text: tokens with their secrets, and the same texts with sensitive words replaced in place.
 
 The paper's case study: each sensitive word is a secret, its point a word vector, its tier PII or PoII. What was found
 and has no point is replaced by a mark of its kind.
@@ -28,7 +28,7 @@ from oddshift.model.records import SLOT, Context, Records, numbered
 from oddshift.model.tiers import Tiers
 
 MASK = "[MASKED]"
-"""What stands in a released text for a word whose kind is not said."""
+"""The mark in a released text for a word whose kind is not revealed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,8 +38,8 @@ class EncodedText:
     `slots[i]` is the token of `records.points[i]`, and `kind_of_slot[i]` a row of `kinds`. `masked` are found tokens
     without a point; `marks` is what a release shows for each. `casing` has a rule for each tier; `capitals` says which
     tokens stand in a heading. `cells` are the columns that the texts came from, `users` who wrote each text. With
-    `substitutes` a mark reads as a public name of its kind, drawn anew at every decoding. `repeats` says how often a
-    secret is drawn.
+    `substitutes` a mark is shown as a public name of its kind, drawn again at every decoding. `repeats` says how often
+    a secret is drawn.
     """
 
     tokens: Tokens
@@ -74,7 +74,7 @@ class EncodedText:
         return np.arange(len(self.tokens), dtype=np.int64)
 
     def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
-        """The columns with released words in place of secrets; a cell without text stays what it is."""
+        """The columns with released words in place of secrets; a cell without text stays as it is."""
         replaced = self.replaced(outputs, [None] if masked else None)
         if self.substitutes:
             replaced |= substituted(self.tokens, self.masked, self.marks)
@@ -86,7 +86,7 @@ class EncodedText:
         """The documents with every secret replaced by `words[output]`; None masks the word, "" deletes it.
 
         `words` are by default the words of the lexicon's points, as they are mostly written. Casing follows the rule of
-        the released word's tier and the public words around, so it says nothing that those do not say.
+        the released word's tier and the public words around, so it reveals nothing that those do not.
         """
         return self.tokens.texts(self.replaced(outputs, words))
 
@@ -108,7 +108,7 @@ class EncodedText:
         return replaced
 
     def unchanged(self, outputs: npt.ArrayLike) -> dict[str, int]:
-        """How many secrets of each kind the mechanism released as themselves."""
+        """The number of secrets of each kind that the mechanism released unchanged."""
         same = np.asarray(outputs) == self.records.points
         times = np.bincount(self.kind_of_slot[same], minlength=len(self.kinds)).tolist()
         return {kind: n for kind, n in zip(self.kinds, times, strict=True) if n}
@@ -141,7 +141,7 @@ class EncodedText:
         )
 
     def restored(self) -> tuple[str, ...]:
-        """The texts as they came, byte for byte: the secrets in the clear."""
+        """The original texts, byte for byte: the secrets in the clear."""
         return self.tokens.texts()
 
     def _written(self) -> tuple[list[str], tuple[str | None, ...]]:
@@ -282,7 +282,7 @@ def _glued(tokens: Tokens, fate: _Fate, hidden: IntArray) -> BoolArray:
 
 
 def _mark(kind: str, tiers: Tiers) -> str:
-    """The mark of a kind, which is said only where tiers are public."""
+    """The mark of a kind, which is revealed only where tiers are public."""
     return mark_of(kind) if tiers.is_public else MASK
 
 

@@ -1,7 +1,7 @@
 """Cells of text: the columns of a row read as one document, and a document cut into cells again.
 
 The cells of a row are joined by a line break. Words are cut cell by cell, so that no word reaches from one cell into
-the next, and each cell comes back by itself.
+the next, and each cell can be restored on its own.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class TextCells:
     def _pieces(self) -> tuple[list[str], IntArray]:
         """What is cut into words at once, and the first piece of each row: a cell with the line break after it.
 
-        Blanks at the end of a cell would become one word with the line break, so there it stands by itself.
+        Blanks at the end of a cell would form one word with the line break, so there the break is a piece of its own.
         """
         pieces: list[str] = []
         starts = [0]
@@ -101,7 +101,7 @@ class TextCells:
         return pieces, np.array(starts, dtype=np.int64)
 
     def inside(self, spans: Spans) -> Spans:
-        """Spans over documents, those that reach over the edge of a cell cut in two."""
+        """Spans over documents; those that cross the edge of a cell are cut in two."""
         if self.has_one_each:
             return spans
         rows = []
@@ -117,7 +117,7 @@ class TextCells:
         return Spans.of(rows, is_exact=spans.is_exact)
 
     def put_back(self, tokens: Tokens, replaced: dict[int, str | None]) -> dict[str, list[Any]]:
-        """The columns with other words for some tokens of the documents; a cell without text stays what it is."""
+        """The columns with other words for some tokens of the documents; a cell without text stays as it is."""
         released = {name: list(self.columns[name]) for name in self.names}
         texts = replace(tokens, offsets=self._cuts(tokens)).texts(replaced) if self.cells else ()
         for place, text in zip(self.places, texts, strict=True):

@@ -36,7 +36,7 @@ class TextVocabulary:
     """A lexicon and its finders in plain fields.
 
     The word of each point and how it is written; the point of each type; the types that are protected everywhere, with
-    their kinds; the types that were found and have no point; the detectors; and what they were taught about names.
+    their kinds; the types that were found and have no point; the detectors; and what they learned about names.
     """
 
     words: tuple[str, ...]
@@ -65,7 +65,7 @@ class TextCodec:
 
     A word that a detector found is a secret when its type has a point, and otherwise becomes a mark of its kind.
     Types that the lexicon protects everywhere count as found wherever they stand. All other words stay as they are.
-    `extra_detector` (optional) is one more detector, which the audit did not know.
+    `extra_detector` is an optional detector that the audit did not use.
     """
 
     settings: TextSettings

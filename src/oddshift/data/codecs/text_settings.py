@@ -38,7 +38,7 @@ class TextSettings:
     """The path of a file of word vectors, "pipeline" for those of the pipeline that finds the names, or "from-text" for
     vectors made from the fit texts, which are rougher."""
     detectors: tuple[Any, ...] = ()
-    """Who looks for sensitive words: settings of `DETECTORS`."""
+    """The detectors that look for sensitive words: settings of `DETECTORS`."""
     text: tuple[str, ...] = ("text",)
     """The columns that hold text; those of one row are read as one document, joined by a line break."""
     label: str | None = None
@@ -46,23 +46,24 @@ class TextSettings:
     user: str | None = None
     """A column that says who wrote it; certificates then count users."""
     subgroup: str | None = None
-    """A column of subgroups, for which rates are reported apart."""
+    """A column of subgroups, for which rates are reported separately."""
     header: tuple[str, ...] | None = None
     """The names of the columns of a CSV or TSV file without a header row."""
     tier_names: tuple[str, ...] = ()
     """The tiers of detected words, most sensitive first; none named: each kind of name is a tier (PERSON, ORG, GPE),
     and the other kinds are one more."""
     tier_of: Mapping[str, str] = field(default_factory=dict)
-    """The tier of a detector's label, where tiers are named; labels that are not listed lead to the first tier."""
+    """The tier of a detector's label, where tiers are named; labels that are not listed belong to the first tier."""
     fewest: int = 5
-    """Words that a kind needs to be a tier, where no tiers are named and some kind has as many; words of smaller kinds
-    become marks."""
+    """The number of words that a kind needs to be a tier, where no tiers are named and some kind has that many; words
+    of smaller kinds become marks.
+    """
     share: float = 0.5
-    """The share of a word's occurrences that have to be detected before those that were not are secrets too."""
+    """The share of a word's occurrences that must be detected for the undetected ones to be secrets too."""
     count: int = 2
-    """How many occurrences have to be detected for that, unless the detector is exact."""
+    """The number of occurrences that must be detected for that, unless the detector is exact."""
     similar_percent: float = 0.0
-    """The share (percent) of the other words, the most similar to detected ones, that forms one more tier; 0: none."""
+    """The share (percent) of the other words, most similar to detected ones, that form one more tier; 0: none."""
     similar_variant: Literal["max", "mean"] = "max"
     """Similar to the closest detected word, or to all of them on average."""
     similar_name: str = "PoII"
@@ -70,7 +71,7 @@ class TextSettings:
     unknown: Literal["mark", "refuse"] = "mark"
     """What becomes of detected words without a point: a mark of their kind, or the data are refused."""
     marks: Literal["kind", "substitute"] = "kind"
-    """What a mark reads as: its kind ([PERSON]), or a public name of that kind, drawn without regard to the secret."""
+    """How a mark is shown: as its kind ([PERSON]), or as a public name of that kind, independent of the secret."""
     repeats: Literal["once", "each"] = "once"
     """Whether a secret is drawn once within what is read together, or once for each of its occurrences."""
     casing: tuple[str, ...] | None = None
@@ -84,8 +85,8 @@ class TextSettings:
     joint_by: Literal["document", "sentence", "user"] = "document"
     """What attackers read together."""
     near_duplicates: bool = True
-    """Whether texts that nearly repeat each other count as one independent unit; templates that differ in their secrets
-    alone may be told apart by saying false."""
+    """Whether texts that nearly repeat each other count as one independent unit; say false if the texts are
+    templates that differ in their secrets alone."""
     planted: tuple[str, ...] = ()
     """Names on which the recall of the detectors is measured."""
     trials: int = 0
@@ -103,7 +104,7 @@ class TextSettings:
         unknown = sorted(set(self.tier_of.values()) - set(self.tier_names))
         if unknown:
             known = ", ".join(self.tier_names) or "names in tier_names"
-            raise InvalidInput(f"tier_of leads to {unknown[0]!r}, expected one of {known}")
+            raise InvalidInput(f"tier_of names {unknown[0]!r}, expected one of {known}")
         whole(self.fewest, "fewest", 1)
         whole(self.trials, "trials", 0)
         if not 0.0 <= self.similar_percent < 100.0:
@@ -123,7 +124,7 @@ class TextSettings:
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
     def units(self, columns: Columns) -> tuple[IntArray, str]:
-        """A number for each row, equal where texts are never told apart as independent, and what such a unit is."""
+        """A number for each row, equal for texts that are not independent, and the name of such a unit."""
         rows = length_of(columns, self.wanted(()))
         if self.user is None:
             return np.arange(rows, dtype=np.int64), "document"

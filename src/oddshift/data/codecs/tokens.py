@@ -24,7 +24,7 @@ from oddshift.data.detectors.spans import Spans
 from oddshift.model.records import gather, numbered, offsets_of
 
 MOST_WORDS = 500_000
-"""Words that spaCy may remember before it starts anew, so that reading on and on takes no more memory."""
+"""Number of words that spaCy may remember before it is made again, so that memory does not grow with the input."""
 
 _ENDS = frozenset([".", "!", "?", "...", "…", "?!", "!!", "!!!", "??", "...."])
 _CLOSERS = frozenset(["'", '"', "''", ")", "]", "”", "’", "»"])
@@ -84,7 +84,7 @@ class Tokens:
     def breaks(self) -> BoolArray:
         """Which tokens open a sentence: the first after a full stop, question or exclamation mark, or line break.
 
-        The dot of a title ("Mr.") or of an initial ends none.
+        The dot of a title ("Mr.") or of an initial does not end a sentence.
         """
         blank = np.array([not form.strip() for form in self.forms], dtype=np.bool_)[self.form]
         newline = np.array(["\n" in form for form in self.forms], dtype=np.bool_)[self.form]
@@ -113,7 +113,8 @@ class Tokens:
     def merged(self, spans: Spans) -> Tokens:
         """Every span as one token: a name of several words, or a number that was cut into pieces.
 
-        Tokens only partly under a span belong to it whole; of spans that share a token the first one wins.
+        A token that is only partly inside a span belongs to it entirely; of spans that share a token the first one
+        wins.
         """
         token, span = self.occurrences.overlapping(spans)
         if not len(token):
@@ -128,7 +129,7 @@ class Tokens:
 def tokenise(texts: Sequence[str], tokeniser: str = "spacy") -> Tokens:
     """Texts cut by spaCy's English rules ("spacy") or by letters, digits and marks alone ("plain").
 
-    Words in circled, squared or other letters in disguise are cut where plain letters would be; their forms stay as
+    Words in circled, squared or other look-alike letters are cut where plain letters would be; their forms stay as
     they are written.
     """
     one_of(tokeniser, "tokeniser", tuple(TOKENISERS))
@@ -139,7 +140,7 @@ def tokenise(texts: Sequence[str], tokeniser: str = "spacy") -> Tokens:
 
 
 def no_tokens(documents: int) -> Tokens:
-    """Documents without a word."""
+    """Documents without any word."""
     empty: IntArray = np.zeros(0, dtype=np.int64)
     return Tokens((), empty, empty.astype(np.bool_), np.zeros(documents + 1, dtype=np.int64))
 

@@ -1,4 +1,4 @@
-"""Trips: fixes in order of trip and time, thinned to one in an interval, or reduced to stay points.
+"""Trips: fixes in order of trip and time, thinned to one in each interval, or reduced to stay points.
 
 A stay is at least some minutes within some distance of its first fix (Li et al. 2008).
 """
@@ -63,7 +63,7 @@ def stay_points(trajectories: Trajectories, kilometres: float, minutes: float) -
 
 
 def _left(places: FloatArray, kilometres: float) -> int:
-    """How many fixes pass before one is farther than that from the first."""
+    """The number of fixes before the first one that is farther away than that."""
     for start in range(0, len(places), 256):
         far = Haversine().between(places[:1], places[start : start + 256])[0] > kilometres
         if far.any():
@@ -93,5 +93,5 @@ def seconds_of(moment: str, row: int, where: str) -> float:
     try:
         parsed = datetime.fromisoformat(iso)
     except ValueError:  # its message quotes the cell
-        raise InvalidInput(f"{where} at row {row} is no ISO 8601 time") from None
+        raise InvalidInput(f"{where} at row {row} is not an ISO 8601 time") from None
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()

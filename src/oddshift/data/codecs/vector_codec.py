@@ -47,7 +47,7 @@ class VectorSettings:
     codebook: str = ""
     """A .npy file of public vectors, with points = "declared"."""
     least: int = 10
-    """Fit vectors that a mean is over, at least."""
+    """The smallest number of fit vectors behind a mean."""
 
     def __post_init__(self) -> None:
         """Check the metric and where points come from."""
@@ -63,7 +63,7 @@ class VectorSettings:
         return (self.vectors, *(name for name in (self.group, self.tier) if name in names))
 
     def units(self, columns: Columns) -> tuple[IntArray, str]:
-        """A number for each row, equal where rows are never told apart as independent, and what such a unit is."""
+        """A number for each row, equal for rows that are not independent, and the name of such a unit."""
         rows = length_of(columns, (self.vectors,))
         return _groups(columns, self.group, rows), "document"
 
@@ -124,7 +124,7 @@ class VectorCodec:
     ) -> VectorCodec:
         """Points and tiers of some rows; a vector that two tiers share is refused: a tier belongs to the point.
 
-        `metric` is a metric that no name stands for, `codebook` an array in place of the file of the settings.
+        `metric` is a metric without a registered name, `codebook` an array instead of the file that the settings name.
         """
         asked = settings or VectorSettings()
         length_of(columns, asked.wanted(tuple(columns)))
@@ -204,7 +204,7 @@ def vector_table(rows: Sequence[Any], name: str, first: int = 1, width: int | No
     try:
         table = np.array(rows, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):  # its message quotes an entry
-        raise InvalidInput(f"column {name!r} holds something else than numbers, expected vectors") from None
+        raise InvalidInput(f"column {name!r} holds something other than numbers, expected vectors") from None
     if table.ndim != 2:
         raise InvalidInput(f"column {name!r} holds lists inside its vectors, expected numbers")
     bad = np.flatnonzero(~np.isfinite(table).all(axis=1))

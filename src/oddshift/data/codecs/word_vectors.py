@@ -30,7 +30,7 @@ Float32Array = npt.NDArray[np.float32]
 LARGEST_VECTORS = 1 << 32
 """Bytes of the largest array of word vectors that is read from an .npz file."""
 
-_HEAD = 512  # bytes that are looked at to tell formats apart
+_HEAD = 512  # bytes that are read to recognise the format
 _WRITTEN = frozenset(b"0123456789+-.eEinfatyNIFATY \t\r")  # what written numbers consist of
 _LONGEST_LINE = 1 << 20  # bytes, a line break included
 _LONGEST_WORD = 4096  # bytes; a longer word in a .bin file means that the file is something else
@@ -44,7 +44,7 @@ class WordVectors:
     vectors: Float32Array
 
     def __post_init__(self) -> None:
-        """Check that there is one finite row a word."""
+        """Check that there is one finite row for each word."""
         if self.vectors.ndim != 2 or len(self.words) != len(self.vectors):
             raise InvalidInput(
                 f"{len(self.words)} words and vectors of shape {self.vectors.shape}, expected as many rows"
@@ -136,7 +136,7 @@ def _from_npz(path: Path, needed: frozenset[str] | None) -> WordVectors:
 def _from_lines(
     stream: IO[bytes], name: str, needed: frozenset[str] | None, count: Callable[[int], None]
 ) -> WordVectors:
-    """GloVe and fastText: a word and k numbers a line; fastText's first line says how many."""
+    """GloVe and fastText: a word and k numbers on each line; fastText's first line gives both sizes."""
     wanted = None if needed is None else {word.encode() for word in needed}
     found: dict[bytes, Float32Array] = {}
     width = stated = 0
@@ -153,7 +153,7 @@ def _from_lines(
         else:
             word, rest = _odd_line(line, width, f"{name} line {number}")
         if not word or not width:
-            raise InvalidInput(f"{name} line {number} holds no word and numbers; expected a word, then numbers")
+            raise InvalidInput(f"{name} line {number} does not hold a word and numbers; expected a word, then numbers")
         if (wanted is None or word in wanted) and word not in found:
             found[word] = _parsed(rest, f"{name} line {number}")
     if not width:

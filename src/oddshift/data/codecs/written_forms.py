@@ -10,14 +10,14 @@ from oddshift.data.codecs.tokens import Tokens
 from oddshift.data.detectors.normalising import normalised
 
 CAPITALS_WEIGHT = 0.2
-"""What a form in capitals counts against another one: "BEIJING" opens every report, and is written "Beijing"."""
+"""The weight of a form in capitals against another one: "BEIJING" opens every report, but is written "Beijing"."""
 
 
 def written_forms(tokens: Tokens, found: FoundTokens, types: IntArray) -> tuple[str, ...]:
     """The most common form of each type among its found occurrences; among all where none was found.
 
-    Headings write every word in capitals, so a form in capitals is taken only where others are rare. Letters in
-    disguise are written plainly. Of forms that are equally common the one seen first is taken.
+    Headings write every word in capitals, so a form in capitals is taken only where others are rare. Look-alike letters
+    are written as plain ones. Of forms that are equally common the one seen first is taken.
     """
     of_found = _most_common(tokens, np.flatnonzero(found.is_found))
     missing = [t for t in types.tolist() if t not in of_found]

@@ -1,4 +1,4 @@
-"""Who is sensitive: detectors behind one protocol, and the rule that turns their findings into tiers of word types.
+"""Detectors of what is sensitive, behind one protocol, and the rule that turns their findings into tiers of word types.
 
 Adding one: a file with a frozen class that has a `name` and `detect(texts) -> Spans`, a settings class with a `kind`
 and `detector()` that makes it, and a line in DETECTORS or an entry point of the group `oddshift.detectors`.

@@ -1,6 +1,6 @@
 """Capitalised words inside sentences: a guess at names that needs no trained model.
 
-English writes names with a capital wherever they stand, and other words only where a sentence opens.
+English capitalises names everywhere, and other words only at the start of a sentence.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _OPENS = re.compile(r"(?:^|[.!?…\n])[\s\"'“‘«()\[\]*-]*$")
 
 @dataclass(frozen=True)
 class Capitals:
-    """Words that start with a capital where no sentence opens, and names after a title; single letters apart.
+    """Capitalised words that do not start a sentence, and names after a title; single letters are left out.
 
-    A word type is believed as any guess is: at half of its occurrences and at least two of them. It finds names of
-    people, firms and places alike, and misses those that only open sentences or are written in small letters; text in
-    capitals throughout, and languages that capitalise nouns, give it too much.
+    A match is a guess: a word type counts when half of its occurrences match, and at least two. The detector finds
+    names of people, firms and places alike, and misses names that only start sentences or are written in lower case. It
+    finds too much in text that is all capitals, and in languages that capitalise nouns.
 
     >>> found = Capitals().detect(["Yesterday Ann met Bob. Then Ann left."])
     >>> found.start.tolist(), found.labels
@@ -43,7 +43,7 @@ class Capitals:
     name: str = "capitalised words"
 
     def detect(self, texts: Sequence[str]) -> Spans:
-        """Every capitalised word that opens no sentence, without its "'s"; titles apart."""
+        """Every capitalised word that does not start a sentence, without its "'s" and without titles."""
         return through_normalised(_detect, texts)
 
 
@@ -65,7 +65,7 @@ def _is_name(word: str) -> bool:
 
 
 def _opens(text: str, start: int) -> bool:
-    """Whether a sentence opens there: nothing but marks since its beginning."""
+    """Whether a sentence starts there: only punctuation since its beginning."""
     before = text[max(0, start - 20) : start]
     return start == 0 or (_OPENS.search(before) is not None and not ends_in_abbreviation(before))
 

@@ -1,4 +1,4 @@
-"""The detection report: who looked, what was found, where the occurrences disagree, and what was missed on purpose.
+"""The detection report: which detectors looked, what they found, where occurrences disagree, and what was left out.
 
 Counts only. Words are shown by `examples`, which a caller has to ask for by name.
 """
@@ -42,9 +42,9 @@ class DetectionReport:
     """What detection found in a corpus, in numbers.
 
     `vector_coverage` is the share of running words that have a vector; `sensitive_share` the share of running words in
-    some tier. `mixed`, `refused` and `contested` count types whose occurrences disagree: tagged in part; tagged
-    somewhere but left out by the rule; tagged with more than one tier. `planted_recall` is the share of planted
-    names that were found, None when none were planted.
+    some tier. `mixed`, `refused` and `contested` count types whose occurrences disagree: only some of them are tagged;
+    some are tagged but the rule left the type out; they are tagged with more than one tier. `planted_recall` is the
+    share of planted names that were found, None when none were planted.
     """
 
     detectors: tuple[str, ...]
@@ -107,7 +107,7 @@ def report_on(
 
 
 def planted_recall(detectors: Sequence[Detector], texts: Sequence[str], names: Sequence[str]) -> float:
-    """Share of names found when each is planted in a neutral sentence at the end of one of the texts, all in turn.
+    """Share of names that are found when each is planted in a neutral sentence at the end of one of the texts.
 
     A name counts as found when the spans of the detectors, taken together, touch every word of it.
     """

@@ -23,11 +23,11 @@ _Entries = dict[str, list[tuple[tuple[str, ...], str]]]
 
 @dataclass(frozen=True, repr=False)
 class Gazetteer:
-    """Names of any number of words, matched whole, longest first, whatever lies between their words but letters.
+    """Names of any number of words, matched as a whole, longest first; anything but letters may separate their words.
 
     `keep_case` asks for the same casing ("Reading" the town, not "reading"). With `cover_surnames` the last word of a
     listed full name is found alone too where it has a capital, unless it is a common word: a stop word, one of
-    `ordinary` (words that a corpus writes in small letters), or one that the document itself mostly writes so.
+    `ordinary` (words that a corpus writes in lower case), or one that the document itself mostly writes in lower case.
 
     >>> found = Gazetteer(["New York", "York"]).detect(["From New York to York."])
     >>> found.start.tolist(), found.end.tolist()
@@ -62,7 +62,7 @@ class Gazetteer:
         return with_surnames(texts, found, self._surnames) if self._surnames else found
 
     def matched(self, texts: Sequence[str]) -> ListUse:
-        """How many of the entries occur in some texts, whole or by their surname."""
+        """How many of the entries occur in some texts, in full or by their surname."""
         return _use(texts, self.detect(texts), self.entries, self.keep_case)
 
 
@@ -100,7 +100,7 @@ class WordList:
 
 @dataclass(frozen=True)
 class ListUse:
-    """How much of a list occurs: entries listed, found whole, found by their surname alone, and occurrences of any."""
+    """How much of a list occurs: entries listed, found in full, found by surname alone, and occurrences in total."""
 
     entries: int
     whole: int
@@ -170,7 +170,7 @@ def _matches(texts: Sequence[str], index: _Entries, keep_case: bool) -> Spans:
 
 @dataclass(frozen=True, kw_only=True)
 class GazetteerSettings:
-    """Names of any number of words, each on a line of a text file, matched whole."""
+    """Names of any number of words, one on each line of a text file, matched as a whole."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -178,18 +178,18 @@ class GazetteerSettings:
     """The list."""
     kind: Literal["gazetteer"] = "gazetteer"
     label: str = "NAME"
-    """The label of what is found; it leads to the first tier unless the data section says otherwise."""
+    """The label of what is found; it belongs to the first tier unless the data section says otherwise."""
     keep_case: bool = False
     """Whether a match needs the same casing."""
 
     def detector(self) -> Gazetteer:
-        """The detector, its list read."""
+        """The detector, with its list read from the file."""
         return Gazetteer(_lines(self.path), self.label, self.keep_case)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordListSettings:
-    """Single words in any casing, each on a line of a text file."""
+    """Single words in any casing, one on each line of a text file."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -197,10 +197,10 @@ class WordListSettings:
     """The list."""
     kind: Literal["words"] = "words"
     label: str = "WORD"
-    """The label of what is found, which may lead to a tier of its own."""
+    """The label of what is found, which may have a tier of its own."""
 
     def detector(self) -> WordList:
-        """The detector, its list read."""
+        """The detector, with its list read from the file."""
         return WordList(dict.fromkeys(_lines(self.path), self.label))
 
 

@@ -1,7 +1,7 @@
 """Handles, profile addresses, e-mail-like addresses and hashtags: names that are written without blanks.
 
-Every expression has a fixed left border and bounded repeats, so that the time grows with the length of the text and no
-faster.
+Every expression has a fixed left border and bounded repeats, so that the time is linear in the length of the
+text.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from oddshift.data.detectors.spans import Spans
 HANDLE, HASHTAG, EMAIL_LIKE, USER_URL = "HANDLE", "HASHTAG", "EMAIL_ADDRESS", "URL"
 
 HANDLE_LABELS = (HANDLE, HASHTAG, EMAIL_LIKE, USER_URL)
-"""What can be asked for; all of it by default. URL means web addresses that name a user, not every link."""
+"""The labels that can be asked for; all of them by default. URL means addresses that name a user, not every link."""
 
-_HOSTS = (  # whose pages are people's
+_HOSTS = (  # sites whose pages belong to people
     "twitter.com x.com instagram.com facebook.com fb.com fb.me linkedin.com lnkd.in t.co reddit.com redd.it tiktok.com "
     "youtube.com youtu.be github.com gitlab.com medium.com pinterest.com snapchat.com threads.net bsky.app t.me vk.com "
     "flickr.com tumblr.com soundcloud.com twitch.tv discord.gg wa.me patreon.com quora.com venmo.com cash.app "
@@ -110,7 +110,7 @@ class HandlesSettings:
 
 
 def email_like(text: str) -> Iterator[tuple[int, int]]:
-    """[start, end) of everything of the form local@domain, in time that grows with the length of the text alone."""
+    """[start, end) of everything of the form local@domain, in time linear in the length of the text."""
     last = 0
     for at in _AT.finditer(text):
         start = at.start()
@@ -131,7 +131,7 @@ def links(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _matches(text: str) -> Iterator[tuple[int, int, str]]:
-    """Every match of every form, links that name nobody apart."""
+    """Every match of every form, except links that name nobody."""
     if "@" in text:
         yield from ((start, end, EMAIL_LIKE) for start, end in email_like(text))
     for sign, expression, label in _FORMS:
@@ -149,11 +149,11 @@ _FORMS = (
     ("#", _HASHTAG, HASHTAG),
     ("", _SPELLED, EMAIL_LIKE),
 )
-"""(a sign without which the form cannot stand, the form, its label)."""
+"""(a character that every match contains, the form, its label)."""
 
 
 def _trimmed(text: str, start: int, end: int) -> int:
-    """The end without the marks of the sentence around."""
+    """The end without the punctuation of the sentence around it."""
     while end > start + 1 and text[end - 1] in _TRAILING:
         end -= 1
     return end

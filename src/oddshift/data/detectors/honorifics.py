@@ -1,4 +1,4 @@
-"""Titles before names: "Mr." ends no sentence, and the capitalised words after it name a person.
+"""Titles before names: "Mr." does not end a sentence, and the capitalised words after it name a person.
 
 The dot of a title or of an initial is part of the word.
 """
@@ -18,10 +18,10 @@ _DOTTED_TITLES = "gov sen rep gen col lt sgt rev hon capt cpl maj adm cmdr supt"
 _SMALL_WORDS = "van von der den de da di del la le bin al el ter"
 
 TITLES = frozenset(f"{_BARE_TITLES} {_DOTTED_TITLES}".split())
-"""Titles that stand before the name of a person, in small letters and without a dot."""
+"""Titles that precede the name of a person, in lower case and without a dot."""
 
 NO_SENTENCE_ENDS = TITLES | frozenset(["st", "jr", "sr"])
-"""Abbreviations whose dot ends no sentence."""
+"""Abbreviations whose dot does not end a sentence."""
 
 _BARE = frozenset(_BARE_TITLES.split())
 _PARTICLES = frozenset(_SMALL_WORDS.split())
@@ -69,7 +69,7 @@ def is_title(word: str) -> bool:
 
 
 def titled_names(text: str) -> list[tuple[int, int]]:
-    """[start, end) of every name that follows a title, the title apart.
+    """[start, end) of every name that follows a title, without the title.
 
     >>> text = "Later Mr. Kamali's aunt met Dr J. K. van Horn."
     >>> [text[a:b] for a, b in titled_names(text)]
@@ -87,7 +87,7 @@ def titled_names(text: str) -> list[tuple[int, int]]:
 def with_titled_names(spans: Spans, texts: Sequence[str]) -> Spans:
     """Spans of people without their titles and possessives; the name after a title is found even where it was missed.
 
-    A span that holds the title alone moves to the name behind it, and is dropped where none follows.
+    A span that holds only a title moves to the name after it, and is dropped if there is none.
     """
     rows: list[tuple[int, int, int, str]] = []
     taken: dict[int, bytearray] = {}

@@ -1,4 +1,4 @@
-"""Kinds: what a detector's label says about a word, and the tier to which each kind leads by default.
+"""Kinds: what a detector's label says about a word, and the default tier of each kind.
 
 People, organisations and places are tiers of their own, so that a name becomes a name of its kind. The other kinds are
 the second tier: they point to people without naming them.
@@ -38,7 +38,7 @@ TIER_OF_KIND: dict[str, str] = {
     CAPITALISED: NAME,
     **dict.fromkeys(SECOND_KINDS, SECOND),
 }
-"""The default tier of every label that a detector of ours gives."""
+"""The default tier of every label that our detectors give."""
 
 
 def mark_of(kind: str) -> str:
@@ -51,7 +51,8 @@ def mark_of(kind: str) -> str:
 
 
 def default_rule(labels: Sequence[str], share: float = 0.5, count: int = 2) -> TierRule:
-    """The tiers of those labels that some detectors give, most sensitive first; an unknown label is a first tier.
+    """The tiers of the labels that some detectors give, most sensitive first; an unknown label gets a tier among the
+    first.
 
     All kinds of names are one level; the second tier is the next. `share` and `count` are those of `TierRule`.
 

@@ -1,7 +1,7 @@
-"""Linked names: who was found once by the whole name is found again by a part of it.
+"""Linked names: a person who was found once by the full name is found again by a part of it.
 
-"Norma Kamali" makes a later "Kamali" in the same document an occurrence of the same kind, and in any document where the
-whole name stands in the documents that were learned from.
+"Norma Kamali" makes a later "Kamali" in the same document an occurrence of the same kind. If the full name occurs in
+the fit documents, "Kamali" is linked in every document.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from oddshift.data.detectors.spans import Detector, Spans
 from oddshift.data.detectors.tagging import stop_words
 
 LINKED_LABELS = (PERSON,)
-"""The kinds whose names are called by a part of them."""
+"""The kinds whose names are often shortened to a part."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _SUFFIXES = frozenset(["jr", "sr", "ii", "iii", "iv", "phd", "md", "esq"])
@@ -32,10 +32,10 @@ _FEWEST_LETTERS = 3
 
 @dataclass(frozen=True, repr=False)
 class KnownNames:
-    """What the documents learned from say about names; it holds real names and is as confidential as they are.
+    """What the fit documents say about names; it holds real names and is as confidential as they are.
 
-    `surnames` leads from the last word of each whole name, in small letters, to its label; `ordinary` are words that
-    are written in small letters at least as often as with a capital, which no link may rest on.
+    `surnames` maps the last word of each full name, in lower case, to its label; `ordinary` are words that are written
+    in lower case at least as often as with a capital, which are never linked.
     """
 
     surnames: Mapping[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Linking:
 
     @property
     def name(self) -> str:
-        """The name of the detector, and that its names are linked."""
+        """The name of the detector, marked as linked."""
         return f"{self.detector.name} (names linked)"
 
     def detect(self, texts: Sequence[str]) -> Spans:
@@ -64,7 +64,7 @@ class Linking:
 
 
 def ordinary_words(texts: Sequence[str]) -> frozenset[str]:
-    """Words that are written in small letters at least as often as with a capital.
+    """Words that are written in lower case at least as often as with a capital.
 
     >>> sorted(ordinary_words(["Brown met Will Brown.", "A brown fox will run, will it."]))
     ['fox', 'it', 'met', 'run', 'will']
@@ -79,14 +79,14 @@ def ordinary_words(texts: Sequence[str]) -> frozenset[str]:
 
 
 def may_link(word: str, ordinary: frozenset[str]) -> bool:
-    """Whether a word may stand for a whole name: capitalised, three letters or more, and no common word."""
+    """Whether a word may stand for a full name: capitalised, three letters or more, and not a common word."""
     low = word.lower()
     common = low in ordinary or low in _NEVER or low in stop_words() or _CONTRACTION.search(low) is not None
     return word[:1].isupper() and len(low) >= _FEWEST_LETTERS and not common
 
 
 def known_names(texts: Sequence[str], spans: Spans, labels: Sequence[str] = LINKED_LABELS) -> KnownNames:
-    """What some documents say about names: the surnames of whole names, and the ordinary words."""
+    """What some documents say about names: the surnames of full names, and the ordinary words."""
     ordinary = ordinary_words(texts)
     surnames = {
         words[-1].lower(): label
@@ -101,7 +101,7 @@ def linked(
 ) -> Spans:
     """Spans with every further occurrence of a part of a name: of the same document, or one of the known surnames.
 
-    Links keep the label of the name. What some span covers already stays as it is, and "'s" stays outside.
+    Links keep the label of the name. What a span already covers stays as it is, and "'s" is not included.
     """
     known = KnownNames() if known is None else known
     parts: dict[int, dict[str, str]] = {}
@@ -122,7 +122,7 @@ def linked(
 
 
 def parts_of(name: str) -> list[str]:
-    """The words of a name that may be used alone, titles, initials and suffixes apart.
+    """The words of a name that may be used alone, without titles, initials and suffixes.
 
     >>> parts_of("Dr. Norma J. Kamali-Roe Jr.")
     ['Norma', 'Kamali', 'Roe']
@@ -140,7 +140,7 @@ def _names(texts: Sequence[str], spans: Spans, labels: Sequence[str]) -> Iterato
 
 
 def _again(text: str, sought: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
-    """(start, end, label) of every capitalised word that is sought."""
+    """(start, end, label) of every capitalised word that is looked for."""
     plain = normalised(text)
     for match in _WORD.finditer(plain.text):
         word = without_possessive(match.group())

@@ -1,4 +1,4 @@
-"""Letters in disguise: text as it reads, with the way back to the characters as they were written.
+"""Look-alike letters: text as it reads, with a map back to the characters as they were written.
 
 Unicode holds the Latin letters many times over: full-width, mathematical, circled, squared, as pairs of flags, as small
 capitals. A detector reads the plain letters (NFKC, UAX #15, and a small table where NFKC leaves symbols alone) and
@@ -57,9 +57,9 @@ class Normalised:
 
 
 def normalised(text: str) -> Normalised:
-    """A text with every letter in disguise as a plain letter, marks composed, and characters of no width left out.
+    """A text with every look-alike letter as a plain letter, accents composed, and zero-width characters left out.
 
-    Digits in circles, fractions and symbols of several letters (™) stay: they are not spelled with.
+    Digits in circles, fractions and symbols of several letters (™) stay as they are: names are not spelled with them.
 
     >>> plain = normalised("Ⓜⓘⓒ's ﬁle")
     >>> plain.text, plain.original(0, 3)

@@ -1,6 +1,6 @@
-"""Occupations: what people do for a living, by a list of common English nouns.
+"""Occupations: what people do for a living, from a list of common English nouns.
 
-A second-tier kind: an occupation alone names nobody, and together with a place or an employer it often does.
+A second-tier kind: an occupation alone identifies nobody, but together with a place or an employer it often does.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ OCCUPATIONS = tuple(dict.fromkeys((*_SINGLE.split(), *_PHRASES.split(","))))
 
 @dataclass(frozen=True)
 class Occupations:
-    """Listed occupations in the singular and the plural, in any casing; a possessive stays outside.
+    """Listed occupations in the singular and the plural, in any casing; a possessive is not included.
 
     >>> text = "Two nurses and a police officer came."
     >>> found = Occupations().detect([text])

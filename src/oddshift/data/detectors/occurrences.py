@@ -1,4 +1,4 @@
-"""Where each word type occurs: the meeting point of a tokenisation and the detectors' spans.
+"""Where each word type occurs: this joins a tokenisation with the detectors' spans.
 
 A type is a lower-cased word; an occurrence is one token of it, known by its characters [start, end).
 """

@@ -1,7 +1,7 @@
 """Numbers and addresses of a fixed form (e-mail, phone, card, IBAN, SSN, IP...), by Presidio's recognisers.
 
-Only the pattern recognisers run, each by itself: no language model, no registry lookup, no network. E-mail addresses
-and links are found by expressions of our own, because Presidio's take cubic time on hostile text; their domains are
+Only the pattern recognisers run, each on its own: no language model, no registry lookup, no network. E-mail addresses
+and links are found by expressions of our own, because Presidio's need cubic time on hostile text; their domains are
 checked against the public-suffix list inside the package, which is never fetched.
 """
 
@@ -31,7 +31,7 @@ PATTERN_LABELS = (
 """The forms that can be asked for; URL is off unless named, because links are often public."""
 
 _DEFAULT = PATTERN_LABELS[:-1]
-_FEWEST_DIGITS = 4  # no form but an e-mail address or a link has fewer
+_FEWEST_DIGITS = 4  # every form except e-mail addresses and links has at least this many digits
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Patterns:
 
 
 def _may_hold(text: str, label: str) -> bool:
-    """A cheap look before the slow one."""
+    """A cheap test before the slow one."""
     if label == "EMAIL_ADDRESS":
         return "@" in text
     if label in ("URL", "MAC_ADDRESS", "IP_ADDRESS"):
@@ -98,7 +98,7 @@ def _finders(labels: tuple[str, ...]) -> dict[str, _Finder]:
 
 
 def _by(recognizer: Any, label: str) -> _Finder:
-    """A recogniser of Presidio's as a function of the text and the least score."""
+    """A Presidio recogniser as a function of the text and the smallest score."""
 
     def find(text: str, threshold: float) -> Iterator[tuple[int, int]]:
         for hit in recognizer.analyze(text, [label]) or ():
@@ -137,7 +137,7 @@ class PatternsSettings:
 
     kind: Literal["patterns"] = "patterns"
     labels: tuple[str, ...] = ()
-    """The forms that are looked for; none named: all but URL."""
+    """The forms that are looked for; if none are named, all but URL."""
     threshold: float = 0.4
     """Matches of a lower score are ignored."""
 

@@ -25,7 +25,7 @@ PLANTED_KINDS = (PERSON, CAPITALISED, "NAME")
 
 _PRONOUN = re.compile(r"\b(?:[Hh]e|[Ss]he)\b(?!['’])")
 _BORDER = re.compile(r"[.!?…]['\"”’)\]]{0,3}\s|\n")
-_READ = 2  # texts that are read for each trial to find places, when nobody has read them yet
+_READ = 2  # texts that are read for each trial to find places, if they were not read before
 _READ_OF_EACH = 500  # characters of each of those
 _LONGEST = 600  # characters of a sentence that are kept on either side of a name
 
@@ -34,9 +34,9 @@ _LONGEST = 600  # characters of a sentence that are kept on either side of a nam
 class PlantedRecall:
     """How many of the planted names were found, and where the recall lies with confidence 1 − `alpha`.
 
-    **Guarantee**: the interval holds the chance that a drawn public name is found in a drawn place, both drawn anew for
-    each trial. Places are those where a name was found before and those of "he" and "she", which no detector chose.
-    Rare names, and names in sentences of another kind, are not counted: the true recall may be lower.
+    **Guarantee**: the interval holds the chance that a drawn public name is found in a drawn place, both drawn
+    independently for each trial. Places are those where a name was found before and those of "he" and "she", which no
+    detector chose. Rare names, and names in sentences of another kind, are not counted: the true recall may be lower.
 
     >>> PlantedRecall(found=97, planted=100, alpha=0.05).line()
     '97 of 100 planted names found: recall 97.0 % (95 % interval 91.5 to 99.4 %)'
@@ -71,7 +71,7 @@ class PlantedRecall:
 
 @dataclass(frozen=True, repr=False)
 class _Place:
-    """A sentence of the user's around a name: what stands before and after, and how many words the name had."""
+    """A sentence of the user's texts around a name: the text before and after, and how many words the name had."""
 
     before: str
     after: str
@@ -90,7 +90,8 @@ def recall_of_planted(
     """Recall on public names in place of detected ones and of "he" and "she", in at most `trials` sentences.
 
     `spans` are what the detectors found in the texts, where that is known already; otherwise some of the texts are
-    read, up to their first few sentences. At most one sentence of a text is used. None when there is no place.
+    read, up to their first few sentences. At most one sentence of a text is used. The result is None when there is no
+    place.
     """
     most = whole(trials, "trials", 1)
     if not detectors:
@@ -148,7 +149,7 @@ def _name(words: int, rng: np.random.Generator) -> str:
 
 
 def _found(detectors: Sequence[Detector], planted: list[str], starts: list[int], names: list[str]) -> int:
-    """How many names lie under the spans of the detectors, taken together, with every word of theirs."""
+    """How many names are covered, with every word, by the spans of all detectors together."""
     touched = [bytearray(len(text)) for text in planted]
     for detector in detectors:
         spans = detector.detect(planted)

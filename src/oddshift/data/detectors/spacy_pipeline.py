@@ -1,6 +1,6 @@
 """Names found by a trained spaCy pipeline, by package name or by path, in parallel and cached.
 
-Nothing is ever downloaded. A pipeline guesses each occurrence anew, so its spans are not exact.
+Nothing is ever downloaded. A pipeline guesses each occurrence separately, so its spans are not exact.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from oddshift.data.detectors.tagging import NAME_LABELS
 
 _NOT_NEEDED = ("tagger", "parser", "senter", "lemmatizer", "attribute_ruler", "morphologizer")
 _FINDERS = ("ner", "entity_ruler", "span_ruler")
-_CHUNK = 200_000  # characters a worker takes at once
+_CHUNK = 200_000  # characters that a worker takes at once
 _MOST_REMEMBERED = 100_000  # texts
 LONGEST_SEGMENT = 100_000
 """Characters of a text that a pipeline reads at once: its memory grows with them."""
@@ -56,11 +56,11 @@ class Pipeline:
 
     @property
     def name(self) -> str:
-        """The pipeline's own name, without the folder it lies in."""
+        """The pipeline's own name, without its folder."""
         return f"spaCy pipeline {Path(self.pipeline).name}"
 
     def detect(self, texts: Sequence[str]) -> Spans:
-        """The spans of the selected labels in every text; people without their titles, and whoever follows a title."""
+        """The spans of the selected labels in every text; people without titles, and names that follow one."""
         return through_normalised(self._detect, texts)
 
     def _detect(self, texts: Sequence[str]) -> Spans:
@@ -77,7 +77,7 @@ class Pipeline:
 
 
 def pipeline_folder(pipeline: str | Path) -> Path:
-    """Where a pipeline lies: a folder with a config.cfg, or the folder of an installed package."""
+    """The folder of a pipeline: one with a config.cfg, or that of an installed package."""
     path = Path(pipeline)
     if (path / "config.cfg").is_file():
         return path
@@ -115,7 +115,9 @@ def _check_labels(folder: Path, labels: Sequence[str]) -> None:
     unknown = [label for label in labels if label not in known and label not in NAME_LABELS]
     if known and (unknown or not set(labels) & set(known)):
         wrong = (unknown or list(labels))[0]
-        raise InvalidInput(f"label {wrong!r} is none of spaCy pipeline {folder.name!r}, expected {', '.join(known)}")
+        raise InvalidInput(
+            f"label {wrong!r} is not a label of spaCy pipeline {folder.name!r}, expected {', '.join(known)}"
+        )
 
 
 @lru_cache(maxsize=2)
@@ -148,7 +150,7 @@ def _remembered(folder: str, texts: Sequence[str], workers: int) -> Spans:
     if found is not None:
         rows = zip(found.document.tolist(), found.start.tolist(), found.end.tolist(), found.label.tolist(), strict=True)
         for document, start, end, label in rows:
-            if (start, end, found.labels[label]) not in fresh[keys[new[document]]]:  # equal texts were read each
+            if (start, end, found.labels[label]) not in fresh[keys[new[document]]]:  # equal texts were read separately
                 fresh[keys[new[document]]].append((start, end, found.labels[label]))
     known = {**fresh, **{key: memory[key] for key in keys if key not in fresh}}
     if len(memory) + len(fresh) <= _MOST_REMEMBERED:
@@ -216,8 +218,8 @@ class PipelineSettings:
     """The pipeline."""
     kind: Literal["pipeline"] = "pipeline"
     labels: tuple[str, ...] = ()
-    """Which of its labels count; none named: people, organisations and places, and of the other kinds that point to
-    people (NORP, LOC, FAC, EVENT, PRODUCT, DATE) those that it gives."""
+    """Which of its labels count. If none are named: people, organisations and places, and those of the other kinds that
+    point to people (NORP, LOC, FAC, EVENT, PRODUCT, DATE) that the pipeline knows."""
 
     def detector(self) -> Pipeline:
         """The detector."""

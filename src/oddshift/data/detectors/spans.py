@@ -19,8 +19,8 @@ from oddshift.base.errors import InvalidInput
 class Spans:
     """Spans [start, end) of characters, each in a document and with a row of `labels`.
 
-    `is_exact` says that a match decides by itself (a listed word, a number of a fixed form); otherwise each
-    match is a guess, and a word type needs several of them to be believed.
+    `is_exact` says that one match is enough (a listed word, a number of a fixed form); otherwise each match is a
+    guess, and a word type needs several of them.
     """
 
     document: IntArray
@@ -82,7 +82,7 @@ class Detector(Protocol):
 
     @property
     def name(self) -> str:
-        """The name under which a report says who looked."""
+        """The name that reports show."""
 
     def detect(self, texts: Sequence[str]) -> Spans:
         """The spans of every text, in order of document and start."""

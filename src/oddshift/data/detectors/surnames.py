@@ -1,4 +1,4 @@
-"""Surnames of a list: a listed full name is found by its last word alone, where that is no common word."""
+"""Surnames of a list: a listed full name is found by its last word alone, unless that is a common word."""
 
 from __future__ import annotations
 

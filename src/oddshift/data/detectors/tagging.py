@@ -1,8 +1,8 @@
 """The tier rule: from tagged occurrences to the tier of a word type, and to whether all of its occurrences count.
 
 A tagged occurrence is protected in any case. The other occurrences of its type are protected too when at least half of
-all, and at least two, are tagged, and the type is not a stop word. (One tagged occurrence is enough for nothing: it
-tags "the" and "of".)
+all, and at least two, are tagged, and the type is not a stop word. (A single tagged occurrence is not enough: that
+would tag "the" and "of".)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from oddshift.data.detectors.spans import Spans
 from oddshift.model.tiers import NOT_SENSITIVE
 
 NAME_LABELS = ("PERSON", "ORG", "GPE")
-"""The labels the paper takes as PII."""
+"""The labels that the paper counts as PII."""
 
 PII = "PII"
 """Name of the default first tier."""
@@ -28,13 +28,13 @@ PII = "PII"
 
 @dataclass(frozen=True)
 class TierRule:
-    """Which label leads to which tier, and how many tagged occurrences make a type sensitive.
+    """The tier of each label, and how many tagged occurrences make a type sensitive.
 
-    `tier_of` maps a detector's label to one of `names` (most sensitive first). Labels it does not list are ignored when
-    they are guesses, and lead to the most sensitive tier when an exact detector gives them: they were asked for.
-    A type is believed at `share` of its occurrences and at `count` of them; one occurrence is enough when it was
-    listed or has a fixed form (an exact detector), because there a match is no guess. `levels` says which tiers are
-    equally sensitive, from 0 on; without it each tier is a level of its own.
+    `tier_of` maps a detector's label to one of `names` (most sensitive first). Labels that it does not list are ignored
+    when they are guesses, and belong to the most sensitive tier when an exact detector gives them: they were asked for.
+    A type counts when at least a `share` of its occurrences are tagged, and at least `count` of them. One is enough
+    when it was listed or has a fixed form (an exact detector), because such a match is not a guess. `levels` says which
+    tiers are equally sensitive, from 0 on; without it each tier is a level of its own.
     """
 
     names: tuple[str, ...] = (PII,)
@@ -49,7 +49,7 @@ class TierRule:
             raise InvalidInput(f"names={self.names}, expected at least one tier name, all distinct")
         unknown = sorted(set(self.tier_of.values()) - set(self.names))
         if unknown:
-            raise InvalidInput(f"tier_of leads to {unknown[0]!r}, expected one of {', '.join(self.names)}")
+            raise InvalidInput(f"tier_of names {unknown[0]!r}, expected one of {', '.join(self.names)}")
         if not 0 < self.share <= 1:
             raise InvalidInput(f"share={self.share}, expected 0 < share <= 1")
         whole(self.count, "count", 1)
@@ -57,7 +57,7 @@ class TierRule:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TypeTags:
-    """The tier of every word type that is protected wherever it stands (−1 for none), and the counts behind it.
+    """The tier of every word type that is protected everywhere (−1 for none), and the counts behind it.
 
     `tagged` (types, tiers) counts the occurrences tagged with each tier; `totals` all occurrences. `levels` has the
     level of each tier.
@@ -127,8 +127,8 @@ def tag_types(occurrences: Occurrences, spans: Sequence[Spans], rule: TierRule, 
 def tier_of_most(tagged: IntArray, levels: Sequence[int]) -> IntArray:
     """The tier of every type from its tagged occurrences (types, tiers); −1 where none is tagged.
 
-    It is of the most sensitive level such that this level and the more sensitive ones hold half of them, and inside
-    that level it is the tier of most.
+    It belongs to the most sensitive level such that this level and the more sensitive ones hold half of them; within
+    that level it is the most frequent tier.
 
     >>> tier_of_most(np.array([[1, 4, 2], [1, 0, 2], [0, 0, 0]]), (0, 0, 1)).tolist()
     [1, 2, -1]

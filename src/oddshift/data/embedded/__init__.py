@@ -1,4 +1,4 @@
-"""Data of our own making, with a known joint law: people in short texts, chains, topics."""
+"""Synthetic data with a known joint law: people in short texts, chains, topics."""
 
 from oddshift.data.embedded.chains import SyntheticChain, chain
 from oddshift.data.embedded.people import People, PeopleSettings, people

@@ -38,10 +38,10 @@ class SyntheticChain:
 def chain(
     words: int = 200, length: int = 8, strength: float = 0.95, *, spread: float = SPREAD, rng: np.random.Generator
 ) -> SyntheticChain:
-    """A chain that follows a fixed permutation of the words with probability `strength`, otherwise starts anew.
+    """A chain that follows a fixed permutation of the words with probability `strength`, and otherwise starts again.
 
     X_1 is uniform; Pr[X_{t+1} = j | X_t = i] = strength·[j = π(i)] + (1 − strength)/words. Every position is uniform,
-    so the prior alone says nothing. Points are Gaussian with standard deviation `spread` in each coordinate.
+    so the prior alone reveals nothing. Points are Gaussian with standard deviation `spread` in each coordinate.
 
     >>> chain(words=20, length=3, strength=0.0, rng=np.random.default_rng(0)).prior
     Markov(states=20, length=3)

@@ -1,6 +1,6 @@
 """The embedded corpus: short texts about made-up people whose joint law of secrets is known exactly.
 
-A name leads to an employer, that to a city, that to a profession, that to a habit, and that to a friend's name. The
+Each secret depends on the one before: a name, an employer, a city, a profession, a habit, a friend's name. The
 secrets of a document are a Markov chain, so the exact posterior of every audit can be computed.
 """
 
@@ -32,12 +32,12 @@ LENGTHS = (4, 5, 6, 7, 8)
 CASING = ("title", "lower")
 """Casing of PII and PoII words in the texts."""
 
-_FAVOURITES = 20261  # seed of who leads to whom: part of the law, the same for every corpus
+_FAVOURITES = 20261  # seed of the successors: part of the law, the same for every corpus
 
 
 @dataclass(frozen=True, kw_only=True)
 class PeopleSettings:
-    """Which corpus: how many documents, how strongly one secret follows from the last, and whether tiers are public."""
+    """Which corpus: the number of documents, how strongly secrets depend on the last, and whether tiers are public."""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     kind: ClassVar[str] = "people"
@@ -95,7 +95,7 @@ def people(
 
     Each word has one favourite successor, taken with probability `strength`; otherwise any word of the next kind comes
     in its usual frequency. With probability `slip` any word at all comes, so that no secret is impossible anywhere.
-    The sentences are chosen without regard to the secrets: they tell an attacker nothing.
+    The sentences are chosen independently of the secrets, so they tell an attacker nothing.
     """
     rng = np.random.default_rng(seed)
     prior = law(share(strength, "strength"), share(slip, "slip"))
@@ -132,7 +132,7 @@ def law(strength: float, slip: float) -> Markov:
 
 
 def _frequencies(size: int) -> FloatArray:
-    """Word r comes in proportion to 1/(r + 10): some are common, none is rare."""
+    """Word r has a probability proportional to 1/(r + 10): some are common, none is rare."""
     weights = 1.0 / (np.arange(size) + 10.0)
     return weights / weights.sum()
 

@@ -1,4 +1,4 @@
-"""A topic model: every word of a document depends on one hidden topic, so far positions tell as much as near ones.
+"""A topic model: every word of a document depends on one hidden topic, so distant positions tell as much as near ones.
 
 A chain forgets; a topic does not. Given the topic the words are independent, which keeps the exact posterior cheap.
 """
@@ -46,11 +46,11 @@ class Topics:
     def log_posterior(self, log_matrices: Sequence[npt.ArrayLike], outputs: Sequence[int]) -> list[FloatArray]:
         """Exact log Pr[X_t = x | all outputs] for every position: Σ_k Pr[k | the other outputs]·Pr[x | k]·M_t(y_t | x).
 
-        O(topics · words · length); `log_matrices` holds one (words, outputs) array a position.
+        O(topics · words · length); `log_matrices` holds one (words, outputs) array for each position.
         """
         if len(log_matrices) != len(outputs) or not len(outputs):
             raise InvalidInput(
-                f"{len(log_matrices)} matrices and {len(outputs)} outputs, expected as many, at least one"
+                f"{len(log_matrices)} matrices and {len(outputs)} outputs, expected equal numbers, at least one"
             )
         own = [_column(matrix, y, len(self.space)) for matrix, y in zip(log_matrices, outputs, strict=True)]
         words = log(self.words)
@@ -66,7 +66,7 @@ def topics(
     words: int = 200, topics: int = 10, strength: float = 0.95, *, spread: float = SPREAD, rng: np.random.Generator
 ) -> Topics:
     """Each topic owns an equal share of the words: with probability `strength` a word comes from the topic's own,
-    otherwise from all words alike. Zero strength gives independent words.
+    otherwise from all words equally. Zero strength gives independent words.
 
     >>> topics(words=40, topics=4, rng=np.random.default_rng(0))
     Topics(4 topics, 40 words)

@@ -16,7 +16,7 @@ BLOCK = 1 << 20
 """Bytes read at once; a performance setting."""
 
 LONGEST_RECORD = 1 << 24
-"""Characters of the longest record that is taken: a quote that is never closed must not fill the memory."""
+"""Length of the longest record that is accepted: a quote that is never closed must not fill the memory."""
 
 BYTE_ORDER_MARK = "\ufeff"
 """What some systems put in front of a UTF-8 text."""
@@ -58,7 +58,7 @@ def whole_text(path: Path) -> str:
 
 
 def _not_utf8(path: Path) -> str:
-    """Where the first bytes lie that are not UTF-8."""
+    """The place of the first bytes that are not UTF-8."""
     with path.open("rb") as stream:
         for row, line in enumerate(stream, start=1):
             try:
@@ -70,7 +70,7 @@ def _not_utf8(path: Path) -> str:
 
 @contextmanager
 def byte_sink(path: Path) -> Iterator[Callable[[bytes], object]]:
-    """A new file that only its owner can read; what was written is on the disk when it closes."""
+    """A new file that only its owner can read; what was written is on disk when it closes."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
         yield stream.write
         stream.flush()

@@ -1,4 +1,5 @@
-"""Types of cells: whole numbers, decimals of some precision and dates, read as numbers and written the way they came.
+"""Types of cells: whole numbers, decimals of some precision and dates, read as numbers and written in their original
+form.
 
 A date counts in days since 1970. Messages never quote a cell; rows are counted from 1, without the header.
 """
@@ -18,7 +19,7 @@ from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.base.errors import InvalidInput
 
 MISSING_WORDS = frozenset({"", "na", "n/a", "null", "nan"})
-"""What a missing cell reads as, in any case and between blanks."""
+"""What a missing cell may contain, in any casing and surrounded by blanks."""
 
 DATE_FORMATS = (
     *("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d"),
@@ -28,10 +29,10 @@ DATE_FORMATS = (
 """Dates and times of day as text; where a column fits several, the first is taken: the day stands before the month."""
 
 EPOCHS = {"seconds": 1.0, "milliseconds": 1e3}
-"""Dates as numbers since 1970, by their unit: how many of it a second has."""
+"""Dates as numbers since 1970: for each unit, how many make a second."""
 
 MOSTLY = 0.95
-"""Share of the cells from which on a column is one of numbers or dates; the others are then named as bad cells."""
+"""A column holds numbers or dates when at least this share of its cells does; the others are named as bad cells."""
 
 MOST_DIGITS = 6
 """Decimals that a released number has at most."""
@@ -128,7 +129,7 @@ def number_type(cells: Sequence[Any], values: FloatArray) -> CellType:
 
 
 def date_form(cells: Sequence[Any], mostly: float = 1.0) -> str | None:
-    """The form that all cells share as dates, or at least a share `mostly` of them; None when they are no dates."""
+    """The form that all cells share as dates, or at least a share `mostly` of them; None if they are not dates."""
     known = [cell for cell in cells if not is_missing(cell)]
     if not known:
         return None
@@ -184,7 +185,7 @@ def _written_date(days: float, form: str) -> Any:
 
 
 def _reader(form: str) -> Callable[[Any], float | None]:
-    """From a cell to days since 1970; None for what is no date of that form."""
+    """From a cell to days since 1970; None for what is not a date of that form."""
     if form in {"date", "datetime"}:
         return _days_of_object
     return lambda cell: _days_of_text(cell.strip(), form) if isinstance(cell, str) else None

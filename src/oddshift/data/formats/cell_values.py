@@ -16,7 +16,7 @@ from oddshift.base.errors import InvalidInput
 
 
 def numbers(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> FloatArray:
-    """A column as finite numbers; the first row that is none is named. `first` is the number of the first row."""
+    """A column as finite numbers; the first row without one is named. `first` is the number of the first row."""
     try:
         values = np.array(columns[name], dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -41,10 +41,10 @@ def strings(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) 
 
 
 def categories(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> list[Any]:
-    """A column of plain values; a list, a table or NaN is no category."""
+    """A column of plain values; a list, a table or NaN is not a category."""
     for row, value in enumerate(columns[name], start=first):
         if not isinstance(value, Hashable) or (isinstance(value, float) and isnan(value)):
-            raise InvalidInput(f"column {name!r} at row {row} is no category, expected a plain value")
+            raise InvalidInput(f"column {name!r} at row {row} is not a category, expected a plain value")
     return list(columns[name])
 
 

@@ -1,7 +1,7 @@
 """A data file: records in order, read whole or block by block, and written again with some cells replaced.
 
-The same object serves whoever looks at a file (`read_columns`) and whoever releases it (`blocks` and `sink`), so what
-is audited and what is protected are the same records, and what one cannot read both refuse.
+The same object is used to examine a file (`read_columns`) and to release it (`blocks` and `sink`). So the records that
+are audited are those that are protected, and what cannot be read is refused in both cases.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Block(Protocol):
         """The cells of one column."""
 
     def render(self, released: Released, keep: BoolArray | None) -> Any:
-        """The records with released cells, as the sink takes them; records that are not kept are left out."""
+        """The records with released cells, in the form that the sink takes; records that are not kept are left out."""
 
 
 class DataFile(Protocol):
@@ -71,7 +71,7 @@ class DataFile(Protocol):
 
 
 def read_columns(file: DataFile, wanted: Sequence[str], *, at_least: int = 2) -> Columns:
-    """The wanted columns, whole; a file with fewer records than `at_least` is refused."""
+    """The wanted columns, complete; a file with fewer records than `at_least` is refused."""
     require_columns(file, wanted)
     if file.unpacked_bytes > LARGEST_WHOLE:
         size = f"{file.path.name} unpacks to {file.unpacked_bytes} bytes"

@@ -26,7 +26,7 @@ from oddshift.data.formats.bounded_streams import (
 from oddshift.data.formats.data_file import Count, Released, uncounted
 
 Record = tuple[list[str], str]
-"""Fields as they stand in the file, quotes and all, and the line end."""
+"""Fields as they are in the file, including quotes, and the line end."""
 
 _EMPTY = [""]
 _CLOSED = re.compile(r'"[^"]*(?:""[^"]*)*"[^"]')  # a quoted field and the character after it
@@ -34,7 +34,7 @@ _CLOSED = re.compile(r'"[^"]*(?:""[^"]*)*"[^"]')  # a quoted field and the chara
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DelimitedBlock:
-    """Records of a file; `before` stands in front of them (a header, a byte-order mark), empty lines are kept."""
+    """Records of a file; `before` is what precedes them (a header, a byte-order mark), empty lines are kept."""
 
     names: tuple[str, ...]
     records: list[Record]
@@ -133,14 +133,14 @@ class DelimitedFile:
 
 
 def delimiter_of(path: Path) -> str:
-    """What stands between the fields: a comma, unless the first line has none but semicolons or tabs outside quotes."""
+    """The delimiter: a comma, unless the first line has no comma but semicolons or tabs outside quotes."""
     with path.open("rb") as stream:
         first = re.sub(r'"[^"]*"', "", stream.readline(1 << 16).decode("utf-8", errors="replace"))
     return next((mark for mark in (",", ";", "\t") if mark in first), ",")
 
 
 def _cut(text: str, is_last: bool, delimiter: str) -> tuple[list[Record], str, bool]:
-    """The whole records of a text, what is left, and whether that has text after a closing quote.
+    """The complete records of a text, the rest, and whether the rest has text after a closing quote.
 
     The last record of a block counts only when the file ends.
     """

@@ -1,4 +1,4 @@
-"""JSON lines: a record is a line; of a JSON object only the values of some keys are cut out."""
+"""JSON lines: each line is a record, a JSON object in which the values of some keys are replaced."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Place = tuple[int, int, Any]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JsonLinesBlock:
-    """JSON objects, one a line; empty lines are kept."""
+    """JSON objects, one on each line; empty lines are kept."""
 
     lines: list[str]
     source: str
@@ -52,7 +52,7 @@ class JsonLinesBlock:
 
     @property
     def all_keys(self) -> dict[str, int]:
-        """Every key of every object, and the number of the line where it first stands."""
+        """Every key of every object, and the number of the line where it first occurs."""
         found: dict[str, int] = {}
         for line, members in self._rows:
             for key in members:
@@ -60,7 +60,7 @@ class JsonLinesBlock:
         return found
 
     def cells(self, name: str) -> list[Any]:
-        """The values under one key; the last one where it stands twice."""
+        """The values under one key; the last one where a key occurs twice."""
         for line, members in self._rows:
             if name not in members:
                 raise InvalidInput(f"{self.source} line {line} has no column {name!r}")
@@ -88,7 +88,7 @@ class JsonLinesBlock:
 
 @dataclass(frozen=True, eq=False)
 class JsonLinesFile:
-    """A file of JSON objects, one a line."""
+    """A file of JSON objects, one on each line."""
 
     path: Path
 
@@ -120,7 +120,7 @@ class JsonLinesFile:
 
 
 def _members(line: str, where: str) -> dict[str, list[Place]]:
-    """Where the values of a JSON object stand in its line, by key."""
+    """The places of the values of a JSON object in its line, by key."""
     found: dict[str, list[Place]] = {}
     try:
         at = _skipped(line, 0)

@@ -1,6 +1,6 @@
-"""Plain text: a file whose every line is a record, or a folder whose every .txt file is one.
+"""Plain text: a file in which every line is a record, or a folder in which every .txt file is one.
 
-A folder is read with all folders inside it. Where files lie in such folders, the name of the folder around each file is
+A folder is read with all folders inside it. Where files are in such folders, the name of the folder around each file is
 its class, as in the published IMDB reviews (`neg` and `pos`).
 """
 

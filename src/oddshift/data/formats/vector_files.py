@@ -151,7 +151,7 @@ class ArrayFile:
 
 @dataclass(frozen=True, eq=False)
 class _Written:
-    """A stream that can only be written to, as NumPy wants one."""
+    """A stream that can only be written to, in the form that NumPy needs."""
 
     write: Callable[[bytes], object]
 

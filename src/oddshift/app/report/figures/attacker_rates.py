@@ -29,7 +29,7 @@ class RateRow:
 
 
 def attacker_rates(audit: Audit) -> Figure:
-    """Rates under the law of the verdict (anchored for `worst`, which only the strongest is asked about)."""
+    """Rates under the pair law of the verdict (anchored for `worst`, which is measured for the strongest only)."""
     law = "uniform" if audit.settings.law == "uniform" else "anchored"
     panels = {tier: _panel(audit, tier, law) for tier in audit.tier_names}
     panels = {tier: rows for tier, rows in panels.items() if rows}

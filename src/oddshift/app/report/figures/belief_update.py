@@ -67,7 +67,7 @@ def _row(found: Belief, row: int, frame: Frame, scale: AxisScale) -> Html:
 
 
 def _legend(frame: Frame) -> Html:
-    """What tick, diamond and bar stand for, in the order in which belief moves."""
+    """What the tick, the diamond and the bar stand for, in the order in which belief moves."""
     x, y = frame.left, frame.top - 16
     return join(
         [

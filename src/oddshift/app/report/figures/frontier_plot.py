@@ -31,7 +31,7 @@ NAMES = {"AmPL": "chosen", "uniform": "one scale, equal loss", "EM": "no scales 
 
 @dataclass(frozen=True)
 class Spot:
-    """One reachable mark: where it stands, its shape and class, and what is said about it."""
+    """One mark that can be reached by keyboard: its place, shape and class, and its description."""
 
     outcome: ScaledOutcome
     shape: str

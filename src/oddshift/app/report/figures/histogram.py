@@ -1,6 +1,6 @@
 """How much leaks: the histogram of mPL in each tier, split at ε into kept and violated.
 
-Above the axis what the strongest attacker finds by reading together, below it what each release gives away alone.
+Above the axis is what the strongest attacker finds by reading releases together, below it what each gives away alone.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _shares(row: AttackerResult, tier: int, law: str) -> FloatArray:
 
 
 def _rows(panels: list[Panel], epsilon: float) -> list[list[str]]:
-    """Quarters of ε, so that the table stays short; the last row is all that lies beyond the bins."""
+    """Quarters of ε, so that the table stays short; the last row holds everything beyond the bins."""
     step = _EDGE // 4
     columns = [half for p in panels for half in (p.together, p.alone)]
     rows = []
@@ -96,7 +96,7 @@ def _draw(panels: list[Panel], epsilon: float, width: float, label: str) -> Html
 
 
 def _reach(shares: FloatArray) -> int:
-    """The number of bins after which next to nothing is left."""
+    """The number of bins beyond which almost nothing is left."""
     return int(np.argmax(np.cumsum(shares) >= 1.0 - _REST)) + 1
 
 

@@ -1,4 +1,4 @@
-"""How a network learned: loss by epoch, on what it learned from and on what it did not see."""
+"""How a network learned: loss by epoch, on training data and on held-out data."""
 
 from __future__ import annotations
 

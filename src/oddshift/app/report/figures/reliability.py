@@ -1,4 +1,4 @@
-"""Whether the attacker believes as much as it should: how sure against how often right."""
+"""Whether the attacker is calibrated: how sure it is, against how often it is right."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oddshift.attackers.calibration import Calibration
 
 
 def reliability(found: Calibration) -> Figure:
-    """A calibrated attacker lies on the diagonal; the verdict is worth what its beliefs are."""
+    """A calibrated attacker lies on the diagonal; the verdict is only as good as its beliefs."""
     lean = "about as sure as it should be"
     if abs(found.temperature - 1.0) > 0.05:
         lean = "surer than it should be" if found.temperature > 1 else "less sure than it could be"
@@ -38,9 +38,9 @@ def _draw(found: Calibration, width: float, label: str) -> Html:
     places = [(x(b.confidence), y(b.accuracy)) for b in found.reliability]
     sizes = [3.0 + 5.0 * (b.positions / most) ** 0.5 for b in found.reliability]
     marks = [mark("circle", *place, size, "good") for place, size in zip(places, sizes, strict=True)]
-    beside = join([])
+    table = join([])
     if width > 500:
-        beside = join(
+        table = join(
             [
                 text(frame.right + 30, frame.top + 40, "above the line: could be surer", kind="tick"),
                 text(frame.right + 30, frame.bottom - 30, "below the line: too sure", kind="tick"),
@@ -54,5 +54,5 @@ def _draw(found: Calibration, width: float, label: str) -> Html:
         line((x(0.0), y(0.0)), (x(1.0), y(1.0)), "dashed"),
         polyline(places, "front"),
         *marks,
-        beside,
+        table,
     )

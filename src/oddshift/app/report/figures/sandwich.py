@@ -1,4 +1,4 @@
-"""Between what is witnessed and what is proven: the largest leakage from below and from above."""
+"""The largest leakage from both sides: what was witnessed, and what is proven."""
 
 from __future__ import annotations
 
