@@ -196,7 +196,7 @@ def test_damaged_arrays(name, policies, tmp_path):
         (["abc", "def"], "row 1 has no numbers"),
         ([1.0, 2.0], "row 1 has no numbers"),
         ([[1.0], [1.0, 2.0]], "row 1 has 1 numbers, expected 3"),
-        ([["a", "b", "c"]] * 2, "something else than numbers"),
+        ([["a", "b", "c"]] * 2, "something other than numbers"),
         ([[1.0, None, 2.0]] * 2, "row 1: expected 3 finite numbers"),
         ([[[1.0], [1.0], [1.0]]] * 2, "lists inside its vectors"),
     ],
@@ -210,7 +210,7 @@ def test_vectors_in_parquet(column, message, policies, tmp_path):
 
 def test_numbers_beyond_floats_in_vectors(policies, tmp_path):
     path = written(tmp_path, "in.jsonl", f'{{"vectors": [1, 2, {"9" * 400}]}}\n' * 4)
-    assert "something else than numbers" in refused(protected(policies, path, "vectors"))
+    assert "something other than numbers" in refused(protected(policies, path, "vectors"))
     assert run_here("init", path, "--out", tmp_path / "a.toml").problem == ""
 
 
