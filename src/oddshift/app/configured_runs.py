@@ -9,13 +9,15 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from oddshift.adapt import Adaptation
 from oddshift.adapt.measuring import Progress, silent
+from oddshift.app.asked_questions import QuestionLevel, level_of_question
 from oddshift.app.configuration import Configuration, FileData, parse_config
 from oddshift.app.illustration import illustrate
-from oddshift.app.inputs import inputs_of
+from oddshift.app.inputs import Inputs, inputs_of
 from oddshift.app.kept_work import keep_work, lay_out_checkpoints, read_kept, remove_kept
 from oddshift.app.preparation import Prepared, prepare
 from oddshift.app.questions import Means, ask_adapt, ask_audit
@@ -75,7 +77,10 @@ def run_audit(
     prepared = prepare_configured(config)
     with _unfinished(folder / UNFINISHED) as kept:
         means = Means(execution=config.execution, folder=kept, max_cpu=max_cpu)
-        found = ask_audit(prepared, config.mechanism, config.audit, means=means)
+        asked = _level(folder, config, inputs)
+        found = ask_audit(
+            _with_note(prepared, asked), config.mechanism, replace(config.audit, alpha=asked.level), means=means
+        )
         illustrate(found, with_secrets=keep_examples).write(folder)
         if keep and config.adapt is not None and not (folder / ADAPTATION).is_file():
             keep_work(folder, inputs, prepared, means.fits, kept)
@@ -110,7 +115,10 @@ def run_adapt(
             lay_out_checkpoints(folder, kept)
         fits = {} if earlier is None else dict(earlier.fits)
         means = Means(execution=config.execution, folder=kept, progress=progress, fits=fits)
-        found = ask_adapt(prepared, config.mechanism, config.adapt, means=means)
+        asked = _level(folder, config, inputs)
+        found = ask_adapt(
+            _with_note(prepared, asked), config.mechanism, replace(config.adapt, alpha=asked.level), means=means
+        )
         if found.policy is not None:
             save_policy(folder, found.policy)
         else:
@@ -118,6 +126,18 @@ def run_adapt(
         write_adaptation(folder, found.result, text, inputs)
         remove_kept(folder)
     return found.result
+
+
+def _level(folder: Path, config: Configuration, inputs: Inputs) -> QuestionLevel:
+    """The level at which a configuration is answered; the embedded corpus is made up, and may be asked anything."""
+    alpha = config.audit.alpha
+    if not isinstance(config.data, FileData):
+        return QuestionLevel(1, alpha, alpha)
+    return level_of_question(folder, inputs.files["data.path"], inputs.configuration, alpha)
+
+
+def _with_note(prepared: Prepared, asked: QuestionLevel) -> Prepared:
+    return replace(prepared, notes=(*prepared.notes, asked.note)) if asked.note else prepared
 
 
 @contextmanager
