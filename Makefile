@@ -28,7 +28,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench,text,tables,attackers,cluster,docs]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench,text,tables,attackers,cluster,sign,docs]"
 	touch $@
 
 clean:

@@ -26,6 +26,7 @@ from oddshift.app.commands.ledger_command import ledger
 from oddshift.app.commands.protect_command import protect
 from oddshift.app.commands.report_command import report
 from oddshift.app.commands.reproduce_command import reproduce
+from oddshift.app.commands.sign_command import sign
 from oddshift.app.commands.verify_command import verify
 from oddshift.app.commands.witness_command import witness
 from oddshift.base.errors import OddshiftError
@@ -67,6 +68,7 @@ app.command()(protect)
 app.add_typer(ledger, name="ledger")
 app.command()(report)
 app.command()(verify)
+app.command()(sign)
 app.command()(witness)
 app.command()(compare)
 app.command()(doctor)

@@ -18,11 +18,13 @@ def verify(
     file: Annotated[Path, typer.Argument(help="Evidence of a certificate or witness (.npz or .json).")],
     expect: Annotated[str, typer.Option(help="The digest (SHA-256) published for this file.")] = "",
     require: Annotated[str, typer.Option(help="A state that must hold, such as certified.")] = "",
+    key: Annotated[Path | None, typer.Option(help="The public key of whoever must have signed it.")] = None,
     as_json: Json = False,
 ) -> None:
     """Compute a stored certificate or witness again from its evidence, and say yes or no.
 
     Yes means that the stated bounds and state follow from the stored numbers; read the state itself in the sentence.
+    With --key it also means that the holder of that key signed the file.
 
     Example: oddshift verify mail-run/evidence/anchored-PII-counts-1a2b3c.npz
     """
@@ -31,12 +33,12 @@ def verify(
         raise InvalidInput(
             f"{file} is a folder, expected one file of its evidence/, such as evidence/anchored-PII-counts-1a2b3c.npz"
         )
-    found = verify_file(file, expect=expect, require=require)
+    found = verify_file(file, expect=expect, require=require, key=key)
     if as_json:
         print(json.dumps(asdict(found)))
     else:
         print(f"{'yes' if found.holds else 'no'}: {found.reason}")
         if found.holds:
-            print(f"state: {found.state}\n{found.sentence}\nsha256: {found.sha256}")
+            print(f"state: {found.state}\n{found.sentence}\nsha256: {found.sha256}\nsignature: {found.signature}")
     if not found.holds:
         raise typer.Exit(NOT_SHOWN)

@@ -1,7 +1,7 @@
 """Evidence: a certificate or witness stored with the numbers it rests on, so that anyone can compute it again.
 
 The stored hash reveals damage and careless edits. It is not a signature: somebody who can rewrite values, bounds and
-hash together can forge it. Compare the digest with one that was published elsewhere.
+hash together can forge it. Compare the digest with one that was published elsewhere, or sign it (see `signatures`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from oddshift.base.identity import fingerprint
 from oddshift.base.storage import digest, load, save
 from oddshift.evidence.certificates.certificate import Certificate, JointCertificate, certify, certify_joint
 from oddshift.evidence.certificates.claim import AnyClaim, SuccessClaim  # noqa: F401  (the second for the example)
+from oddshift.evidence.signatures import UNSIGNED, check_signature
 from oddshift.evidence.witness import AnyWitness, recheck
 
 
@@ -65,13 +66,14 @@ AnyEvidence = Evidence | JointEvidence | WitnessEvidence
 
 @dataclass(frozen=True)
 class Verification:
-    """Whether a stored result follows from its stored numbers, why not, and what it says."""
+    """Whether a stored result follows from its stored numbers, why not, what it says, and who signed it."""
 
     holds: bool
     reason: str
     state: str = ""
     sentence: str = ""
     sha256: str = ""
+    signature: str = UNSIGNED
 
 
 def evidence_of(
@@ -141,10 +143,13 @@ def verify(evidence: AnyEvidence) -> Verification:
     return Verification(True, reason, certificate.state, certificate.sentence, digest(evidence))
 
 
-def verify_file(path: str | Path, *, expect: str = "", require: str = "") -> Verification:
+def verify_file(
+    path: str | Path, *, expect: str = "", require: str = "", key: str | Path | None = None
+) -> Verification:
     """Read and verify stored evidence; a damaged file does not hold. A missing file raises OSError.
 
-    With `expect` the digest must be that one (the first 12 characters are enough); with `require` so must the state.
+    With `expect` the digest must be that one (the first 12 characters are enough); with `require` so must the state;
+    with `key`, a public key, the file must be signed by its holder.
 
     **Guarantee**: that of `verify`; nothing in the file is executed.
     """
@@ -152,7 +157,10 @@ def verify_file(path: str | Path, *, expect: str = "", require: str = "") -> Ver
         evidence = load_evidence(path)
     except TamperedEvidence as error:
         return Verification(False, str(error))
-    found = verify(evidence)
+    signed = check_signature(path, key)
+    found = replace(verify(evidence), signature=signed.reason)
+    if found.holds and key is not None and not signed.holds:
+        return replace(found, holds=False, reason=signed.reason)
     if found.holds and expect and (len(expect) < 12 or not found.sha256.startswith(expect.lower())):
         return replace(found, holds=False, reason=f"the digest is {found.sha256}, expected {expect}")
     if found.holds and require and found.state != require:
