@@ -9,6 +9,9 @@ from typing import Annotated
 import typer
 
 from oddshift.app.commands.terminal import Json
+from oddshift.base.errors import InvalidInput
+from oddshift.evidence.signatures import SIGNATURE, sign_file
+from oddshift.evidence.signatures import new_key as make_key
 
 
 def sign(
@@ -26,9 +29,6 @@ def sign(
     Example: oddshift sign mail-run --new-key ~/audit-key
     """
     from oddshift.app.runs import EVIDENCE
-    from oddshift.base.errors import InvalidInput
-    from oddshift.evidence.signatures import SIGNATURE, sign_file
-    from oddshift.evidence.signatures import new_key as make_key
 
     if (key is None) == (new_key is None):
         raise InvalidInput("sign takes either --key or --new-key")
