@@ -209,7 +209,7 @@ def test_users_spend_their_budget_record_by_record(ledger):
 
 def test_past_the_budget_an_input_is_refused(ledger):
     limit = ClaimTerms(policy="p", epsilon=1.0, limit=UserLimit(budget=1.5))
-    with pytest.raises(InvalidInput, match=r"1 of 2 record is past the budget 1\.5 of their user: row 2"):
+    with pytest.raises(InvalidInput, match=r"1 of 2 records is beyond the budget 1\.5 of their user: row 2"):
         claim(ledger, ["a", "b"], limit, users=["u", "u"])
     assert claim(ledger, ["b"], limit, users=["u"]).records == 1
 
@@ -223,7 +223,7 @@ def test_a_copy_spends_nothing_and_shares_what_becomes_of_its_record(ledger):
 
 def test_a_mechanism_without_a_bound_fits_no_budget(ledger):
     limit = ClaimTerms(policy="p", epsilon=np.inf, limit=UserLimit(budget=100.0))
-    with pytest.raises(InvalidInput, match="past the budget 100"):
+    with pytest.raises(InvalidInput, match="beyond the budget 100"):
         claim(ledger, ["a"], limit, users=["u"])
 
 

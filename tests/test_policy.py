@@ -124,7 +124,7 @@ def test_what_cannot_be_stored_is_refused():
         policy_of(Exponential(own, 1.0))
     with pytest.raises(InvalidInput, match="Laplace cannot be a policy"):
         policy_of(Laplace(SPACE, 1.0))
-    with pytest.raises(InvalidInput, match="releases other points"):
+    with pytest.raises(InvalidInput, match="releases points other than its own"):
         policy_of(Exponential(SPACE, 1.0, Space(SPACE.points[:3])))
     with pytest.raises(InvalidInput, match="a remap by matrix cannot be stored"):
         policy_of(Remap(MECHANISMS["path"], PRIOR, np.ones((12, 12))))

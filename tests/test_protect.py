@@ -393,5 +393,5 @@ def test_an_input_that_changes_meanwhile_is_refused(home):
 
 def test_a_policy_folder_that_cannot_be_written_is_refused(home):
     ledger = Ledger(home / "nowhere" / LEDGER)
-    with pytest.raises(InvalidInput, match="releases are recorded beside the policy"):
+    with pytest.raises(InvalidInput, match="releases are recorded in the policy's folder"):
         protect(home / "in.csv", home / "out.csv", policy_of(), ledger)

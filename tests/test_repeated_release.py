@@ -166,7 +166,7 @@ def test_records_past_the_budget_of_their_user(home, ledger, past):
     asked = settings(user="id", limit=limit)
     source = write(home / "a.csv", CORPUS.texts[:5], ids)
     if past == "refuse":
-        with pytest.raises(InvalidInput, match=r"1 of 5 record is past the budget 0\.6 of their user: row 4"):
+        with pytest.raises(InvalidInput, match=r"1 of 5 records is beyond the budget 0\.6 of their user: row 4"):
             protect(source, home / "o.csv", POLICY, ledger, asked)
         assert not (home / "o.csv").exists()
         return

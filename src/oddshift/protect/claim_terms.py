@@ -1,4 +1,4 @@
-"""The terms of a claim: what a release is about, what was agreed to, and what the claim found.
+"""The terms of a claim: what a release is about, what was allowed, and what the claim found.
 
 A claim says, before any noise is drawn, which records a release is about to show.
 """
@@ -19,14 +19,14 @@ SHOWN = 20
 """How many row numbers a refusal lists."""
 
 AT_ONCE = 1 << 18
-"""Records that are looked up and inserted by one statement; a performance setting."""
+"""Number of records that one statement looks up and inserts; a performance setting."""
 
 NOTHING = b""
-"""The key of a record without content, all zeros, as NumPy reads it: there is nothing in it to release twice."""
+"""The key of a record without content, all zeros, as NumPy reads it: such a record has nothing to release twice."""
 
 PREPARING, CLAIMED, PUBLISHING, FINISHED, CRASHED = "preparing", "claimed", "publishing", "finished", "crashed"
-"""The states of a release: it has a folder and no records, noise may be drawn, it is becoming visible, it is visible,
-its process died before that."""
+"""The states of a release: it has a folder but no records; noise may be drawn; it is becoming visible; it is visible;
+its process died before it was."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class KeyBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class UserLimit:
-    """The largest composed metric budget of a user, and what becomes of a record past it: refuse, mask or drop."""
+    """The largest composed metric budget of a user, and what happens to a record beyond it: refuse, mask or drop."""
 
     budget: float
     past: str = "refuse"
 
     def __post_init__(self) -> None:
-        """Refuse a budget of nothing."""
+        """Refuse a budget that is not positive."""
         if not self.budget > 0:
             raise InvalidInput(f"the budget of a user is {self.budget}, expected > 0")
         if self.past not in ("refuse", "mask", "drop"):
@@ -58,11 +58,11 @@ class UserLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimTerms:
-    """What a release is about, and what was agreed to.
+    """What a release is about, and what was allowed.
 
-    `epsilon` is the metric budget that the release of one record spends. `may_repeat` lets records be released once
-    more, `is_kept` gives records their earlier release again, `may_take_over` claims the records of a release
-    whose process died before anything of it was visible. `is_named` says that equal keys are one record; rows without
+    `epsilon` is the metric budget that the release of one record spends. `may_repeat` allows records to be
+    released again, `is_kept` gives records their earlier release, `may_take_over` claims the records of a release whose
+    process died before anything of it was visible. `is_named` says that equal keys are one record; rows without
     a name may be equal by chance.
     """
 
@@ -79,7 +79,7 @@ class ClaimTerms:
 class Claimed:
     """What a claim found, by row number from 1.
 
-    `repeated` rows are released once more, `kept` rows get their earlier release again, `copies` are pairs (row,
+    `repeated` rows are released again, `kept` rows get their earlier release, `copies` are pairs (row,
     earlier row of this input with the same record), `past` rows would exceed their user's budget. `composed` is the
     largest metric budget that any record has spent, this release included. `share` and `chance` belong to rows without
     a name: the share of them that was released before, and the share that would be expected of other rows.
@@ -98,12 +98,12 @@ class Claimed:
 
     @property
     def repeats(self) -> int:
-        """How many records are released once more; of rows without a name, those beyond what chance explains."""
+        """How many records are released again; of rows without a name, those beyond what chance explains."""
         return len(self.repeated) + self.rows_again
 
 
 def statement_batches(batch: KeyBatch) -> Iterator[KeyBatch]:
-    """The batch in pieces that one statement takes."""
+    """The batch in parts that one statement can take."""
     for start in range(0, len(batch) * WIDTH, AT_ONCE * WIDTH):
         end = start + AT_ONCE * WIDTH
         yield KeyBatch(batch.keys[start:end], batch.users[start:end])

@@ -1,6 +1,6 @@
 """Cells that were released, by row: for copies of a record within an input, and for releases that are kept.
 
-They stand in a small database inside the hidden folder of a release, so that memory does not grow with the input.
+They are kept in a small database inside the hidden folder of a release, so that memory does not grow with the input.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 Cells = dict[str, Any] | None
-"""What was released of a record by column; None for a record that was left out."""
+"""What was released for a record, by column; None for a record that was left out."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,14 +35,14 @@ class KeptCells:
 
 
 def read_cells(text: str) -> Cells:
-    """Cells as they were put."""
+    """Cells as they were stored."""
     cells: Cells = json.loads(text)
     return cells
 
 
 @contextmanager
 def kept_cells(path: Path) -> Iterator[KeptCells]:
-    """A new table of cells in a file that only its owner can read; it is whole when this ends."""
+    """A new table of cells in a file that only its owner can read; it is complete when this ends."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = OFF")

@@ -25,7 +25,7 @@ from oddshift.protect.record_keys import WIDTH, RecordKeys
 
 @dataclass(frozen=True)
 class KnownBy:
-    """What tells records apart: the columns to look at, and the column of their users where users are counted."""
+    """What identifies records: the columns that count, and the column of their users where users are counted."""
 
     how: str
     columns: tuple[str, ...]
@@ -46,7 +46,7 @@ class KnownBy:
 
 
 def known_by(policy: Policy, replaced: tuple[str, ...], *, identity: str = "", user: str = "") -> KnownBy:
-    """An id where one is named; else texts and fixes are known by their content, and other rows are not."""
+    """By an id if one is named; otherwise texts and fixes are known by their content, and other rows are not known."""
     asked = policy.terms.data
     if identity:
         return KnownBy("id", (identity,), user)
@@ -114,7 +114,7 @@ def survey(file: DataFile, known: KnownBy, keys: RecordKeys, place: Path | None,
 
 
 def _new_keys(block: JsonLinesBlock, file: DataFile, is_allowed: bool) -> Iterator[str]:
-    """Keys that the first object of the file has not; they are not quoted, for they may be anything."""
+    """Keys that the first object of the file lacks; they are not quoted, because they may be anything."""
     for key, line in block.all_keys.items():
         if key not in file.names:
             if not is_allowed:

@@ -1,4 +1,4 @@
-"""Columns that a policy knows: whatever else a file of rows or places has was never looked at, and is not released."""
+"""Columns that a policy knows: other columns of a file of rows or places were never examined, and are not released."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from oddshift.data.codecs import Codec, PlaceSettings, TableSettings
 def refuse_unknown_columns(codec: Codec, names: Sequence[str], allowed: Collection[str] = ()) -> None:
     """Refuse a table or places with a column that the policy says nothing about, unless it is allowed by name.
 
-    The message names the column, which whoever allows it has to know; no cell.
+    The message names the column, because one has to know it to allow it; it never quotes a cell.
     """
     settings = codec.settings
     if not isinstance(settings, TableSettings | PlaceSettings):

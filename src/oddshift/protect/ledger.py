@@ -1,7 +1,8 @@
-"""The ledger: which records were released with a policy, kept beside the policy so that it travels with it.
+"""The ledger: which records were released with a policy, kept in the policy's folder so that they move together.
 
 Releasing a record twice leaks more than was certified, so records are claimed in one transaction *before* their noise
-is drawn, and a claimed record is not released again unasked. Records are known by keyed hashes: see `record_keys`.
+is drawn, and a claimed record is not released again unless that is allowed. Records are known by keyed hashes: see
+`record_keys`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from oddshift.protect.row_repeats import claim_rows
 
 @dataclass(frozen=True)
 class StagedFolder:
-    """A folder in which a release is being made: where it is, and which folder it is, whatever is put in its place."""
+    """A folder in which a release is being made: its path, and its identity, in case something else takes its place."""
 
     path: str
     device: int
@@ -61,7 +62,7 @@ class LedgerTotals:
 
 @dataclass(frozen=True)
 class Ledger:
-    """A database in one file; every method is one transaction, safe between threads and processes."""
+    """A database in one file; every method is one transaction, safe across threads and processes."""
 
     path: Path
 
@@ -77,7 +78,7 @@ class Ledger:
         return self.path.is_file() and self.path.stat().st_size > 0
 
     def keys(self) -> RecordKeys:
-        """What turns records and users into keys of this ledger."""
+        """The function that turns records and users into keys of this ledger."""
         if self.exists:
             with reading(self.path) as db:
                 return RecordKeys(secret_key(db))
@@ -85,7 +86,7 @@ class Ledger:
             return RecordKeys(secret_key(db))
 
     def prepare(self, terms: ClaimTerms, staged: StagedFolder) -> int:
-        """Note the folder of a new release before anything is written into it; gives the number of the release."""
+        """Note the folder of a new release before anything is written into it; returns the number of the release."""
         with writing(self.path) as db:
             return _begin(db, terms, staged, PREPARING)
 
@@ -100,10 +101,10 @@ class Ledger:
     ) -> Claimed:
         """Claim the records of an input for a release, all of them or, when it raises, none.
 
-        `release` is one that was prepared, otherwise it is a new one. `is_final` says that nothing has to become
+        `release` is a prepared release; without it a new one is made. `is_final` says that nothing has to become
         visible later: the release counts as finished.
 
-        **Guarantee**: when it returns, the claim is on the disk, and no other claim in this or another process finds
+        **Guarantee**: when it returns, the claim is on disk, and no other claim in this or another process finds
         these records new.
         """
         if not terms.epsilon >= 0.0:
@@ -117,7 +118,7 @@ class Ledger:
             return _claim(db, release, batches, terms)
 
     def preview(self, batches: Iterable[KeyBatch], terms: ClaimTerms) -> Claimed:
-        """What `claim` would give or raise; nothing is claimed."""
+        """What `claim` would return or raise; nothing is claimed."""
         found: list[Claimed] = []
         with suppress(_NothingClaimed), writing(self.path) as db:
             found.append(_claim(db, _begin(db, terms, None, CLAIMED), batches, terms))
@@ -131,7 +132,7 @@ class Ledger:
     def finish(self, release: int, kept: Path | None = None, *, clear: Callable[[], None] = lambda: None) -> None:
         """Note that a release is visible; `kept` is a database of what was released for each row (see `KeptCells`).
 
-        `clear` empties the folder of the release before this is noted: afterwards nobody would look for it.
+        `clear` empties the folder of the release before this is noted: afterwards nothing would look for it.
         """
         with writing(self.path) as db:
             if kept is not None:
@@ -140,7 +141,7 @@ class Ledger:
             _move(db, release, (CLAIMED, PUBLISHING, FINISHED), FINISHED)
 
     def abandon(self, release: int) -> None:
-        """Take a claim back: nothing of the release was ever visible, and what was drawn for it is deleted."""
+        """Withdraw a claim: nothing of the release was ever visible, and what was drawn for it is deleted."""
         with writing(self.path) as db:
             if _dropped(db, release):
                 return
@@ -203,7 +204,7 @@ class Ledger:
             )
 
     def check(self) -> list[str]:
-        """What is wrong with the database, line by line; a database that was put back is refused."""
+        """What is wrong with the database, line by line; a database that was replaced by an older copy is refused."""
         with reading(self.path) as db:
             lines = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
             lost = db.execute(
@@ -218,7 +219,7 @@ class Ledger:
 
 
 class _NothingClaimed(Exception):
-    """Raised to leave a ledger as it was."""
+    """Raised to leave a ledger unchanged."""
 
 
 def _claim(db: sqlite3.Connection, release: int, batches: Iterable[KeyBatch], terms: ClaimTerms) -> Claimed:

@@ -1,4 +1,4 @@
-"""Claiming records in a ledger: which are new, which were released before, and which are past their user's budget.
+"""Claiming records in a ledger: which are new, which were released before, and which are beyond their user's budget.
 
 Everything here happens inside one transaction, before any noise is drawn. A record that is claimed is never new again.
 """
@@ -33,7 +33,7 @@ Keys = np.ndarray[tuple[int], np.dtype[np.bytes_]]
 
 
 def claim_named(db: sqlite3.Connection, release: int, terms: ClaimTerms, batches: Iterable[KeyBatch]) -> Claimed:
-    """Claim records that are known by id or content; raises, and so leaves nothing, when some may not be released."""
+    """Claim records that are known by id or content; if some may not be released, it raises and claims nothing."""
     work = _Claiming(db, release, terms)
     for batch in batches:
         for part in statement_batches(batch):
@@ -61,7 +61,7 @@ FROM numbers n WHERE n.i < ?2
 
 @dataclass(eq=False)
 class _Claiming:
-    """A claim in the making; its lists grow with every batch."""
+    """A claim that is being built; its lists grow with every batch."""
 
     db: sqlite3.Connection
     release: int
@@ -81,7 +81,7 @@ class _Claiming:
         """One batch: look its records up, count their users, insert what is new."""
         number_rows(self.db, len(batch))
         given: Keys = np.frombuffer(batch.keys, dtype=f"S{WIDTH}")
-        order = np.argsort(given, kind="stable")  # neighbours in the tree, and equal records side by side
+        order = np.argsort(given, kind="stable")  # neighbours in the tree, and equal records next to each other
         keys, rows = given[order], order + self.rows + 1
         self.rows += len(batch)
         left_out = self._look_up(keys, rows) | (keys == NOTHING)
@@ -98,7 +98,7 @@ class _Claiming:
         self.records += len(keys)
 
     def _look_up(self, keys: Keys, rows: IntArray) -> BoolArray:
-        """Which records must not be inserted; those that the ledger holds are sorted by what becomes of them."""
+        """Which records must not be inserted; those in the ledger are sorted by what happens to them."""
         left_out = np.zeros(len(keys), dtype=np.bool_)
         held: dict[int, list[tuple[int, int, str, float, int]]] = {}
         for place, *rest in self.db.execute(_FIND, (keys.tobytes(), len(keys), self.terms.policy)):
@@ -108,7 +108,7 @@ class _Claiming:
         return left_out
 
     def _judge(self, row: int, key: bytes, releases: list[tuple[int, int, str, float, int]]) -> bool:
-        """What becomes of a record that the ledger holds; True when it is not inserted."""
+        """Decide what happens to a record that the ledger holds; True when it is not inserted."""
         terms = self.terms
         if terms.may_take_over:
             for release, _, state, _, _ in releases:

@@ -1,7 +1,8 @@
-"""The file of a ledger: a SQLite database that only its owner can read, and a counter that shows when it was put back.
+"""The file of a ledger: a SQLite database that only its owner can read, and a counter that shows when it was replaced
+by an older copy.
 
-Every change of the database raises its counter, and `releases.count` beside it follows after the change is on the disk.
-A database whose counter is behind that file was replaced by an older copy. Replacing both is not noticed.
+Every change of the database raises its counter, and the file `releases.count` follows after the change is on disk. A
+database whose counter is behind that file was replaced by an older copy. Replacing both is not noticed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ LEDGER = "releases.db"
 """Name of the ledger in the folder of a policy."""
 
 COUNT = "releases.count"
-"""Name of the counter beside it."""
+"""Name of the file with the counter, in the same folder."""
 
 WAIT = 300.0
 """Seconds to wait for other writers."""
@@ -51,10 +52,10 @@ CREATE TABLE kept (
 
 @contextmanager
 def writing(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database, made where there is none, for one writer: all of what is done in it happens, or nothing.
+    """The database, made where there is none, for one writer: either everything that is done in it happens, or nothing.
 
-    **Guarantee**: when it ends without an error, what was written is on the disk. A ledger that was put back is
-    refused.
+    **Guarantee**: when it ends without an error, what was written is on disk. A ledger that was replaced by an older
+    copy is refused.
     """
     with _opened(path, is_new_allowed=True) as connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -97,15 +98,15 @@ def identity(connection: sqlite3.Connection) -> tuple[str, int]:
 
 
 def check_counter(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database that is older than the counter beside it, or another one."""
+    """Refuse a database that is older than its counter file, or a different one."""
     version = connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
     if version is None or version[0] != _VERSION:
         raise InvalidInput(f"{path} is a ledger of version {version and version[0]}, expected {_VERSION}")
-    beside = path.with_name(COUNT)
+    count = path.with_name(COUNT)
     name, counter = identity(connection)  # before the file is read: the file is never ahead of a whole change
-    known, least = _read_count(beside)
+    known, least = _read_count(count)
     if known and known != name:
-        raise InvalidInput(f"{path} is another ledger than the one that {beside.name} counts; was it replaced?")
+        raise InvalidInput(f"{path} is another ledger than the one that {count.name} counts; was it replaced?")
     if least > counter:
         raise InvalidInput(
             f"{path} is older than its last release (change {counter}, expected {least} or more); bring back the newest"
@@ -120,7 +121,7 @@ def _opened(path: Path, *, is_new_allowed: bool) -> Iterator[sqlite3.Connection]
             _use_log(connection)
             yield connection
     except sqlite3.OperationalError as error:
-        raise InvalidInput(f"{path} cannot be used ({error}); releases are recorded beside the policy") from error
+        raise InvalidInput(f"{path} cannot be used ({error}); releases are recorded in the policy's folder") from error
     except sqlite3.DatabaseError as error:
         raise InvalidInput(f"{path} is damaged or not a ledger ({error})") from error
 
@@ -137,7 +138,7 @@ def _prepare(path: Path, *, is_new_allowed: bool) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
     except OSError as error:
         raise InvalidInput(
-            f"{path} cannot be written ({error.strerror}); releases are recorded beside the policy"
+            f"{path} cannot be written ({error.strerror}); releases are recorded in the policy's folder"
         ) from error
 
 
@@ -148,7 +149,7 @@ def _use_log(connection: sqlite3.Connection) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             break
-        except sqlite3.OperationalError:  # SQLite does not wait here by itself
+        except sqlite3.OperationalError:  # SQLite does not wait here on its own
             if time.monotonic() > give_up:
                 raise
             time.sleep(0.01)
@@ -157,9 +158,9 @@ def _use_log(connection: sqlite3.Connection) -> None:
 
 
 def _create(connection: sqlite3.Connection, path: Path) -> None:
-    beside = path.with_name(COUNT)
-    if _read_count(beside)[1]:
-        raise InvalidInput(f"{path} is missing although {beside.name} counts its releases; bring it back")
+    count = path.with_name(COUNT)
+    if _read_count(count)[1]:
+        raise InvalidInput(f"{path} is missing although {count.name} counts its releases; bring it back")
     for statement in _TABLES.split(";"):
         connection.execute(statement)
     values = {"version": _VERSION, "key": secrets.token_bytes(32), "name": secrets.token_hex(8), "counter": 0}
@@ -167,7 +168,7 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _read_count(path: Path) -> tuple[str, int]:
-    """The name of the ledger and its counter as the file beside it says them; nothing and 0 where there is none."""
+    """The name of the ledger and its counter according to the counter file; an empty name and 0 if there is none."""
     if not path.exists():
         return "", 0
     words = path.read_bytes().split()

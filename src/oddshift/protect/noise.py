@@ -18,7 +18,7 @@ from oddshift.mechanisms.mechanism import Mechanism, Sampler
 from oddshift.mechanisms.remap import Remap
 
 Uniforms = Callable[[int], FloatArray]
-"""A function from how many to that many uniforms in [0, 1)."""
+"""A function that takes a number and returns that many uniforms in [0, 1)."""
 
 _KEY_UNIFORMS = 8  # 53 random bits each
 
@@ -39,14 +39,14 @@ def os_uniforms(count: int) -> FloatArray:
 
 
 def seeded_uniforms(seed: int) -> Uniforms:
-    """Uniforms that a seed repeats: for experiments, never for a release."""
+    """Uniforms from a seed: for experiments, never for a release."""
     return np.random.default_rng(seed).random
 
 
 class Draws:
     """Outputs for points, from rows that are built when a point first occurs and kept as long as memory allows.
 
-    Points beyond `row_bytes` are drawn by the mechanism itself, which builds their rows anew for every call.
+    Points beyond `row_bytes` are drawn by the mechanism itself, which builds their rows again for every call.
     """
 
     def __init__(self, mechanism: Mechanism, uniforms: Uniforms, row_bytes: int = ROW_BYTES) -> None:
@@ -76,13 +76,13 @@ class Draws:
         return outputs if self._destination is None else self._destination[outputs]
 
     def key(self) -> bytes:
-        """A key of 64 bytes that is drawn when it is first asked for, and kept as long as this value lives."""
+        """A key of 64 bytes that is drawn when it is first needed, and kept as long as this object lives."""
         with self._lock:
             self._key = self._key or blake2b(self._uniforms(_KEY_UNIFORMS).tobytes()).digest()
         return self._key
 
     def _fill(self, points: IntArray) -> None:
-        """Rows for new points, as many as there is room for."""
+        """Rows for new points, as many as fit."""
         new = points[: self._room - self._filled]
         for part in blocks(len(new), self._inner.n_outputs):
             few = new[part]

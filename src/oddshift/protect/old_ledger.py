@@ -1,6 +1,6 @@
 """The ledger of earlier versions: whole inputs by the keyed hash of their files, one JSON object in each line.
 
-It is read and never written. An input that it holds counts as released, record by record it says nothing.
+It is read and never written. An input that it holds counts as released; it knows nothing about single records.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Cells that are not drawn anew: copies of a record, kept releases, and records past the budget of their user.
+"""Cells that are not drawn: copies of a record, kept releases, and records beyond the budget of their user.
 
-A record has one released value within an input, however often it stands there.
+A record has one released value within an input, however often it occurs there.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Shown = dict[str, list[Any]]
 class Overrides:
     """What a claim says about the rows of an input.
 
-    `earlier` gives the kept release of a row, `empty` is the cell of a masked record, `is_dropping` leaves records past
-    the budget out, `is_keeping` notes everything that is released in `cells`.
+    `earlier` gives the kept release of a row, `empty` is the cell of a masked record, `is_dropping` leaves out records
+    beyond the budget, `is_keeping` notes everything that is released in `cells`.
     """
 
     claimed: Claimed
@@ -96,7 +96,7 @@ class _Block:
             column[place] = cells[name]
 
     def _place(self, row: int) -> int:
-        """Where a row stands among those that are shown."""
+        """The place of a row among those that are shown."""
         return int(np.count_nonzero(self.keep[: row - self.first]))
 
 

@@ -1,4 +1,4 @@
-"""What a record is known by in a ledger: its id, or its content without the accidents of a format, under a keyed hash.
+"""How a ledger knows a record: by a keyed hash of its id, or of its content without the details of a format.
 
 The hash is BLAKE2b with a random key that stays in the ledger, because a plain hash of a short record could be undone
 by guessing the record. Equal records get equal keys, whatever file, format or order they come in.
@@ -64,7 +64,7 @@ class RecordKeys:
 
 
 def normal_text(cell: Any) -> str:
-    """A cell without the accidents of a format: 7, 7.0 and " 7 " are one, and so are "Ann  met" and "ann met".
+    """A cell without the details of a format: 7, 7.0 and " 7 " are one, and so are "Ann  met" and "ann met".
 
     >>> normal_text(7.0), normal_text(" 7 "), normal_text("Ann\\n met"), normal_text(None)
     ('7', '7', 'ann met', '')
@@ -75,7 +75,7 @@ def normal_text(cell: Any) -> str:
 
 
 def normal_name(cell: Any) -> str:
-    """A name or number as written in no particular format; unlike in a text, capitals count.
+    """A name or number without the details of a format; unlike in a text, capitals count.
 
     >>> normal_name(7), normal_name("007"), normal_name("aB  c"), normal_name(None)
     ('7', '7', 'aB c', '')

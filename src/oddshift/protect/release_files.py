@@ -1,6 +1,6 @@
 """Apply a policy to files: CSV, JSON lines, Parquet, plain text or a folder of it, in bounded memory.
 
-What comes out has the form of what came in, with secrets released through the policy's mechanism. A first pass claims
+The output has the format of the input, with secrets released through the policy's mechanism. A first pass claims
 the records in the `ledger`, a second draws their noise and writes; see `staging` for what is visible when.
 """
 
@@ -64,13 +64,13 @@ def protect(
     count: Count = lambda size: None,
     tell: Callable[[tuple[str, ...]], None] = lambda names: None,
 ) -> Protected:
-    """Release `source` under `out`, every record once, each secret with noise of its own from the operating system.
+    """Release `source` as `out`, every record once, each secret with its own noise from the operating system.
 
     `tell` is called with every name that is released as it is (columns, keys, file names), before anything is written.
 
-    **Guarantee**: records are claimed in the ledger before their noise is drawn. When it returns, `out` is whole and
-    the release is recorded; when it raises, there is no `out` and no claim; when it is killed, there is no `out` or a
-    whole one, and its claims stay.
+    **Guarantee**: records are claimed in the ledger before their noise is drawn. When it returns, `out` is complete
+    and the release is recorded. When it raises, there is no `out` and no claim. When it is killed, there is no `out` or
+    a complete one, and its claims stay.
     """
     asked, start, target = settings or ProtectSettings(), Path(source), Path(out)
     _refuse_uncertified(policy, asked)
@@ -115,7 +115,7 @@ def _rehearse(
 
 @contextmanager
 def _abandoned_on_error(ledger: Ledger, release: int, staging: Staging) -> Iterator[None]:
-    """When something fails before a release is visible, delete what was drawn and take the claim back."""
+    """When something fails before a release is visible, delete what was drawn and withdraw the claim."""
     try:
         yield
     except BaseException:
@@ -147,7 +147,7 @@ class _Work:
     tally: _Tally = field(default_factory=_Tally)
 
     def __post_init__(self) -> None:
-        """Refuse files without the columns that are needed, and wishes that cannot be met."""
+        """Refuse files without the columns that are needed, and settings that cannot be met."""
         asked, known = self.settings, self.known
         if asked.columns and self.policy.kind != "text":
             raise InvalidInput(f"text columns were named for a policy of kind {self.policy.kind}, expected none")
@@ -156,11 +156,11 @@ class _Work:
         if asked.keep_releases and not known.is_named:
             raise InvalidInput("rows without an id cannot be kept, expected an id column (--id)")
         if asked.limit is not None and asked.limit.past == "drop" and self.file.path.suffix in (".npz", ".npy"):
-            raise InvalidInput(f"{self.file.path.name} cannot lose rows, expected refuse or mask past the budget")
+            raise InvalidInput(f"{self.file.path.name} cannot lose rows, expected refuse or mask beyond the budget")
 
     @cached_property
     def known(self) -> KnownBy:
-        """What tells the records apart."""
+        """What identifies the records."""
         return known_by(self.policy, self.codec.released, identity=self.settings.id, user=self.settings.user)
 
     @property
@@ -200,7 +200,7 @@ class _Work:
 
     @cached_property
     def sample(self) -> ReleaseSample:
-        """Rows on their way out, kept until the release is measured."""
+        """Released rows, kept until the release is measured."""
         return ReleaseSample(self.codec, self.file.names)
 
     def as_they_are(self, found: Survey) -> tuple[str, ...]:
@@ -255,7 +255,7 @@ class _Work:
         return Sanitizer(self.policy, detector=self.settings.detector)
 
     def report(self, out: Path, found: Survey, claimed: Claimed | None) -> Protected:
-        """What was done, or would be."""
+        """What was done, or would be done."""
         tally, terms = self.tally, self.policy.terms
         return Protected(
             out=str(out),
@@ -282,7 +282,7 @@ class _Work:
         if self.settings.detector is not None:
             yield f"{self.settings.detector.name} found further words, which no certificate covers"
         if self.policy.kind == "location":
-            yield "times and trips are released as they are; the certificate knows the hour of each fix only"
+            yield "times and trips are released as they are; the certificate only considers the hour of each fix"
 
 
 def _refuse_uncertified(policy: Policy, settings: ProtectSettings) -> None:

@@ -1,4 +1,4 @@
-"""A policy in use: applied to values in memory, applied to files, kept in a folder.
+"""A policy in use: it can be applied to values in memory and to files, and kept in a folder.
 
     policy = load_policy("run")
     policy.apply(["Ann met the nurse."])          # a list in, a list out; a frame in, the same kind of frame out
@@ -31,7 +31,7 @@ from oddshift.protect.sanitizer import Sanitizer
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasePolicy:
-    """A policy, and the folder that it and its ledger live in (None while it was not saved).
+    """A policy, and the folder of the policy and its ledger (None until it is saved).
 
     **Guarantee**: each secret goes through the policy's mechanism once for every call; everything else stays as it was.
     """
@@ -50,7 +50,7 @@ class ReleasePolicy:
 
     @property
     def sentence(self) -> str:
-        """What stands behind the policy, in one sentence."""
+        """What was certified, in one sentence."""
         return self.policy.terms.certificate.sentence
 
     @property
@@ -86,14 +86,14 @@ class ReleasePolicy:
         if encoded.keep is not None and not encoded.keep.all():
             raise InvalidInput(
                 f"the policy leaves out {int((~encoded.keep).sum())} of {len(encoded.keep)} rows (thinned fixes), "
-                "expected data to which every row belongs; use protect for files"
+                "expected data of which every row is kept; use protect for files"
             )
         return frame_like(values, self.sanitizer.released(encoded))
 
     def protect(self, path_in: str | Path, path_out: str | Path, settings: ProtectSettings | None = None) -> Protected:
-        """Release a file or folder under a new name, each record once; a ledger next to the policy remembers it."""
+        """Release a file or folder under a new name, each record once; a ledger in the policy's folder records it."""
         if self.folder is None:
-            raise InvalidInput("the policy was not saved, expected policy.save(folder) first: its ledger lives there")
+            raise InvalidInput("the policy was not saved, expected policy.save(folder) first: its ledger is kept there")
         return protect(path_in, path_out, self.policy, Ledger.beside(self.folder / POLICY), settings)
 
     def save(self, folder: str | Path) -> ReleasePolicy:

@@ -1,4 +1,4 @@
-"""What a release is asked for, and what is said about it: counts and sentences, never a value."""
+"""The settings of a release, and what is reported about it: counts and sentences, never a value."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from oddshift.protect.policies import CONFIDENTIAL, UNCERTIFIED, PolicyTerms
 
 @dataclass(frozen=True, kw_only=True)
 class ProtectSettings:
-    """How a policy is applied: which columns hold the texts (default: the policy's), and what was agreed to.
+    """How a policy is applied: which columns hold the texts (default: the policy's), and what is allowed.
 
     `id` and `user` name the columns by which records and users are known; `limit` bounds the composed budget of a user.
-    `keep_releases` keeps what is released, and gives a record its earlier release again; `allow_repeat` releases
-    records once more, which no certificate covers; `take_over` claims the records of a release whose process died.
+    `keep_releases` keeps what is released, and gives a record its earlier release; `allow_repeat` releases records
+    again, which no certificate covers; `take_over` claims the records of a release whose process died.
     `clear` names columns of a table that the policy does not know and that are released as they are.
-    `allow_uncertified` applies a policy that no certificate stands behind, `allow_new_keys` releases keys of JSON that
+    `allow_uncertified` applies a policy without a certificate, `allow_new_keys` releases keys of JSON that
     the first object lacks, `dry_run` counts and writes nothing. `detector` finds further names (see `TextCodec`).
     """
 
@@ -42,7 +42,7 @@ class ProtectSettings:
     dry_run: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a limit for users that nobody names."""
+        """Refuse a limit for users without a column that names them."""
         if self.limit is not None and not self.user:
             raise InvalidInput("a budget of users was given without their column, expected both (--user)")
 
@@ -52,12 +52,12 @@ class Protected:
     """What was released: counts, never a value. `release` is its number in the ledger, 0 for a dry run without one.
 
     `positions` counts the secrets of each tier, `masked` the words replaced by a mark, `unseen` how many of those the
-    policy has never seen; `kinds` says for texts what became of each kind of word. `dropped`
-    records are left out by the policy (thinned fixes). `as_they_are` lists every column, key and
-    file name that was not touched. `known_by` says what told records apart: `copies` of a record in this input have one
-    value, `kept` records got their earlier release again, `repeated` ones were released once more, `past_budget` ones
-    were masked or left out. `composed_epsilon` is the largest metric budget that any record has spent. `table` is what
-    was measured on a sample of the rows of a table.
+    policy has never seen; `kinds` says for texts what became of each kind of word. `dropped` records are left out by
+    the policy (thinned fixes). `as_they_are` lists every column, key and file name that was not touched. `known_by`
+    says how records were identified: `copies` of a record in this input have one value, `kept` records got their
+    earlier release, `repeated` ones were released again, `past_budget` ones were masked or left out. `composed_epsilon`
+    is the largest metric budget that any record has spent. `table` is what was measured on a sample of the rows of a
+    table.
     """
 
     out: str
@@ -113,26 +113,26 @@ def claim_report(claimed: Claimed | None, terms: PolicyTerms, known: KnownBy) ->
 
 
 def claim_notes(claimed: Claimed, known: KnownBy, limit: UserLimit | None) -> Iterator[str]:
-    """What has to be said about a claim."""
+    """The warnings about a claim."""
     if claimed.repeats:
         yield (
             f"NOT CERTIFIED: {claimed.repeats:,} records were released before; "
             f"the composed metric budget of a record is up to {claimed.composed:g}"
         )
     if len(claimed.copies):
-        yield f"{len(claimed.copies):,} records stand in this input more than once; each has one released value"
+        yield f"{len(claimed.copies):,} records occur more than once in this input; each has one released value"
     if not known.is_named and claimed.share:
         yield (
             f"{claimed.share:.1%} of the rows were released before ({claimed.chance:.1%} by chance); "
-            "rows without an id cannot be told apart one by one"
+            "rows without an id cannot be recognised one by one"
         )
     if limit is not None and len(claimed.past):
         done = "left out" if limit.past == "drop" else "masked"
-        yield f"{len(claimed.past):,} records are past the budget {limit.budget:g} of their user and were {done}"
+        yield f"{len(claimed.past):,} records are beyond the budget {limit.budget:g} of their user and were {done}"
 
 
 def sidecar(done: Protected) -> bytes:
-    """The file beside OUT: no count by tier, which would be news for secret tiers, and nothing measured on secrets."""
+    """The sidecar of OUT. It has no count by tier, which would reveal secret tiers, and nothing measured on secrets."""
     left_out = ("positions", "kinds", "out", "is_dry_run", "table")
     note = {key: value for key, value in asdict(done).items() if key not in left_out}
     note["replaced"] = sum(done.positions.values())

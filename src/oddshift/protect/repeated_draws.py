@@ -1,8 +1,8 @@
 """Repeated draws: within what is read together a secret is drawn once, and its other occurrences repeat the output.
 
-What is read together is a sentence, a document, or everything of a user. The texts of a user may stand anywhere in a
+What is read together is a sentence, a document, or everything of a user. The texts of a user may be anywhere in a
 file, so the uniform of (user, secret) is a keyed hash of the two: no table of users is needed. The key comes from the
-operating system, is made anew for every release, is never written anywhere, and is forgotten with it.
+operating system, is new for every release, and is never written anywhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from oddshift.protect.noise import Draws
 def keyed_uniforms(key: bytes, units: Sequence[bytes], points: IntArray) -> FloatArray:
     """The uniform of each pair (unit, point): 53 bits of BLAKE2b under the key.
 
-    **Guarantee**: pairs that differ get uniforms that nobody without the key can tell from independent ones; equal
+    **Guarantee**: pairs that differ get uniforms that look independent to anyone without the key; equal
     pairs get equal ones.
 
     >>> z = keyed_uniforms(b"key", [b"ann", b"bob", b"ann"], np.array([3, 3, 3]))
@@ -37,7 +37,7 @@ def keyed_uniforms(key: bytes, units: Sequence[bytes], points: IntArray) -> Floa
 
 
 def outputs_once(encoded: Encoded, joint_by: str, draws: Draws) -> IntArray:
-    """An output for each secret, equal ones within what is read together."""
+    """An output for each secret, the same for equal secrets within what is read together."""
     records = encoded.records
     users = encoded.users if isinstance(encoded, EncodedText) else None
     if joint_by == "user" and users is not None:

@@ -1,4 +1,4 @@
-"""Rows without a name: two people may honestly have the same row, so a share decides and not a single row.
+"""Rows without a name: two people may legitimately have the same row, so a share decides, not a single row.
 
 The chance that a new row of the same population is already in a ledger is estimated by Good and Turing: 1 − f₁/N, where
 f₁ of N released rows occur once. An input whose share of released rows exceeds that beyond chance is the same data.
@@ -35,7 +35,7 @@ ON CONFLICT DO UPDATE SET copies = copies + excluded.copies
 
 
 def claim_rows(db: sqlite3.Connection, release: int, terms: ClaimTerms, batches: Iterable[KeyBatch]) -> Claimed:
-    """Claim rows that may repeat honestly; raises when more of them were released before than chance explains."""
+    """Claim rows that may repeat legitimately; raises when more were released before than chance explains."""
     chance = seen_by_chance(db)
     rows, repeated, composed, past = 0, 0, 0.0, list[int]()
     for batch in batches:
@@ -57,8 +57,8 @@ def claim_rows(db: sqlite3.Connection, release: int, terms: ClaimTerms, batches:
     is_again = repeated > 0 and tail(repeated, rows, chance) < LEVEL
     if is_again and not terms.may_repeat:
         raise InvalidInput(
-            f"{repeated:,} of {rows:,} rows ({share:.1%}) were released before with this ledger, {chance:.1%} would be "
-            "by chance, and releases add up; name an id column, or --allow-repeat adds a release"
+            f"{repeated:,} of {rows:,} rows ({share:.1%}) were released before with this ledger, {chance:.1%} are "
+            "expected by chance, and releases add up; name an id column, or --allow-repeat adds a release"
         )
     refuse_past(past, rows, terms)
     nothing = as_rows([])
@@ -89,7 +89,7 @@ def seen_by_chance(db: sqlite3.Connection) -> float:
 
 
 def tail(count: int, of: int, chance: float) -> float:
-    """Pr[K ≥ count] for K binomial over `of` trials: how often chance alone gives as much.
+    """Pr[K ≥ count] for K binomial over `of` trials: the probability that chance alone gives as many.
 
     >>> round(tail(2, 2, 0.5), 12), tail(0, 5, 0.1)
     (0.25, 1.0)

@@ -6,9 +6,10 @@
     sanitizer.rows([[0.1, 0.2], [0.0, 0.4]])        # vectors or places in, released ones out
     sanitizer.columns({"age": [31], "city": ["oslo"]})    # a table in, its secret columns out
 
-Noise comes from the operating system, so no two calls give the same, and nothing can be computed again. **Every call is
-a release**: releasing the same record twice leaks more than was certified. With a ledger, records are claimed before
-their noise is drawn, and a record that was released before is refused. `Sanitizer.seeded_for_experiments` repeats.
+Noise comes from the operating system, so every call gives another result, and no result can be computed again. **Every
+call is a release**: releasing the same record twice leaks more than was certified. With a ledger, records are claimed
+before their noise is drawn, and a record that was released before is refused. `Sanitizer.seeded_for_experiments` is
+repeatable.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Sanitizer:
 
     **Guarantee**: each secret is released through the policy's mechanism once for every call, with a uniform of its
     own; with `repeats = "once"` equal secrets of a document (or of a user, as the policy says) share one draw, and
-    which positions are equal is public. The certificate speaks of one release of each record. Threads may share a
+    which positions are equal is public. The certificate is about one release of each record. Threads may share a
     sanitizer.
     """
 
@@ -53,7 +54,7 @@ class Sanitizer:
 
     @classmethod
     def seeded_for_experiments(cls, policy: Policy, seed: int) -> Sanitizer:
-        """A sanitizer that a seed repeats; whoever knows the seed can undo it, so it must never release anything."""
+        """A sanitizer with seeded noise; whoever knows the seed can undo it, so it is never for a release."""
         return cls(policy, seeded_uniforms(seed))
 
     def __repr__(self) -> str:
@@ -61,7 +62,7 @@ class Sanitizer:
         return f"Sanitizer({self.policy!r})"
 
     def texts(self, texts: Sequence[str], *, ids: Sequence[object] | None = None) -> list[str]:
-        """Texts with every word that was found replaced by another or by a mark, all else as it was.
+        """Texts with every word that was found replaced by another or by a mark, and everything else unchanged.
 
         With a ledger a text is known by its id, or by its content when no `ids` are given.
         """
@@ -77,7 +78,7 @@ class Sanitizer:
         return [str(released[row]) for row in first]
 
     def released(self, encoded: Encoded) -> dict[str, list[Any]]:
-        """The columns of encoded data, each secret put through the mechanism; whoever calls it has claimed them."""
+        """The columns of encoded data, each secret put through the mechanism; the caller has claimed the records."""
         outputs = self.outputs(encoded)
         if isinstance(encoded, EncodedTable) and not self.is_mask and encoded.crossing(outputs):
             raise InvalidInput("a cell would be released as a value of another column, expected outputs = 'tier'")
@@ -98,7 +99,9 @@ class Sanitizer:
     def points(self, index: npt.ArrayLike) -> IntArray:
         """One output for each point, by row number (a mask has the one output 0)."""
         if self.ledger is not None:
-            raise InvalidInput("points are not records, which a ledger is about; expected a sanitizer without a ledger")
+            raise InvalidInput(
+                "a ledger is about records, and points are not records; expected a sanitizer without a ledger"
+            )
         return self._draws(indices(index, "index", len(self.policy.space), is_secret=True))
 
     def rows(self, rows: npt.ArrayLike, *, ids: Sequence[object] | None = None) -> FloatArray:
@@ -119,7 +122,7 @@ class Sanitizer:
         return np.full(table.shape, np.nan) if self.is_mask else self.policy.space.points[outputs]
 
     def columns(self, columns: Columns, *, ids: Sequence[object] | None = None) -> dict[str, list[Any]]:
-        """The secret columns of a table, released; other columns are not looked at.
+        """The secret columns of a table, released; other columns are ignored.
 
         `ids` name the rows in the ledger, where there is one.
         """
@@ -132,7 +135,7 @@ class Sanitizer:
     def _claim(
         self, columns: Sequence[Sequence[Any]], ids: Sequence[object] | None, *, by_content: bool = False
     ) -> IntArray:
-        """Claim some records, when there is a ledger; gives for each row the one whose value it gets, mostly itself."""
+        """Claim some records, if there is a ledger; returns for each row the row whose value it gets."""
         count = len(columns[0])
         own: IntArray = np.arange(count)
         if ids is not None and len(ids) != count:
@@ -160,7 +163,7 @@ class Sanitizer:
 
     @property
     def is_mask(self) -> bool:
-        """Whether the policy releases nothing but a placeholder."""
+        """Whether the policy releases only a placeholder."""
         return self.policy.terms.mechanism.name == "mask"
 
     @cached_property

@@ -1,6 +1,6 @@
-"""A release in the making: written in a fresh hidden folder beside its place, and given its name when it is whole.
+"""Staging: a release is written in a new hidden folder next to its place, and gets its name when it is complete.
 
-**Guarantee**: under OUT there is nothing, or a whole release. The folder is new, readable by its owner alone, and
+**Guarantee**: OUT does not exist, or is a complete release. The folder is new, readable by its owner alone, and
 locked while its process lives; no link is ever followed. What a dead process left is deleted, never read.
 """
 
@@ -20,7 +20,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.protect.ledger import Ledger, StagedFolder
 
 SIDECAR = ".protected.json"
-"""What is added to OUT for the file beside it."""
+"""What is added to the name of OUT for its sidecar."""
 
 PREFIX = ".oddshift-"
 """How the names of hidden folders begin."""
@@ -61,18 +61,18 @@ class Staging:
         return StagedFolder(str(self.home.absolute()), found.st_dev, found.st_ino)
 
     def publish(self, note: bytes) -> None:
-        """Make the release visible, its sidecar first; each is named whole, and nothing is written over."""
-        beside = self.out.name + SIDECAR
+        """Make the release visible, its sidecar first; both are complete before, and nothing is overwritten."""
+        sidecar = self.out.name + SIDECAR
         with open(os.open(_NOTE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self.folder), "wb") as stream:
             stream.write(note)
             stream.flush()
             os.fsync(stream.fileno())
-        self._name(_NOTE, beside)
+        self._name(_NOTE, sidecar)
         try:
             self._name(_PART, self.out.name)
         except BaseException:
             with suppress(OSError):
-                os.unlink(beside, dir_fd=self.parent)
+                os.unlink(sidecar, dir_fd=self.parent)
             raise
         os.fsync(self.parent)
 
@@ -84,7 +84,7 @@ class Staging:
             os.unlink(inside, dir_fd=self.folder)
         except FileExistsError:
             raise InvalidInput(
-                f"{self.out.with_name(name)} exists, expected a new name: nothing is written over"
+                f"{self.out.with_name(name)} exists, expected a new name: nothing is overwritten"
             ) from None
         except OSError as error:
             if error.errno not in _CANNOT_LINK:
@@ -94,7 +94,7 @@ class Staging:
     def _rename(self, inside: str, name: str) -> None:
         """Where links cannot be made (folders, some file systems): the system refuses to rename a folder over files."""
         if os.path.lexists(self.out.with_name(name)):
-            raise InvalidInput(f"{self.out.with_name(name)} exists, expected a new name: nothing is written over")
+            raise InvalidInput(f"{self.out.with_name(name)} exists, expected a new name: nothing is overwritten")
         os.rename(inside, name, src_dir_fd=self.folder, dst_dir_fd=self.parent)
 
     def is_visible(self) -> bool:
@@ -108,10 +108,10 @@ class Staging:
 
 
 def refuse_existing(out: Path) -> None:
-    """Never write over anything, nor beside the sidecar of another release."""
+    """Refuse to overwrite anything, or to write next to the sidecar of another release."""
     for taken in (out, out.with_name(out.name + SIDECAR)):
         if taken.exists() or taken.is_symlink():
-            raise InvalidInput(f"{taken} exists, expected a new name: a release is never written over")
+            raise InvalidInput(f"{taken} exists, expected a new name: a release is never overwritten")
     if not out.parent.is_dir():
         raise InvalidInput(f"{out.parent} is not a folder, expected one to write {out.name} into")
 
@@ -128,7 +128,7 @@ def staging_for(out: Path) -> Iterator[Staging]:
         try:
             folder = os.open(name, _FOLDER, dir_fd=parent)
             try:
-                fcntl.flock(folder, fcntl.LOCK_EX)  # let go by the system when the process dies
+                fcntl.flock(folder, fcntl.LOCK_EX)  # the system releases it when the process dies
                 yield Staging(out, out.parent / name, folder, parent)
             finally:
                 os.close(folder)
@@ -139,9 +139,9 @@ def staging_for(out: Path) -> Iterator[Staging]:
 
 
 def clear_dead(ledger: Ledger) -> int:
-    """Delete what dead processes left of releases of this ledger, wherever their OUT was; gives how many died.
+    """Delete what dead processes left of releases of this ledger, wherever their OUT was; returns how many died.
 
-    Their claims stay: somebody may have seen what was drawn. `Ledger.claim` with `may_take_over` claims them anew.
+    Their claims stay: somebody may have seen what was drawn. `Ledger.claim` with `may_take_over` claims them again.
     """
     died = 0
     for release, staged, _ in ledger.unfinished():
@@ -165,7 +165,7 @@ def _removed(staged: StagedFolder) -> bool | None:
         folder = os.open(place.name, _FOLDER, dir_fd=parent)
     except OSError:
         os.close(parent)
-        return True  # somebody deleted it, or put something else in its place: take it for visible
+        return True  # somebody deleted or replaced it: treat it as visible
     try:
         found = os.fstat(folder)
         if (found.st_dev, found.st_ino) != (staged.device, staged.inode):

@@ -24,10 +24,10 @@ _ROUNDING = 1.0 + 1e-12  # ten releases of .1 stay within a budget of 1
 def spend(
     db: sqlite3.Connection, release: int, terms: ClaimTerms, users: bytes, rows: IntArray, left_out: BoolArray
 ) -> list[int]:
-    """Count one release for the user of every record that is not left out; gives the rows past the limit.
+    """Count one release for the user of every record that is not left out; returns the rows beyond the limit.
 
-    `users` holds the keys in the order of the row numbers, `rows` the row numbers in any order. Rows past the limit are
-    marked in `left_out`.
+    `users` holds the keys in the order of the row numbers, `rows` the row numbers in any order. Rows beyond the limit
+    are marked in `left_out`.
     """
     order = np.argsort(rows)
     spent: dict[bytes, float] = {}
@@ -51,9 +51,9 @@ def spend(
 
 
 def refuse_past(past: list[int], total: int, terms: ClaimTerms) -> None:
-    """Refuse the whole input when a record is past its user's budget and that is what was asked for."""
+    """Refuse the whole input if a record is beyond its user's budget and a refusal was asked for."""
     if terms.limit is not None and terms.limit.past == "refuse" and past:
-        verb = "record is" if len(past) == 1 else "records are"
+        verb = "records is" if len(past) == 1 else "records are"
         raise InvalidInput(
-            f"{len(past):,} of {total:,} {verb} past the budget {terms.limit.budget:g} of their user: {listed(past)}"
+            f"{len(past):,} of {total:,} {verb} beyond the budget {terms.limit.budget:g} of their user: {listed(past)}"
         )

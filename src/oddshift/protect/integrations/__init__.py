@@ -1,7 +1,7 @@
 """The sanitizer inside other libraries: a scikit-learn transformer, a spaCy component, a Presidio operator.
 
-Each is a file of its own whose library is imported when it is first asked for; `docs/integrations.md` shows them at
-work. spaCy finds its component by itself: `nlp.add_pipe("oddshift", config={"policy": "policy.json"})`.
+Each has a file of its own, whose library is imported when it is first used; `docs/integrations.md` shows them. spaCy
+finds its component on its own: `nlp.add_pipe("oddshift", config={"policy": "policy.json"})`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FILES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The class of that name, from its file; a library that is not installed is named."""
+    """The class of that name, from its file; a message names a library that is not installed."""
     if name not in _FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     file, library, extra = _FILES[name]

@@ -5,7 +5,7 @@
     released = OperatorConfig("oddshift", {"sanitizer": Sanitizer(load_policy("policy.json"))})
     engine.anonymize(text, analyzer.analyze(text, "en"), {"DEFAULT": released})
 
-Presidio makes an operator anew for every entity, so what is worth keeping between entities is in the sanitizer.
+Presidio makes a new operator for every entity, so everything that entities share is in the sanitizer.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class OddshiftOperator(Operator):
 
     Its parameter is `sanitizer`, a `Sanitizer` of a policy for texts. Words without a point become a mark of the
     entity's type; punctuation and blanks stay. Presidio does not say which text an entity belongs to: with a parameter
-    `document` (any text that names it) equal words of one document share one draw, without it each entity is drawn by
-    itself.
+    `document` (any text that names it) equal words of one document share one draw, without it each entity is drawn
+    separately.
 
-    **Guarantee**: no word of an entity is released but through the mechanism. What the analyzer misses stays in the
+    **Guarantee**: words of an entity are released only through the mechanism. What the analyzer misses stays in the
     text, so the policy's certificate, which is about what its own detectors find, does not cover the result. Words
     without a point are refused when the policy says so.
     """
@@ -46,7 +46,7 @@ class OddshiftOperator(Operator):
         _checked(params)
 
     def operator_name(self) -> str:
-        """The name by which an `OperatorConfig` asks for it."""
+        """Its name in an `OperatorConfig`."""
         return "oddshift"
 
     def operator_type(self) -> OperatorType:

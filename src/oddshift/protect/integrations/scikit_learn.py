@@ -33,9 +33,9 @@ class MetricPrivacyTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstim
     After `fit`, `policy_` is the policy that `transform` applies. Shapes: (n, k) in, (n, k) out.
 
     **Guarantee**: each row is released with a uniform of its own, through a mechanism that is ε-mDP between the points.
-    The points themselves are taken for public: without `policy`, **every released row is one of the rows shown to
+    The points themselves are treated as public: without `policy`, **every released row is one of the rows shown to
     `fit`**, so show it rows that may be known. Every call of `transform` is a release of its own, and releases of one
-    row add up; whoever knows `random_state` can undo the noise.
+    row add up. Anyone who knows `random_state` can undo the noise.
 
     >>> public = [[0.0, 0.0], [0.0, 1.0], [5.0, 5.0]]
     >>> MetricPrivacyTransformer(epsilon=100.0).fit(public).transform([[0.1, 0.9], [4.0, 6.0]])

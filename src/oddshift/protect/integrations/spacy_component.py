@@ -4,7 +4,7 @@
     nlp.add_pipe("oddshift", first=True, config={"policy": "policy.json"})
     nlp("Ann met the nurse.").text
 
-spaCy imports this file for every pipeline it makes, so it imports the rest of oddshift where it is used.
+spaCy imports this file for every pipeline it makes, so it imports the rest of oddshift only where it is used.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ def make_protector(nlp: Language, name: str, policy: str) -> "Protector":
 class Protector:
     """Gives a new Doc for every Doc: the released text, cut by the pipeline's own tokenizer.
 
-    Annotations of components before it speak of the secret words and are not carried over; so add it first. A context
+    Annotations of earlier components are about the secret words and are not carried over, so add it first. A context
     (`as_tuples`) is kept.
 
     **Guarantee**: each sensitive word goes through the policy's mechanism with a uniform from the operating system,
@@ -96,6 +96,6 @@ class Protector:
         return self.from_bytes(Path(path).read_bytes())
 
     def _take_vocabulary(self) -> None:
-        """Remember the words that the pipeline came with: those tell nothing about what it reads."""
+        """Remember the words that the pipeline came with: they reveal nothing about what it reads."""
         strings: Any = self._nlp.vocab.strings
         self._own = {strings[word] for word in strings}

@@ -1,4 +1,4 @@
-"""Policies: what `protect` applies, as plain terms, a vocabulary beside them, and the mechanism they describe."""
+"""Policies: what `protect` applies, as plain terms, a vocabulary, and the mechanism that they describe."""
 
 from oddshift.protect.policies.policy import Policy, make_policy
 from oddshift.protect.policies.policy_store import POLICY, VOCABULARY, load_policy, save_policy

@@ -87,7 +87,7 @@ class Policy:
 
     @cached_property
     def codec(self) -> Codec:
-        """What finds the secrets in such data, exactly as it did for the audit."""
+        """The codec that finds the secrets in such data, exactly as it did for the audit."""
         made: Codec = CODECS[self.kind].from_policy(self.terms.data, self.vocabulary.codec, self.space, self.tiers)
         return made
 
@@ -126,7 +126,7 @@ def make_policy(
     if name is None:
         raise InvalidInput(f"{type(inner).__name__} cannot be a policy, expected one of {', '.join(MECHANISMS)}")
     if inner.candidates is not None and inner.candidates is not inner.space:
-        raise InvalidInput("the mechanism releases other points than its own, expected the points themselves")
+        raise InvalidInput("the mechanism releases points other than its own, expected its own points")
     own = getattr(inner, "tiers", tiers)
     if len(tiers.labels) != len(inner.space) or own.scales != tiers.scales or (own.labels != tiers.labels).any():
         raise InvalidInput(f"{tiers} are not the tiers of the mechanism, expected {own} over {len(inner.space)} points")
@@ -150,7 +150,7 @@ def make_policy(
     )
     policy = Policy(terms, vocabulary)
     if policy.mechanism().fingerprint != mechanism.fingerprint:
-        raise InvalidInput(f"{mechanism!r} cannot be a policy: its terms do not say all of the mechanism")
+        raise InvalidInput(f"{mechanism!r} cannot be a policy: its terms do not describe the mechanism completely")
     return policy
 
 

@@ -1,4 +1,4 @@
-"""A policy on disk: policy.json and vocabulary.npz side by side, readable by their owner alone."""
+"""A policy on disk: policy.json and vocabulary.npz in one folder, readable by their owner alone."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def load_policy(path: str | Path) -> Policy:
     if not file.is_file():
         raise InvalidInput(f"{file} is not a file, expected a policy.json")
     _refuse_other_version(file)
-    beside = file.with_name(VOCABULARY)
-    if not beside.is_file():
-        raise InvalidInput(f"{beside} is missing, expected the vocabulary beside {file.name}")
+    companion = file.with_name(VOCABULARY)
+    if not companion.is_file():
+        raise InvalidInput(f"{companion} is missing, expected the vocabulary in the folder of {file.name}")
     try:
         terms: PolicyTerms = load(file, PolicyTerms)
     except TamperedEvidence as error:
         raise InvalidInput(f"{file} is not a policy: {error}") from error
     try:
-        vocabulary: PolicyVocabulary = load(beside, PolicyVocabulary)
+        vocabulary: PolicyVocabulary = load(companion, PolicyVocabulary)
     except TamperedEvidence as error:
-        raise InvalidInput(f"{beside} is not the vocabulary of a policy, or is damaged") from error
+        raise InvalidInput(f"{companion} is not the vocabulary of a policy, or is damaged") from error
     try:
         return Policy(terms, vocabulary)
     except InvalidInput as error:
@@ -51,7 +51,7 @@ def load_policy(path: str | Path) -> Policy:
 
 
 def _refuse_other_version(file: Path) -> None:
-    """Say so when another version wrote the file; whatever else is wrong with it shows when it is read.
+    """Say so when another version wrote the file; anything else that is wrong with it shows when it is read.
 
     Before schema 3 a certificate named its mechanism by a description that other mechanisms share; before layout 2 a
     policy had rules of its own instead of the settings of a codec.
@@ -69,7 +69,7 @@ def _refuse_other_version(file: Path) -> None:
 
 
 def _layout_of(file: Path) -> int | None:
-    """The layout that a policy says it has, 1 where it says nothing; None for anything but a policy."""
+    """The layout that a policy says it has, 1 if it says nothing; None for anything but a policy."""
     try:
         value = json.loads(file.read_bytes()).get("value")
     except (ValueError, AttributeError, RecursionError):

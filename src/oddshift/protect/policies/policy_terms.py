@@ -1,7 +1,7 @@
-"""The terms of a policy: what policy.json says, in plain fields, without a word of the vocabulary.
+"""The terms of a policy: what policy.json says, in plain fields, without any word of the vocabulary.
 
-What kind of data, which mechanism with which parameters, which tiers, what happens to words nobody knows, and which
-certificate stands behind it. The points themselves are in the companion file (see `vocabulary`).
+The kind of data, the mechanism with its parameters, the tiers, what happens to unknown words, and the certificate
+behind it. The points themselves are in the companion file (see `vocabulary`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LAYOUT = 3
 policy keeps the detectors that find the names."""
 
 NOT_CERTIFIED = "not certified"
-"""State of a policy that no certificate stands behind."""
+"""State of a policy without a certificate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class PolicyTerms:
     layout: int = LAYOUT
 
     def __post_init__(self) -> None:
-        """Refuse scales that spend more than the nominal ε, unless that was calibrated."""
+        """Refuse scales that spend more than the nominal ε, unless it was calibrated."""
         if not self.mechanism.calibrated and any(scale > 1.0 for scale in self.tiers.scales):
             raise InvalidInput(f"scales={self.tiers.scales}, expected in (0, 1]: larger ones need a calibrated epsilon")
 

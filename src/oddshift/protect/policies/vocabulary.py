@@ -1,4 +1,4 @@
-"""The vocabulary of a policy: points, tier labels, remapping and codings, in one file beside policy.json.
+"""The vocabulary of a policy: points, tier labels, remapping and codings, in one file next to policy.json.
 
 It names the words and places that are sensitive, so it is as confidential as the records it was built from.
 """
