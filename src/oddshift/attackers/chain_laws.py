@@ -14,7 +14,7 @@ from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, observations
 from oddshift.attackers.law_attacker import log_floor
 from oddshift.attackers.mixture import Mixture, choose_mixture
-from oddshift.attackers.nearness import local_laws, neighbour_laws
+from oddshift.attackers.nearness import local_laws, measured_steps, neighbour_laws, step_laws
 from oddshift.attackers.plugin import log_mix, successive
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.logarithms import log
@@ -96,6 +96,20 @@ def fit_chain(known: Knowledge) -> RegimeChains:
     return RegimeChains(np.ones(1), first[None], step[None])
 
 
+def fit_steps(known: Knowledge) -> RegimeChains:
+    """One chain over places: counts over exponential steps of several lengths; for more points than `fit_chain`."""
+    prior = np.exp(known.log_prior)
+    before, after = successive(known.fit)
+    size = len(prior)
+    seen = observations(before, after, size, size)
+    counts = np.zeros((size, size))
+    counts[seen.context, seen.value] = seen.count
+    plain = np.broadcast_to(prior, counts.shape)
+    moves = (*step_laws(known.fit.space, prior), *measured_steps(known.fit.space, counts, prior))
+    step = backed_off(seen, counts, [plain, *moves])
+    return RegimeChains(np.ones(1), _first_law(known.fit, prior)[None], step[None])
+
+
 def smoothed_table(known: Knowledge, before: IntArray, after: IntArray, law: FloatArray) -> FloatArray:
     """Pr[after | before], (points, points), from pairs; `law` is the law of the second when the first says nothing."""
     size, space = len(law), known.fit.space
@@ -105,7 +119,8 @@ def smoothed_table(known: Knowledge, before: IntArray, after: IntArray, law: Flo
     plain = np.broadcast_to(law, counts.shape)
     equal = 0.999 * np.diag((law > 0).astype(np.float64)) + 0.001 * plain
     equal[law <= 0] = law
-    bases = [plain, equal, *local_laws(space, law), *neighbour_laws(space, counts, law)]
+    moves = (*step_laws(space, law), *measured_steps(space, counts, law))
+    bases = [plain, equal, *local_laws(space, law), *moves, *neighbour_laws(space, counts, law)]
     return backed_off(seen, counts, bases)
 
 

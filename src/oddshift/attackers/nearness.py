@@ -16,6 +16,13 @@ WIDTHS = (0.1, 0.2, 0.4, 0.8)
 
 NEIGHBOUR_WIDTHS = (0.1, 0.2, 0.4)
 
+STEPS = (0.2, 0.35, 0.6, 1.0, 1.7, 3.0)
+"""Widths of steps, in units of the median distance from a point to the nearest other one."""
+
+LINES = 3
+"""Coordinates of points that lie on a line, in the plane or in space: there a step is a move."""
+
+_BIN, _BINS = 0.5, 60  # steps are counted in bins of half the distance to the nearest point, the last one open
 _FLOOR = 1e-9  # of every kernel, so that no row is empty
 
 
@@ -36,6 +43,52 @@ def neighbour_laws(space: Space, counts: FloatArray, law: FloatArray) -> list[Fl
         spread = others @ counts @ normalised_rows((kernel + _FLOOR) * law)
         laws.append(normalised_rows(spread + _FLOOR * law))
     return laws
+
+
+def is_spatial(space: Space) -> bool:
+    """Whether points are places, between which something moves: on the globe, or with few coordinates.
+
+    >>> is_spatial(Space([[38.0, 23.7], [38.1, 23.7]], "haversine")), is_spatial(Space(np.eye(5)))
+    (True, False)
+    """
+    name = space.metric.name
+    return name == "haversine" or (name in {"euclidean", "manhattan"} and space.points.shape[1] <= LINES)
+
+
+def step_laws(space: Space, law: FloatArray) -> list[FloatArray]:
+    """p(b|a) ∝ exp(−d(a,b)/h), and the same times law(b), for steps much shorter than the whole, (points, points) each.
+
+    One for each of the STEPS that is narrower than the narrowest of WIDTHS; none where points are not places.
+    """
+    if not is_spatial(space) or len(space) < 2:
+        return []
+    distances = space.distances
+    apart = distances + np.diag(np.full(len(space), np.inf))
+    nearest = float(np.median(apart.min(axis=1)))
+    narrow = WIDTHS[0] * float(distances.sum()) / (len(space) * (len(space) - 1))
+    found = []
+    for width in (step * nearest for step in STEPS if step * nearest < narrow):
+        kernel = np.exp(-distances / width) + _FLOOR
+        found += [normalised_rows(kernel), normalised_rows(kernel * law)]
+    return found
+
+
+def measured_steps(space: Space, counts: FloatArray, law: FloatArray) -> list[FloatArray]:
+    """p(b|a) by the distance alone: how often steps of about that length were taken, of those that could have been.
+
+    Also the same times law(b); none where points are not places. `counts` is (points, points).
+    """
+    if not is_spatial(space) or len(space) < 2 or not counts.any():
+        return []
+    distances = space.distances
+    apart = distances + np.diag(np.full(len(space), np.inf))
+    nearest = float(np.median(apart.min(axis=1)))
+    bins = np.minimum(np.round(distances / (_BIN * nearest)), _BINS).astype(np.int64)
+    leaving = np.broadcast_to(counts.sum(axis=1)[:, None], counts.shape)
+    taken = np.bincount(bins.ravel(), weights=counts.ravel(), minlength=_BINS + 1)
+    possible = np.bincount(bins.ravel(), weights=leaving.ravel(), minlength=_BINS + 1)
+    rate = (taken / np.maximum(possible, 1e-300))[bins] + _FLOOR
+    return [normalised_rows(rate), normalised_rows(rate * law)]
 
 
 def kernels(space: Space, widths: tuple[float, ...]) -> list[FloatArray]:

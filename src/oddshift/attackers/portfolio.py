@@ -1,9 +1,9 @@
 """The portfolio: every kind of dependence that counts can show, each weighed by what it predicts on held-out documents.
 
-Any vocabulary: the chain keyed by spacing, words of one document in any order, copies, topic shares.
-Over few points also, dense: chains smoothed through the metric, hidden regimes, hidden classes of places, chains of
-second order, ties between fixed places. With W, the prior given the words around. Nothing is trained again when the
-mechanism changes.
+Any vocabulary: the chain keyed by spacing, words of one document in any order, copies, topic shares. Rows of a table
+instead: a tree of columns, hidden classes of rows. Places: steps. Over few points also, dense: chains smoothed through
+the metric, hidden regimes, hidden classes of places, chains of second order, ties between fixed places. With W, the
+prior given the words around, or the clear columns. Nothing is trained again when the mechanism changes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ from dataclasses import replace
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes
+from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, fit_steps
+from oddshift.attackers.clear_columns import fit_clear_columns, has_rows
+from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.copies import fit_copies
 from oddshift.attackers.gap_chain import fit_gap_chain
 from oddshift.attackers.law_attacker import Dense, DenseLaw, LawAttacker
+from oddshift.attackers.nearness import is_spatial
+from oddshift.attackers.row_classes import fit_row_classes
+from oddshift.attackers.row_layout import RowLayout, row_layout
 from oddshift.attackers.second_order import fit_second_order
 from oddshift.attackers.ties import fit_ties
 from oddshift.attackers.topic_shares import fit_topic_shares
@@ -28,6 +33,9 @@ from oddshift.base.errors import InvalidInput
 
 DENSE_POINTS = 400
 """Points up to which a table of all pairs is estimated."""
+
+STEP_POINTS = 1_600
+"""Places up to which a table of steps is estimated: its broader laws are known but for their shares."""
 
 SEVERAL_POINTS = 128
 """Points up to which several such tables are: one for each regime, one for each pair of places."""
@@ -46,10 +54,24 @@ def fit_portfolio(known: Knowledge, rng: np.random.Generator, *, reads_words: bo
     if reads_words and known.fit.context is None:
         raise InvalidInput("the fit records have no context W, expected one for portfolio+W")
     seed = int(rng.integers(1 << 31))
-    parts = [*common_parts(seed), *dense_parts(len(known.log_prior), seed)]
+    layout = row_layout(known)
+    if layout is not None:
+        parts = row_parts(layout, seed)
+    else:
+        parts = [*common_parts(seed), *dense_parts(len(known.log_prior), seed), *place_parts(known)]
     if reads_words:
-        parts.insert(0, _words(seed))
+        parts.insert(0, _clear(layout, seed) if layout and _has_clear(known, layout) else _words(seed))
     return replace(fit_and_combine(known, parts, rng=rng), name="portfolio" + "+W" * reads_words)
+
+
+def row_parts(layout: RowLayout, seed: int) -> list[PartFit]:
+    """Parts for rows of a table, which take tables of two columns."""
+    return [
+        lambda known: LawAttacker(known, fit_column_tree(known, layout), "column tree"),
+        lambda known: LawAttacker(
+            known, fit_row_classes(known, layout, np.random.default_rng([seed, 5])), "row classes"
+        ),
+    ]
 
 
 def common_parts(seed: int) -> list[PartFit]:
@@ -78,8 +100,26 @@ def dense_parts(points: int, seed: int) -> list[PartFit]:
     return found
 
 
+def place_parts(known: Knowledge) -> list[PartFit]:
+    """Parts for places that are too many for all of those: something moves between them, step by step."""
+    many = DENSE_POINTS < len(known.log_prior) <= STEP_POINTS
+    return [_dense("steps", fit_steps)] if many and is_spatial(known.fit.space) else []
+
+
 def _dense(name: str, fit: Callable[[Knowledge], DenseLaw]) -> PartFit:
     return lambda known: LawAttacker(known, Dense(fit(known)), name)
+
+
+def _has_clear(known: Knowledge, layout: RowLayout) -> bool:
+    return has_rows(known.fit.context, len(layout.members))
+
+
+def _clear(layout: RowLayout, seed: int) -> PartFit:
+    def fit(known: Knowledge) -> Attacker:
+        law = fit_clear_columns(known, layout, np.random.default_rng([seed, 6]))
+        return LawAttacker(known, law, "clear columns", with_context=True)
+
+    return fit
 
 
 def _words(seed: int) -> PartFit:

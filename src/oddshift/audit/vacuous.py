@@ -28,12 +28,19 @@ def is_vacuous(right: float, before: float) -> bool:
 
 
 def vacuous_reason(everyone: Iterable[Seen], names: Sequence[str]) -> str:
-    """Why no certificate is given, in the words of a claim; empty where no attacker guesses nearly everything."""
+    """Why no certificate is given, in the words of a claim; empty where no attacker guesses nearly everything.
+
+    What is guessed before any release is the least of all attackers: one that reads W knows more from it, but W goes
+    out together with the release.
+    """
     worst: dict[int, tuple[float, float]] = {}
-    for seen in everyone:
-        for row in seen.guesses:
-            right, before = float(row.after.values.mean()), float(row.before.values.mean())
-            if is_vacuous(right, before):
-                worst[row.after.tier] = max(worst.get(row.after.tier, (0.0, 0.0)), (right, before))
+    rows = [row for seen in everyone for row in seen.guesses]
+    blind: dict[int, float] = {}
+    for row in rows:
+        blind[row.before.tier] = min(blind.get(row.before.tier, 1.0), float(row.before.values.mean()))
+    for row in rows:
+        right, before = float(row.after.values.mean()), blind[row.before.tier]
+        if is_vacuous(right, before):
+            worst[row.after.tier] = max(worst.get(row.after.tier, (0.0, 0.0)), (right, before))
     said = [f"{names[tier]} {right:.0%} (before any release {before:.0%})" for tier, (right, before) in worst.items()]
     return f"the release is vacuous, first guesses are right too often: {', '.join(said)}" if said else ""

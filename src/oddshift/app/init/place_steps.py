@@ -27,7 +27,7 @@ SECONDS = (10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0)
 SMALLEST_KM, LARGEST_KM = 0.1, 100.0
 """Cells of a first configuration are no smaller and no larger."""
 
-MOST_CELLS = 2_000
+MOST_CELLS = 1_500
 """Cells that hold some fix, about, at most: an area much larger than its steps gets larger cells."""
 
 _STILL_KM = 0.02  # below it a step is the error of the receiver

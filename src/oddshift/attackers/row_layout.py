@@ -1,0 +1,168 @@
+"""Rows in records: positions that come column by column, each column a public tier of few values.
+
+The records of a table are such: a document is a row, or a group of rows, and a cell is missing at most. Attackers that
+know it work with small tables for pairs of columns instead of one table over all points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.attackers.attacker import Knowledge
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.model.release import Release
+from oddshift.model.tiers import Tiers
+
+MOST_VALUES = 512
+"""Values of a column, at most."""
+
+MOSTLY_WHOLE = 0.8
+"""Share of the columns that a row has on average, at least."""
+
+BATCH_ENTRIES = 2_000_000
+"""Entries (rows x values of all columns) of one batch; a performance setting."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowLayout:
+    """The points of every column in the order of the columns, and the column of every tier."""
+
+    members: tuple[IntArray, ...]
+    column_of_tier: IntArray
+
+    @property
+    def width(self) -> int:
+        """Values of all columns together."""
+        return sum(len(points) for points in self.members)
+
+    def places(self, tiers: IntArray, offsets: IntArray) -> tuple[IntArray, IntArray]:
+        """Row (numbered through all documents) and column of every position; a row begins where columns start over."""
+        column = self.column_of_tier[tiers]
+        begins = np.ones(len(column), dtype=np.bool_)
+        begins[1:] = column[1:] <= column[:-1]
+        begins[offsets[:-1][offsets[:-1] < len(column)]] = True
+        return np.cumsum(begins) - 1, column
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowCells:
+    """The cells of some rows by column (rows, columns) as numbers of values, −1 for none, and the document of each."""
+
+    values: IntArray
+    document: IntArray
+
+    @property
+    def neighbours(self) -> tuple[IntArray, IntArray]:
+        """Rows that follow each other in one document."""
+        first = np.flatnonzero(self.document[1:] == self.document[:-1])
+        return first, first + 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowBatch:
+    """Documents with the same number of rows: where their positions stand, and what was seen in every cell.
+
+    `document`, `row` and `column` place each of the `positions`; `seen` has the likelihoods of every column (documents,
+    rows, values), 1 where there is no cell.
+    """
+
+    positions: IntArray
+    document: IntArray
+    row: IntArray
+    column: IntArray
+    seen: list[FloatArray]
+
+
+def row_layout(known: Knowledge) -> RowLayout | None:
+    """The layout of the fit records, or None where they are no rows."""
+    tiers, fit = known.tiers, known.fit
+    found = _layout(tiers)
+    if found is None or not len(fit.points):
+        return None
+    rows, _ = found.places(fit.tier_of_position(tiers), fit.offsets)
+    whole = len(fit.points) / ((rows[-1] + 1) * len(found.members))
+    return found if whole >= MOSTLY_WHOLE else None
+
+
+def _layout(tiers: Tiers) -> RowLayout | None:
+    if not tiers.is_public or len(tiers) < 2:
+        return None
+    members = [np.flatnonzero(tiers.labels == tier) for tier in range(len(tiers))]
+    sizes = [len(points) for points in members]
+    if min(sizes) < 1 or max(sizes) > MOST_VALUES:
+        return None
+    order = sorted(range(len(members)), key=lambda tier: int(members[tier][0]))
+    column = np.empty(len(order), dtype=np.int64)
+    column[order] = np.arange(len(order))
+    return RowLayout(tuple(members[tier] for tier in order), column)
+
+
+def row_cells(known: Knowledge, layout: RowLayout) -> RowCells:
+    """The fit records as rows."""
+    fit = known.fit
+    row, column = layout.places(fit.tier_of_position(known.tiers), fit.offsets)
+    local = np.empty(len(known.log_prior), dtype=np.int64)
+    for points in layout.members:
+        local[points] = np.arange(len(points))
+    count = int(row[-1]) + 1
+    values = np.full((count, len(layout.members)), -1, dtype=np.int64)
+    values[row, column] = local[fit.points]
+    document = np.zeros(count, dtype=np.int64)
+    document[row] = fit.document_of_position
+    return RowCells(values, document)
+
+
+def row_batches(known: Knowledge, release: Release, layout: RowLayout) -> Iterator[RowBatch]:
+    """A release as batches of documents with equally many rows."""
+    assert release.position_tiers is not None
+    row, column = layout.places(release.position_tiers, release.offsets)
+    document = np.repeat(np.arange(len(release)), release.lengths)
+    held = np.flatnonzero(release.lengths > 0)
+    first = row[release.offsets[held]]
+    rows_of = np.zeros(len(release), dtype=np.int64)
+    rows_of[held] = np.diff(np.append(first, row[-1] + 1)) if len(row) else 0
+    start = np.zeros(len(release), dtype=np.int64)
+    start[held] = first
+    for count in np.unique(rows_of[held]):
+        these = np.flatnonzero(rows_of == count)
+        step = max(1, BATCH_ENTRIES // int(count * layout.width))
+        for low in range(0, len(these), step):
+            chosen = these[low : low + step]
+            positions = np.concatenate([np.arange(release.offsets[d], release.offsets[d + 1]) for d in chosen])
+            local = np.repeat(np.arange(len(chosen)), release.lengths[chosen])
+            within = row[positions] - start[document[positions]]
+            seen = _seen(known, release, layout, (positions, local, within, column[positions]), (len(chosen), count))
+            yield RowBatch(positions, local, within, column[positions], seen)
+
+
+def _seen(
+    known: Knowledge,
+    release: Release,
+    layout: RowLayout,
+    places: tuple[IntArray, IntArray, IntArray, IntArray],
+    shape: tuple[int, int],
+) -> list[FloatArray]:
+    positions, document, row, column = places
+    found = []
+    for c, points in enumerate(layout.members):
+        mine = np.flatnonzero(column == c)
+        cells = np.ones((*shape, len(points)))
+        if len(mine):
+            distinct, which = np.unique(release.outputs[positions[mine]], return_inverse=True)
+            columns = known.mechanism.log_columns(distinct)[:, points]
+            columns = np.exp(columns - np.maximum(columns.max(axis=1, keepdims=True), -1e300))
+            cells[document[mine], row[mine]] = columns[which.ravel()]
+        found.append(cells)
+    return found
+
+
+def spread_over_points(batch: RowBatch, layout: RowLayout, terms: list[FloatArray], points: int) -> FloatArray:
+    """Terms by column (documents, rows, values) as terms of the batch's positions, (positions, points), 0 elsewhere."""
+    found = np.zeros((len(batch.positions), points))
+    for c, members in enumerate(layout.members):
+        mine = np.flatnonzero(batch.column == c)
+        found[np.ix_(mine, members)] = terms[c][batch.document[mine], batch.row[mine]]
+    return found
