@@ -1,10 +1,17 @@
 """What several tests need: the folder of real data, and a cache folder of their own."""
 
+import gc
 import os
 
 import pytest
 
 from oddshift.data.codecs.published import data_folder
+
+
+def pytest_collection_finish():
+    """Leave what was imported and collected out of every later garbage collection, which would walk through all of it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
