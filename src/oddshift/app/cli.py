@@ -1,4 +1,4 @@
-"""The command line: the commands, and how their refusals are shown.
+"""The command line: which commands there are, and what becomes of their refusals.
 
 Exit codes: 0 done; 1 bad input, in one line; 2 ran, but the answer is no (not certified, or not verified); 3 a defect
 of oddshift, in one line that quotes no data; 130 stopped by Ctrl-C.
@@ -10,29 +10,17 @@ import io
 import os
 import sys
 import traceback
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
-from oddshift.app.commands.adapt_command import adapt
-from oddshift.app.commands.audit_command import audit
-from oddshift.app.commands.compare_command import compare
-from oddshift.app.commands.demo_command import demo
-from oddshift.app.commands.doctor_command import doctor
-from oddshift.app.commands.init_command import init
-from oddshift.app.commands.ledger_command import ledger
-from oddshift.app.commands.protect_command import protect
-from oddshift.app.commands.report_command import report
-from oddshift.app.commands.reproduce_command import reproduce
-from oddshift.app.commands.sign_command import sign
-from oddshift.app.commands.verify_command import verify
-from oddshift.app.commands.witness_command import witness
 from oddshift.base.errors import OddshiftError
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-"""What a wrong option or command raises, in whichever version of click typer uses."""
+"""What a wrong option or command raises, whichever click typer brings along."""
 
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C stopped."""
@@ -43,7 +31,47 @@ DEFECT = 3
 TRACEBACK = "ODDSHIFT_TRACEBACK"
 """The variable that asks for the traceback of a defect; a traceback may quote data, so none is shown unasked."""
 
+COMMANDS = (
+    "demo",
+    "init",
+    "audit",
+    "adapt",
+    "protect",
+    "ledger",
+    "report",
+    "verify",
+    "sign",
+    "witness",
+    "compare",
+    "doctor",
+    "reproduce",
+)
+"""The commands in the order of a first use; `audit` lives in `commands/audit_command.py`, and so on."""
+
+
+class CommandsOnDemand(TyperGroup):
+    """The group of all commands, which imports the module of a command only when that command is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all commands, without importing one."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        found = getattr(import_module(f"oddshift.app.commands.{cmd_name}_command"), cmd_name)
+        if not isinstance(found, typer.Typer):
+            alone = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+            alone.command(cmd_name)(found)
+            found = alone
+        command = typer.main.get_command(found)
+        command.name = cmd_name
+        return command
+
+
 app = typer.Typer(
+    cls=CommandsOnDemand,
     pretty_exceptions_enable=False,
 )
 
@@ -58,21 +86,6 @@ def _root(
         print(f"oddshift {metadata.version('oddshift')}")
     elif context.invoked_subcommand is None:
         print(context.get_help())
-
-
-app.command()(demo)
-app.command()(init)
-app.command()(audit)
-app.command()(adapt)
-app.command()(protect)
-app.add_typer(ledger, name="ledger")
-app.command()(report)
-app.command()(verify)
-app.command()(sign)
-app.command()(witness)
-app.command()(compare)
-app.command()(doctor)
-app.command()(reproduce)
 
 
 def main() -> None:
@@ -94,9 +107,9 @@ def main() -> None:
     except MemoryError:
         _refuse("there is not enough memory for this input, expected a smaller one")
     except (KeyboardInterrupt, typer.Abort) as error:
-        if isinstance(error.__context__, EOFError):  # a file that ended too early, not a user who interrupted
+        if isinstance(error.__context__, EOFError):  # a file that ends too early is not somebody who leaves
             _report(error.__context__)
-        print("interrupted; run the same command to continue", file=sys.stderr)
+        print("interrupted; the same command continues", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except Exception as error:
         _report(error)
