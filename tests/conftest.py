@@ -9,7 +9,7 @@ from oddshift.data.codecs.published import data_folder
 
 
 def pytest_collection_finish():
-    """Leave what was imported and collected out of every later garbage collection, which would walk through all of it."""
+    """Leave what was imported and collected out of later garbage collections, which would walk through all of it."""
     gc.collect()
     gc.freeze()
 
