@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and what becomes of their refusals.
+"""The command line: the commands, and how their refusals are shown.
 
 Exit codes: 0 done; 1 bad input, in one line; 2 ran, but the answer is no (not certified, or not verified); 3 a defect
 of oddshift, in one line that quotes no data; 130 stopped by Ctrl-C.
@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 from oddshift.base.errors import OddshiftError
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-"""What a wrong option or command raises, whichever click typer brings along."""
+"""What a wrong option or command raises, in whichever version of click typer uses."""
 
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C stopped."""
@@ -107,9 +107,9 @@ def main() -> None:
     except MemoryError:
         _refuse("there is not enough memory for this input, expected a smaller one")
     except (KeyboardInterrupt, typer.Abort) as error:
-        if isinstance(error.__context__, EOFError):  # a file that ends too early is not somebody who leaves
+        if isinstance(error.__context__, EOFError):  # a file that ended too early, not a user who interrupted
             _report(error.__context__)
-        print("interrupted; the same command continues", file=sys.stderr)
+        print("interrupted; run the same command to continue", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except Exception as error:
         _report(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -87,5 +88,5 @@ def _lines(found: Started, file: Path) -> list[str]:
 
 
 def _plain(found: Started, out: Path, following: str) -> dict[str, object]:
-    counts = {key: value for key, value in vars(found).items() if key not in ("config", "roles")}
-    return {"config": str(out), "next": following, "roles": vars(found.roles), **counts}
+    plain = asdict(found)
+    return {**plain, "config": str(out), "next": following}
