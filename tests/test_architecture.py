@@ -190,7 +190,10 @@ COMMANDS = "app.commands."
 """Commands import what they run when they run, so that `oddshift --help` stays light."""
 
 LOCAL = {
-    "app.reproduce.reproductions": {"app.reproduce.wdbc"},  # load torch
+    "app.reproduce.reproductions": {
+        *("app.reproduce", "app.reproduce.setting_effects", "app.reproduce.utility_values"),
+        *("app.reproduce.violations", "app.reproduce.wdbc"),
+    },  # load torch
     "attackers.fitting": {"attackers.informed", "attackers.paper", "attackers.reconstruction"},  # load torch
     "protect.integrations.spacy_component": {"protect", "protect.policies"},  # spaCy imports it for every pipeline
 }

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from oddshift.app.reproduce import corpus_cells as cells
 from oddshift.app.reproduce.cell_store import Cell
 from oddshift.app.reproduce.non_convexity import non_convexity
 from oddshift.app.reproduce.printed_bounds import delta_thresholds, failure_bounds
@@ -100,6 +101,49 @@ def _wdbc(cell: Cell, place: Place) -> Values:
     return wdbc(cell)
 
 
+def _violations(cell: Cell, place: Place) -> Values:
+    from oddshift.app.reproduce.violations import violations
+
+    return violations(cell, place)
+
+
+def _figure(name: str) -> Callable[[Cell, Place], Values]:
+    """A figure of a corpus by the name of its function."""
+
+    def compute(cell: Cell, place: Place) -> Values:
+        from oddshift.app.reproduce import corpus_figures
+
+        found: Values = getattr(corpus_figures, name)(cell, place)
+        return found
+
+    return compute
+
+
+def _utility(cell: Cell, place: Place) -> Values:
+    from oddshift.app.reproduce.utility_values import utility_values
+
+    return utility_values(cell, place)
+
+
+def _mismatch(cell: Cell, place: Place) -> Values:
+    from oddshift.app.reproduce.setting_effects import embedding_mismatch
+
+    return embedding_mismatch(cell, place)
+
+
+def _open(cell: Cell, place: Place) -> Values:
+    from oddshift.app.reproduce.setting_effects import open_settings
+
+    return open_settings(cell, place)
+
+
+def _on_corpora(make: Callable[[bool, bool, int], list[Cell]]) -> Callable[[ReproductionOptions], list[Cell]]:
+    return lambda options: make(options.scale == "small", options.literal, options.seeds)
+
+
+TRAINED = ("torch", "spacy")
+"""Packages of what trains networks on a corpus."""
+
 REPRODUCTIONS: dict[str, Reproduction] = {
     "toy": Reproduction("the two-secret example: exact values, bounds, and what is learned", _toy_cells, _toy),
     "propositions": Reproduction(
@@ -121,6 +165,30 @@ REPRODUCTIONS: dict[str, Reproduction] = {
         _wdbc_cells,
         _wdbc,
         ("torch", "scikit-learn"),
+    ),
+    "table-violations": Reproduction(
+        "violation ratios: 5 methods, 3 networks, 3 budgets", _on_corpora(cells.violation_cells), _violations, TRAINED
+    ),
+    "mpl-distributions": Reproduction(
+        "distributions of mPL on AG News", _on_corpora(cells.distribution_cells), _figure("distributions"), TRAINED
+    ),
+    "utility": Reproduction(
+        "utility loss with and without remapping", _on_corpora(cells.utility_cells), _utility, TRAINED
+    ),
+    "tradeoff": Reproduction(
+        "violation ratio against utility loss", _on_corpora(cells.tradeoff_cells), _figure("tradeoff"), TRAINED
+    ),
+    "epsilon-sweep": Reproduction(
+        "mean mPL and violation ratio over epsilon", _on_corpora(cells.sweep_cells), _figure("epsilon_sweep"), TRAINED
+    ),
+    "learning-curve": Reproduction(
+        "the attacker by training data", _on_corpora(cells.learning_cells), _figure("learning_curve"), TRAINED
+    ),
+    "embedding-mismatch": Reproduction(
+        "an attacker with another embedding", _on_corpora(cells.mismatch_cells), _mismatch, TRAINED
+    ),
+    "open-settings": Reproduction(
+        "how far a row moves with what the paper leaves open", _on_corpora(cells.open_cells), _open, TRAINED
     ),
 }
 """Every name of `oddshift reproduce`, in the order in which `all` runs them."""

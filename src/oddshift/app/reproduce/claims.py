@@ -1,0 +1,131 @@
+"""The paper's claims, one row each: what it says, its table recomputed, paper mode with controls, sound mode, verdict.
+
+A verdict is computed from cells and from printed tables. None rests on a matched temperature, and a claim whose cells
+were not run says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oddshift.app.reproduce.cell_store import FinishedCell, read_cells
+from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS
+from oddshift.app.reproduce.reproductions import REPRODUCTIONS
+
+HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot be told"
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One row of the table of claims; `files` are the cells behind it, relative to the folder of results."""
+
+    says: str
+    paper: str
+    recomputed: str = "-"
+    paper_mode: str = "-"
+    controls: str = "-"
+    sound: str = "-"
+    verdict: str
+    reason: str
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Results:
+    """All finished cells of a folder, by reproduction and key."""
+
+    folder: Path
+    cells: Mapping[str, Mapping[str, FinishedCell]] = field(repr=False)
+
+    @classmethod
+    def of(cls, folder: Path) -> Results:
+        """Read every cell; a damaged one is refused."""
+        return cls(folder, {name: {c.key: c for c in read_cells(folder, name)} for name in REPRODUCTIONS})
+
+    def values(self, name: str, key: str) -> Mapping[str, Any] | None:
+        """The values of a cell, None where it was not run."""
+        cell = self.cells[name].get(key)
+        return None if cell is None else cell.values
+
+    def files(self, name: str, start: str = "") -> tuple[str, ...]:
+        """The files of the cells of a reproduction whose keys start so."""
+        return tuple(cell.file for key, cell in self.cells[name].items() if key.startswith(start))
+
+    @cached_property
+    def table(self) -> dict[tuple[str, str, float, str], list[Mapping[str, Any]]]:
+        """Rows of the table of violations by corpus, attacker, ε and method, one for each seed."""
+        found: dict[tuple[str, str, float, str], list[Mapping[str, Any]]] = {}
+        for cell in self.cells["table-violations"].values():
+            if cell.settings["kind"] == "network":
+                for row in cell.values["rows"]:
+                    place = (
+                        str(cell.settings["corpus"]),
+                        str(cell.settings["attacker"]),
+                        row["epsilon"],
+                        row["method"],
+                    )
+                    found.setdefault(place, []).append(row)
+        return found
+
+    def mean(self, corpus: str, attacker: str, epsilon: float, method: str, rule: str, what: str) -> float | None:
+        """The mean over seeds of a number of a row, in percent; None where it was not run."""
+        rows = self.table.get((corpus, attacker, epsilon, method))
+        return None if not rows else 100 * float(np.mean([row["rules"][rule][what] for row in rows]))
+
+    def spread(self, corpus: str, attacker: str, epsilon: float, method: str, rule: str) -> float | None:
+        """The standard deviation over seeds of a rate, in percent; None for fewer than two."""
+        rows = self.table.get((corpus, attacker, epsilon, method), [])
+        return None if len(rows) < 2 else 100 * float(np.std([row["rules"][rule]["rate"] for row in rows], ddof=1))
+
+    @cached_property
+    def places(self) -> list[tuple[str, str, float]]:
+        """Corpus, attacker and ε of all cells of the table that were run."""
+        return [(c, a, e) for c in CORPORA for a in ATTACKERS for e in EPSILONS if (c, a, e, "EM") in self.table]
+
+    @cached_property
+    def sound_rows(self) -> dict[tuple[str, float, str], Mapping[str, Any]]:
+        """Rows of sound mode by corpus, ε and method."""
+        cells = [c for c in self.cells["table-violations"].values() if c.settings["kind"] == "sound"]
+        return {
+            (str(c.settings["corpus"]), row["epsilon"], row["method"]): row for c in cells for row in c.values["rows"]
+        }
+
+    def gaps(self, first: str, second: str, what: str, rule: str = "one") -> list[float]:
+        """first − second of a number over all places that were run, in points."""
+        pairs = [[self.mean(*place, method, rule, what) for method in (first, second)] for place in self.places]
+        return [a - b for a, b in pairs if a is not None and b is not None]
+
+
+ClaimOf = Callable[[Results], Claim]
+
+
+def count(values: Sequence[bool]) -> str:
+    """How many of how many.
+
+    >>> count([True, False, True])
+    '2 of 3'
+    """
+    return f"{sum(values)} of {len(values)}"
+
+
+def sound_says(results: Results) -> tuple[str, bool | None]:
+    """The largest upper bound of EM and AmPL in sound mode, and whether any AmPL is certainly below its EM."""
+    rows = results.sound_rows
+    if not rows:
+        return NOT_RUN, None
+    em = max(row["uniform"]["upper"] for (_, _, method), row in rows.items() if method == "EM")
+    ampl = max(row["uniform"]["upper"] for (_, _, method), row in rows.items() if method == "AmPL")
+    below = [
+        rows[c, e, "AmPL"]["uniform"]["upper"] < row["uniform"]["lower"]
+        for (c, e, method), row in rows.items()
+        if method == "EM"
+    ]
+    said = f"EM at most {em:.1%}, AmPL at most {ampl:.1%} (95 %, uniform pairs); AmPL surely lower in {count(below)}"
+    return said, all(below)

@@ -1,0 +1,109 @@
+"""Which cells the corpora have, at both scales: documents, epochs, layouts and seeds are stated here and nowhere else.
+
+`small` is sized for a few CPU minutes a corpus; the page says what was run with. `full` takes every document, the
+paper's layout and 50 epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from oddshift.app.reproduce.cell_store import Cell
+from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA
+
+PIPELINE = "ner/en_core_web_sm_ner/ner/model"
+GLOVE, MINILM = "glove.6B.100d.npz", "minilm.100d.npz"
+
+SMALL_DOCUMENTS = {"ag_news": 1_200, "amazon": 1_500, "imdb": 400}
+FULL_DOCUMENTS = {"ag_news": 12_599, "amazon": 5_000, "imdb": 5_000}
+
+SMALL = {"epochs": 12, "tuning_epochs": 2, "batch": 16, "width": 64, "candidates": 128, "observations": 400}
+FULL = {"epochs": 50, "tuning_epochs": 10, "batch": 64, "width": 64, "candidates": 512, "observations": 569}
+
+LOOP = {"rate": 5.0, "loss": 1.0, "first_step": 0.3}
+"""λ_1, λ_2 and η_0 of the loop, which the paper does not state; `open-settings` varies them."""
+
+Settings = dict[str, Any]
+
+
+def corpus_settings(corpus: str, small: bool, literal: bool) -> Settings:
+    """What all cells of a corpus share."""
+    documents = (SMALL_DOCUMENTS if small else FULL_DOCUMENTS)[corpus]
+    return {"corpus": corpus, "documents": documents, "literal": literal, **(SMALL if small else FULL)}
+
+
+def corpus_cell(
+    name: str, key: str, settings: Mapping[str, Any], *, seed: int = 0, others: tuple[str, ...] = ()
+) -> Cell:
+    """A cell of a corpus, with the files that it reads."""
+    files = (f"{settings['corpus']}.csv", GLOVE, PIPELINE, *others)
+    return Cell(name=name, key=key, settings=settings, seed=seed, files=files)
+
+
+def violation_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
+    """Surfaces first, then networks seed by seed, then sound mode, corpus by corpus."""
+    found = []
+    for corpus in CORPORA:
+        both = corpus_settings(corpus, small, literal)
+        cells: list[tuple[str, int, Settings]] = [
+            (f"{attacker}-surface", 0, {"kind": "surface", "attacker": attacker}) for attacker in ATTACKERS
+        ]
+        cells += [
+            (f"{attacker}-{seed}", seed, {"kind": "network", "attacker": attacker, "loop": LOOP})
+            for seed in range(seeds)
+            for attacker in ATTACKERS
+        ]
+        cells.append(("sound-0", 0, {"kind": "sound", "loop": LOOP}))
+        found += [
+            corpus_cell("table-violations", f"{corpus}-{key}", {**both, **own}, seed=seed) for key, seed, own in cells
+        ]
+    return found
+
+
+def _each(name: str, small: bool, literal: bool, own: Settings) -> list[Cell]:
+    """One cell for each corpus."""
+    return [corpus_cell(name, corpus, {**corpus_settings(corpus, small, literal), **own}) for corpus in CORPORA]
+
+
+def distribution_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
+    """AG News, as in the paper's figure."""
+    return [corpus_cell("mpl-distributions", "ag_news", corpus_settings("ag_news", small, literal))]
+
+
+def utility_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
+    """One cell for each corpus, and one that varies vocabulary and prior."""
+    sizes = [2_000, 10_940]
+    vocabulary = Cell(name="utility", key="vocabulary", settings={"kind": "vocabulary", "sizes": sizes}, files=(GLOVE,))
+    return [*_each("utility", small, literal, {"kind": "corpus", "loop": LOOP}), vocabulary]
+
+
+def tradeoff_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
+    """Pairs of scales from .1 to 1, fewer of them at the small scale."""
+    scales = [0.1, 0.28, 0.46, 0.64, 0.82, 1.0] if small else [round(0.1 * k, 1) for k in range(1, 11)]
+    return _each("tradeoff", small, literal, {"scales": scales})
+
+
+def sweep_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
+    """ε from .5 to 5 under one RNN whose largest budget is 5."""
+    return _each("epsilon-sweep", small, literal, {"base": 5.0, "epsilons": [0.5 * k for k in range(1, 11)]})
+
+
+def learning_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
+    """Shares of the fit documents."""
+    return _each("learning-curve", small, literal, {"shares": [0.1, 0.25, 0.4, 0.6, 0.8, 1.0]})
+
+
+def mismatch_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
+    """AG News with GloVe against MiniLM, one cell for each network; the paper does not say which corpus it used."""
+    shared = {**corpus_settings("ag_news", small, literal), "epsilons": [2.5] if small else [2.4, 2.5, 2.6]}
+    return [
+        corpus_cell("embedding-mismatch", f"ag_news-{a}", {**shared, "attacker": a}, others=(MINILM,))
+        for a in ATTACKERS
+    ]
+
+
+def open_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
+    """The row of AG News under an LSTM."""
+    shared = corpus_settings("ag_news", small, literal)
+    return [corpus_cell("open-settings", "ag_news", {**shared, "more_outputs": 2_000 if small else 10_000})]

@@ -1,0 +1,140 @@
+"""The kinds of pictures of the results page: lines over a number, rows of marks on one scale, and grouped bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from oddshift.app.report.figure import Figure
+from oddshift.app.report.markup import Html
+from oddshift.app.report.svg import Frame, axis_below, axis_left, box, drawing, fitted, line, mark, polyline, text
+
+KINDS = ("first", "second", "third", "fourth")
+SHAPES = ("circle", "square", "diamond", "star")
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class LinePlot:
+    """Series of points over one number; `dots` leaves the lines out, `upright` are named vertical lines."""
+
+    title: str
+    says: str
+    across: str
+    up: str
+    series: Mapping[str, Sequence[Point]]
+    upright: Mapping[str, float] = field(default_factory=dict)
+    dots: bool = False
+    level: float | None = None
+
+    @property
+    def figure(self) -> Figure:
+        """The figure with its numbers as a table."""
+        rows = [[name, f"{x:g}", f"{y:.4g}"] for name, points in self.series.items() for x, y in points]
+        key = tuple(f"{SHAPES[k % 4]}: {name}" for k, name in enumerate(self.series))
+        return Figure(self.title, self.says, self._draw, key, ("series", self.across, self.up), rows)
+
+    def _draw(self, width: float, label: str) -> Html:
+        frame = Frame(52, 30, width - 14, 230)
+        xs = [x for points in self.series.values() for x, _ in points] + list(self.upright.values())
+        ys = [y for points in self.series.values() for _, y in points] + ([self.level] if self.level else [])
+        x, y = frame.across(min(xs), max(xs)), frame.up(min(0.0, *ys), max(ys) * 1.05 or 1.0)
+        marks: list[str] = []
+        for name, at in self.upright.items():
+            marks.append(line((x(at), frame.top), (x(at), frame.bottom), "limit"))
+            marks.append(text(x(at) + 4, frame.top + 10, fitted(name, frame.right - x(at)), kind="tick"))
+        if self.level is not None:
+            marks.append(line((frame.left, y(self.level)), (frame.right, y(self.level)), "limit"))
+        for k, points in enumerate(self.series.values()):
+            places = [(x(a), y(b)) for a, b in points]
+            if not self.dots:
+                marks.append(polyline(places, f"curve {KINDS[k % 4]}"))
+            marks += [mark(SHAPES[k % 4], *place, 3.2, f"dot {KINDS[k % 4]}") for place in places]
+        below = axis_below(frame, x, self.across, lambda v: f"{v:g}")
+        left = axis_left(frame, y, self.up, lambda v: f"{v:g}")
+        return drawing((width, frame.bottom + 42), label, left, below, *marks)
+
+
+@dataclass(frozen=True)
+class MarkedRow:
+    """One row of a picture of marks: its name, and values by kind (`hollow`, `filled`, `tick`)."""
+
+    name: str
+    hollow: Sequence[float] = ()
+    filled: Sequence[float] = ()
+    ticks: Sequence[float] = ()
+    span: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class RowPlot:
+    """Rows of marks on one scale: hollow circles, filled circles, grey ticks, and a thick span for an interval."""
+
+    title: str
+    says: str
+    across: str
+    rows: Sequence[MarkedRow]
+    key: tuple[str, ...]
+
+    @property
+    def figure(self) -> Figure:
+        """The figure with its numbers as a table."""
+        shown = [
+            [row.name, *(", ".join(f"{v:.4g}" for v in values) for values in (row.hollow, row.filled, row.ticks))]
+            for row in self.rows
+        ]
+        return Figure(self.title, self.says, self._draw, self.key, ("row", "hollow", "filled", "ticks"), shown)
+
+    def _draw(self, width: float, label: str) -> Html:
+        room, step = min(190.0, width * 0.42), 19
+        frame = Frame(room, 14, width - 14, 14 + step * len(self.rows))
+        values = [v for row in self.rows for v in (*row.hollow, *row.filled, *row.ticks, *(row.span or ()))]
+        x, marks = frame.across(min(0.0, *values), max(values) * 1.03), []
+        for number, row in enumerate(self.rows):
+            at = frame.top + step * (number + 0.5)
+            marks.append(text(0, at + 4, fitted(row.name, room - 8)))
+            marks.append(line((frame.left, at), (frame.right, at), "grid"))
+            if row.span is not None:
+                marks.append(line((x(row.span[0]), at), (x(row.span[1]), at), "whisker strong"))
+            ends = [*row.hollow[:1], *row.filled[:1]]
+            if len(ends) == 2:
+                marks.append(line((x(ends[0]), at), (x(ends[1]), at), "whisker"))
+            marks += [line((x(v), at - 6), (x(v), at + 6), "faint") for v in row.ticks]
+            marks += [mark("circle", x(v), at, 4, "hollow") for v in row.hollow]
+            marks += [mark("circle", x(v), at, 4, "solid") for v in row.filled]
+        below = axis_below(frame, x, self.across, lambda v: f"{v:g}")
+        return drawing((width, frame.bottom + 42), label, below, *marks)
+
+
+@dataclass(frozen=True)
+class BarPlot:
+    """Grouped bars from 0, with a dashed line at a level that they are compared with."""
+
+    title: str
+    says: str
+    up: str
+    groups: Mapping[str, Sequence[float]]
+    names: tuple[str, ...]
+    level: float
+    level_name: str
+
+    @property
+    def figure(self) -> Figure:
+        """The figure with its numbers as a table."""
+        rows = [[group, *(f"{v:.4f}" for v in values)] for group, values in self.groups.items()]
+        key = (*self.names, f"dashed: {self.level_name}")
+        return Figure(self.title, self.says, self._draw, key, ("group", *self.names), rows)
+
+    def _draw(self, width: float, label: str) -> Html:
+        frame = Frame(46, 30, width - 8, 220)
+        highest = max(self.level, *(v for values in self.groups.values() for v in values))
+        y, room = frame.up(0.0, highest * 1.08), (frame.right - frame.left) / len(self.groups)
+        marks: list[str] = []
+        for number, (group, values) in enumerate(self.groups.items()):
+            start, each = frame.left + room * number + 0.12 * room, 0.76 * room / len(values)
+            for k, value in enumerate(values):
+                marks.append(box(start + each * k, y(value), each - 1.5, frame.bottom - y(value), ("quiet", "good")[k % 2]))
+            marks.append(text(start + 0.38 * room, frame.bottom + 16, fitted(group, room), "middle", "tick"))
+        marks.append(line((frame.left, y(self.level)), (frame.right, y(self.level)), "limit"))
+        return drawing((width, frame.bottom + 26), label, axis_left(frame, y, self.up, lambda v: f"{v:g}"), *marks)

@@ -1,0 +1,214 @@
+"""The content of the results page: sections of paragraphs, tables with links to cells, and figures.
+
+Everything is read from finished cells and printed tables; what was not run is said not to be run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oddshift.app.report.figure import Figure
+from oddshift.app.reproduce.claims import NOT_RUN, Results
+from oddshift.app.reproduce.further_claims import FURTHER_CLAIMS
+from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, METHODS, left_open, violation
+from oddshift.app.reproduce.reproductions import REPRODUCTIONS
+from oddshift.app.reproduce.table_claims import TABLE_CLAIMS
+
+
+@dataclass(frozen=True)
+class Linked:
+    """Text that leads to a file, relative to the page."""
+
+    text: str
+    href: str
+
+
+Entry = str | Linked | tuple[Linked, ...]
+
+
+@dataclass(frozen=True)
+class TableBlock:
+    """A table: title, heads of the columns, and rows of text and links."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[Entry]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: key for links, title, and its paragraphs, tables and figures in order."""
+
+    key: str
+    title: str
+    blocks: Sequence[str | TableBlock | Figure]
+
+
+def linked_files(results: Results, files: Sequence[str], most: int = 4) -> Entry:
+    """Links to some cells of one reproduction, or to its folder's first ones."""
+    shown = tuple(Linked(file.rsplit("/", 1)[-1].removesuffix(".json"), f"{results.folder.name}/{file}") for file in files)
+    return shown[:most] if shown else "-"
+
+
+def claims_section(results: Results) -> Section:
+    """The claims, theirs beside ours."""
+    made = [make(results) for make in (*TABLE_CLAIMS, *FURTHER_CLAIMS)]
+    rows: list[Sequence[Entry]] = [
+        [
+            c.says, c.paper, c.recomputed, c.paper_mode, c.controls, c.sound, c.verdict, c.reason,
+            linked_files(results, c.files),
+        ]
+        for c in made
+    ]  # fmt: skip
+    counts = {state: sum(c.verdict == state for c in made) for state in dict.fromkeys(c.verdict for c in made)}
+    said = ", ".join(f"{number} {state}" for state, number in counts.items())
+    head = ("claim", "paper", "from its own tables", "paper mode", "null, own", "sound", "verdict", "reason", "cells")
+    return Section(
+        "claims",
+        "What the paper claims, and what we find",
+        [
+            f"{len(made)} claims: {said}. A verdict never rests on a temperature that was matched to the paper; paper mode "
+            "is the paper's own estimate, and sound mode ours, with intervals over documents.",
+            TableBlock("Claims", head, rows),
+        ],
+    )
+
+
+def _percent(value: float | None, spread: float | None = None) -> str:
+    if value is None:
+        return NOT_RUN
+    return f"{value:.2f}" if spread is None else f"{value:.2f} ± {spread:.2f}"
+
+
+def violations_section(results: Results) -> Section:
+    """The table of violation ratios by corpus, theirs beside ours under three rules for T, with null and own."""
+    blocks: list[str | TableBlock | Figure] = [
+        "Violation ratios in percent: mean ± standard deviation over seeds. T = 1, T fitted by validation log score, and T "
+        "matched to the printed EM ratio at 2.5, which is no evidence of anything. null ignores the release, own is the "
+        "exact posterior mean of one release; the true ratio of both is 0. AmPL's scales come from the loop on the stored "
+        "surface at T = 1 with λ_1 = 5, λ_2 = 1 and η_0 = .3, which the paper does not state."
+    ]
+    for corpus, name in CORPORA.items():
+        rows = [row for a in ATTACKERS for e in EPSILONS for m in METHODS if (row := _table_row(results, corpus, a, e, m))]
+        if not rows:
+            blocks.append(f"{name}: not run.")
+            continue
+        head = ("network", "ε", "method", "paper", "T = 1", "null", "own", "fitted T", "matched T", "scales", "loss", "cells")
+        blocks += [_size_said(results, corpus), TableBlock(name, head, rows)]
+    blocks.append(_sound_table(results))
+    return Section("violations", "Violation ratios", blocks)
+
+
+def _table_row(results: Results, corpus: str, attacker: str, epsilon: float, method: str) -> list[Entry] | None:
+    found = results.table.get((corpus, attacker, epsilon, method))
+    if not found:
+        return None
+    place = (corpus, attacker, epsilon, method)
+    printed = violation(method, corpus, attacker, epsilon)
+    return [
+        ATTACKERS[attacker],
+        f"{epsilon:g}",
+        method,
+        _percent(*printed),
+        _percent(results.mean(*place, "one", "rate"), results.spread(*place, "one")),
+        _percent(results.mean(*place, "one", "null")),
+        _percent(results.mean(*place, "one", "own")),
+        _percent(results.mean(*place, "fitted", "rate")),
+        _percent(results.mean(*place, "matched", "rate")),
+        ", ".join(f"{scale:g}" for scale in found[0]["scales"]),
+        f"{found[0]['loss']:.3f}",
+        linked_files(results, [f for f in results.files("table-violations", f"{corpus}-{attacker}-") if "surf" not in f]),
+    ]
+
+
+def _size_said(results: Results, corpus: str) -> str:
+    cell = next(c for c in results.cells["table-violations"].values() if c.settings["corpus"] == corpus)
+    seeds = len({c.seed for c in results.cells["table-violations"].values() if c.settings["corpus"] == corpus})
+    size, s = cell.values["size"], cell.settings
+    fit, select, certify = size["documents"]
+    return (
+        f"{CORPORA[corpus]}: {s['documents']:,} documents ({fit} fit, {select} select, {certify} certify), "
+        f"{size['words'][0]:,} PII and {size['words'][1]:,} PoII words; {s['epochs']} epochs and {s['tuning_epochs']} "
+        f"more at each choice of scales, batch {s['batch']}, width {s['width']}; {s['candidates']} candidates by "
+        f"{s['observations']} observations; {seeds} seeds of noise, network and layout on one split."
+    )
+
+
+def _sound_table(results: Results) -> TableBlock | str:
+    rows = [
+        [
+            CORPORA[corpus],
+            f"{epsilon:g}",
+            method,
+            f"{row['uniform']['mean']:.2%} [{row['uniform']['lower']:.2%}, {row['uniform']['upper']:.2%}]",
+            f"{row['anchored']['mean']:.2%} [{row['anchored']['lower']:.2%}, {row['anchored']['upper']:.2%}]",
+            f"{row['top1']:.1%}",
+            f"{row['gain']:.3f} ± {row['gain_error']:.3f}",
+            f"{row['exact_epsilon']:.3f}",
+            linked_files(results, results.files("table-violations", f"{corpus}-sound")),
+        ]
+        for (corpus, epsilon, method), row in results.sound_rows.items()
+    ]
+    head = ("corpus", "ε", "method", "uniform pairs", "pairs with the truth", "first guess right", "gain over own, nats", "exact ε", "cells")
+    return TableBlock("Sound mode: our strongest attacker, 95 % bounds over documents", head, rows) if rows else "Sound mode: not run."
+
+
+def open_section(results: Results) -> Section:
+    """What the paper leaves open, our default, and how far the watched row moves."""
+    found, blocks = results.values("open-settings", "ag_news"), []
+    blocks.append(
+        TableBlock("Left open by the paper", ("subject", "what"), [[name, _plain(what)] for name, what in left_open().items()])
+    )
+    if found is None:
+        return Section("open", "What the paper leaves open", [*blocks, "How far the table moves: not run."])
+    files = linked_files(results, results.files("open-settings"))
+    rows: list[Sequence[Entry]] = [
+        [row["setting"], row["value"], f"{row['rate']:.2%}", f"{row['null']:.2%}", f"{row['own']:.2%}", files]
+        for row in found["rows"]
+    ]
+    loops: list[Sequence[Entry]] = [
+        [
+            f"{row['rate_weight']:g}", f"{row['first_step']:g}", ", ".join(f"{s:g}" for s in row["scales"]),
+            f"{row['rate']:.2%}", f"{row['loss']:.3f}", files,
+        ]
+        for row in found["loops"]
+    ]  # fmt: skip
+    blocks += [
+        TableBlock("AG News, LSTM, ε = 2.5, EM at T = 1", ("setting", "value", "ratio", "null", "own", "cells"), rows),
+        TableBlock("Where AmPL ends", ("λ_1/λ_2", "η_0", "scales", "ratio on the surface", "loss", "cells"), loops),
+    ]
+    return Section("open", "What the paper leaves open", blocks)
+
+
+def _plain(value: Any) -> str:
+    return "; ".join(str(part) for part in value) if isinstance(value, list) else str(value)
+
+
+NOT_ATTEMPTED = (
+    "Beyond text, stronger composition of PBmPL, and broader adversaries are the paper's future work, and were not "
+    "attempted here.",
+    "Only in commented-out text: the step schedule η_0/(t+1)^γ, the convergence statement, the convexity example, wider "
+    "ranges of ε in km^-1, a hidden Markov attacker, and tables at ε = .3 to .5.",
+    "Images of all figures are missing from the source: figures are compared with what the text says about them.",
+)
+
+
+def origin_section(results: Results) -> Section:
+    """Every cell with its command, seed, data and time; and what was not run."""
+    rows: list[Sequence[Entry]] = [
+        [
+            Linked(cell.file, f"{results.folder.name}/{cell.file}"), cell.command, str(cell.seed),
+            ", ".join(f"{name} {mark[:12]}" for name, mark in cell.data.items()) or "none",
+            f"{cell.cpu_seconds:g}", cell.versions["oddshift"],
+        ]
+        for cells in results.cells.values()
+        for cell in cells.values()
+    ]  # fmt: skip
+    missing = [name for name in REPRODUCTIONS if not results.cells[name]]
+    total = sum(cell.cpu_seconds for cells in results.cells.values() for cell in cells.values())
+    said = f"{len(rows)} cells, {total / 60:.0f} CPU minutes in all."
+    absent = f"Not run at all: {', '.join(missing)}." if missing else "Every name was run at least in part."
+    head = ("cell", "command", "seed", "data (start of SHA-256)", "CPU s", "version")
+    return Section("cells", "Every cell", [said, absent, *NOT_ATTEMPTED, TableBlock("Cells", head, rows)])

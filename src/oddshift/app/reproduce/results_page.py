@@ -1,0 +1,102 @@
+"""The results page, twice from the same content: Markdown for the documentation, and one self-contained HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from oddshift.app.report.figure import Figure
+from oddshift.app.report.markup import Html, join, table, tag
+from oddshift.app.report.page import page_frame
+from oddshift.app.reproduce.claims import Results
+from oddshift.app.reproduce.results_content import (
+    Entry,
+    Linked,
+    Section,
+    TableBlock,
+    claims_section,
+    open_section,
+    origin_section,
+    violations_section,
+)
+from oddshift.app.reproduce.results_figures import FIGURES
+from oddshift.base.storage import write_atomic
+
+TITLE = "The paper, reproduced"
+
+
+def sections(results: Results) -> list[Section]:
+    """The whole content, in order."""
+    figures = [figure for make in FIGURES for figure in make(results)]
+    return [
+        claims_section(results),
+        violations_section(results),
+        Section("figures", "Figures", figures),
+        open_section(results),
+        origin_section(results),
+    ]
+
+
+def write_page(folder: Path) -> tuple[Path, Path]:
+    """Write FOLDER.md and FOLDER.html beside the folder of cells, from the cells alone."""
+    content = sections(Results.of(folder))
+    paths = folder.with_suffix(".md"), folder.with_suffix(".html")
+    write_atomic(paths[0], markdown(content, f"{folder.name}.html").encode())
+    write_atomic(paths[1], html(content).encode())
+    return paths
+
+
+def markdown(content: list[Section], drawn: str) -> str:
+    """The page as Markdown; figures stand in the HTML page only."""
+    parts = [
+        f"# {TITLE}",
+        "Written by `oddshift reproduce page` from the cells alone; every row links to the JSON files behind it, which hold "
+        "command, settings, seed, data hash and versions. The data files are described in the data folder's MANIFEST.md: "
+        "`ag_news.csv`, `imdb.csv` and `amazon.csv` with a column `text`, GloVe as `glove.6B.100d.npz` and the names of a "
+        f"spaCy pipeline. Figures are in [{drawn}]({drawn}).",
+    ]
+    for section in content:
+        parts.append(f"## {section.title}")
+        for block in section.blocks:
+            if isinstance(block, TableBlock):
+                parts += [f"### {block.title}", _markdown_table(block)]
+            elif isinstance(block, Figure):
+                parts.append(f"- **{block.title}.** {block.says}")
+            else:
+                parts.append(block)
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_table(block: TableBlock) -> str:
+    lines = [list(block.head), ["---"] * len(block.head), *([_in_markdown(e) for e in row] for row in block.rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _in_markdown(entry: Entry) -> str:
+    if isinstance(entry, Linked):
+        return f"[{entry.text}]({entry.href})"
+    if isinstance(entry, tuple):
+        return ", ".join(_in_markdown(each) for each in entry)
+    return entry.replace("|", "\\|")
+
+
+def html(content: list[Section]) -> str:
+    """The page as one HTML file in the style of the report: no request, no script but the report's own."""
+    made = [(section.key, section.title, join([_block(block) for block in section.blocks])) for section in content]
+    return page_frame(made, name=TITLE, foot="Made by oddshift reproduce page from the cells alone.")
+
+
+def _block(block: str | TableBlock | Figure) -> Html:
+    if isinstance(block, Figure):
+        return block.html
+    if isinstance(block, TableBlock):
+        rows = [[_in_html(entry) for entry in row] for row in block.rows]
+        return tag("div", {"class": "tabled"}, tag("h3", None, block.title), table(block.head, rows, block.title))
+    return tag("p", None, block)
+
+
+def _in_html(entry: Entry) -> str:
+    if isinstance(entry, Linked):
+        return tag("a", {"href": entry.href}, entry.text)
+    if isinstance(entry, tuple):
+        return join([tag("a", {"href": each.href}, each.text) for each in entry], ", ")
+    return entry
