@@ -276,6 +276,12 @@ REGISTRIES = {
 }
 """The module in which each registry stands."""
 
+WITH_CONTROLS = (
+    *("corpus_figures", "further_claims", "paper_reading", "results_content", "results_figures", "setting_effects"),
+    "table_claims",
+)
+"""Modules that show the controls null and own beside a network."""
+
 SUBSETS = {
     ("adapt.families", "mechanism"),  # those whose noise can be scaled tier by tier
     ("app.commands.init_command", "codec"),  # what the first line of `init` calls the data
@@ -283,7 +289,7 @@ SUBSETS = {
     ("app.nouns", "codec"),  # what a document of our own kinds is called
     ("app.questions", "codec"),  # default costs of our own kinds
     ("app.reproduce.paper_numbers", "attacker"),  # the paper's networks
-    ("app.reproduce.paper_reading", "attacker"),  # the controls
+    *((f"app.reproduce.{name}", "attacker") for name in WITH_CONTROLS),
     ("attackers.nearness", "metric"),  # metrics with a shortcut
     ("attackers.networks", "attacker"),  # architectures of networks
     ("audit.audit_notes", "attacker"),  # the controls

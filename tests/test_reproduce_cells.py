@@ -13,7 +13,8 @@ import pytest
 from oddshift.app.reproduce import cell_runs, reproductions
 from oddshift.app.reproduce.cell_runs import run_cells
 from oddshift.app.reproduce.cell_store import Cell, FinishedCell, plain_values, read_cell, read_cells, write_cell
-from oddshift.app.reproduce.reproductions import REPRODUCTIONS, Place, Reproduction, ReproductionOptions
+from oddshift.app.reproduce.reproduction import Place, Reproduction, ReproductionOptions
+from oddshift.app.reproduce.reproductions import REPRODUCTIONS
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.execution import Execution
 
@@ -173,6 +174,7 @@ SLOW = """
 import sys, time
 from pathlib import Path
 from oddshift.app.reproduce import reproductions as r
+from oddshift.app.reproduce.reproduction import Place, Reproduction
 from oddshift.app.reproduce.cell_runs import run_cells
 from oddshift.app.reproduce.cell_store import Cell
 def compute(cell, place):
@@ -180,10 +182,10 @@ def compute(cell, place):
         print("in the middle", flush=True)
         time.sleep(60)
     return {"cube": cell.seed ** 3}
-r.REPRODUCTIONS["cubes"] = r.Reproduction("", lambda o: [], compute)
+r.REPRODUCTIONS["cubes"] = Reproduction("", lambda o: [], compute)
 cells = [Cell(name="cubes", key=f"k{n}", seed=n) for n in range(3)]
 folder = Path(sys.argv[1])
-print(run_cells(cells, r.Place(folder, folder, folder)).skipped)
+print(run_cells(cells, Place(folder, folder, folder)).skipped)
 """
 
 

@@ -13,12 +13,14 @@ import typer
 
 from oddshift.app.commands.terminal import Json
 from oddshift.app.reproduce.cell_runs import Outcome, run_cells
-from oddshift.app.reproduce.reproductions import REPRODUCTIONS, Place, ReproductionOptions
+from oddshift.app.reproduce.reproduction import Place, ReproductionOptions
+from oddshift.app.reproduce.reproductions import REPRODUCTIONS
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
 from oddshift.data.codecs.published import data_folder
 
 EVERYTHING = "all"
+PAGE = "page"
 
 
 def reproduce(
@@ -47,9 +49,12 @@ def reproduce(
     if name in studies:
         _study(name, home, as_json)
         return
+    if name == PAGE:
+        _page(out, as_json)
+        return
     family, _, start = name.partition("/")
     if family not in {EVERYTHING, *REPRODUCTIONS}:
-        raise InvalidInput(f"{name!r}, expected one of {', '.join([*REPRODUCTIONS, EVERYTHING, *studies])}")
+        raise InvalidInput(f"{name!r}, expected one of {', '.join([*REPRODUCTIONS, EVERYTHING, PAGE, *studies])}")
     options = ReproductionOptions(scale=scale, seeds=seeds, literal=literal, start=start)  # type: ignore[arg-type]
     place = Place(data or data_folder(), out, out / ".work")
     names = list(REPRODUCTIONS) if family == EVERYTHING else [family]
@@ -101,6 +106,16 @@ def _report(outcomes: dict[str, Outcome], out: Path, as_json: bool) -> None:
         print(f"{name}: {computed} computed, {outcome.skipped} were there, in {out / name}")
         for line in outcome.recomputed:
             print(f"  computed again: {line}")
+
+
+def _page(out: Path, as_json: bool) -> None:
+    """The page from the cells that are there, as Markdown and as HTML."""
+    from oddshift.app.reproduce.results_page import write_page
+
+    if not out.is_dir():
+        raise InvalidInput(f"{out} is not a folder of cells, expected one that oddshift reproduce has written")
+    written, drawn = write_page(out)
+    print(json.dumps({"markdown": str(written), "html": str(drawn)}) if as_json else f"wrote {written} and {drawn}")
 
 
 def _study(name: str, home: Path, as_json: bool) -> None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from importlib import resources
 
 from oddshift.app.nouns import reword_for, reword_html
-from oddshift.app.report.markup import Html, tag
+from oddshift.app.report.markup import NOTHING, Html, tag
 from oddshift.app.report.page_sections import SECTIONS
 from oddshift.app.report.sources import Sources
 from oddshift.app.report.verdict import verdict
@@ -23,6 +24,17 @@ def page(sources: Sources) -> str:
     the run is always shown as text. Secrets are in it only where `sources` holds some.
     """
     made = [(key, title, content) for key, title, make in SECTIONS if (content := make(sources))]
+    foot = "Made by oddshift report from the run folder alone."
+    whole = page_frame(made, name=sources.name, foot=foot, opening=verdict(sources))
+    found = sources.audit or sources.adaptation
+    return whole if found is None else reword_html(whole, reword_for(found.detector))
+
+
+def page_frame(made: Sequence[tuple[str, str, Html]], *, name: str, foot: str, opening: Html = NOTHING) -> str:
+    """Sections (key, title, content) as one self-contained page in the report's style, behind what opens it.
+
+    **Guarantee**: it makes no network request, and its content policy forbids every script but the report's own.
+    """
     sections = [
         tag(
             "section", {"id": key, "aria-labelledby": f"{key}-title"}, tag("h2", {"id": f"{key}-title"}, title), content
@@ -33,19 +45,17 @@ def page(sources: Sources) -> str:
     top = tag(
         "header",
         None,
-        tag("h1", None, tag("span", {"class": "brand"}, "oddshift"), " ", tag("span", {"class": "run"}, sources.name)),
+        tag("h1", None, tag("span", {"class": "brand"}, "oddshift"), " ", tag("span", {"class": "run"}, name)),
         tag("nav", {"aria-label": "Contents"}, tag("ul", None, *links)),
     )
-    foot = tag("footer", None, tag("p", None, "Made by oddshift report from the run folder alone."))
     tip = tag("div", {"id": "tip", "aria-hidden": "true", "hidden": ""})
     script = tag("script", None, Html(_asset("hover.js")))
-    body = tag("body", None, top, tag("main", None, verdict(sources), *sections), foot, _STRIPES, tip, script)
-    whole = f"<!doctype html>\n{tag('html', {'lang': 'en'}, _head(sources), body)}\n"
-    found = sources.audit or sources.adaptation
-    return whole if found is None else reword_html(whole, reword_for(found.detector))
+    main = tag("main", None, opening, *sections)
+    body = tag("body", None, top, main, tag("footer", None, tag("p", None, foot)), _STRIPES, tip, script)
+    return f"<!doctype html>\n{tag('html', {'lang': 'en'}, _head(name), body)}\n"
 
 
-def _head(sources: Sources) -> Html:
+def _head(name: str) -> Html:
     """Title, style, and a policy that forbids every request, and every script and style but our own."""
     style = _asset("style.css")
     policy = f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(_asset('hover.js'))}'"
@@ -57,7 +67,7 @@ def _head(sources: Sources) -> Html:
         tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
         tag("meta", {"name": "color-scheme", "content": "light dark"}),
         tag("link", {"rel": "icon", "href": "data:,"}),
-        tag("title", None, f"oddshift report: {sources.name}"),
+        tag("title", None, f"oddshift report: {name}"),
         tag("style", None, Html(style)),
     )
 

@@ -20,7 +20,8 @@ from oddshift.app.reproduce.cell_store import (
     versions,
     write_cell,
 )
-from oddshift.app.reproduce.reproductions import REPRODUCTIONS, Place
+from oddshift.app.reproduce.reproduction import Place
+from oddshift.app.reproduce.reproductions import REPRODUCTIONS
 from oddshift.base.errors import TamperedEvidence
 from oddshift.base.execution import SERIAL, Execution, run
 

@@ -12,7 +12,7 @@ import numpy as np
 from oddshift.app.reproduce.cell_store import Cell
 from oddshift.app.reproduce.paper_numbers import ATTACKERS
 from oddshift.app.reproduce.paper_reading import Read, exact_row, read
-from oddshift.app.reproduce.reproductions import Place
+from oddshift.app.reproduce.reproduction import Place
 from oddshift.app.reproduce.search_surface import Surface
 from oddshift.app.reproduce.studied_corpus import StudiedCorpus, conditioned, schedule_of, studied, tuned
 from oddshift.app.reproduce.violations import layout_size, sizes, stored_surface

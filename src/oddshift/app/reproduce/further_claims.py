@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.app.reproduce.claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, Claim, ClaimOf, Results, count
 from oddshift.app.reproduce.own_tables import (
     largest_loss_by_range,
     matched_above,
@@ -16,14 +15,15 @@ from oddshift.app.reproduce.own_tables import (
     tenth_of_the_other_words,
     wdbc_reductions,
 )
+from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, ClaimOf, PaperClaim, Results, count
 from oddshift.app.reproduce.paper_numbers import CORPORA, paper_text
 
 
-def toy(results: Results) -> Claim:
+def toy(results: Results) -> PaperClaim:
     """The toy's two values."""
     found, said = results.values("toy", "exact"), paper_text("toy")
     right = found is not None and abs(found["joint"] - said["joint_appendix"]) < 1e-4
-    return Claim(
+    return PaperClaim(
         says="two correlated secrets leak 1.846 together, 0.944 each",
         paper=f"{said['single']}, {said['joint']}",
         recomputed=NOT_RUN if found is None else f"{found['single']:.6f}, {found['joint']:.6f} exactly",
@@ -34,58 +34,7 @@ def toy(results: Results) -> Claim:
     )
 
 
-def _statement(key: str, says: str, numbers: str) -> ClaimOf:
-    """A proposition or statement, told by its cell; `numbers` is filled with the cell's values."""
-
-    def claim(results: Results) -> Claim:
-        found = results.values("propositions", key)
-        return Claim(
-            says=says,
-            paper="proved" if key not in {"masking", "repeated-release", "tiers"} else "stated",
-            recomputed=NOT_RUN if found is None else numbers.format(**found),
-            verdict=UNKNOWN if found is None else HOLDS if found["holds"] else FAILS,
-            reason=NOT_RUN if found is None else str(found["says"]),
-            files=results.files("propositions", key),
-        )
-
-    return claim
-
-
-def failure(results: Results) -> Claim:
-    """Failure probabilities below 10^-1,000,000."""
-    found = results.values("failure-bounds", "failure-bounds")
-    shown = NOT_RUN
-    if found is not None:
-        low, high = found["by_proposition_range"]
-        shown = f"k = {low:,.0f} to {high:,.0f} by the proposition; the slip explains {found['slip_explains']} of 27"
-    return Claim(
-        says="failure probabilities down to 10^-1,000,000",
-        paper="k up to 1.33·10^6",
-        recomputed=shown,
-        sound=NOT_RUN
-        if found is None
-        else f"observations as units: a bound in {found['observations_say_something']} of 27 cells",
-        verdict=UNKNOWN if found is None else FAILS if found["by_proposition_range"][1] < 1e6 else HOLDS,
-        reason="The printed k take a gap of .95·p where δ = 1.05·p leaves .05·p; and all pairs of 512 candidates share "
-        "a few hundred observations.",
-        files=results.files("failure-bounds"),
-    )
-
-
-def thresholds(results: Results) -> Claim:
-    """δ~ = 1.05·δ*."""
-    found = results.values("delta-thresholds", "delta-thresholds")
-    return Claim(
-        says="achievable thresholds are 1.05 times the measured ratios",
-        paper="27 cells",
-        recomputed=NOT_RUN if found is None else f"{found['agree']} of 27 agree",
-        verdict=UNKNOWN if found is None else HOLDS if found["agree"] == 27 else FAILS,
-        reason="They agree; chosen on the data that they are claimed for, they certify nothing.",
-        files=results.files("delta-thresholds"),
-    )
-
-
-def remapping(results: Results) -> Claim:
+def remapping(results: Results) -> PaperClaim:
     """Remapping reduces the loss from ≈ .22 to ≈ .13."""
     shown, collapsed, files = [], [], results.files("utility")
     for corpus in CORPORA:
@@ -99,7 +48,7 @@ def remapping(results: Results) -> Claim:
         for row in words["rows"]:
             shown.append(_remapped(f"{row['words']:,} words, {row['prior']} prior", row, row["constant_word"]))
             collapsed.append(row["remapped_outputs"] < 0.1 * row["outputs"])
-    return Claim(
+    return PaperClaim(
         says="remapping reduces the loss from ≈ .22 to ≈ .13 and keeps utility",
         paper=".22 → .13 (AG News, 2.5)",
         recomputed="AG News: .22 in the text, .24-.29 in the appendix",
@@ -120,11 +69,11 @@ def _remapped(name: str, row: Mapping[str, Any], constant: float) -> str:
     )
 
 
-def ag_loss(results: Results) -> Claim:
+def ag_loss(results: Results) -> PaperClaim:
     """AG News under EM: .22 in the text, .24-.29 in the appendix."""
     low, high = paper_text("utility_text")["core_methods"]["AG News"]["no_RMP"]
     stated = paper_text("utility_text")["AG_transformer_2.5_EM"]["no_RMP"]
-    return Claim(
+    return PaperClaim(
         says="utility loss of EM on AG News at 2.5",
         paper=f"{stated} in the text",
         recomputed=f"{low}-{high} in the appendix",
@@ -134,7 +83,7 @@ def ag_loss(results: Results) -> Claim:
     )
 
 
-def amazon_loss(results: Results) -> Claim:
+def amazon_loss(results: Results) -> PaperClaim:
     """Amazon shows the largest absolute losses."""
     largest = largest_loss_by_range()
     ours = {
@@ -142,7 +91,7 @@ def amazon_loss(results: Results) -> Claim:
         for c in CORPORA
         if (found := results.values("utility", c)) is not None
     }
-    return Claim(
+    return PaperClaim(
         says="Amazon shows the largest absolute losses, then AG News and IMDB",
         paper="Amazon",
         recomputed=f"its own ranges reach highest on {largest}; Amazon's .22-.27 is the lowest",
@@ -153,7 +102,7 @@ def amazon_loss(results: Results) -> Claim:
     )
 
 
-def first_tier_only(results: Results) -> Claim:
+def first_tier_only(results: Results) -> PaperClaim:
     """AmPL-1 loses .33-.49."""
     shown = []
     for corpus in CORPORA:
@@ -161,7 +110,7 @@ def first_tier_only(results: Results) -> Claim:
         if found is not None:
             readings = found["readings_of_ampl_1"]
             shown.append(f"{CORPORA[corpus]}: " + ", ".join(f"{n} {r['loss']:.3f}" for n, r in readings.items()))
-    return Claim(
+    return PaperClaim(
         says="AmPL-1 (three readings, and one level for all) has losses of .33-.49",
         paper=".33-.49",
         paper_mode="; ".join(shown) or NOT_RUN,
@@ -171,7 +120,7 @@ def first_tier_only(results: Results) -> Claim:
     )
 
 
-def saturation(results: Results) -> Claim:
+def saturation(results: Results) -> PaperClaim:
     """60 % of the training pairs suffice."""
     shown, near = [], []
     for corpus in CORPORA:
@@ -182,7 +131,7 @@ def saturation(results: Results) -> Claim:
                 part, full = rows[0.6], rows[1.0]
                 near.append(part["cosine"] > 0.97 * full["cosine"])
                 shown.append(f"{CORPORA[corpus]}: cosine {part['cosine']:.3f} at 60 %, {full['cosine']:.3f} at all")
-    return Claim(
+    return PaperClaim(
         says="60 % of the training pairs do nearly as well as all",
         paper="≈ 60 %",
         paper_mode="; ".join(shown) or NOT_RUN,
@@ -195,7 +144,7 @@ def saturation(results: Results) -> Claim:
     )
 
 
-def mismatch(results: Results) -> Claim:
+def mismatch(results: Results) -> PaperClaim:
     """A matched embedding is an upper bound."""
     above, ours = matched_above(), []
     for cell in results.cells["embedding-mismatch"].values():
@@ -204,7 +153,7 @@ def mismatch(results: Results) -> Claim:
             both = [rows[epsilon, kind]["rules"]["one"]["mean_mpl"] for kind in ("matched", "mismatched")]
             ours.append((str(cell.values["attacker"]), both[0], both[1]))
     low, high = matched_range()
-    return Claim(
+    return PaperClaim(
         says="a matched embedding gives conservative upper bounds",
         paper="upper bound",
         recomputed=f"higher in {above} of 9; printed means {low}-{high}",
@@ -215,7 +164,7 @@ def mismatch(results: Results) -> Claim:
     )
 
 
-def cliff(results: Results) -> Claim:
+def cliff(results: Results) -> PaperClaim:
     """Mean mPL is low up to 2, rises until 3.1 and saturates."""
     shown, steepest, controls = [], [], []
     for corpus in CORPORA:
@@ -229,7 +178,7 @@ def cliff(results: Results) -> Claim:
             controls.append(
                 f"{CORPORA[corpus]} at 2.5: null {at['null']:.1%}, own {at['own']:.1%}, RNN {at['rate']:.1%}"
             )
-    return Claim(
+    return PaperClaim(
         says="a leakage cliff between ε = 2.0 and 3.1",
         paper="2.0 to 3.1",
         paper_mode="; ".join(shown) or NOT_RUN,
@@ -249,11 +198,11 @@ def _steepest(points: list[tuple[float, float]]) -> float:
     return max(steps)[1]
 
 
-def low_side(results: Results) -> Claim:
+def low_side(results: Results) -> PaperClaim:
     """2.4-2.6 stays on the low side of the cliff."""
     low, high = paper_text("epsilon_sweep")["transition"]
     inside = low <= 2.4 and high >= 2.6
-    return Claim(
+    return PaperClaim(
         says="ε = 2.4, 2.5, 2.6 stay on the low-leakage side of the cliff",
         paper="low side",
         recomputed=f"the same text puts the transition at {low} to {high}, and the largest ratios there",
@@ -263,7 +212,7 @@ def low_side(results: Results) -> Claim:
     )
 
 
-def wdbc(results: Results) -> Claim:
+def wdbc(results: Results) -> PaperClaim:
     """58.1 % fewer violations on WDBC."""
     mean, pooled = wdbc_reductions()
     rows = [r for cell in results.cells["wdbc"].values() for r in cell.values["rows"]]
@@ -273,7 +222,7 @@ def wdbc(results: Results) -> Claim:
         what: float(np.mean([v["rules"]["matched"][what] for m, v in methods if m == "EM"] or [np.nan]))
         for what in ("rate", "null", "own")
     }
-    return Claim(
+    return PaperClaim(
         says="AmPL reduces violations on WDBC by 58.1 %",
         paper="58.1 %",
         recomputed=f"{mean:.1f} % mean of cells, {pooled:.1f} % pooled",
@@ -289,33 +238,15 @@ def wdbc(results: Results) -> Claim:
     )
 
 
-def similar_words(results: Results) -> Claim:
+def similar_words(results: Results) -> PaperClaim:
     """5,492 PoII types."""
     stated, found = paper_text("corpora")["AG News"]["PoII_types"], tenth_of_the_other_words()
-    return Claim(
+    return PaperClaim(
         says="5,492 PoII types are the top 10 % of the other words",
         paper=f"{stated:,}",
         recomputed=f"10 % of 60,376 − 5,448 words = {found:,.1f}",
         verdict=HOLDS if int(found) == stated else FAILS,
         reason="It agrees with sizes that stand in commented-out text: a tenth of all types, function words included.",
-    )
-
-
-def convexity(results: Results) -> Claim:
-    """The commented-out counterexample."""
-    found = results.values("non-convexity", "non-convexity")
-    return Claim(
-        says="the utility loss is not convex in the scale (commented out)",
-        paper="g''(.1) > 0, g''(.5) < 0",
-        recomputed=NOT_RUN
-        if found is None
-        else f"its formula gives {found['printed_formula']['0.1']:.4f} at .1, the function "
-        f"{found['commented']['0.1']:.3f}; under the paper's mechanism that example is convex: "
-        f"{found['mechanism_is_convex']}; another has its inflection at {found['inflection']:.4f}",
-        verdict=UNKNOWN if found is None else HOLDS if min(found["equally_far"].values()) < 0 else FAILS,
-        reason="The conclusion is right and its proof is not: the printed derivative is wrong and the weights are not "
-        "those of the mechanism.",
-        files=results.files("non-convexity"),
     )
 
 
@@ -330,33 +261,6 @@ FURTHER_CLAIMS: tuple[ClaimOf, ...] = (
     cliff,
     low_side,
     wdbc,
-    failure,
-    thresholds,
     similar_words,
-    convexity,
-    _statement("single-release", "one release: bounded mPL is mDP", "largest gap {largest_gap:.1e}"),
-    _statement(
-        "independent-secrets",
-        "independent secrets leak what each leaks",
-        "shared Z excludes {shared_z_excluded_pairs} of 4",
-    ),
-    _statement(
-        "post-processing", "post-processing keeps bounded mPL", "rate {rate_before:.1%} → {rate_after:.1%} by merging"
-    ),
-    _statement(
-        "concentration",
-        "the sampled rate is concentrated",
-        "errs in {error:.0%} of layouts, claims {claimed_error:.0e}",
-    ),
-    _statement(
-        "faithful-audit", "the audit is asymptotically faithful", "limit {limit_at_t_1:.3f} for {exact:.3f} on the toy"
-    ),
-    _statement("cross-entropy", "lemma: cross-entropy is entropy plus KL", "largest gap {largest_gap:.1e}"),
-    _statement("lipschitz", "lemma: mPL is Lipschitz in the posterior", "at most {largest_share:.2f} of the bound"),
-    _statement("masking", "a placeholder leaks nothing", "{with_a_correlated_release:.3f} beside a correlated release"),
-    _statement("repeated-release", "no composition theorem is given", "{once:.3f} once, {twice:.3f} twice"),
-    _statement(
-        "tiers", "level l is protected at α_l·ε", "{inside_levels:.2f} inside levels, {all_pairs:.2f} over all pairs"
-    ),
 )
 """Every other claim, in the order of the page."""

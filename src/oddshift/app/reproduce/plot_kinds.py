@@ -134,7 +134,9 @@ class BarPlot:
         for number, (group, values) in enumerate(self.groups.items()):
             start, each = frame.left + room * number + 0.12 * room, 0.76 * room / len(values)
             for k, value in enumerate(values):
-                marks.append(box(start + each * k, y(value), each - 1.5, frame.bottom - y(value), ("quiet", "good")[k % 2]))
+                marks.append(
+                    box(start + each * k, y(value), each - 1.5, frame.bottom - y(value), ("quiet", "good")[k % 2])
+                )
             marks.append(text(start + 0.38 * room, frame.bottom + 16, fitted(group, room), "middle", "tick"))
         marks.append(line((frame.left, y(self.level)), (frame.right, y(self.level)), "limit"))
         return drawing((width, frame.bottom + 26), label, axis_left(frame, y, self.up, lambda v: f"{v:g}"), *marks)

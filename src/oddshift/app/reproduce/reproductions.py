@@ -6,9 +6,6 @@ A module that needs torch or a corpus is loaded when one of its cells is compute
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -17,50 +14,8 @@ from oddshift.app.reproduce.cell_store import Cell
 from oddshift.app.reproduce.non_convexity import non_convexity
 from oddshift.app.reproduce.printed_bounds import delta_thresholds, failure_bounds
 from oddshift.app.reproduce.propositions import PROPOSITIONS
+from oddshift.app.reproduce.reproduction import Place, Reproduction, ReproductionOptions, Values
 from oddshift.app.reproduce.toy_values import exact_values, learned_values
-from oddshift.base.arrays import one_of, whole
-
-ReproductionScale = Literal["small", "full"]
-"""`small`: fewer documents, epochs and seeds, as the page says; `full`: all of them."""
-
-Values = dict[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReproductionOptions:
-    """How much is computed: the scale, the number of seeds, whether every network is retrained, and which cells.
-
-    `start` is what the keys of the cells must start with, such as the name of a corpus.
-    """
-
-    scale: ReproductionScale = "small"
-    seeds: int = 3
-    literal: bool = False
-    start: str = ""
-
-    def __post_init__(self) -> None:
-        """Check every option."""
-        one_of(self.scale, "scale", get_args(ReproductionScale))
-        whole(self.seeds, "seeds", 1)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where data is read, where finished cells are, and where networks in training are kept."""
-
-    data: Path
-    results: Path
-    work: Path
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """One name of `oddshift reproduce`; `packages` are those of an extra that it needs."""
-
-    about: str
-    cells: Callable[[ReproductionOptions], list[Cell]]
-    compute: Callable[[Cell, Place], Values]
-    packages: tuple[str, ...] = ()
 
 
 def _toy_cells(options: ReproductionOptions) -> list[Cell]:

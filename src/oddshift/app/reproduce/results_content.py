@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from oddshift.app.report.figure import Figure
-from oddshift.app.reproduce.claims import NOT_RUN, Results
 from oddshift.app.reproduce.further_claims import FURTHER_CLAIMS
+from oddshift.app.reproduce.paper_claims import NOT_RUN, Results
 from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, METHODS, left_open, violation
 from oddshift.app.reproduce.reproductions import REPRODUCTIONS
+from oddshift.app.reproduce.statement_claims import STATEMENT_CLAIMS
 from oddshift.app.reproduce.table_claims import TABLE_CLAIMS
 
 
 @dataclass(frozen=True)
 class Linked:
-    """Text that leads to a file, relative to the page."""
+    """Text that leads to a file, relative to the folder of results."""
 
     text: str
     href: str
@@ -46,19 +47,19 @@ class Section:
     blocks: Sequence[str | TableBlock | Figure]
 
 
-def linked_files(results: Results, files: Sequence[str], most: int = 4) -> Entry:
+def linked_files(files: Sequence[str], most: int = 4) -> Entry:
     """Links to some cells of one reproduction, or to its folder's first ones."""
-    shown = tuple(Linked(file.rsplit("/", 1)[-1].removesuffix(".json"), f"{results.folder.name}/{file}") for file in files)
+    shown = tuple(Linked(file.rsplit("/", 1)[-1].removesuffix(".json"), file) for file in files)
     return shown[:most] if shown else "-"
 
 
 def claims_section(results: Results) -> Section:
     """The claims, theirs beside ours."""
-    made = [make(results) for make in (*TABLE_CLAIMS, *FURTHER_CLAIMS)]
+    made = [make(results) for make in (*TABLE_CLAIMS, *FURTHER_CLAIMS, *STATEMENT_CLAIMS)]
     rows: list[Sequence[Entry]] = [
         [
             c.says, c.paper, c.recomputed, c.paper_mode, c.controls, c.sound, c.verdict, c.reason,
-            linked_files(results, c.files),
+            linked_files(c.files),
         ]
         for c in made
     ]  # fmt: skip
@@ -69,8 +70,8 @@ def claims_section(results: Results) -> Section:
         "claims",
         "What the paper claims, and what we find",
         [
-            f"{len(made)} claims: {said}. A verdict never rests on a temperature that was matched to the paper; paper mode "
-            "is the paper's own estimate, and sound mode ours, with intervals over documents.",
+            f"{len(made)} claims: {said}. A verdict never rests on a temperature that was matched to the paper; paper "
+            "mode is the paper's own estimate, and sound mode ours, with intervals over documents.",
             TableBlock("Claims", head, rows),
         ],
     )
@@ -82,20 +83,45 @@ def _percent(value: float | None, spread: float | None = None) -> str:
     return f"{value:.2f}" if spread is None else f"{value:.2f} ± {spread:.2f}"
 
 
+def _loop_said(results: Results) -> str:
+    """λ_1, λ_2 and η_0 of the cells that were run."""
+    cells = results.cells["table-violations"].values()
+    found = {tuple(c.settings["loop"].items()) for c in cells if "loop" in c.settings}
+    said = [
+        f"λ_1 = {loop['rate']:g}, λ_2 = {loop['loss']:g} and η_0 = {loop['first_step']:g}" for loop in map(dict, found)
+    ]
+    return "; ".join(said) or "λ_1, λ_2 and η_0 of our choice"
+
+
 def violations_section(results: Results) -> Section:
     """The table of violation ratios by corpus, theirs beside ours under three rules for T, with null and own."""
     blocks: list[str | TableBlock | Figure] = [
-        "Violation ratios in percent: mean ± standard deviation over seeds. T = 1, T fitted by validation log score, and T "
-        "matched to the printed EM ratio at 2.5, which is no evidence of anything. null ignores the release, own is the "
-        "exact posterior mean of one release; the true ratio of both is 0. AmPL's scales come from the loop on the stored "
-        "surface at T = 1 with λ_1 = 5, λ_2 = 1 and η_0 = .3, which the paper does not state."
+        "Violation ratios in percent: mean ± standard deviation over seeds. T = 1, T fitted by validation log score, "
+        "and T matched to the printed EM ratio at 2.5, on which nothing rests. null ignores the release, own is the "
+        "exact posterior mean of one release; the true ratio of both is 0. AmPL's scales come from the loop on the "
+        f"stored surface at T = 1 with {_loop_said(results)}, which the paper does not state."
     ]
     for corpus, name in CORPORA.items():
-        rows = [row for a in ATTACKERS for e in EPSILONS for m in METHODS if (row := _table_row(results, corpus, a, e, m))]
+        rows = [
+            row for a in ATTACKERS for e in EPSILONS for m in METHODS if (row := _table_row(results, corpus, a, e, m))
+        ]
         if not rows:
             blocks.append(f"{name}: not run.")
             continue
-        head = ("network", "ε", "method", "paper", "T = 1", "null", "own", "fitted T", "matched T", "scales", "loss", "cells")
+        head = (
+            "network",
+            "ε",
+            "method",
+            "paper",
+            "T = 1",
+            "null",
+            "own",
+            "fitted T",
+            "matched T",
+            "scales",
+            "loss",
+            "cells",
+        )
         blocks += [_size_said(results, corpus), TableBlock(name, head, rows)]
     blocks.append(_sound_table(results))
     return Section("violations", "Violation ratios", blocks)
@@ -119,20 +145,24 @@ def _table_row(results: Results, corpus: str, attacker: str, epsilon: float, met
         _percent(results.mean(*place, "matched", "rate")),
         ", ".join(f"{scale:g}" for scale in found[0]["scales"]),
         f"{found[0]['loss']:.3f}",
-        linked_files(results, [f for f in results.files("table-violations", f"{corpus}-{attacker}-") if "surf" not in f]),
+        linked_files([f for f in results.files("table-violations", f"{corpus}-{attacker}-") if "surf" not in f]),
     ]
 
 
 def _size_said(results: Results, corpus: str) -> str:
     cell = next(c for c in results.cells["table-violations"].values() if c.settings["corpus"] == corpus)
-    seeds = len({c.seed for c in results.cells["table-violations"].values() if c.settings["corpus"] == corpus})
+    mine = [c for c in results.cells["table-violations"].values() if c.settings["corpus"] == corpus]
+    seeds = [
+        len({c.seed for c in mine if c.key.startswith(f"{corpus}-{a}-") and "surf" not in c.key}) for a in ATTACKERS
+    ]
     size, s = cell.values["size"], cell.settings
     fit, select, certify = size["documents"]
     return (
         f"{CORPORA[corpus]}: {s['documents']:,} documents ({fit} fit, {select} select, {certify} certify), "
         f"{size['words'][0]:,} PII and {size['words'][1]:,} PoII words; {s['epochs']} epochs and {s['tuning_epochs']} "
         f"more at each choice of scales, batch {s['batch']}, width {s['width']}; {s['candidates']} candidates by "
-        f"{s['observations']} observations; {seeds} seeds of noise, network and layout on one split."
+        f"{s['observations']} observations; {', '.join(map(str, seeds))} seeds of noise, network and layout for "
+        f"{', '.join(ATTACKERS.values())}; one split."
     )
 
 
@@ -147,23 +177,39 @@ def _sound_table(results: Results) -> TableBlock | str:
             f"{row['top1']:.1%}",
             f"{row['gain']:.3f} ± {row['gain_error']:.3f}",
             f"{row['exact_epsilon']:.3f}",
-            linked_files(results, results.files("table-violations", f"{corpus}-sound")),
+            linked_files(results.files("table-violations", f"{corpus}-sound")),
         ]
         for (corpus, epsilon, method), row in results.sound_rows.items()
     ]
-    head = ("corpus", "ε", "method", "uniform pairs", "pairs with the truth", "first guess right", "gain over own, nats", "exact ε", "cells")
-    return TableBlock("Sound mode: our strongest attacker, 95 % bounds over documents", head, rows) if rows else "Sound mode: not run."
+    head = (
+        "corpus",
+        "ε",
+        "method",
+        "uniform pairs",
+        "pairs with the truth",
+        "first guess right",
+        "gain over own, nats",
+        "exact ε",
+        "cells",
+    )
+    return (
+        TableBlock("Sound mode: our strongest attacker, 95 % bounds over documents", head, rows)
+        if rows
+        else "Sound mode: not run."
+    )
 
 
 def open_section(results: Results) -> Section:
     """What the paper leaves open, our default, and how far the watched row moves."""
     found, blocks = results.values("open-settings", "ag_news"), []
     blocks.append(
-        TableBlock("Left open by the paper", ("subject", "what"), [[name, _plain(what)] for name, what in left_open().items()])
+        TableBlock(
+            "Left open by the paper", ("subject", "what"), [[name, _plain(what)] for name, what in left_open().items()]
+        )
     )
     if found is None:
         return Section("open", "What the paper leaves open", [*blocks, "How far the table moves: not run."])
-    files = linked_files(results, results.files("open-settings"))
+    files = linked_files(results.files("open-settings"))
     rows: list[Sequence[Entry]] = [
         [row["setting"], row["value"], f"{row['rate']:.2%}", f"{row['null']:.2%}", f"{row['own']:.2%}", files]
         for row in found["rows"]
@@ -189,8 +235,8 @@ def _plain(value: Any) -> str:
 NOT_ATTEMPTED = (
     "Beyond text, stronger composition of PBmPL, and broader adversaries are the paper's future work, and were not "
     "attempted here.",
-    "Only in commented-out text: the step schedule η_0/(t+1)^γ, the convergence statement, the convexity example, wider "
-    "ranges of ε in km^-1, a hidden Markov attacker, and tables at ε = .3 to .5.",
+    "Only in commented-out text: the step schedule η_0/(t+1)^γ, the convergence statement, the convexity example, "
+    "wider ranges of ε in km^-1, a hidden Markov attacker, and tables at ε = .3 to .5.",
     "Images of all figures are missing from the source: figures are compared with what the text says about them.",
 )
 
@@ -199,7 +245,7 @@ def origin_section(results: Results) -> Section:
     """Every cell with its command, seed, data and time; and what was not run."""
     rows: list[Sequence[Entry]] = [
         [
-            Linked(cell.file, f"{results.folder.name}/{cell.file}"), cell.command, str(cell.seed),
+            Linked(cell.file, cell.file), cell.command, str(cell.seed),
             ", ".join(f"{name} {mark[:12]}" for name, mark in cell.data.items()) or "none",
             f"{cell.cpu_seconds:g}", cell.versions["oddshift"],
         ]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from oddshift.app.report.figure import Figure
-from oddshift.app.reproduce.claims import Results
+from oddshift.app.reproduce.paper_claims import Results
 from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, MISMATCH, paper_table, violation
 from oddshift.app.reproduce.plot_kinds import BarPlot, LinePlot, MarkedRow, RowPlot
 
@@ -22,7 +22,9 @@ def dumbbells(results: Results) -> Iterator[Figure]:
                     if place not in results.table:
                         continue
                     sound = results.sound_rows.get((corpus, epsilon, method))
-                    bounds = None if sound is None else (100 * sound["uniform"]["lower"], 100 * sound["uniform"]["upper"])
+                    bounds = (
+                        None if sound is None else (100 * sound["uniform"]["lower"], 100 * sound["uniform"]["upper"])
+                    )
                     own = [results.mean(*place, "one", what) or 0.0 for what in ("null", "own")]
                     ours = results.mean(*place, "one", "rate") or 0.0
                     printed = violation(method, corpus, attacker, epsilon)[0]
@@ -44,7 +46,9 @@ def temperatures(results: Results) -> Iterator[Figure]:
         found = {a: v for a, v in cells.items() if v is not None}
         if not found:
             continue
-        curves = {ATTACKERS[a]: [(math.log10(t), 100 * r) for t, r, _, _ in v["temperature_curve"]] for a, v in found.items()}
+        curves = {
+            ATTACKERS[a]: [(math.log10(t), 100 * r) for t, r, _, _ in v["temperature_curve"]] for a, v in found.items()
+        }
         last = next(iter(found.values()))["temperature_curve"]
         curves["null"] = [(math.log10(t), 100 * n) for t, _, n, _ in last]
         curves["own"] = [(math.log10(t), 100 * o) for t, _, _, o in last]
@@ -56,8 +60,8 @@ def temperatures(results: Results) -> Iterator[Figure]:
         }
         yield LinePlot(
             f"{name}: the temperature decides",
-            "The violation ratio of EM at ε = 2.5 against the temperature T, which the paper does not state; the networks "
-            "and own fall together.",
+            "The violation ratio of EM at ε = 2.5 against the temperature T, which the paper does not state; the "
+            "networks and own fall together.",
             "log10 T",
             "violation ratio, %",
             curves,
@@ -200,7 +204,9 @@ def slopes(results: Results) -> Iterator[Figure]:
     """Mean mPL from matched to mismatched: paper and ours."""
     rows = []
     for attacker, called in ATTACKERS.items():
-        printed = [paper_table(MISMATCH).cell(row=k, attacker=called, epsilon=2.5)["mean"] for k in ("matched", "mismatched")]
+        printed = [
+            paper_table(MISMATCH).cell(row=k, attacker=called, epsilon=2.5)["mean"] for k in ("matched", "mismatched")
+        ]
         found = results.values("embedding-mismatch", f"ag_news-{attacker}")
         ours = {r["kind"]: r["rules"]["one"]["mean_mpl"] for r in found["rows"] if r["epsilon"] == 2.5} if found else {}
         for kind, value in zip(("matched", "mismatched"), printed, strict=True):

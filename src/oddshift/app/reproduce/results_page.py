@@ -7,7 +7,7 @@ from pathlib import Path
 from oddshift.app.report.figure import Figure
 from oddshift.app.report.markup import Html, join, table, tag
 from oddshift.app.report.page import page_frame
-from oddshift.app.reproduce.claims import Results
+from oddshift.app.reproduce.paper_claims import Results
 from oddshift.app.reproduce.results_content import (
     Entry,
     Linked,
@@ -37,28 +37,29 @@ def sections(results: Results) -> list[Section]:
 
 
 def write_page(folder: Path) -> tuple[Path, Path]:
-    """Write FOLDER.md and FOLDER.html beside the folder of cells, from the cells alone."""
+    """Write FOLDER.md beside the folder of cells and FOLDER/index.html into it, from the cells alone."""
     content = sections(Results.of(folder))
-    paths = folder.with_suffix(".md"), folder.with_suffix(".html")
-    write_atomic(paths[0], markdown(content, f"{folder.name}.html").encode())
+    paths = folder.with_suffix(".md"), folder / "index.html"
+    write_atomic(paths[0], markdown(content, folder.name).encode())
     write_atomic(paths[1], html(content).encode())
     return paths
 
 
-def markdown(content: list[Section], drawn: str) -> str:
-    """The page as Markdown; figures stand in the HTML page only."""
+def markdown(content: list[Section], folder: str) -> str:
+    """The page as Markdown, beside a folder of that name; figures stand in its HTML page only."""
     parts = [
         f"# {TITLE}",
-        "Written by `oddshift reproduce page` from the cells alone; every row links to the JSON files behind it, which hold "
-        "command, settings, seed, data hash and versions. The data files are described in the data folder's MANIFEST.md: "
-        "`ag_news.csv`, `imdb.csv` and `amazon.csv` with a column `text`, GloVe as `glove.6B.100d.npz` and the names of a "
-        f"spaCy pipeline. Figures are in [{drawn}]({drawn}).",
+        "Written by `oddshift reproduce page` from the cells alone; every row links to the JSON files behind it, which "
+        "hold command, settings, seed, data hash and versions. The data files are `ag_news.csv` (columns label, title "
+        "and text), `imdb.csv` and `amazon.csv` (label and text), GloVe's words and vectors as `glove.6B.100d.npz`, "
+        "MiniLM's as `minilm.100d.npz`, and spaCy's small English pipeline in `ner/en_core_web_sm_ner`; the cells name "
+        f"each by its SHA-256. Figures are in [{folder}/index.html]({folder}/index.html).",
     ]
     for section in content:
         parts.append(f"## {section.title}")
         for block in section.blocks:
             if isinstance(block, TableBlock):
-                parts += [f"### {block.title}", _markdown_table(block)]
+                parts += [f"### {block.title}", _markdown_table(block, folder)]
             elif isinstance(block, Figure):
                 parts.append(f"- **{block.title}.** {block.says}")
             else:
@@ -66,16 +67,20 @@ def markdown(content: list[Section], drawn: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_table(block: TableBlock) -> str:
-    lines = [list(block.head), ["---"] * len(block.head), *([_in_markdown(e) for e in row] for row in block.rows)]
+def _markdown_table(block: TableBlock, folder: str) -> str:
+    lines = [
+        list(block.head),
+        ["---"] * len(block.head),
+        *([_in_markdown(e, folder) for e in row] for row in block.rows),
+    ]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _in_markdown(entry: Entry) -> str:
+def _in_markdown(entry: Entry, folder: str) -> str:
     if isinstance(entry, Linked):
-        return f"[{entry.text}]({entry.href})"
+        return f"[{entry.text}]({folder}/{entry.href})"
     if isinstance(entry, tuple):
-        return ", ".join(_in_markdown(each) for each in entry)
+        return ", ".join(_in_markdown(each, folder) for each in entry)
     return entry.replace("|", "\\|")
 
 

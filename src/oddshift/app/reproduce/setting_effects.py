@@ -13,7 +13,7 @@ import numpy as np
 from oddshift.app.reproduce.cell_store import Cell
 from oddshift.app.reproduce.paper_numbers import ATTACKERS
 from oddshift.app.reproduce.paper_reading import LayoutSize, Read, guesses, own_means, read, released
-from oddshift.app.reproduce.reproductions import Place
+from oddshift.app.reproduce.reproduction import Place
 from oddshift.app.reproduce.search_surface import LoopWeights, Surface, replayed
 from oddshift.app.reproduce.studied_corpus import StudiedCorpus, schedule_of, studied
 from oddshift.app.reproduce.violations import layout_size, sizes, stored_surface

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.app.reproduce.reproductions import Place
+from oddshift.app.reproduce.reproduction import Place
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.paper import PAPER_SCHEDULE, Paper, fit_paper
 from oddshift.attackers.reconstruction import PaperSettings

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from oddshift.app.reproduce.claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, Claim, Results, count, sound_says
 from oddshift.app.reproduce.own_tables import own_tables
+from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, PaperClaim, Results, count, sound_says
 from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, paper_text
 
 TABLE = "table-violations"
@@ -28,7 +28,7 @@ def _shown(values: list[float], form: str) -> str:
     return form.format(float(np.mean(values))) if values else NOT_RUN
 
 
-def lower_everywhere(results: Results) -> Claim:
+def lower_everywhere(results: Results) -> PaperClaim:
     """AmPL has the lower violation ratio in all 27 settings."""
     ours, own = (results.gaps("EM", "AmPL", what) for what in ("rate", "own"))
     sound, surely = sound_says(results)
@@ -42,7 +42,7 @@ def lower_everywhere(results: Results) -> Claim:
         UNKNOWN: "Its cells of sound mode were not run.",
         HOLDS: "It holds in sound mode too.",
     }[verdict]
-    return Claim(
+    return PaperClaim(
         says="AmPL is lower than EM in all 27 settings",
         paper="27 of 27",
         recomputed=f"{own_tables().lower} of 27",
@@ -55,10 +55,10 @@ def lower_everywhere(results: Results) -> Claim:
     )
 
 
-def mean_drop(results: Results) -> Claim:
+def mean_drop(results: Results) -> PaperClaim:
     """The mean drop of 4.13 points."""
     ours, own = (results.gaps("EM", "AmPL", what) for what in ("rate", "own"))
-    return Claim(
+    return PaperClaim(
         says="AmPL lowers the ratio by 4.13 points on average",
         paper="4.13",
         recomputed=f"{own_tables().mean_drop:.2f}",
@@ -71,7 +71,7 @@ def mean_drop(results: Results) -> Claim:
     )
 
 
-def relative_drop(results: Results) -> Claim:
+def relative_drop(results: Results) -> PaperClaim:
     """The mean relative reduction of 29.89 %."""
     found = own_tables()
     ours = [
@@ -79,7 +79,7 @@ def relative_drop(results: Results) -> Claim:
         for gap, place in zip(results.gaps("EM", "AmPL", "rate"), results.places, strict=True)
         if (em := results.mean(*place, "EM", "one", "rate"))
     ]
-    return Claim(
+    return PaperClaim(
         says="about 29.89 % relative reduction on average",
         paper="29.89 %",
         recomputed=f"{found.mean_relative:.2f} % mean of cells, {found.pooled_relative:.2f} % pooled",
@@ -91,12 +91,12 @@ def relative_drop(results: Results) -> Claim:
     )
 
 
-def largest_drops(results: Results) -> Claim:
+def largest_drops(results: Results) -> PaperClaim:
     """Where the largest drops are."""
     found = own_tables()
     places = [" ".join(str(part) for part in place) for place, _ in (found.largest_absolute, found.largest_relative)]
     right = places == ["ag_news lstm 2.6", "ag_news rnn 2.6"]
-    return Claim(
+    return PaperClaim(
         says="largest drops: AG News LSTM 2.6 (absolute), AG News RNN 2.6 (57.1 % relative)",
         paper="10.28 points; 57.1 %",
         recomputed=f"{found.largest_absolute[1]:.2f} points ({places[0]}); {100 * found.largest_relative[1]:.1f} % "
@@ -106,11 +106,11 @@ def largest_drops(results: Results) -> Claim:
     )
 
 
-def privacy_only(results: Results) -> Claim:
+def privacy_only(results: Results) -> PaperClaim:
     """AmPL-P outperforms AmPL in most settings."""
     found, ours = own_tables(), results.gaps("AmPL", "AmPL-P", "rate")
     own = results.gaps("AmPL", "AmPL-P", "own")
-    return Claim(
+    return PaperClaim(
         says="AmPL-P outperforms AmPL in most settings",
         paper="most of 27",
         recomputed=f"below in {found.p_below}, equal in {found.p_equal}, above in {found.p_above}",
@@ -122,10 +122,10 @@ def privacy_only(results: Results) -> Claim:
     )
 
 
-def utility_only(results: Results) -> Claim:
+def utility_only(results: Results) -> PaperClaim:
     """AmPL-U performs similarly to EM."""
     below = own_tables().u_below_em
-    return Claim(
+    return PaperClaim(
         says="AmPL-U performs similarly to EM",
         paper='"similarly"',
         recomputed=f"{below:.2f} points below EM on average",
@@ -138,10 +138,10 @@ def utility_only(results: Results) -> Claim:
     )
 
 
-def within_noise(results: Results) -> Claim:
+def within_noise(results: Results) -> PaperClaim:
     """EM − AmPL against the printed standard deviations."""
     found = own_tables()
-    return Claim(
+    return PaperClaim(
         says='AmPL "consistently" lower',
         paper="27 of 27",
         recomputed=f"EM − AmPL is within one combined standard deviation in {found.within_one_sd} of 27",
@@ -161,11 +161,11 @@ def _groups(results: Results, method: str, what: str = "rate") -> list[list[floa
     return found
 
 
-def em_rises(results: Results) -> Claim:
+def em_rises(results: Results) -> PaperClaim:
     """EM's ratio rises with ε."""
     ours, own = _groups(results, "EM"), _groups(results, "EM", "own")
     rises = [all(b > a for a, b in pairwise(group)) for group in ours]
-    return Claim(
+    return PaperClaim(
         says="EM often shows increasing ratios as ε grows",
         paper="often",
         recomputed=f"rises in {own_tables().em_rises} of 9 groups",
@@ -178,11 +178,11 @@ def em_rises(results: Results) -> Claim:
     )
 
 
-def ampl_falls(results: Results) -> Claim:
+def ampl_falls(results: Results) -> PaperClaim:
     """AmPL's ratio falls with ε."""
     ours = _groups(results, "AmPL")
     falls = [all(b < a for a, b in pairwise(group)) for group in ours]
-    return Claim(
+    return PaperClaim(
         says="AmPL falls with ε",
         paper="(in the table)",
         recomputed=f"falls in {own_tables().ampl_falls} of 9 groups",
@@ -200,7 +200,7 @@ def _falling(results: Results) -> str:
     return f"null falls in {count([all(b < a for a, b in pairwise(g)) for g in groups])}" if groups else NOT_RUN
 
 
-def transformer_highest(results: Results) -> Claim:
+def transformer_highest(results: Results) -> PaperClaim:
     """Transformers yield the largest EM ratios."""
     ours = [
         results.mean(c, "transformer", e, "EM", "one", "rate")
@@ -209,7 +209,7 @@ def transformer_highest(results: Results) -> Claim:
         for e in EPSILONS
         if all((c, a, e, "EM") in results.table for a in ATTACKERS)
     ]
-    return Claim(
+    return PaperClaim(
         says="stronger attackers lead to higher leakage: Transformers highest",
         paper="especially on AG News",
         recomputed=f"{own_tables().transformer_highest} of 9",
@@ -222,7 +222,7 @@ def transformer_highest(results: Results) -> Claim:
     )
 
 
-def average_leakage(results: Results) -> Claim:
+def average_leakage(results: Results) -> PaperClaim:
     """mPL ≈ .33 under EM and ≈ .12 under AmPL."""
     said = paper_text("intro_mean_mPL")
     ours = [
@@ -234,7 +234,7 @@ def average_leakage(results: Results) -> Claim:
         for method, rule in (("EM", "one"), ("AmPL", "one"), ("EM", "fitted"), ("AmPL", "fitted"))
     ]
     shown = [f"{np.mean(values):.2f}" for values in ours] if ours[0] else []
-    return Claim(
+    return PaperClaim(
         says="a Transformer yields mPL ≈ .33, AmPL reduces it to ≈ .12",
         paper=f"{said['EM_transformer']} → {said['AmPL']}",
         recomputed="1.28-1.65 in the table of embeddings, at the same budgets",

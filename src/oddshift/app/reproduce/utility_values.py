@@ -12,7 +12,7 @@ import numpy as np
 
 from oddshift.app.reproduce.cell_store import Cell
 from oddshift.app.reproduce.paper_numbers import EPSILONS
-from oddshift.app.reproduce.reproductions import Place
+from oddshift.app.reproduce.reproduction import Place
 from oddshift.app.reproduce.search_surface import READINGS, LoopWeights, Surface, replayed
 from oddshift.app.reproduce.studied_corpus import studied
 from oddshift.app.reproduce.violations import sizes, stored_surface

@@ -14,7 +14,7 @@ import numpy as np
 from oddshift.app.reproduce.cell_store import Cell, read_cell
 from oddshift.app.reproduce.paper_numbers import EPSILONS, METHODS, violation
 from oddshift.app.reproduce.paper_reading import LayoutSize, Read, exact_row, guesses, read, released
-from oddshift.app.reproduce.reproductions import Place
+from oddshift.app.reproduce.reproduction import Place
 from oddshift.app.reproduce.search_surface import LoopWeights, Surface, replayed
 from oddshift.app.reproduce.studied_corpus import (
     BASE,

@@ -23,7 +23,7 @@ NOT_RUN = "not run"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class PaperClaim:
     """One row of the table of claims; `files` are the cells behind it, relative to the folder of results."""
 
     says: str
@@ -103,7 +103,7 @@ class Results:
         return [a - b for a, b in pairs if a is not None and b is not None]
 
 
-ClaimOf = Callable[[Results], Claim]
+ClaimOf = Callable[[Results], PaperClaim]
 
 
 def count(values: Sequence[bool]) -> str:

@@ -1,0 +1,256 @@
+"""The results page: made from cells alone, every row linked, nothing resting on a matched temperature."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oddshift.app.reproduce.cell_runs import run_cells
+from oddshift.app.reproduce.cell_store import FinishedCell, write_cell
+from oddshift.app.reproduce.further_claims import FURTHER_CLAIMS
+from oddshift.app.reproduce.further_claims import toy as toy_claim
+from oddshift.app.reproduce.own_tables import matched_above, own_tables, tenth_of_the_other_words, wdbc_reductions
+from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, Results, sound_says
+from oddshift.app.reproduce.paper_numbers import ATTACKERS, EPSILONS, METHODS
+from oddshift.app.reproduce.reproduction import Place, ReproductionOptions
+from oddshift.app.reproduce.reproductions import REPRODUCTIONS
+from oddshift.app.reproduce.results_page import sections, write_page
+from oddshift.app.reproduce.statement_claims import STATEMENT_CLAIMS
+from oddshift.app.reproduce.table_claims import TABLE_CLAIMS, em_rises, lower_everywhere
+from oddshift.base.errors import TamperedEvidence
+
+ALL_CLAIMS = (*TABLE_CLAIMS, *FURTHER_CLAIMS, *STATEMENT_CLAIMS)
+LIGHT = ("toy", "propositions", "delta-thresholds", "failure-bounds", "non-convexity")
+SIZE = {"size": {"documents": [6, 2, 2], "positions": [30, 9, 9], "words": [20, 10]}}
+SETTINGS = {"corpus": "ag_news", "documents": 10, "epochs": 1, "tuning_epochs": 1, "batch": 4, "width": 8}
+SETTINGS |= {"candidates": 16, "observations": 9, "loop": {"rate": 5.0, "loss": 1.0, "first_step": 0.3}}
+
+
+def cell(name, key, values, seed=0, **settings):
+    return FinishedCell(
+        name=name, key=key, command=f"oddshift reproduce {name}", settings={**SETTINGS, **settings}, seed=seed,
+        data={"ag_news.csv": "ab" * 32}, versions={"oddshift": "0"}, cpu_seconds=1.0, values=values,
+    )  # fmt: skip
+
+
+def row(epsilon, method, rate):
+    at = {"T": 1.0, "rate": rate, "null": 0.05, "own": rate + 0.01, "mean_mpl": 1.4}
+    rules = {"one": at, "fitted": {**at, "T": 2.0, "rate": 0.0}, "matched": {**at, "rate": 0.5}}
+    return {
+        "epsilon": epsilon, "method": method, "scales": [1.0, 1.0], "loss": 0.1, "cosine": 0.7,
+        "exact": {"rate": 0.0, "mean_mpl": 0.1}, "rules": rules,
+    }  # fmt: skip
+
+
+def network(attacker, seed, falls=0.06):
+    rows = [row(e, m, 0.2 - 0.01 * k - (falls if m != "EM" else 0)) for k, e in enumerate(EPSILONS) for m in METHODS]
+    values = {"rows": rows, "temperature_curve": [[0.5, 0.4, 0.2, 0.4], [1.0, 0.2, 0.1, 0.2]], "matched_T": 1.0, **SIZE}
+    return cell("table-violations", f"ag_news-{attacker}-{seed}", values, seed, kind="network", attacker=attacker)
+
+
+def sound(em, ampl):
+    """A cell of sound mode with given bounds (lower, upper) for both methods."""
+    rows = [
+        {
+            "epsilon": e, "method": m, "scales": [1.0, 1.0], "exact_epsilon": 1.5, "documents": 40, "top1": 0.5,
+            "gain": 0.1, "gain_error": 0.01, **{law: {"mean": low, "lower": low, "upper": high} for law in LAWS},
+        }
+        for e in EPSILONS
+        for m, (low, high) in (("EM", em), ("AmPL", ampl))
+    ]  # fmt: skip
+    return cell("table-violations", "ag_news-sound-0", {"attacker": "portfolio", "rows": rows, **SIZE}, kind="sound")
+
+
+LAWS = ("uniform", "anchored")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Cells of all light names, computed once."""
+    results = tmp_path_factory.mktemp("page") / "results"
+    for name in LIGHT:
+        cells = REPRODUCTIONS[name].cells(ReproductionOptions(seeds=1))
+        run_cells(cells, Place(results, results, results), command=f"oddshift reproduce {name}")
+    return results
+
+
+@pytest.fixture
+def with_table(folder, tmp_path):
+    """The same cells and a table of one corpus, two seeds of each network."""
+    import shutil
+
+    copied = tmp_path / "results"
+    shutil.copytree(folder, copied)
+    for attacker in ATTACKERS:
+        for seed in range(2):
+            write_cell(copied, network(attacker, seed))
+    return copied
+
+
+def test_the_paper_agrees_with_its_own_table_where_it_counts():
+    found = own_tables()
+    assert (found.lower, found.p_below, found.p_equal, found.p_above) == (27, 20, 2, 5)
+    assert found.mean_drop == pytest.approx(4.127, abs=1e-3)
+    assert found.mean_relative == pytest.approx(29.88, abs=0.01)
+    assert found.pooled_relative == pytest.approx(31.69, abs=0.01)
+    assert found.largest_absolute == (("ag_news", "lstm", 2.6), pytest.approx(10.28))
+    assert found.largest_relative[0] == ("ag_news", "rnn", 2.6)
+    assert found.u_below_em == pytest.approx(3.175, abs=1e-3)
+    assert (found.within_one_sd, found.em_rises, found.ampl_falls, found.transformer_highest) == (11, 8, 7, 7)
+    assert found.first_above_em == (("ag_news", "transformer", 2.4),)
+    assert wdbc_reductions() == (pytest.approx(58.09, abs=0.01), pytest.approx(46.64, abs=0.01))
+    assert matched_above() == 8
+    assert tenth_of_the_other_words() == pytest.approx(5492.8)
+
+
+def test_a_page_without_corpora_says_what_was_not_run(folder):
+    written, drawn = write_page(folder)
+    said, shown = written.read_text(), drawn.read_text()
+    assert "AG News: not run." in said
+    assert "Not run at all: wdbc, table-violations" in said
+    assert NOT_RUN in said
+    assert "1,251" not in said  # single values of k stand in the cell, the range on the page
+    assert "539 to 3,669" in said
+    assert shown.startswith("<!doctype html>")
+    assert "http://" not in shown.replace("http://www.w3.org", "")
+    assert "https://" not in shown
+
+
+def test_every_link_leads_to_a_cell(with_table):
+    written, drawn = write_page(with_table)
+    links = set(re.findall(r"\]\(results/([^)]+)\)", written.read_text()))
+    links |= set(re.findall(r'href="([^"#:]+\.json)"', drawn.read_text()))
+    assert len(links) > 20
+    for link in links:
+        assert (drawn.parent / link).is_file(), link
+
+
+def test_the_page_is_the_same_again_and_changes_with_a_cell(with_table):
+    first = write_page(with_table)[0].read_text()
+    assert write_page(with_table)[0].read_text() == first
+    other = network("lstm", 0, falls=-0.05)
+    write_cell(with_table, other)
+    assert write_page(with_table)[0].read_text() != first
+
+
+def test_a_damaged_cell_is_refused(with_table):
+    path = with_table / "toy" / "exact.json"
+    path.write_text(path.read_text().replace("1.84568", "1.94568"))
+    with pytest.raises(TamperedEvidence, match=r"exact\.json"):
+        write_page(with_table)
+
+
+def test_every_row_of_the_table_has_null_and_own(with_table):
+    said = write_page(with_table)[0].read_text()
+    table = next(part for part in said.split("### ") if part.startswith("AG News\n"))
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ") and "---" not in line][1:]
+    assert len(rows) == 45
+    assert all(float(r[5]) == 5.0 and float(r[6]) > 10 for r in rows)
+    assert all("±" in r[4] for r in rows)
+
+
+def test_no_verdict_rests_on_a_matched_temperature(with_table):
+    before = [make(Results.of(with_table)).verdict for make in ALL_CLAIMS]
+    for attacker in ATTACKERS:
+        for seed in range(2):
+            made = network(attacker, seed)
+            for each in made.values["rows"]:
+                each["rules"]["matched"] = {**each["rules"]["matched"], "rate": 0.001, "T": 50.0}
+            write_cell(with_table, made)
+    assert [make(Results.of(with_table)).verdict for make in ALL_CLAIMS] == before
+
+
+@pytest.mark.parametrize(
+    ("em", "ampl", "verdict"),
+    [((0.0, 0.01), (0.0, 0.01), FAILS), ((0.10, 0.12), (0.01, 0.03), HOLDS), ((0.10, 0.12), (0.05, 0.11), FAILS)],
+)
+def test_the_main_claim_is_decided_by_sound_mode(with_table, em, ampl, verdict):
+    assert lower_everywhere(Results.of(with_table)).verdict == UNKNOWN
+    write_cell(with_table, sound(em, ampl))
+    claim = lower_everywhere(Results.of(with_table))
+    assert claim.verdict == verdict
+    assert "9 of 9 at T = 1" in claim.paper_mode
+    assert "own falls too in 9 of 9" in claim.controls
+    assert sound_says(Results.of(with_table))[1] == (verdict == HOLDS)
+
+
+def test_claims_follow_the_cells(with_table):
+    assert em_rises(Results.of(with_table)).verdict == FAILS
+    assert toy_claim(Results.of(with_table)).verdict == HOLDS
+    exact = Results.of(with_table).cells["toy"]["exact"]
+    write_cell(with_table, replace(exact, values={**exact.values, "joint": 1.5}))
+    assert toy_claim(Results.of(with_table)).verdict == FAILS
+    (with_table / "toy" / "exact.json").unlink()
+    assert toy_claim(Results.of(with_table)).verdict == UNKNOWN
+
+
+def test_all_claims_have_a_reason_and_one_of_three_verdicts(with_table):
+    claims = [make(Results.of(with_table)) for make in ALL_CLAIMS]
+    assert len(claims) >= 30
+    assert {claim.verdict for claim in claims} <= {HOLDS, FAILS, UNKNOWN}
+    assert all(claim.reason and claim.says and claim.paper for claim in claims)
+
+
+def figure_cells():
+    """One small cell of every name that has a figure."""
+    at = {"T": 1.0, "rate": 0.2, "null": 0.1, "own": 0.2, "mean_mpl": 1.0}
+    yield cell("tradeoff", "ag_news", {"points": [{"scales": [0.5, 1.0], "loss": 0.2, **at}], **SIZE})
+    rows = [{"epsilon": e, "one": at, "fitted": at, "exact": {"rate": 0.0, "mean_mpl": 0.1}} for e in GRID]
+    yield cell("epsilon-sweep", "ag_news", {"rows": rows, "transition": 2.2, **SIZE})
+    shares = [{"share": s, "documents": 3, "cosine": s, "one": at, "fitted": at} for s in (0.6, 1.0)]
+    yield cell("learning-curve", "ag_news", {"rows": shares, **SIZE})
+    kinds = [{"epsilon": 2.5, "kind": k, "cosine": 0.5, "rules": {"one": at}} for k in ("matched", "mismatched")]
+    yield cell("embedding-mismatch", "ag_news-rnn", {"attacker": "rnn", "rows": kinds, **SIZE})
+    loss = {"loss": 0.2, "outputs": 100.0, "remapped_loss": 0.1, "remapped_outputs": 3.0}
+    methods = [{"epsilon": 2.5, "method": m, "scales": [1, 1], **loss} for m in ("EM", "AmPL")]
+    readings = {"AmPL-1": {"scales": [0.1, 1.0], "loss": 0.4}}
+    yield cell("utility", "ag_news", {"rows": methods, "constant_word": 0.15, "readings_of_ampl_1": readings, **SIZE})
+    networks = {a: {"counts": [0.5, 0.5], "fitted": 2.0, **at} for a in ATTACKERS}
+    controls = {key: [0.5, 0.5] for key in ("null", "own", "exact")}
+    values = {"bins": 2, "span": 6.0, "networks": networks, "controls": controls, "epsilon": 2.5, **SIZE}
+    yield cell("mpl-distributions", "ag_news", values)
+    watched = [{"setting": "default", "value": "", **at}]
+    loops = [{"rate_weight": 5.0, "first_step": 0.3, "scales": [0.5, 0.6], "rate": 0.1, "loss": 0.3}]
+    yield cell("open-settings", "ag_news", {"rows": watched, "loops": loops, "temperatures": [], **SIZE})
+
+
+GRID = [0.5 * k for k in range(1, 11)]
+
+
+def test_every_figure_is_drawn_from_its_cell(with_table):
+    before = len(figures(with_table))
+    for made in figure_cells():
+        write_cell(with_table, made)
+    write_cell(with_table, sound((0.0, 0.1), (0.0, 0.1)))
+    found = figures(with_table)
+    assert len(found) >= before + 9
+    assert len({figure.title for figure in found}) == len(found)
+    page = write_page(with_table)[1].read_text()
+    assert page.count("<figure") == len(found)
+    assert "effective outputs 100 → 3" in write_page(with_table)[0].read_text()
+
+
+def figures(folder):
+    return next(section for section in sections(Results.of(folder)) if section.key == "figures").blocks
+
+
+def test_the_committed_page_is_that_of_the_committed_cells(tmp_path):
+    docs = Path(__file__).resolve().parent.parent / "docs"
+    content = sections(Results.of(docs / "results"))
+    from oddshift.app.reproduce.results_page import html, markdown
+
+    assert (docs / "results.md").read_text() == markdown(content, "results")
+    assert (docs / "results" / "index.html").read_text() == html(content)
+
+
+def test_committed_cells_hold_no_path_of_a_machine():
+    docs = Path(__file__).resolve().parent.parent / "docs" / "results"
+    for path in docs.rglob("*.json"):
+        text = path.read_text()
+        assert "/work" not in text
+        assert "/tmp" not in text
+        assert json.loads(text)["command"].startswith("oddshift reproduce ")
+        assert np.isfinite(json.loads(text)["cpu_seconds"])
