@@ -158,7 +158,7 @@ def test_a_goal_is_kept_with_its_margin():
     assert goals.strain(point((1.0, 1.0), rate=0.3)) == pytest.approx(3.0)
     hardest = goals.hardest(point((1.0, 1.0), top1=0.6))
     assert hardest.sentence == (
-        "right first guesses beyond those before any release in tier PII: 0.5500, asked are at most 0.1"
+        "right first guesses beyond those before any release in tier PII: 0.5500, asked for at most 0.1"
     )
 
 
@@ -203,7 +203,7 @@ def test_a_rate_that_cannot_be_reached_says_which_goal_failed_and_by_how_much():
     found = adapt(task(delta=0.03, grid=(0.95, 1.0)))
     assert found.scales is None
     assert "pairs beyond epsilon in tier" in found.warnings[0]
-    assert "asked are at most 0.03" in found.warnings[0]
+    assert "asked for at most 0.03" in found.warnings[0]
 
 
 def test_an_advantage_is_a_goal_of_its_own():
@@ -293,7 +293,7 @@ def test_where_nobody_learns_the_single_release_is_proposed():
         "no joint structure was found by plugin, cooccurrence; the single release keeps epsilon exactly"
     )
     assert found.exact_epsilon <= EPSILON
-    assert any("proposed and not certified" in note for note in found.warnings)
+    assert any("proposed, not certified" in note for note in found.warnings)
     assert all(part.state == "undecided" for part in found.verdict.parts)
 
 

@@ -160,7 +160,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="other data or settings"):
         fit_informed(world.known, small(), replace(QUICK, epochs=1, seed=9), checkpoint=file)
     file.write_bytes(file.read_bytes()[:-10])
-    with pytest.raises(TamperedEvidence, match="no complete checkpoint"):
+    with pytest.raises(TamperedEvidence, match="not a complete checkpoint"):
         fit_informed(world.known, small(), replace(QUICK, epochs=1), checkpoint=file)
 
 

@@ -195,9 +195,9 @@ def test_a_network_is_trained_on_for_its_own_scales():
 
 def test_scales_need_a_family_or_a_start():
     world, family = scaled_world()
-    with pytest.raises(InvalidInput, match="scale_range and family"):
+    with pytest.raises(InvalidInput, match="scale_range was given without family"):
         fit_paper(world.known, small(scale_range=(0.5, 1.0)), QUICK)
-    with pytest.raises(InvalidInput, match="scale_range and family"):
+    with pytest.raises(InvalidInput, match="scale_range was given without family"):
         fit_paper(world.known, small(), QUICK, family=family)
     with pytest.raises(InvalidInput, match="scale_range"):
         small(scale_range=(0.0, 1.0))

@@ -115,10 +115,10 @@ def test_keys_are_files_for_their_owner_and_never_written_over(tmp_path):
     assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
     assert b"PRIVATE" in (tmp_path / "key").read_bytes()
     assert b"PRIVATE" not in (tmp_path / "key.pub").read_bytes()
-    with pytest.raises(InvalidInput, match="never written over"):
+    with pytest.raises(InvalidInput, match="never overwritten"):
         new_key(tmp_path / "key")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(InvalidInput, match="never written over"):
+    with pytest.raises(InvalidInput, match="never overwritten"):
         new_key(tmp_path / "link")
 
 

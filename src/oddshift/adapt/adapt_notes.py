@@ -1,4 +1,4 @@
-"""What an adaptation says besides its numbers: what was assumed, and what a reader should know before using it."""
+"""What an adaptation says in addition to its numbers: its assumptions, and what to know before using it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from oddshift.audit.audit_notes import assumptions as supposed
 from oddshift.audit.claims import ClaimBuilder
 
 FEW_OUTPUTS = 5.0
-"""Effective outputs below which a release is nearly constant."""
+"""A release with fewer effective outputs than this is nearly constant."""
 
 
 def assumptions(known: Knowledge, claims: ClaimBuilder, attacker: Attacker, *, remap: bool) -> tuple[str, ...]:
-    """What the certificate of the chosen scales supposes: what an audit's does, and what belongs to a release."""
+    """What the certificate of the chosen scales assumes: the same as an audit's, and what belongs to a release."""
     said = (*supposed(known, claims, attacker), "a record is released once: repeated releases compose")
     return (*said, "the remapping comes from the fit records and is treated as public") if remap else said
 
 
 def basis_in_words(taken: Trial | None, attackers: Sequence[Attacker]) -> str:
-    """What the result rests on: the attackers that learned, a carrier, or the single release."""
+    """What the result rests on: the attackers that learned, another support, or the single release."""
     if taken is None:
         return ""
     names = ", ".join(attacker.name for attacker in attackers)
@@ -43,14 +43,14 @@ def warnings(
     goals: Goals,
     basis: str,
 ) -> tuple[str, ...]:
-    """What went wrong or is too little, one line each; `basis` is what the result rests on, in words."""
+    """What went wrong or is not enough, one line each; `basis` is what the result rests on, in words."""
     experiment = measuring.experiment
     if taken is None:
         return (_failed(trials) if trials else _unreached(list(measuring.known.values()), goals, experiment.settings),)
     found = []
     outcome, constant = taken.outcome, experiment.constant_loss
     if not taken.is_certified:
-        found.append(f"these scales are proposed and not certified: {basis}")
+        found.append(f"these scales are proposed, not certified: {basis}")
     if outcome.effective_outputs < FEW_OUTPUTS:
         found.append(
             f"the release is nearly constant: {outcome.effective_outputs:.1f} effective outputs; "
@@ -59,7 +59,7 @@ def warnings(
     if outcome.loss >= constant:
         found.append(
             f"one constant output costs no more ({constant:.4f}) than this release ({outcome.loss:.4f}): read the loss "
-            f"beside a downstream task"
+            f"together with a downstream task"
         )
     return tuple(found)
 
@@ -70,7 +70,7 @@ def _failed(trials: Sequence[Trial]) -> str:
     scales = ", ".join(f"{scale:g}" for scale in last.scales)
     return (
         f"no scales were certified; at scales {scales} it failed on {last.failed}; more certify documents help, "
-        f"smaller scales in the grid, or a larger delta or cap: on new documents, since these have been looked at"
+        f"smaller scales in the grid, or a larger delta or cap: on new documents, because these have been used"
     )
 
 
@@ -79,7 +79,7 @@ def _unreached(outcomes: Sequence[ScaledOutcome], goals: Goals, settings: AdaptS
     closest = min(outcomes, key=goals.strain)
     hardest = goals.hardest(closest)
     scales = ", ".join(f"{scale:g}" for scale in closest.scales)
-    found = f"no scales of the grid keep every goal; closest come {scales}, with {hardest.sentence}"
+    found = f"no scales of the grid keep every goal; the closest are {scales}, with {hardest.sentence}"
     before = next((tier.before for tier in closest.tiers if tier.tier == hardest.tier), 0.0)
     if hardest.what == "right first guesses" and before >= hardest.limit:
         return f"{found}; {before:.1%} are guessed already before any release, so no noise keeps this cap: raise it"

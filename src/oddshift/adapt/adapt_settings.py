@@ -26,7 +26,7 @@ RemapChoice = Literal["auto", "always", "never"]
 CostName = Literal["cosine", "euclidean", "haversine"]
 
 DEFAULT_COST: CostName = "cosine"
-"""What a changed value costs when neither the question nor the kind of data says it."""
+"""What a changed value costs if neither the question nor the kind of data says so."""
 
 SHARED = ("epsilon", "delta", "alpha", "law", "method", "attackers", "epochs", "gamma", "independent", "seed")
 """Options that an adaptation has in common with an audit."""
@@ -34,7 +34,7 @@ SHARED = ("epsilon", "delta", "alpha", "law", "method", "attackers", "epochs", "
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptSettings:
-    """What is asked of an adaptation: the budget ε, how often it may be exceeded (δ), and how scales are looked for.
+    """What is asked of an adaptation: the budget ε, how often it may be exceeded (δ), and how the scales are searched.
 
     - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `gamma`, `independent`, `seed`: as in
       `AuditSettings`; δ is required, for every tier, and the law is `anchored` or `uniform`.
@@ -44,17 +44,17 @@ class AdaptSettings:
     - `remap`: whether the output of least expected cost is released instead of the one that was drawn: `always`,
       `never`, or `auto`, which refuses a remapping that leaves less than a tenth of the effective outputs or costs no
       less than one constant output. Older files say true and false for always and never.
-    - `cost`: what a changed value costs; None takes that of the kind of data.
-    - `grid`: the scales that are tried in each level of sensitivity, each in (0, 1]; between them the search looks
-      closer where the goals are met.
-    - `documents`: how many select documents scales are compared on.
+    - `cost`: what a changed value costs; None takes the default of the kind of data.
+    - `grid`: the scales that are tried in each level of sensitivity, each in (0, 1]; the search refines them where
+      the goals are met.
+    - `documents`: the number of select documents on which scales are compared.
     - `search_attacker`: the attacker that measures the frontier; "" takes the strongest at scale 1.
-    - `retrain`: fits attackers anew for every choice of scales, as the paper does; ours serve all scales as they are.
-    - `rounds`: at most how many rounds the loop of the objective `weighted` takes.
+    - `retrain`: fits attackers again for every choice of scales, as the paper does; ours work at all scales.
+    - `rounds`: the largest number of rounds of the loop (objective `weighted`).
     - `rate_weight`, `loss_weight`: the paper's λ_1 and λ_2.
     - `pooled`: whether the rate of the loop is the mean over tiers or the largest of them.
     - `first_step`, `decay`: a step of the loop is first_step/(t+1)^decay.
-    - `tolerance`: rounds stop when scales move by less.
+    - `tolerance`: the loop stops when scales move by less than this.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -111,5 +111,5 @@ class AdaptSettings:
 
     @property
     def cost_name(self) -> str:
-        """The cost that is asked for, or the default one."""
+        """The cost that was asked for, or the default."""
         return self.cost or DEFAULT_COST

@@ -1,4 +1,4 @@
-"""What an adaptation returns: plain frozen values, without a single secret, that a run folder stores as they are."""
+"""What an adaptation returns: plain frozen values without any secret, which a run folder stores as they are."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from oddshift.audit.released_table import ReleasedTable
 from oddshift.evidence.certificates import Evidence, JointCertificate
 
 Scales = tuple[float, ...]
-"""One factor of ε for each tier, from the most sensitive on."""
+"""One factor of ε for each tier, most sensitive first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TierOutcome:
-    """One tier under some scales: share of pairs beyond ε under the law asked, right first guesses, expected loss.
+    """One tier under some scales: the share of pairs beyond ε under the chosen law, right first guesses, expected loss.
 
     `top1` is the share of right first guesses (a tie counts as right), `before` that before any release. Errors are
     standard errors of the mean over documents.
@@ -68,7 +68,7 @@ class ScaledOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """One round of the loop: where it stood, what it saw there, and how it moved on."""
+    """One round of the loop: its scales, what was measured there, and the step that followed."""
 
     number: int
     outcome: ScaledOutcome
@@ -97,7 +97,7 @@ class Tested:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """A named choice of scales measured on the certify documents, beside the others.
+    """A named choice of scales, measured on the certify documents for comparison.
 
     `exact_epsilon` is that of one release over the pairs that count; None where it would take a long scan.
     """
@@ -111,12 +111,12 @@ class Compared:
 class Adaptation:
     """An adaptation: the frontier, the loop, the sequence that was tested, and the scales that were certified.
 
-    `chosen` is None when nothing was certified. `proposed` are scales of less loss that keep everything but a rate
-    verdict, which nobody could give because no attacker learned anything there; `basis` says in words what the result
+    `chosen` is None when nothing was certified. `proposed` are scales of less loss that keep every goal but have
+    no rate verdict, because no attacker learned anything there; `basis` says in words what the result
     rests on. `remapped` and `remap_reason` say in which form the scales are released. `grid` and `uniform` (all tiers
     alike) are measured on select documents, `compared` on certify documents. `hypervolumes` are by name: the share of
-    the box below the worst corner that a set of outcomes dominates, larger being better. `release` is what goes out of
-    a table under the policy, drawn once and measured.
+    the box below the worst corner that a set of outcomes dominates, larger being better. `release` is what leaves a
+    table under the policy, drawn once and measured.
     """
 
     settings: AdaptSettings
@@ -148,12 +148,12 @@ class Adaptation:
 
     @property
     def state(self) -> str:
-        """`certified` when some scales were, else `undecided`: a failed search does not show that none exist."""
+        """`certified` when some scales were, otherwise `undecided`: a failed search does not show that none exist."""
         return "certified" if self.chosen is not None else "undecided"
 
     @property
     def scales(self) -> Scales | None:
-        """The scales of a policy: certified, or else proposed; None when there are neither."""
+        """The scales of a policy: certified ones, otherwise proposed ones, otherwise None."""
         return self.chosen if self.chosen is not None else self.proposed
 
     def choice(self, name: str) -> ScaledOutcome | None:

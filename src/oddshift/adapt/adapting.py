@@ -1,7 +1,7 @@
 """AmPL from beginning to end: measure the frontier, loop, freeze a sequence, certify it, compare what was chosen.
 
-Fit documents teach the attackers, select documents choose the scales, certify documents test them: no document plays
-two parts.
+Fit documents teach the attackers, select documents choose the scales, certify documents test them: no document has
+two roles.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records, Split
 
 GRID_LIMIT = 20
-"""Scales in a grid, at most: between them the search looks closer by itself."""
+"""Largest number of scales in a grid; the search refines them on its own."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AdaptTask:
     """What is adapted: the split secrets, what attackers know at scales 1, the family, and fitted attackers.
 
-    `detector` names who found the secrets. The attackers must serve any scales (`against`); the strongest on the select
-    documents at scale 1 measures the frontier, and for each candidate the strongest there certifies it.
+    `detector` names who found the secrets. The attackers must work at any scales (`against`); the strongest on the
+    select documents at scale 1 measures the frontier, and for each candidate the strongest there certifies it.
     """
 
     split: Split
@@ -60,7 +60,7 @@ class AdaptTask:
 def adapt(
     task: AdaptTask, *, execution: Execution = SERIAL, folder: Path | None = None, progress: Progress = silent
 ) -> Adaptation:
-    """Find scales of least utility loss that keep every goal, certified, or say what was reached.
+    """Find scales of least utility loss that are certified to keep every goal, or say what was reached.
 
     `folder` keeps measured outcomes, so that an interrupted adaptation continues.
 
@@ -114,7 +114,7 @@ def _tested(measuring: Measuring, loop: tuple[Round, ...], made: Certification) 
 
 
 def _proven(measuring: Measuring, single: SingleRelease) -> list[ScaledOutcome]:
-    """The outcome at the scale where a bound without a law carries a verdict, if there is one that keeps the goals."""
+    """The outcome at the scale where a bound without a law supports a verdict, if one keeps the goals."""
     known = measuring.experiment.known
     scale = single.proven_scale(known)
     wanted = [] if scale is None else [(scale,) * len(known.tiers)]
@@ -124,7 +124,7 @@ def _proven(measuring: Measuring, single: SingleRelease) -> list[ScaledOutcome]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Search:
-    """What was looked at on the way."""
+    """What was measured on the way."""
 
     measuring: Measuring
     grid: Sequence[ScaledOutcome]
@@ -171,7 +171,7 @@ def _concluded(search: _Search, task: AdaptTask, made: Certification) -> Adaptat
 
 
 def _proposed(search: _Search) -> Scales | None:
-    """The scales of least loss that keep everything but a rate verdict, where they go beyond what is certified."""
+    """The scales of least loss that keep every goal without a rate verdict, if they beat what is certified."""
     last = next((trial for trial in reversed(search.trials) if trial.passes), None)
     return None if last is None or last.is_certified else last.tested.scales
 
@@ -204,13 +204,13 @@ def _hypervolumes(search: _Search) -> tuple[tuple[str, float], ...]:
 
 
 def _experiment(task: AdaptTask, records: Records, stream: int) -> Experiment:
-    """Documents with uniforms of their own: an experiment, which a seed repeats."""
+    """An experiment: documents with their own uniforms, which a seed repeats."""
     rng = np.random.default_rng([task.settings.seed, stream])
     return Experiment(task.known, task.family, records, rng.random(len(records.points)), task.settings)
 
 
 def select_experiment(task: AdaptTask) -> Experiment:
-    """The experiment scales are compared in: as many select documents as asked, or all there are."""
+    """The experiment in which scales are compared: as many select documents as asked for, or all of them."""
     settings, select = task.settings, task.split.select
     useful = np.flatnonzero(select.lengths > 0)
     order = np.random.default_rng([settings.seed, 20]).permutation(useful)
@@ -218,7 +218,7 @@ def select_experiment(task: AdaptTask) -> Experiment:
 
 
 def _search_attacker(task: AdaptTask, select: Experiment) -> Attacker:
-    """The attacker that measures the frontier: the one named, else the strongest on select documents at scale 1."""
+    """The attacker that measures the frontier: the named one, or the strongest on select documents at scale 1."""
     named = {attacker.name: attacker for attacker in task.attackers}
     if task.settings.search_attacker:
         return named[one_of(task.settings.search_attacker, "search_attacker", tuple(named))]
@@ -231,7 +231,7 @@ def _search_attacker(task: AdaptTask, select: Experiment) -> Attacker:
 def _check(task: AdaptTask) -> None:
     settings = task.settings
     if not task.attackers:
-        raise InvalidInput("attackers is empty, expected at least one that serves any scales")
+        raise InvalidInput("attackers is empty, expected at least one that works at any scales")
     if len(settings.grid) > GRID_LIMIT:
         raise InvalidInput(f"a grid of {len(settings.grid)} scales, expected at most {GRID_LIMIT}: fewer scales")
     if not any(task.split.select.lengths > 0):

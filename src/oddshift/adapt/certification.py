@@ -1,4 +1,4 @@
-"""Selection and certification: the front of the select documents, frozen, tested in turn on documents nobody looked at.
+"""Selection and certification: candidates from the select documents, frozen, then tested in turn on unused documents.
 
 Candidates come in decreasing utility loss, each tested at the full level against every goal at once, up to the first
 that does not pass; the last one before it is taken. What is tested is what is released, i.e. after remapping.
@@ -43,19 +43,19 @@ from oddshift.evidence.certificates import Certificate, Claim
 from oddshift.model.records import Records
 
 LONGEST = 10
-"""Candidates in a sequence: enough rungs to come close to the limits."""
+"""Number of candidates in a sequence: enough steps to come close to the limits."""
 
 SAFER = 3
-"""Outcomes with still more noise that are tested before them."""
+"""Number of outcomes with even more noise that are tested before them."""
 
 SAFE, SAFE_ERRORS = 0.1, 5.0
-"""A sequence begins where the select rate is at most this share of δ, and right guesses lie so many standard errors
-below their caps: so far below that the first test should pass."""
+"""A sequence begins where the select rate is at most this share of δ, and right guesses are this many standard errors
+below their caps, so that the first test should pass."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trial:
-    """One candidate on the certify documents: what was seen, who counted, and what that certifies.
+    """One candidate on the certify documents: what was measured, which attackers counted, and what that certifies.
 
     `attacker` is the strongest. `keeps_single` says that one release alone stays within ε, exactly. `vacuous` says why
     nothing is certified where the first guess is nearly always right.
@@ -77,7 +77,7 @@ class Trial:
 
     @property
     def passes(self) -> bool:
-        """Whether it is certified, or lacks nothing but an attacker that learned and keeps ε in a single release."""
+        """Whether it is certified, or only lacks an attacker that learned and keeps ε in a single release."""
         if self.is_certified:
             return True
         rest = [part for part in self.judgement.verdict.parts if not part.claim.withheld]
@@ -88,8 +88,8 @@ class Trial:
 def sequence(outcomes: Sequence[ScaledOutcome], goals: Goals, *, carried: bool = False) -> tuple[ScaledOutcome, ...]:
     """The frozen order: a few safer outcomes, then the front where the attacker learned something.
 
-    Where no such outcome keeps the goals, or nothing was learned anywhere, the front of all outcomes: it can end in
-    scales that keep every goal but a rate verdict. `carried` says that independence was declared.
+    Where no such outcome keeps the goals, or nothing was learned anywhere, it is the front of all outcomes; it can end
+    in scales that keep every goal without a rate verdict. `carried` says that independence was declared.
     """
     learned = [p for p in outcomes if p.admissible and (p.learned or carried)]
     return _ordered(learned, goals) or _ordered([p for p in outcomes if p.admissible], goals)
@@ -123,7 +123,7 @@ def _safer(outcomes: Iterable[ScaledOutcome], first: Sequence[ScaledOutcome], go
 
 
 def _spaced(outcomes: Sequence[ScaledOutcome], most: int) -> list[ScaledOutcome]:
-    """At most so many of them, evenly chosen, in their order."""
+    """At most `most` of them, evenly chosen, in their order."""
     chosen = np.unique(np.round(np.linspace(0, len(outcomes) - 1, min(most, len(outcomes)))).astype(int))
     return [outcomes[k] for k in chosen]
 
@@ -132,8 +132,8 @@ def _spaced(outcomes: Sequence[ScaledOutcome], most: int) -> list[ScaledOutcome]
 class Certification:
     """What candidates are tested with: the attackers, documents to judge them by, documents to certify on.
 
-    `single` is asked where nobody learned anything: what carries a rate verdict all the same, and whether one release
-    stays within ε.
+    `single` is used where no attacker learned anything: it says what else supports a rate verdict, and whether one
+    release stays within ε.
     """
 
     attackers: tuple[Attacker, ...]
@@ -188,7 +188,7 @@ def _vacuous(readers: Sequence[Attacker], scans: dict[int, Scan], situation: Sit
 def _rates(
     readers: Sequence[Attacker], scans: dict[int, Scan], basis: Basis, situation: Situation, made: Certification
 ) -> list[Part]:
-    """The rate claims of every attacker that counts; the strongest accuses after it was recalibrated."""
+    """The rate claims of every attacker that counts; the strongest accuses only after recalibration."""
     settings, best = made.certifying.settings, basis.strongest
     names, judge = situation.known.tiers.names, readers[best]
     if basis.counting and not basis.carrier:

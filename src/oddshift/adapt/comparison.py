@@ -1,4 +1,4 @@
-"""What chosen scales are shown beside: plain EM, one scale of equal utility and, when tiers are secret, what is unsafe.
+"""What chosen scales are compared with: plain EM, one scale of equal utility and, for secret tiers, the unsafe choice.
 
 Every choice is measured on the certify documents by the attacker that certified, with the exact ε of one release.
 """
@@ -27,7 +27,7 @@ SCAN_LIMIT = 2_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedScales:
-    """Some scales under a name, and the family of mechanisms they belong to."""
+    """Scales with a name, and the family of mechanisms to which they belong."""
 
     name: str
     scales: Scales

@@ -1,7 +1,7 @@
 """An experiment with scales: everything that stays fixed while they change, and what some scales do.
 
 The same documents, the same uniforms (common random numbers) and the same attacker, read under each mechanism without
-being trained again: two scales differ in what they are, not in luck.
+being trained again: two scales differ in what they do, not by chance.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Experiment:
     settings: AdaptSettings
 
     def at(self, scales: Scales, *, remap: bool | None = None) -> Situation:
-        """The situation when these scales are released, remapped as settings say unless said otherwise."""
+        """The situation when these scales are released, remapped as the settings say unless `remap` says otherwise."""
         tiers = self.known.tiers.with_scales(scales, ordered=False)
         plain = ReleaseForm(Channel.of(self.family(tiers)), self.weights, self.settings.cost_name)
         form = chosen_form(plain, self.settings, lambda: self.constant_loss, remap)
@@ -86,13 +86,13 @@ class Experiment:
         return prior / prior.sum()
 
     def measure(self, known: Knowledge, attacker: Attacker) -> Scan:
-        """Release the documents under `known` and scan what the attacker gives away, under the law that is asked."""
+        """Release the documents under `known` and scan what the attacker finds, under the chosen law."""
         rng = np.random.default_rng([self.settings.seed, 21])
         laws, budget = (self.settings.law,), self.budget(known)
         return scan(attacker, self.release(known), self.records, budget, rng, laws=laws, detailed=False)
 
     def scores(self, known: Knowledge, attacker: Attacker) -> Scores:
-        """Release the documents under `known` and score the attacker: what it is chosen by."""
+        """Release the documents under `known` and score the attacker; attackers are chosen by this score."""
         return scores(attacker, self.release(known), self.records, self.budget(known))
 
     def release(self, known: Knowledge) -> Release:
@@ -109,7 +109,7 @@ class Experiment:
         return self.measured(situation, self.measure(situation.known, read(situation.known)))
 
     def measured(self, situation: Situation, found: Scan) -> ScaledOutcome:
-        """Averages over units of a scan, beside the exact utility of the mechanism."""
+        """Averages over the units of a scan, together with the exact utility of the mechanism."""
         form, by_position = situation.form, found.scores
         joint = gain(by_position.own_score, by_position.log_score, units_of(self.records))
         return ScaledOutcome(

@@ -15,8 +15,8 @@ SCALED = ("exponential", "tiered", "path")
 def scale_family(settings: MechanismSettings, space: Space, tiers: Tiers, epsilon: float) -> Family:
     """The mechanism under any scales: tier by tier when tiers are public, on the path metric when they are secret.
 
-    With a single tier the exponential mechanism stays what an audit knows it as, at a share of its budget. A calibrated
-    one spends at scale 1 what its exact ε leaves over.
+    With a single tier the exponential mechanism stays the one that an audit knows, at a share of its budget. A
+    calibrated one spends at scale 1 what its exact ε leaves over.
     """
     if settings.name not in SCALED:
         raise InvalidInput(f"mechanism.name={settings.name!r} has no scales to adapt, expected {', '.join(SCALED)}")

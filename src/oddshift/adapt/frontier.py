@@ -1,4 +1,4 @@
-"""The frontier of violation rate against utility loss: a coarse grid of scales, and a closer look where goals are met.
+"""The frontier of violation rate against utility loss: a coarse grid of scales, refined where the goals are met.
 
 All outcomes are measured on select documents with one attacker that is not trained again. Scales belong to levels of
 sensitivity, and do not decrease towards a less sensitive level: others are never selected.
@@ -19,13 +19,13 @@ BISECTIONS = 6
 """Halvings along a ray: scales are found to a 64th of it."""
 
 LADDER = (0.85, 0.9, 0.93, 0.96, 0.98, 1.0, 1.02)
-"""Multiples of the best ray's crossing that are measured as well: rungs between too much noise and too little."""
+"""Multiples of the best ray's crossing that are measured too: steps between too much noise and too little."""
 
 TARGET = 0.7
-"""The share of δ that the select rate of a crossing is held to: what a certificate on as many documents needs."""
+"""The largest share of δ for the select rate of a crossing: what a certificate on that many documents needs."""
 
 COARSE = 64
-"""Points up to which the whole ordered grid is measured; above, the diagonal and the rays' ends are."""
+"""Largest number of points for which the whole ordered grid is measured; otherwise the diagonal and the rays' ends."""
 
 
 def grid_of(scales: Sequence[float], n_levels: int) -> list[Scales]:
@@ -48,7 +48,7 @@ def search_grid(scales: Sequence[float], n_levels: int) -> list[Scales]:
 
 
 def directions(scales: Sequence[float], n_levels: int) -> list[Scales]:
-    """Where rays end: the first levels at one scale of the grid, the others at its largest.
+    """The ends of rays: the first levels at one scale of the grid, the others at the largest.
 
     >>> directions((0.5, 1.0), 3)
     [(0.5, 1.0, 1.0), (0.5, 0.5, 1.0), (1.0, 1.0, 1.0)]
@@ -59,13 +59,13 @@ def directions(scales: Sequence[float], n_levels: int) -> list[Scales]:
 
 
 def uniform_outcomes(outcomes: Iterable[ScaledOutcome]) -> tuple[ScaledOutcome, ...]:
-    """Those with one scale for all tiers, in increasing order."""
+    """The outcomes with one scale for all tiers, in increasing order."""
     return tuple(sorted((p for p in outcomes if len(set(p.scales)) == 1), key=lambda p: p.scales))
 
 
 @dataclass
 class _Ray:
-    """A direction, how far along it goals are known to be met, how far not, and the loss at both ends."""
+    """A direction, how far along it the goals are met and where they are not, and the loss at both ends."""
 
     end: Scales
     met: float = 0.0
@@ -85,7 +85,7 @@ def rays(measuring: Measuring, goals: Goals) -> list[ScaledOutcome]:
     """Along each direction, the largest scales at which select documents stay within the goals, with some room.
 
     Rates and right guesses grow with the scale along a ray and the loss falls, so halving finds the crossing without a
-    gradient, and a ray whose unmet end already costs more than the best crossing is left alone. Around the crossing of
+    gradient, and a ray whose failing end already costs more than the best crossing is skipped. Around the crossing of
     least loss a ladder of further outcomes is measured.
     """
     experiment, settings = measuring.experiment, measuring.experiment.settings
@@ -138,7 +138,7 @@ def hypervolume(outcomes: Iterable[ScaledOutcome], corner: tuple[float, float]) 
 
 
 def equal_utility(measuring: Measuring, loss: float, *, remap: bool | None = None) -> Scales:
-    """One scale for all tiers whose expected loss is the given one: the baseline every adaptation is shown beside."""
+    """One scale for all tiers whose expected loss is the given one: the baseline for every adaptation."""
     settings, n = measuring.experiment.settings, len(measuring.experiment.known.tiers)
     low, high = min(settings.grid), max(settings.grid)
     for _ in range(8):

@@ -16,7 +16,7 @@ MARGIN = 3.0
 
 @dataclass(frozen=True)
 class Strain:
-    """One goal under some scales: what was measured with its margin, the limit, and the words for it."""
+    """One goal under some scales: what was measured with its margin, the limit, and what it is called."""
 
     tier: str
     what: str
@@ -32,7 +32,7 @@ class Strain:
     @property
     def sentence(self) -> str:
         """What was measured against what was asked."""
-        return f"{self.what} in tier {self.tier}: {self.value:.4f}, asked are at most {self.limit:g}"
+        return f"{self.what} in tier {self.tier}: {self.value:.4f}, asked for at most {self.limit:g}"
 
 
 @dataclass(frozen=True)

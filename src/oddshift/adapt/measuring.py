@@ -14,10 +14,10 @@ from oddshift.base.identity import fingerprint
 from oddshift.base.storage import load, save
 
 DIGITS = 2
-"""Scales are rounded to so many decimals, so that the same place is not measured twice."""
+"""Scales are rounded to this many decimals, so that the same scales are not measured twice."""
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how many pieces are done, and of how many."""
+"""A function of what is being done, how many steps are done, and their total."""
 
 
 def silent(what: str, done: int, total: int) -> None:

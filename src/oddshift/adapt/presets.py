@@ -1,4 +1,4 @@
-"""The paper's methods by name: what each makes small, and which tiers it moves.
+"""The paper's methods by name: what each minimises, and which tiers it moves.
 
 AmPL-1 "applies identity-salience weighting to PII only (no PoII weighting)"; the paper uses it in three senses, so all
 three are here under names that say which.

@@ -1,7 +1,7 @@
-"""Readers: attackers against the mechanism at any scales, with what costs most done at a few anchors and kept.
+"""Readers: attackers against the mechanism at any scales; the expensive part is done at a few anchors and kept.
 
 How much the parts of a combination are worth depends on the noise, slowly. Their weights are fitted at the anchors and
-kept in between; the attacker that accuses is recalibrated at the very scales besides.
+kept in between; the attacker that accuses is also recalibrated at the exact scales.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Readers:
 
     @property
     def anchors(self) -> tuple[float, ...]:
-        """Those inside the grid, the largest first."""
+        """The anchors inside the grid, the largest first."""
         grid = self.experiment.settings.grid
         scaled = (round(max(grid) * anchor, 6) for anchor in ANCHORS)
         return tuple(anchor for anchor in scaled if anchor >= min(grid))

@@ -1,7 +1,7 @@
 """The form of a release: as it was drawn, or remapped to the output of least expected cost.
 
-Remapping lowers the expected cost and can collapse to a few outputs that say nothing. `auto` takes the form of least
-loss among those that keep a tenth of the effective outputs as drawn and cost less than one constant output.
+Remapping lowers the expected cost, but it can collapse to a few outputs that are of no use. `auto` takes the form of
+least loss among those that keep a tenth of the effective outputs as drawn and cost less than one constant output.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def chosen_form(
 ) -> ChosenForm:
     """The form that settings ask for at one choice of scales; `remap` overrides them.
 
-    `constant` gives the loss of the best constant output, and is asked only where it decides.
+    `constant` gives the loss of the best constant output, and is computed only where it decides.
     """
     if remap is False or (remap is None and settings.remap == "never"):
         return ChosenForm(plain, plain, False, "not remapped, as asked")

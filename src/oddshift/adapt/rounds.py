@@ -23,7 +23,7 @@ DIFFERENCE = 0.05
 """Half the width of a central difference: wide enough that rates of rare events change."""
 
 Objective = Callable[[ScaledOutcome], float]
-"""What the loop makes small."""
+"""What the loop minimises."""
 
 
 def weighted(settings: AdaptSettings, counted: Sequence[int] | None = None) -> Objective:
@@ -50,7 +50,7 @@ def rounds(
     """Rounds from scales 1 on (or from `start`), until they move by less than the tolerance.
 
     Tiers of one level move together: `start`, `moving` (the levels whose scale may change, by default all) and the
-    gradient of a round have one entry for each level. `after` resumes behind a round of an earlier run.
+    gradient of a round have one entry for each level. `after` resumes after a round of an earlier run.
     """
     settings, tiers = measuring.experiment.settings, measuring.experiment.known.tiers
     n = tiers.n_levels

@@ -1,4 +1,4 @@
-"""The single release: what carries a result where no attacker learned anything by reading positions together.
+"""The single release: what a result rests on where no attacker learned anything by reading positions together.
 
 One release keeps its exact ε whatever the secrets are. Declared independence, or a bound that holds for every law of
 the secrets, turns that into a verdict; otherwise it is what a proposal rests on.
@@ -31,7 +31,7 @@ class SingleRelease:
     settings: AdaptSettings
 
     def carrier(self, situation: Situation) -> str:
-        """What carries a rate verdict without an attacker that learned; "" where nothing does."""
+        """What supports a rate verdict without an attacker that learned; "" where nothing does."""
         if self.settings.independent:
             return INDEPENDENT
         try:
@@ -43,7 +43,7 @@ class SingleRelease:
     def proven_scale(self, known: Knowledge) -> float | None:
         """About the largest common scale at which a bound without a law is ε; None where nothing is proven.
 
-        The bound grows with the scale about as fast as the scale does; a candidate there is proven by itself.
+        The bound is roughly proportional to the scale; a candidate at this scale is proven separately.
         """
         try:
             bound = bound_without_law(replace(known, mechanism=self.family(known.tiers)), self.split)

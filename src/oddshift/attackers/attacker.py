@@ -54,7 +54,7 @@ class Attacker(Protocol):
 class Knowledge:
     """What every attacker knows beforehand: the mechanism, the tiers, and records of the same population (fit split).
 
-    Never the audited secrets. `log_prior` is the frequency of every point in the fit records, smoothed.
+    It never holds the audited secrets. `log_prior` is the frequency of every point in the fit records, smoothed.
     """
 
     mechanism: Mechanism
@@ -82,18 +82,18 @@ def knowledge(mechanism: Mechanism, tiers: Tiers, fit: Records, smoothing: float
 
 
 def against(attacker: Attacker, known: Knowledge) -> Attacker:
-    """The same attacker against another mechanism, nothing learned again; refused for one that cannot."""
+    """The same attacker against another mechanism, without learning again; refused if the attacker cannot do that."""
     method = getattr(attacker, "against", None)
     if method is None:
         raise InvalidInput(
-            f"attacker {attacker.name} has no method against(known), expected one that serves any scales"
+            f"attacker {attacker.name} has no method against(known), expected one that works at any scales"
         )
     found: Attacker = method(known)
     return found
 
 
 def carried(attacker: Attacker, known: Knowledge) -> Attacker:
-    """The same attacker against another mechanism, nothing fitted again, not even weights; else as `against`."""
+    """The same attacker against another mechanism, without fitting even weights; otherwise as `against`."""
     method = getattr(attacker, "carried", None)
     found: Attacker = against(attacker, known) if method is None else method(known)
     return found

@@ -1,7 +1,7 @@
 """Attribute inference: predict a protected label of a document (a group, a diagnosis) from its joint release.
 
 Logistic regression on the average of what the outputs say about their points: E[v(X_l)|y_l] under the prior and the
-known mechanism. Beating the label's own frequencies means that the release as a whole betrays the label.
+known mechanism. Beating the label's own frequencies means that the release as a whole reveals the label.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Attribute:
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeReport:
-    """How well labels are predicted, beside their frequencies alone; `gain` is in nats, its error by document."""
+    """How well labels are predicted, compared with their frequencies; `gain` is in nats, its error by document."""
 
     documents: int
     accuracy: float
@@ -59,7 +59,7 @@ class AttributeReport:
 
 
 def fit_attribute(known: Knowledge, labels: IntArray, *, rng: np.random.Generator) -> Attribute:
-    """Learn from the fit records, perturbed afresh, and one label (0, 1, ...) for each of their documents."""
+    """Learn from the fit records, freshly perturbed, and one label (0, 1, ...) for each of their documents."""
     from sklearn.linear_model import LogisticRegression
 
     kinds = indices(labels, "labels", 1 << 31)

@@ -21,14 +21,14 @@ from oddshift.model.records import MASKED, SLOT, Context, Records, gather
 from oddshift.model.release import Release, candidates
 
 BATCH_ENTRIES = 2_000_000
-"""Entries (positions x points) of one batch at most; a performance setting."""
+"""Largest number of entries (positions x points) of one batch; a performance setting."""
 
 _SLOT_ROW, _MASKED_ROW, _UNKNOWN_ROW = 0, 1, 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ContextWords:
-    """Public words that a network tells apart: those seen often enough in the fit records."""
+    """Public words that a network distinguishes: those seen often enough in the fit records."""
 
     number: dict[str, int]
 
@@ -46,7 +46,7 @@ class ContextWords:
 
 
 def words_of(fit: Records, at_least: int) -> ContextWords:
-    """The words that stand `at_least` so often in the context of the fit records."""
+    """The words that occur at least `at_least` times in the context of the fit records."""
     if fit.context is None:
         raise InvalidInput("records carry no context W, expected one for an attacker that reads it")
     tokens, symbols = fit.context.tokens, fit.context.symbols

@@ -1,8 +1,8 @@
-"""Calibration: does an attacker believe as much as it should, and does it beat the prior and the single release?
+"""Calibration: is an attacker as sure as it should be, and does it beat the prior and the single release?
 
 Log score is −log posterior of the truth; smaller is better and only the true posterior minimises its mean. The best
-temperature T raises posteriors to the power 1/T: T > 1 means that the attacker was too sure. Joins beliefs with truth,
-so it is for fit or select documents and for reports, never an input of an attacker.
+temperature T raises posteriors to the power 1/T: T > 1 means that the attacker was too sure. It joins beliefs with the
+truth, so it is for fit or select documents and for reports, never an input of an attacker.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from oddshift.model.records import Records
 from oddshift.model.release import Release
 
 BINS = 10
-"""Equal steps of confidence in the reliability curve."""
+"""Number of equal steps of confidence in the reliability curve."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Bin:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What an attacker's beliefs are worth on documents with known secrets.
+    """How good an attacker's beliefs are on documents with known secrets.
 
     `gain` is how much it beats `own_score`, the single release under the attacker's own prior, with its standard error
     by independent unit. `cosine` and `mean_squared_error`
@@ -67,13 +67,13 @@ class Calibration:
 
     @property
     def calibration_error(self) -> float:
-        """Mean gap between confidence and accuracy, positions weighted alike."""
+        """Mean gap between confidence and accuracy; all positions have the same weight."""
         return sum(b.positions * abs(b.confidence - b.accuracy) for b in self.reliability) / self.positions
 
 
 @dataclass(frozen=True, eq=False)
 class _Marks:
-    """What is kept of every position."""
+    """What is kept for every position."""
 
     score: FloatArray
     prior: FloatArray
@@ -120,7 +120,7 @@ def _references(
 def _mark(
     marks: _Marks, block: Beliefs, posterior: FloatArray, controls: tuple[FloatArray, FloatArray], secrets: Records
 ) -> None:
-    """Fill in the marks of one block."""
+    """Fill in the results of one block."""
     at, rows, truth = block.positions, np.arange(len(block.positions)), secrets.points[block.positions]
     mine = posterior[rows, truth]
     marks.score[at] = -mine

@@ -1,4 +1,4 @@
-"""Chains over few points: one with transitions smoothed through the metric, or several, one hidden regime each.
+"""Chains over few points: one with transitions smoothed through the metric, or one for each hidden regime.
 
 Under regime m, which holds for a whole document, X_1 ~ first_m and X_{t+1} ~ step_m[X_t]. Inference is forward-backward
 in every regime; regimes are weighed by how well they explain the other outputs.
@@ -111,7 +111,7 @@ def fit_steps(known: Knowledge) -> RegimeChains:
 
 
 def smoothed_table(known: Knowledge, before: IntArray, after: IntArray, law: FloatArray) -> FloatArray:
-    """Pr[after | before], (points, points), from pairs; `law` is the law of the second when the first says nothing."""
+    """Pr[after | before], (points, points), from pairs; `law` is that of the second value on its own."""
     size, space = len(law), known.fit.space
     seen = observations(before, after, size, size)
     counts = np.zeros((size, size))
@@ -141,7 +141,7 @@ def fit_regimes(known: Knowledge, rng: np.random.Generator) -> RegimeChains:
 
 
 def fit_classes(known: Knowledge, rng: np.random.Generator) -> PlaceClasses:
-    """Hidden classes with a law for each place, likewise."""
+    """Hidden classes with a law for each place, found in the same way."""
     size, fit = len(known.log_prior), known.fit
     places = max(1, min(int(fit.lengths.max(initial=1)), PLACES))
     place = np.minimum(_places(fit), places - 1)

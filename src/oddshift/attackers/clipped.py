@@ -21,7 +21,7 @@ from oddshift.model.tiers import Tiers
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Clipped:
-    """Another attacker with its posterior raised to at least γ before the shift is read off."""
+    """Another attacker with its posterior raised to at least γ before the shift is computed."""
 
     known: Knowledge
     attacker: Attacker
@@ -50,11 +50,11 @@ class Clipped:
         return (self.attacker,)
 
     def against(self, known: Knowledge) -> Clipped:
-        """The same attacker against another mechanism, clipped alike."""
+        """The same attacker against another mechanism, clipped in the same way."""
         return Clipped(known, against(self.attacker, known), self.gamma)
 
     def carried(self, known: Knowledge) -> Clipped:
-        """The same attacker, carried over and clipped alike."""
+        """The same attacker, carried over and clipped in the same way."""
         return Clipped(known, carried(self.attacker, known), self.gamma)
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:

@@ -35,7 +35,7 @@ FIT_ENTRIES = 12_000_000
 """Entries (positions x points) of each part that the weights are fitted on."""
 
 FIT_POSITIONS = 6_000
-"""Positions that the weights are fitted on, at most."""
+"""Largest number of positions on which the weights are fitted."""
 
 Weights = tuple[tuple[float, ...], ...]
 """A weight for each part, in one row for each public tier; in a single row where tiers are secret."""
@@ -44,7 +44,7 @@ Weigh = Callable[[Knowledge], Weights]
 """The weights of some parts under a mechanism."""
 
 NOISES = 4
-"""Releases of each held-out document that weights are fitted on, at most: fresh noise makes few documents say more."""
+"""Largest number of releases of each held-out document for fitting weights: fresh noise makes up for few ones."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,7 +191,7 @@ def context_terms(
 def held_out_terms(
     parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator
 ) -> ContextTerms:
-    """Perturb held-out documents (as many as FIT_ENTRIES allows, few ones several times) and run every part on them."""
+    """Perturb held-out documents (as many as FIT_ENTRIES allows; few ones several times) and run every part."""
     useful = np.flatnonzero(held_out.lengths > 0)
     if not len(useful):
         raise InvalidInput("held-out documents hold no secret, expected at least one")
@@ -222,7 +222,7 @@ def weights_by_tier(held: ContextTerms, tiers: Tiers) -> Weights:
 
 
 def best_weights(held: ContextTerms) -> FloatArray:
-    """Weights ≥ 0 of the best log score, as plain as the evidence allows.
+    """Weights ≥ 0 of the best log score, as simple as the evidence allows.
 
     The best part alone stays unless the optimum beats it by a standard error, and all weights are 0 when the gain over
     `own` is within SIGNIFICANT standard errors.
@@ -238,7 +238,7 @@ def best_weights(held: ContextTerms) -> FloatArray:
 
 
 def _is_better(held: ContextTerms, weights: FloatArray, than: FloatArray, errors: float) -> bool:
-    """Whether the log score gains more than so many standard errors."""
+    """Whether the log score gains more than this number of standard errors."""
     found = gain(held.scores(than), held.scores(weights), held.units)
     return found.mean > errors * found.error
 
@@ -268,7 +268,8 @@ def fit_and_combine(
     """Fit every part on most of the fit records and weigh them on the rest.
 
     Then those marked in `refit` (default: all) are fitted again on all records; the weights stay. Not for a network:
-    another training is another attacker. Parts of no weight are left out, unless all are: then other noise may help.
+    another training is another attacker. Parts without weight are left out, unless no part has any: they may help under
+    other noise.
     """
     if not 0.0 < share < 1.0:
         raise InvalidInput(f"{share=}, expected 0 < share < 1")
@@ -286,7 +287,7 @@ def fit_and_combine(
 
 
 def _used(combined: Combination) -> list[int]:
-    """The parts that are worth anything, and those that give a prior; all of them when none is."""
+    """The parts with some weight, and those that give a prior; all of them when none has weight."""
     worth = [any(row[k] for row in combined.weights) for k in range(len(combined.parts))]
     if not any(worth):
         return list(range(len(worth)))

@@ -1,4 +1,4 @@
-"""The controls printed beside every attacker: one that ignores the release, one that reads only its own position.
+"""The controls printed next to every attacker: one that ignores the release, one that reads only its own position.
 
 null: posterior = prior. own: the exact single release, which never exceeds the mechanism's exact ε.
 """

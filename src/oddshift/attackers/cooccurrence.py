@@ -1,6 +1,6 @@
-"""The co-occurrence attacker: words of one document tell about each other, whatever their order.
+"""The co-occurrence attacker: words of one document say something about each other, in any order.
 
-c_l(x) = Σ_{s≠l} log(1 − μ(x) + μ(x)·Σ_b C(b|x)·M(y_s|b)/P(y_s)), where C(b|x) is how often b stands in a document of x
+c_l(x) = Σ_{s≠l} log(1 − μ(x) + μ(x)·Σ_b C(b|x)·M(y_s|b)/P(y_s)), where C(b|x) is how often b occurs in a document of x
 (x itself too: copies), μ(x) its Witten-Bell weight and P(y) = Σ_b π(b)·M(y|b). Treating the other positions as
 independent given x counts evidence twice, so the term is meant to be scaled by a fitted weight (`combination`).
 """
@@ -25,7 +25,7 @@ _BLOCK_ENTRIES = 8_000_000  # entries (positions x points) of one block of docum
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Neighbours:
-    """What stands beside each point, among the candidates of one tier."""
+    """What occurs together with each point, among the candidates of one tier."""
 
     law: Any  # sparse (points, points): C(b|x), rows sum to one where something was seen
     weight: FloatArray  # μ of every point
@@ -87,7 +87,7 @@ class Cooccurrence:
 
 
 def fit_cooccurrence(known: Knowledge) -> Cooccurrence:
-    """Count, in the fit records, which points stand in one document; nothing is trained.
+    """Count, in the fit records, which points occur in one document; nothing is trained.
 
     **Guarantee**: a document with one position gets its own release and nothing else.
     """
@@ -97,7 +97,7 @@ def fit_cooccurrence(known: Knowledge) -> Cooccurrence:
 
 
 def document_blocks(release: Release, width: int, entries: int = _BLOCK_ENTRIES) -> Iterator[range]:
-    """Runs of whole documents of about `entries` entries, one row of `width` a position; at least one document each."""
+    """Runs of whole documents of about `entries` entries, a row of `width` for each position; one document or more."""
     start, limit = 0, max(1, entries // width)
     while start < len(release):
         stop = int(np.searchsorted(release.offsets, release.offsets[start] + limit, side="right")) - 1
@@ -107,14 +107,16 @@ def document_blocks(release: Release, width: int, entries: int = _BLOCK_ENTRIES)
 
 
 def _pairs(fit: Records) -> Any:
-    """How often two points stand at two positions of one document, sparse (points, points)."""
+    """How often two points occur at two positions of one document, sparse (points, points)."""
     from scipy.sparse import csr_array, diags_array
 
     ones = np.ones(len(fit.points))
     shape = (len(fit), len(fit.space))
     inside = csr_array((ones, (fit.document_of_position, fit.points)), shape=shape)
     inside.sum_duplicates()
-    together = (inside.T @ inside - diags_array(fit.counts().astype(np.float64))).tocsr()  # a position is no pair
+    together = (
+        inside.T @ inside - diags_array(fit.counts().astype(np.float64))
+    ).tocsr()  # a position does not pair with itself
     together.eliminate_zeros()
     return together
 

@@ -29,7 +29,7 @@ from oddshift.model.tiers import Tiers
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions:
-    """What fitting may cost: limits of training, and a folder where an interrupted fit is continued from.
+    """What fitting may cost: limits of training, and a folder from which an interrupted fit continues.
 
     None leaves the attacker's own default. With `max_seconds` the result depends on the machine. With `scale_range`
     networks are trained for all tier scales in it, `family` giving the mechanism at each. `prior_of(length)` is the law
@@ -46,7 +46,7 @@ class FitOptions:
 
 
 TOPICS = 8
-"""Hidden topics of the plug-in attackers that have any."""
+"""Number of hidden topics of the plug-in attackers that have any."""
 
 Fit = Callable[..., Attacker]
 """A function (known, rng, options) -> attacker; the options may be left out."""
@@ -142,7 +142,7 @@ def _limited(schedule: Schedule, options: FitOptions) -> Schedule:
 
 
 def _file(options: FitOptions, name: str, known: Knowledge) -> Path | None:
-    """Where one fit is continued from; what is known tells a fit on a part from one on all."""
+    """The file from which a fit continues; what is known distinguishes a fit on a part from one on all."""
     return None if options.checkpoints is None else options.checkpoints / f"{name}-{known.fingerprint[:16]}.safetensors"
 
 

@@ -15,11 +15,11 @@ from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.model.records import Records
 
 SIGNIFICANT = 2.0
-"""Standard errors by which a gain must exceed 0 before it is believed."""
+"""Number of standard errors by which a gain must exceed 0 to count."""
 
 
 NEGLIGIBLE = 1e-9
-"""Nats below which a gain is rounding: two ways to compute one posterior differ by as much, all in one direction."""
+"""A gain of fewer nats is rounding: two ways to compute one posterior differ by as much, always in one direction."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,7 +57,7 @@ def one_document_each(documents: IntArray, records: Records, rng: np.random.Gene
 
 
 def standard_error(values: FloatArray) -> float:
-    """Of the mean of independent values; infinite for a single one, whose spread cannot be seen.
+    """The standard error of the mean of independent values; infinite for a single one, whose spread is unknown.
 
     >>> standard_error(np.array([0.0, 2.0])), standard_error(np.array([1.0]))
     (1.0, inf)

@@ -1,4 +1,4 @@
-"""The chain keyed by spacing: adjacent secrets follow each other otherwise than secrets many tokens apart.
+"""The chain keyed by spacing: adjacent secrets depend on each other differently from secrets many tokens apart.
 
 x_{t+1} follows counts for this gap, which back off to counts for all gaps, which back off to the hidden topic of the
 document. Discounts and strengths predict every pair from all others (leave one out). Inference is that of `plugin`.
@@ -34,7 +34,7 @@ class _Pairs:
 
 
 def fit_gap_chain(known: Knowledge, topics: int = 1, *, rng: np.random.Generator) -> Plugin:
-    """Estimate the chain from the fit records; without a context in them it is a chain for all gaps alike.
+    """Estimate the chain from the fit records; without a context in them it is one chain for all gaps.
 
     **Guarantee**: the context term is 0 for a document with one position, and the same counts serve any mechanism.
     """

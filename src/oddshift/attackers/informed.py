@@ -29,7 +29,7 @@ from oddshift.model.release import Release
 from oddshift.model.tiers import Tiers
 
 Family = Callable[[Tiers], Mechanism]
-"""The mechanism under tiers with other scales, for a network that shall serve a range of them."""
+"""The mechanism under tiers with other scales, for a network that is trained for a range of them."""
 
 _Piece = tuple[Batch, IntArray]  # a batch and its truth
 
@@ -102,7 +102,7 @@ class Informed:
         order = np.argsort(lengths, kind="stable")
         with torch.no_grad():
             for batch in reader.batches(release, order, 256):
-                # what lies outside the candidates is no part of any claim, and stays 0
+                # points outside the candidates belong to no claim, and stay 0
                 context = np.zeros_like(batch.log_own)
                 shift = None if self.words is None else np.zeros_like(batch.log_own)
                 for said in self.model(batch):
@@ -144,7 +144,7 @@ class _Learner:
         return total / max(1, seen)
 
     def _of_like_length(self, order: IntArray) -> IntArray:
-        """Documents of like length beside each other, within runs of some steps, so that little is padded."""
+        """Documents of similar length next to each other, within runs of some steps, so that little is padded."""
         fit, run = self.known.fit, _RUN * self.schedule.batch
         lengths = fit.lengths if self.words is None or fit.context is None else np.diff(fit.context.offsets)
         runs = [order[start : start + run] for start in range(0, len(order), run)]
@@ -190,11 +190,11 @@ class _Learner:
         return arrays_of(self.model, self.optimiser)
 
     def restore(self, state: State) -> None:
-        """Put weights and moments back."""
+        """Restore weights and moments."""
         put_back(self.model, self.optimiser, state)
 
     def _batches(self, known: Knowledge, documents: IntArray, epoch: int) -> Iterator[_Piece]:
-        """Batches of fresh releases with the truth beside them; a document without context teaches nothing."""
+        """Batches of fresh releases, each with its truth; a document without context teaches nothing."""
         lengths = self.known.fit.lengths[documents]
         documents = documents[lengths > (0 if self.network.reads_context else 1)]
         if not len(documents):
@@ -231,7 +231,7 @@ class _Learner:
         return replace(self.known, tiers=tiers, mechanism=self.family(tiers))
 
     def _set_rate(self, done: float) -> None:
-        """A short rise, then a cosine down to 0 at the last epoch."""
+        """A short warm-up, then a cosine decay to 0 at the last epoch."""
         factor = min(done / _RISE, 1.0) * 0.5 * (1.0 + np.cos(np.pi * min(done, 1.0)))
         for group in self.optimiser.param_groups:
             group["lr"] = self.schedule.learning_rate * factor

@@ -19,7 +19,7 @@ SHARES = (0.25, 0.5)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Refittable:
-    """A fitted attacker with the way it was fitted, so that it can be fitted on fewer documents too."""
+    """A fitted attacker and how it was fitted, so that it can be fitted on fewer documents too."""
 
     attacker: Attacker
     fit: Callable[[Knowledge], Attacker]
@@ -27,7 +27,7 @@ class Refittable:
 
 @dataclass(frozen=True)
 class SizeStep:
-    """An attacker fitted on so many documents: its joint gain in nats, and its rate in every tier."""
+    """An attacker fitted on a number of documents: its joint gain in nats, and its rate in every tier."""
 
     documents: int
     gain: float
@@ -68,7 +68,7 @@ class LearningOfSize:
 
     @property
     def reason(self) -> str:
-        """Why its rate is not a rate of the data: what a certificate that is withheld says."""
+        """Why its rate is not a rate of the data: the reason that a withheld certificate gives."""
         return f"at most certified for an attacker with {self.steps[-1].documents} documents, not saturated"
 
 

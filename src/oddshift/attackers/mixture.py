@@ -27,7 +27,7 @@ COLDEST = 0.4
 """Memberships are raised to a power that rises from this one to 1 during a run's first three quarters."""
 
 ENOUGH = 1e-4
-"""Nats a document below which a run has converged."""
+"""A run has converged when it gains fewer nats for each document than this."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

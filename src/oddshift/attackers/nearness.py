@@ -1,7 +1,7 @@
 """Nearness: laws of a value given another one that read the metric, for data in which every value is rare.
 
-Near points follow each other (exp(−d/h)), and near points behave alike: what followed the neighbours of a stands in for
-what followed a. Each width h gives one broader law; `backoff` weighs them by how well they predict.
+Near points follow each other (exp(−d/h)), and near points behave similarly: what followed the neighbours of a is used
+in place of what followed a. Each width h gives one broader law; `backoff` weighs them by how well they predict.
 """
 
 from __future__ import annotations

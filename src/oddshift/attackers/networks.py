@@ -1,4 +1,4 @@
-"""Leave-one-out encoders: for every element of a document, vectors that know all elements but that one.
+"""Leave-one-out encoders: for every element of a document, vectors that depend on all elements but that one.
 
 What position l says about itself is known exactly (the mechanism), so a network that estimates the context term must
 never see it. RNN and LSTM read the states before and after l; the Transformer keeps its queries apart from what it
@@ -21,7 +21,7 @@ VIEWS = 2
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of Adam
 
 REACH = 16
-"""Distances between elements beyond which a Transformer no longer tells them apart."""
+"""The largest distance between elements that a Transformer distinguishes."""
 
 
 class Recurrent(nn.Module):
@@ -41,8 +41,8 @@ class Recurrent(nn.Module):
         before = _earlier(self.from_left(elements)[0])
         after = _earlier(self.from_right(elements.gather(1, mirror))[0]).gather(1, mirror)
         views = torch.stack([before, after], dim=2)
-        beside = torch.cat([views, places[:, :, None].expand_as(views)], dim=-1)
-        return views + nn.functional.silu(self.merge(beside))
+        joined = torch.cat([views, places[:, :, None].expand_as(views)], dim=-1)
+        return views + nn.functional.silu(self.merge(joined))
 
 
 class Transformer(nn.Module):

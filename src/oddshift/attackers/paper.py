@@ -2,7 +2,7 @@
 
 The paper's threat model (2): RNN, LSTM or Transformer, mean squared error, Adam at 1e-3 reduced on plateaus, and
 Pr[x|y] ∝ exp(−‖x̂ − x‖²/(τ_base·τ)). Kept for reproduction only: the temperature decides what it reports, since no part
-of it is calibrated. Print it beside the controls `null` and `own`.
+of it is calibrated. Print it together with the controls `null` and `own`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ def fit_paper(
     """
     settings, schedule = settings or PaperSettings(), schedule or PAPER_SCHEDULE
     if (settings.scale_range is not None) == (family is None and start is None):
-        raise InvalidInput("scale_range and family (or start) are given one without the other, expected both or none")
+        raise InvalidInput(
+            "scale_range was given without family (or start), or the other way round, expected both or neither"
+        )
     learner = _Learner(known, settings, schedule, _Sight(_own_points(known, embedding), family))
     begun = None if start is None else start.fingerprint
     if start is not None:
@@ -120,7 +122,7 @@ def fit_paper(
 def uniform_outputs(release: Release, mechanism: Mechanism, rng: np.random.Generator) -> Release:
     """The same documents with every output uniform on Y: how the paper's PBmPL draws y, as written.
 
-    Rates on it are no rates of anything that happens: outputs do not come from secrets.
+    Rates on it describe nothing that happens: outputs do not come from secrets.
     """
     outputs = rng.integers(mechanism.n_outputs, size=len(release.outputs))
     return Release(

@@ -26,7 +26,7 @@ from oddshift.model.tiers import Tiers
 
 _BATCH_ENTRIES = 12_000_000  # entries of the forward messages of one batch of documents
 HELD_OUT = 10
-"""One document in so many decides how far bigrams are trusted."""
+"""One document out of this many decides how far bigrams are trusted."""
 
 TRUST = tuple(np.linspace(0.0, 1.0, 21).tolist())
 

@@ -32,16 +32,16 @@ from oddshift.attackers.word_prior import fit_word_prior
 from oddshift.base.errors import InvalidInput
 
 DENSE_POINTS = 400
-"""Points up to which a table of all pairs is estimated."""
+"""Largest number of points for a table of all pairs."""
 
 STEP_POINTS = 1_600
 """Places up to which a table of steps is estimated: its broader laws are known but for their shares."""
 
 SEVERAL_POINTS = 128
-"""Points up to which several such tables are: one for each regime, one for each pair of places."""
+"""Largest number of points for several such tables: one for each regime, one for each pair of places."""
 
 TRIPLE_POINTS = 64
-"""Points up to which a table of all triples is."""
+"""Largest number of points for a table of all triples."""
 
 PartFit = Callable[[Knowledge], Attacker]
 
@@ -49,7 +49,7 @@ PartFit = Callable[[Knowledge], Attacker]
 def fit_portfolio(known: Knowledge, rng: np.random.Generator, *, reads_words: bool = False) -> Combination:
     """Fit every part that suits the number of points, on most of the fit documents, and weigh them on the rest.
 
-    **Guarantee**: a position without others keeps its own release; on the held-out releases no part is better alone.
+    **Guarantee**: a position without others keeps its own release; on the held-out releases no single part is better.
     """
     if reads_words and known.fit.context is None:
         raise InvalidInput("the fit records have no context W, expected one for portfolio+W")

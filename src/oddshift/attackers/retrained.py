@@ -1,6 +1,6 @@
-"""An attacker that is fitted anew for every mechanism, as the paper does in every round of its loop.
+"""An attacker that is fitted again for every mechanism, as the paper does in every round of its loop.
 
-This is expensive and rarely needed: our own attackers estimate only the context, and serve any mechanism as they are.
+This is expensive and rarely needed: our own attackers estimate only the context, and work against any mechanism.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from oddshift.model.release import Release
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Retrained:
-    """A fitted attacker with the way it was fitted; under another mechanism it is fitted again."""
+    """A fitted attacker and how it was fitted; under another mechanism it is fitted again."""
 
     fit: Callable[[Knowledge], Attacker]
     fitted: Attacker

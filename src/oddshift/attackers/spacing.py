@@ -1,7 +1,7 @@
-"""Spacing: how far apart neighbouring secrets stand, which is public whether or not the words between them are read.
+"""Spacing: how far apart neighbouring secrets are, which is public whether or not the words between them are read.
 
 A gap is the number of tokens from one sensitive position to the next, 1 for adjacent ones; without a context W it is
-the number of positions, always 1, and nothing is told apart.
+the number of positions, always 1, so there is only one class.
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.records import Records
 
 REACH = 8
-"""Places from either end that may be tied."""
+"""Number of places from either end that may be tied."""
 
 FEWEST = 30
-"""Documents that a tie is estimated from, at least."""
+"""Smallest number of documents for the estimate of a tie."""
 
 LONGEST = 64
 """Positions of the longest document whose ties are read; longer ones keep their places' own laws."""

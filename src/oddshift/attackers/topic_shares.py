@@ -1,4 +1,4 @@
-"""Topics: a document is a mixture of hidden topics, and its other positions tell in which shares (PLSA).
+"""Topics: a document is a mixture of hidden topics, and the other positions tell in which shares (PLSA).
 
 Pr[X_t = x | document] = Σ_z θ(z)·φ_z(x). For position l the shares θ are folded in from the other outputs alone, so
 c_l(x) = log Σ_z θ(z)·φ_z(x) − log Σ_z θ̄(z)·φ_z(x), with θ̄ the mean shares: 0 for a document with one position.
@@ -17,11 +17,11 @@ from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.release import Release, candidates
 
 TOPIC_COUNT = 32
-"""Hidden topics; fewer where there are few points."""
+"""Number of hidden topics; fewer where there are few points."""
 
 ITERATIONS, FOLDS = 30, 4
 STRENGTH = 2.0
-"""Positions that the mean shares count as when the shares of a document are folded in."""
+"""The weight of the mean shares, in positions, when the shares of a document are folded in."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

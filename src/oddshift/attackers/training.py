@@ -83,7 +83,7 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class _Progress:
-    """Where a run is, stored in the checkpoint beside the arrays."""
+    """The progress of a run, stored in the checkpoint together with the arrays."""
 
     purpose: str
     curve: Curve = field(default_factory=Curve)
@@ -92,8 +92,8 @@ class _Progress:
 def train(learner: Learner, schedule: Schedule, purpose: str, checkpoint: Path | None = None) -> Curve:
     """Train until an end of the schedule; the learner ends in its best state on the validation part.
 
-    `purpose` names data and settings; a checkpoint of another purpose is refused. The file is written whole after
-    every epoch and holds weights only, no records.
+    `purpose` names data and settings; a checkpoint of another purpose is refused. The file is written as a whole
+    after every epoch and holds weights only, no records.
     """
     progress, best = _Progress(purpose), learner.state()
     if checkpoint is not None and checkpoint.is_file():
@@ -158,7 +158,7 @@ def _read(path: Path, purpose: str) -> tuple[_Progress, State, State]:
             notes = stored.metadata() or {}
             arrays = {name: np.array(stored.get_tensor(name)) for name in stored.keys()}  # noqa: SIM118 (no mapping)
     except SafetensorError as error:
-        raise TamperedEvidence(f"{path.name} is no complete checkpoint ({error})") from error
+        raise TamperedEvidence(f"{path.name} is not a complete checkpoint ({error})") from error
     body = notes.get("progress", "")
     if files.sha256(body.encode()) != notes.get("sha256"):
         raise TamperedEvidence(f"{path.name} does not hold the progress that it says")

@@ -1,8 +1,9 @@
 """The prior given W: what the public words around a position and in its document say about the secret there.
 
 log Pr[x | W] = log π(x) + Σ_r β_r·Σ_{w in r} log(Pr[x | w in r]/π(x)) + const over relations r: the two words before,
-the two behind, and all words of the document. Each Pr[x | w] comes from counts with back-off to π, and β ≥ 0 are the
-weights that predict held-out secrets best, for each tier. The context term is 0: this is a prior, nothing joint.
+the two after it, and all words of the document. Each Pr[x | w] comes from counts with back-off to π, and β ≥ 0 are the
+weights that predict held-out secrets best, for each tier. The context term is 0: this is a prior, and nothing is read
+jointly.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from oddshift.model.records import MASKED, Context, Records
 from oddshift.model.release import Release, candidates
 
 OFFSETS = (-2, -1, 1, 2)
-"""Where the words of a window stand, counted from the secret; the bag of the document is one more relation."""
+"""The places of the words of a window, counted from the secret; the bag of the document is one more relation."""
 
 HELD_OUT = 0.15
 BLOCK_ENTRIES = 4_000_000

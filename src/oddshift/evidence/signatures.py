@@ -1,7 +1,7 @@
-"""Signatures: a file named by its hash under an Ed25519 key (RFC 8032), kept beside it as FILE.sig.
+"""Signatures: a file named by its hash under an Ed25519 key (RFC 8032), kept next to it as FILE.sig.
 
-A stored certificate can be computed again by anyone, and so forged by anyone who writes other numbers and hashes them
-anew. A signature shows that whoever holds the private key stands behind these bytes.
+A stored certificate can be computed again by anyone, and therefore forged by anyone who writes other numbers and
+hashes them again. A signature shows that the holder of the private key signed these bytes.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ _FIELDS = {"schema", "sha256", "public_key", "signature"}
 
 @dataclass(frozen=True)
 class SignatureCheck:
-    """Whether a file is signed with a key, and what is to be said about it."""
+    """Whether a file is signed with a key, and what a report should say about it."""
 
     holds: bool
     reason: str
 
 
 def new_key(path: str | Path) -> Path:
-    """Make a key pair: the private key at `path`, readable by its owner alone, the public one beside it as PATH.pub.
+    """Make a key pair: the private key at `path`, readable by its owner alone, the public one next to it as PATH.pub.
 
-    A name that is taken is refused. Gives the path of the public key.
+    A name that is taken is refused. Returns the path of the public key.
     """
     crypto = _library()
     private, public = Path(path), Path(f"{path}{PUBLIC}")
     for taken in (private, public):
         if taken.exists() or taken.is_symlink():
-            raise InvalidInput(f"{taken} exists, expected a new name: a key is never written over")
+            raise InvalidInput(f"{taken} exists, expected a new name: a key is never overwritten")
     key = crypto.ed25519.Ed25519PrivateKey.generate()
     forms = crypto.serialization
     secret = key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
@@ -60,7 +60,7 @@ def new_key(path: str | Path) -> Path:
 
 
 def sign_file(path: str | Path, key: str | Path) -> Path:
-    """Sign the bytes of a file with a private key, and give the path of the signature beside it.
+    """Sign the bytes of a file with a private key, and return the path of the signature next to it.
 
     **Guarantee**: `check_signature` with the public key holds for these bytes, and for no others that anyone without
     the private key can find.

@@ -1,7 +1,7 @@
 """Forward-backward: what the outputs on both sides of a position say about its secret, for any chain of secrets.
 
 left_{t+1} = (left_t · seen_t) T_t and right_{t-1} = T_{t-1} (right_t · seen_t); the posterior of position t is
-left_t · seen_t · right_t up to a constant. The recursion stands here once. Transitions are a protocol, so that a small
+left_t · seen_t · right_t up to a constant. The recursion exists only here. Transitions are a protocol, so that a small
 dense chain, a batch of documents and a sparse chain over a large vocabulary share it; `Arithmetic` says whether
 messages are numbers rescaled to a peak of one (fast) or logarithms (exact however small they are).
 """

@@ -1,4 +1,4 @@
-"""The comparison with ε: when a pair, a mechanism or a bound exceeds the budget. Every part of oddshift asks here.
+"""The comparison with ε: when a pair, a mechanism or a bound exceeds the budget, everywhere in oddshift.
 
 Definition 4 of the paper counts mPL > ε, strictly. A mechanism that spends exactly ε must not be counted for the last
 bits of its logarithms, so an excess of at most ROUNDING is rounding: relative to ε·d, and absolute in nats. Nothing

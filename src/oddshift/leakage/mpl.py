@@ -26,8 +26,8 @@ PAIR_LAWS: tuple[str, ...] = get_args(PairLaw)
 def mpl(log_prior: npt.ArrayLike, log_posterior: npt.ArrayLike, distances: npt.ArrayLike) -> FloatArray:
     """Shift of the log odds per unit of distance, for every pair of points: (n, n), 0 on the diagonal.
 
-    A value that the observation excludes is infinitely far from one that it allows; two excluded values are not
-    told apart. Distinct points at distance 0 are refused.
+    A value that the observation excludes is infinitely far from one that it allows; two excluded values do
+    not differ. Distinct points at distance 0 are refused.
 
     >>> mpl(np.log([0.5, 0.5]), np.log([0.72, 0.28]), [[0, 1], [1, 0]]).round(4)
     array([[0.    , 0.9445],
@@ -35,7 +35,9 @@ def mpl(log_prior: npt.ArrayLike, log_posterior: npt.ArrayLike, distances: npt.A
     """
     before, after = floats(log_prior, "log_prior", 1), floats(log_posterior, "log_posterior", 1)
     if before.shape != after.shape:
-        raise InvalidInput(f"log_prior has {len(before)} values and log_posterior {len(after)}, expected as many")
+        raise InvalidInput(
+            f"log_prior has {len(before)} values and log_posterior {len(after)}, expected as many values"
+        )
     if not np.isfinite(before).all():
         bad = int(np.argmin(np.isfinite(before)))
         raise InvalidInput(f"log_prior has {before[bad]} for value {bad}, expected a prior probability > 0")

@@ -24,7 +24,7 @@ from oddshift.mechanisms.epsilon import check_distances, log_ratios, per_distanc
 from oddshift.model.prior import Independent, Markov, Prior
 
 CONTEXT_LIMIT = 256
-"""Joint values of the context up to which couplings and the linear programme are solved."""
+"""Largest number of joint values of the context for couplings and the linear programme."""
 
 _TINY = 1e-290  # stands above every likelihood that underflowed
 _OVER = 1e-13  # nats
@@ -77,7 +77,7 @@ def upper_bound(
     spaced = separated(check_distances(distances, prior.sizes[target]))
     model = _Model(prior, [log_ratios(m) for m in matrices], matrices, target)
     context = METHODS[method](model) if model.others else np.zeros(spaced.shape)
-    np.fill_diagonal(context, 0.0)  # a value is not told apart from itself, even where the bound is infinite
+    np.fill_diagonal(context, 0.0)  # a value does not differ from itself, even where the bound is infinite
     if model.others:
         context += _OVER  # the exact leakage, a longer sum of logarithms, may round up to more than 0
     return float(per_distance(model.ratios[target] + context, spaced).max()) * _UP
@@ -99,7 +99,7 @@ def _tv(model: _Model) -> FloatArray:
 
 
 def _prior_only(model: _Model) -> FloatArray:
-    """D_∞(P_a‖P_b): even seeing the context itself would not say more."""
+    """D_∞(P_a‖P_b): even seeing the context itself would reveal no more."""
     return log_ratios(log(_decisive_context(model)))
 
 

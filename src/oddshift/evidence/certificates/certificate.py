@@ -47,7 +47,7 @@ class Certificate:
 
     @property
     def sentence(self) -> str:
-        """One sentence in the allowed wording: what the procedure errs with, never how probable the truth is."""
+        """One sentence in the allowed wording: how often the procedure errs, never how probable the truth is."""
         return f"{self._verdict()} {self._terms()}"
 
     def _verdict(self) -> str:
@@ -89,7 +89,7 @@ def certify(
 ) -> Certificate:
     """Certify a claim from one value in [0, 1] for each independent document: the fraction of its pairs that violate ε.
 
-    `trials` (optional) is how many pairs each fraction is over, for the design effect only.
+    `trials` (optional) is the number of pairs behind each fraction; it is used for the design effect only.
 
     **Guarantee**: that of `Certificate`; `betting` also at any stopping time; `betting_plugin` for the order in which
     documents came; the others for a number of documents fixed beforehand.
@@ -127,7 +127,7 @@ class JointCertificate:
     """One verdict on several claims together, for example all tiers and all attackers.
 
     `accusing` says which parts may show a violation: a part of an attacker that may be too sure may not. `lowers` are
-    the lower bounds of those parts at level alpha / K, K being their number, and 0 for the others.
+    the lower bounds of those parts at level alpha / K, K being their number, and 0 for the other parts.
 
     **Guarantee**: `certified` (every part at full alpha: intersection-union) and `violated` (some of the lower bounds
     exceeds its δ) are each wrong with probability at most `alpha`, under any dependence between parts.
@@ -190,7 +190,7 @@ def certify_joint(
 
 
 def joint_state(parts: Sequence[Certificate], lowers: Sequence[float]) -> str:
-    """`violated` when a part's lower bound exceeds its δ, `certified` when every part is, else `undecided`."""
+    """`violated` when a part's lower bound exceeds its δ, `certified` when every part is, otherwise `undecided`."""
     clear = [not part.claim.withheld for part in parts]
     broken = [low > (part.claim.limit or 1.0) for low, part in zip(lowers, parts, strict=True)]
     if any(ok and bad for ok, bad in zip(clear, broken, strict=True)):

@@ -1,4 +1,4 @@
-"""A claim: what a rate certificate speaks of, in full, before any number is known.
+"""A claim: what a certificate is about, in full, before any number is known.
 
 Pr[mPL > ε] ≤ δ means nothing without the pair law, the attacker, the tier and what the attacker sees.
 """
@@ -39,7 +39,7 @@ class Claim:
     withheld: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a claim that leaves out what it speaks of."""
+        """Refuse a claim that does not say what it is about."""
         positive(self.epsilon, "epsilon")
         if self.delta is not None:
             unit_open(self.delta, "delta")
@@ -99,19 +99,19 @@ class SuccessClaim:
     withheld: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a claim that leaves out what it speaks of."""
+        """Refuse a claim that does not say what it is about."""
         if self.cap is not None:
             unit_open(self.cap, "cap")
         _check_names(self, ("tier", "attacker", "attacker_hash", "detector", "unit"))
 
     @property
     def pair_law(self) -> str:
-        """The name under which tables and files keep it, where a rate has its pair law."""
+        """The name that tables and files use where a rate has its pair law."""
         return "advantage" if self.over_prior else "success"
 
     @property
     def epsilon(self) -> None:
-        """No budget enters: a guess is right or wrong."""
+        """There is no budget: a guess is right or wrong."""
 
     @property
     def delta(self) -> float | None:
@@ -156,4 +156,4 @@ def _check_names(claim: Claim | SuccessClaim, names: tuple[str, ...]) -> None:
 
 
 AnyClaim = Claim | SuccessClaim
-"""What a certificate may speak of: the rate of violations, or the success of first guesses."""
+"""What a certificate may be about: the rate of violations, or the success of first guesses."""

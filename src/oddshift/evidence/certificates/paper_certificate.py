@@ -21,7 +21,7 @@ REASONS = (
 """Why the paper's certificate is not used."""
 
 PRINTED_SLIP = 0.95
-"""The share of the rate that the printed exponents take for the gap δ − p̂."""
+"""The share of the rate that the printed exponents use as the gap δ − p̂."""
 
 
 @dataclass(frozen=True, kw_only=True)

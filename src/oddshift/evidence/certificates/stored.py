@@ -100,7 +100,7 @@ def evidence_of(
 def evidence_name(claim: AnyClaim) -> str:
     """The name of the file that keeps the evidence of a claim: readable, safe on every system, and unique.
 
-    The digits at its end tell claims apart whose names differ only in characters that a file name cannot have.
+    The digits at its end distinguish claims whose names differ only in characters that a file name cannot have.
 
     >>> claim = SuccessClaim(cap=0.2, tier="rate %", attacker="counts", attacker_hash="ab12", with_context=False,
     ...                      detector="gazetteer")
@@ -119,7 +119,7 @@ def save_evidence(path: str | Path, evidence: AnyEvidence) -> str:
 
 
 def load_evidence(path: str | Path) -> AnyEvidence:
-    """Read stored evidence; raises TamperedEvidence for whatever is not complete and consistent in form."""
+    """Read stored evidence; raises TamperedEvidence for anything that is not complete and consistent in form."""
     result: AnyEvidence = load(path, Evidence, JointEvidence, WitnessEvidence)
     return result
 

@@ -1,4 +1,4 @@
-"""The guess game on the context alone: what the own release can do is known, so only the rest has to be shown.
+"""The guess game on the context alone: what the own release can reveal is known, so only the rest has to be shown.
 
 Given X_l the own release y_l and the other outputs y_c are independent, so for every ordered pair of values
 
@@ -41,7 +41,7 @@ _TOLERANCE = 1e-9  # by which an own sup may exceed ε·d of one release: roundi
 
 
 class GuessGroup(NamedTuple):
-    """Guesses alike: `correct` of `guesses` right, at one distance, own sup of guess against other, and stake."""
+    """Guesses of one kind: `correct` of `guesses` are right, at one distance, own sup against the other, and stake."""
 
     distance: float
     own_sup: float

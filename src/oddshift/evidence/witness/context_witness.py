@@ -12,7 +12,8 @@ from oddshift.evidence.witness.context_game import GuessGroup, check_groups, con
 
 @dataclass(frozen=True, kw_only=True)
 class ContextWitness:
-    """A lower bound on sup mPL from guesses that never saw the own release, added to what that release is known to do.
+    """A lower bound on sup mPL from guesses that never saw the own release, added to what that release is known to
+    reveal.
 
     `counts` are (correct, guesses) for each group in turn; `distances`, `own_sups` (of the guessed value against the
     other) and `stakes` have one entry for each group. `single_epsilon` is the exact ε of one release, computed from the
@@ -57,7 +58,7 @@ class ContextWitness:
 
     @property
     def groups(self) -> list[GuessGroup]:
-        """The guesses, alike ones together."""
+        """The guesses, with equal ones counted together."""
         columns = self.distances, self.own_sups, self.stakes, self.counts[0::2], self.counts[1::2]
         return [GuessGroup(*row) for row in zip(*columns, strict=True)]
 

@@ -20,7 +20,7 @@ from oddshift.bounds.checks import count
 from oddshift.bounds.search import first_reach
 
 CEILING = 700.0
-"""Largest ε·d that a pooled bound looks at; beyond it a probability is 1 in float64."""
+"""Largest ε·d that a pooled bound considers; beyond it a probability is 1 in float64."""
 
 
 def guess_game(correct: int, guesses: int, distance: float, alpha: float) -> float:
@@ -61,8 +61,8 @@ def hockey_stick(counts: tuple[int, int, int, int], distance: float, epsilon: fl
 
     `counts` = (k_a, n_a, k_b, n_b) of a frozen event.
 
-    **Guarantee**: above that probability with probability at most `alpha`. It speaks of the one pair (a, b) and
-    of releases given a, not of a pair law.
+    **Guarantee**: above that probability with probability at most `alpha`. It is about the one pair (a, b) and
+    about releases given a, not about a pair law.
 
     >>> round(hockey_stick((900, 1000, 10, 1000), 1.0, 1.0, 0.05), 3)
     0.83
@@ -83,7 +83,7 @@ def pooled_log_e(
     fair coin) is ln Pr[label guessed] / Pr[other label] when the coin is known to be biased.
 
     **Guarantee**: if mPL ≤ ε everywhere, E reaches 1/a at any time with probability at most a; pairs may differ
-    from round to round, and one may stop when one likes.
+    from round to round, and one may stop at any time.
 
     >>> pooled_log_e([(1.0, 61, 68)], 1.0) > math.log(20)
     True

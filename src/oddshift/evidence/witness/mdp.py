@@ -1,4 +1,4 @@
-"""Somebody else's mechanism, known only by its samples: does it keep the ε it claims?
+"""A third party's mechanism, known only by its samples: does it keep the ε that it claims?
 
 ε-mDP says Pr[M(a) ∈ E] ≤ e^{ε·d(a,b)} Pr[M(b) ∈ E] for every pair and event; one pair and one event that break it are
 enough, and every choice is frozen on draws that are not counted.
@@ -23,20 +23,20 @@ Sample = Callable[[IntArray, np.random.Generator], npt.ArrayLike]
 """Point numbers (n,) and a generator → n outputs: numbers, words, or vectors (n, k)."""
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+"""A function of what is being done, how much of it is done, and the total."""
 
 ANCHORS = 64
-"""Points whose neighbours become candidate pairs."""
+"""Number of points whose neighbours become candidate pairs."""
 
 GRAIN = 1e-9
 """Step in which float outputs are compared, as a share of the distance of a pair."""
 
 COUNTED = 3
-"""Events that are counted on fresh draws, each at its share of the level."""
+"""Number of events that are counted on fresh draws, each at its share of the level."""
 
-_BLOCK = 100_000  # draws asked of the sampler at once
+_BLOCK = 100_000  # draws requested from the sampler at once
 _REACH = (0.5, 1.0, 2.0, 4.0)  # candidate pairs lie near these values of ε·d, after the nearest pairs
-_PROBE = 100  # draws by which a plan measures the sampler
+_PROBE = 100  # draws with which a plan measures the sampler
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class SearchSettings:
 
     @property
     def draws(self) -> int:
-        """Draws in all, at most."""
+        """The largest total number of draws."""
         return 2 * self.explore * self.pairs + 2 * self.confirm * COUNTED
 
 
@@ -108,10 +108,10 @@ def witness_mdp(  # noqa: PLR0913 (a public name, whose options are all asked fo
 
     `explore` draws from each end of up to `pairs` pairs choose three events; `confirm` fresh draws from each end count
     them, each at level alpha / 3. Pairs in `hints` are searched first, then the nearest ones. Outputs may be numbers or
-    words (counted as they are) or float vectors, which are compared in steps of 1e-9 of the distance: what the last
-    bits say is asked by `witness_bits`. With the channel's `log_matrix` (points, outputs; outputs are then whole
+    words (counted as they are) or float vectors, which are compared in steps of 1e-9 of the distance: the last
+    bits are examined by `witness_bits`. With the channel's `log_matrix` (points, outputs; outputs are then whole
     numbers) pairs and events are searched exactly and nothing is drawn to explore; rare outputs are then not missed
-    by the search, but they still have to occur among the counted draws. `true_epsilon` says what no draw can show.
+    by the search, but they still have to occur among the counted draws. `true_epsilon` finds what no draw can show.
 
     **Guarantee**: the returned lower bound on the true ε is too high with probability at most `alpha`, for any
     sampler with independent draws. Undecided says nothing: no violation was found with these draws.
