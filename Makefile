@@ -8,8 +8,9 @@ STAMP := .venv/.installed
 demo: $(STAMP)
 	$(BIN)/oddshift demo
 
+# Tests start hundreds of processes, so compiled modules are kept even where the environment forbids it.
 test: check
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 check: $(STAMP)
 	$(BIN)/ruff check .

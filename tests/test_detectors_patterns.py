@@ -13,6 +13,10 @@ CASES = [
     ("IBAN_CODE", "Account IL150120690000003111111 is open.", "IL150120690000003111111"),
     ("US_SSN", "The number is 078-05-1126 there.", "078-05-1126"),
     ("IP_ADDRESS", "From 192.168.0.1 at night.", "192.168.0.1"),
+    ("IP_ADDRESS", "From fe80::dead:beef at night.", "fe80::dead:beef"),
+    ("MAC_ADDRESS", "The card ab:cd:ef:ab:cd:ef answered.", "ab:cd:ef:ab:cd:ef"),
+    ("MAC_ADDRESS", "The card AB-CD-EF-12-34-56 answered.", "AB-CD-EF-12-34-56"),
+    ("MAC_ADDRESS", "The card abcd.ef12.3456 answered.", "abcd.ef12.3456"),
 ]
 
 
@@ -23,6 +27,17 @@ def test_each_form_is_found(label, text, secret):
     assert found.document.tolist() == [1]
     assert found.labels == (label,)
     assert found.is_exact
+
+
+def test_presidio_is_imported_only_when_a_text_may_hold_what_it_finds():
+    look = """
+import sys
+from oddshift.data.detectors import Patterns
+for text in ("Ann met Bob - twice. Write: jo@example.com", "Call (425) 882-9090 now."):
+    print(len(Patterns().detect([text])), "presidio_analyzer" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "False", "1", "True"]
 
 
 def test_plain_numbers_are_not_taken():

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -18,6 +21,7 @@ from oddshift.data.detectors import (
     default_rule,
     mark_of,
     similarity_to,
+    stop_words,
     tag_types,
 )
 
@@ -247,3 +251,12 @@ def test_default_kinds_lead_to_tiers():
     assert mark_of("ORG") == "[ORG]"
     with pytest.raises(InvalidInput, match="at least one tier name"):
         default_rule([])
+
+
+def test_function_words_are_spacys_without_importing_it():
+    from spacy.lang.en.stop_words import STOP_WORDS
+
+    assert stop_words() == STOP_WORDS
+    look = "import sys; from oddshift.data.detectors import stop_words; stop_words(); print('spacy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

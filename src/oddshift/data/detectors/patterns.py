@@ -7,9 +7,11 @@ checked against the public-suffix list inside the package, which is never fetche
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any, ClassVar, Literal
 
 from oddshift.base.errors import InvalidInput
@@ -32,6 +34,8 @@ PATTERN_LABELS = (
 
 _DEFAULT = PATTERN_LABELS[:-1]
 _FEWEST_DIGITS = 4  # every form except e-mail addresses and links has at least this many digits
+_DOTTED = re.compile(r"[0-9]\.[0-9]")
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F]{2}[:-][0-9a-fA-F]{2}[:-]|[0-9a-fA-F]{4}\.[0-9a-fA-F]{4}\.")
 
 
 @dataclass(frozen=True)
@@ -57,12 +61,12 @@ class Patterns:
         return through_normalised(self._detect, texts)
 
     def _detect(self, texts: Sequence[str]) -> Spans:
-        finders = _finders(self.labels)
+        _refuse_without_presidio()
         found: list[tuple[int, int, int, str]] = []
         for document, text in enumerate(texts):
-            for label, find in finders.items():
+            for label in self.labels:
                 if _may_hold(text, label):
-                    found += [(document, start, end, label) for start, end in find(text, self.threshold)]
+                    found += [(document, start, end, label) for start, end in _finder(label)(text, self.threshold)]
         return Spans.of(sorted(set(found)), is_exact=True)
 
 
@@ -70,20 +74,32 @@ def _may_hold(text: str, label: str) -> bool:
     """A cheap test before the slow one."""
     if label == "EMAIL_ADDRESS":
         return "@" in text
-    if label in ("URL", "MAC_ADDRESS", "IP_ADDRESS"):
-        return "." in text or ":" in text or "-" in text
+    if label == "URL":
+        return "." in text or ":" in text
+    if label == "IP_ADDRESS":
+        return text.count(":") > 1 or _DOTTED.search(text) is not None
+    if label == "MAC_ADDRESS":
+        return _HEXADECIMAL.search(text) is not None
     return sum(c.isdigit() for c in text) >= _FEWEST_DIGITS
 
 
 _Finder = Callable[[str, float], Iterator[tuple[int, int]]]
 
 
-@lru_cache(maxsize=8)
-def _finders(labels: tuple[str, ...]) -> dict[str, _Finder]:
-    try:
-        from presidio_analyzer import predefined_recognizers as known
-    except ImportError as error:
-        raise InvalidInput("Presidio is not installed; get it with: pip install 'oddshift[text]'") from error
+def _refuse_without_presidio() -> None:
+    """Looked for at once; imported, which takes seconds, only when some text may hold what it finds."""
+    if find_spec("presidio_analyzer") is None:
+        raise InvalidInput("Presidio is not installed; get it with: pip install 'oddshift[text]'")
+
+
+@lru_cache(maxsize=len(PATTERN_LABELS))
+def _finder(label: str) -> _Finder:
+    if label == "EMAIL_ADDRESS":
+        return _emails
+    if label == "URL":
+        return _links
+    from presidio_analyzer import predefined_recognizers as known
+
     recognizers = {
         "PHONE_NUMBER": known.PhoneRecognizer,
         "CREDIT_CARD": known.CreditCardRecognizer,
@@ -93,8 +109,7 @@ def _finders(labels: tuple[str, ...]) -> dict[str, _Finder]:
         "MAC_ADDRESS": known.MacAddressRecognizer,
         "CRYPTO": known.CryptoRecognizer,
     }
-    own: dict[str, _Finder] = {"EMAIL_ADDRESS": _emails, "URL": _links}
-    return {label: own[label] if label in own else _by(recognizers[label](), label) for label in labels}
+    return _by(recognizers[label](), label)
 
 
 def _by(recognizer: Any, label: str) -> _Finder:

@@ -7,9 +7,12 @@ would tag "the" and "of".)
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
@@ -143,10 +146,15 @@ def tier_of_most(tagged: IntArray, levels: Sequence[int]) -> IntArray:
 
 @lru_cache(maxsize=1)
 def stop_words() -> frozenset[str]:
-    """English function words that are never names by themselves (spaCy's list)."""
-    from spacy.lang.en.stop_words import STOP_WORDS
+    """English function words that are never names by themselves (spaCy's list).
 
-    return frozenset(STOP_WORDS)
+    The list is one plain file; importing spaCy for it would take seconds.
+    """
+    package = find_spec("spacy")
+    if package is None or not package.submodule_search_locations:
+        raise InvalidInput("spaCy is not installed; get it with: pip install 'oddshift[text]'")
+    path = Path(package.submodule_search_locations[0]) / "lang" / "en" / "stop_words.py"
+    return frozenset(runpy.run_path(str(path))["STOP_WORDS"])
 
 
 def _tier_of_tokens(occurrences: Occurrences, spans: Sequence[Spans], rule: TierRule) -> IntArray:
