@@ -7,7 +7,7 @@ import encoding
 import oddshift as od
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TableCodec, TableSettings
-from oddshift.data.codecs.table_domains import Grid, category_values, number_places, number_values
+from oddshift.data.codecs.table_domains import FEWEST_SHARED, Grid, category_values, number_places, number_values
 from oddshift.data.formats.cell_types import CellType
 from oddshift.mechanisms import MechanismSettings, Tiered, build_mechanism
 from oddshift.model.records import SLOT
@@ -49,27 +49,37 @@ def test_a_number_that_repeats_is_its_own_grid_and_rare_ones_are_not():
     assert set(values.tolist()) == set(range(20, 43, 2)), "three people's numbers are nobody's grid"
 
 
-@pytest.mark.parametrize(("shift", "spacing"), [(0.0, "log"), (-3000.0, "quantile")])
-def test_skewed_columns_have_ratios_or_shares_and_keep_their_mean(shift, spacing):
+@pytest.mark.parametrize(("shift", "epsilon"), [(0.0, 0.3), (0.0, 4.0), (-3000.0, 1.0)])
+def test_skewed_columns_have_shares_and_keep_their_mean_under_any_noise(shift, epsilon):
     rng = np.random.default_rng(0)
-    numbers = np.exp(rng.normal(5, 1.5, 3000)).round(2) + shift
+    numbers = np.exp(rng.normal(4, 1.4, 3000)).round(2) + shift
     values, found = number_values(numbers, CENTS, 20, "auto")
-    assert found == spacing
+    assert found == "quantile"
     assert 10 <= len(values) <= 25
     column = {"x": numbers.tolist()}
     codec = TableCodec.fit(column, TableSettings(numeric=("x",)))
-    mechanism = build_mechanism(MechanismSettings(), codec.space, codec.tiers, 4.0)
+    mechanism = build_mechanism(MechanismSettings(), codec.space, codec.tiers, epsilon)
     encoded = codec.encode(column)
     released = np.array(encoded.decode(mechanism.sample(encoded.records.points, rng))["x"])
-    assert abs(np.median(released) - np.median(numbers)) < 0.5 * np.median(np.abs(numbers - np.median(numbers)))
+    spread = float(numbers.mean() - shift)
+    assert abs(released.mean() - numbers.mean()) < 0.15 * spread
+    ratios = TableCodec.fit(column, TableSettings(numeric=("x",), binning="log" if not shift else "equal"))
+    other = build_mechanism(MechanismSettings(), ratios.space, ratios.tiers, min(epsilon, 0.3))
+    away = np.array(ratios.encode(column).decode(other.sample(ratios.encode(column).records.points, rng))["x"])
+    assert away.mean() - numbers.mean() > spread, "on another grid the largest values take over"
+
+
+def test_few_skewed_numbers_have_ratios():
+    numbers = np.exp(np.random.default_rng(0).normal(4, 1.5, FEWEST_SHARED - 1)).round(2)
+    assert number_values(numbers, CENTS, 20, "auto")[1] == "log"
 
 
 def test_zero_is_a_value_of_a_skewed_column_that_has_it():
     numbers = np.append(np.zeros(300), np.exp(np.random.default_rng(0).normal(3, 2, 700)))
-    values, spacing = number_values(numbers, CENTS, 20, "auto")
-    assert (spacing, values[0]) == ("log", 0.0)
-    places = number_places(values, numbers, spacing, "z-score")
-    assert (np.diff(places) > 0).all()
+    for asked in ("auto", "log"):
+        values, spacing = number_values(numbers, CENTS, 20, asked)
+        assert values[0] == 0.0
+        assert (np.diff(number_places(values, numbers, spacing, "z-score")) > 0).all()
 
 
 def test_no_released_value_is_private_unless_it_is_on_the_grid():
@@ -195,7 +205,7 @@ def test_declared_domains_are_not_taken_from_the_data():
 def test_the_choice_of_every_grid_is_said():
     (first, *_) = encoding.table(people(), EVERY).codec.notes
     assert first.startswith("these values were taken from the fit part and count as public, `domains` declares others")
-    assert "pay (equal ratios, because they are skewed)" in first
+    assert "pay (equal shares, because they are skewed)" in first
     assert first.count("(equal steps)") == 1, "columns with one kind of grid are named together"
 
 

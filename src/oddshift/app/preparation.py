@@ -11,9 +11,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.app.nouns import who_found
-from oddshift.base.arrays import IntArray
+from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, Columns, Encoded, EncodedText, TableSettings, TextCodec, TextSettings
+from oddshift.data.codecs import (
+    Codec,
+    Columns,
+    Encoded,
+    EncodedText,
+    TableCodec,
+    TableSettings,
+    TextCodec,
+    TextSettings,
+)
 from oddshift.data.codecs.text_cells import TextCells
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import PeopleSettings, people
@@ -90,7 +99,7 @@ def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
         records = encoded.records
         if copies:
             records = replace(records, sources=_first_of_each(units)[encoded.rows])
-        split = _split(records, part[encoded.rows], joint_by, by, getattr(settings, "repeats", "each"))
+        split = _split(records, part[encoded.rows], joint_by, by, _drawn_once(codec))
     return Prepared(
         split,
         codec.tiers,
@@ -136,11 +145,19 @@ def _people(data: PeopleSettings, rng: np.random.Generator) -> Prepared:
     )
 
 
-def _split(records: Records, part: IntArray, joint_by: str, by: str, repeats: str) -> Split:
-    """The parts decided before the vocabulary was built, grouped as asked, each secret once if the settings say so."""
+def _split(records: Records, part: IntArray, joint_by: str, by: str, once: BoolArray | None) -> Split:
+    """The parts decided before the vocabulary was built, read together as asked; `once` marks points drawn once."""
     parts = [records.take(np.flatnonzero(part == p)).joined(joint_by) for p in range(3)]
-    fit, select, certify = (draw_once(p).records if repeats == "once" else p for p in parts)
+    fit, select, certify = (p if once is None else draw_once(p, once).records for p in parts)
     return Split(fit=fit, select=select, certify=certify, by=by)
+
+
+def _drawn_once(codec: Codec) -> BoolArray | None:
+    """Which points are drawn once within what is read together; None for none."""
+    if isinstance(codec, TableCodec):
+        return codec.settings.is_once(codec.vocabulary.domains) if codec.settings.once else None
+    repeats = getattr(codec.settings, "repeats", "each")
+    return np.ones(len(codec.space), dtype=np.bool_) if repeats == "once" else None
 
 
 def _who(data: Dataset, codec: Codec) -> str:

@@ -1,8 +1,8 @@
 """The tree of columns: the strongest ties between two columns of a table that form a tree, with exact inference.
 
 Ties are mutual information less its bias (Chow and Liu). Where rows come in groups (the visits of one patient), a
-column whose rows nearly always agree has one hidden value for the group; every row then shows it, and the others are
-tied to it: what one row says about a column counts for all rows of its group.
+column whose rows nearly always agree has one hidden value for the group; every row (or the first alone, where such
+values are drawn once) then shows it: what one row says about a column counts for all rows of its group.
 """
 
 from __future__ import annotations
@@ -143,6 +143,8 @@ def _law(values: IntArray, size: int) -> FloatArray:
 
 def _spread(cells: RowCells, column: int, law: FloatArray) -> FloatArray | None:
     """A cell shows the value of its group, or any value: ρ·[x = z] + (1 − ρ)·law(x), with ρ² the agreement of rows."""
+    if _only_first(cells, column):
+        return np.asarray((1.0 - 1e-9) * np.eye(len(law)) + 1e-9 * law)
     first, second = cells.neighbours
     one, two = cells.values[first, column], cells.values[second, column]
     both = (one >= 0) & (two >= 0)
@@ -154,6 +156,13 @@ def _spread(cells: RowCells, column: int, law: FloatArray) -> FloatArray | None:
         return None
     share = min(float(np.sqrt(agree)), 1.0 - 1.0 / (2.0 + both.sum()))
     return np.asarray(share * np.eye(len(law)) + (1.0 - share) * law)
+
+
+def _only_first(cells: RowCells, column: int) -> bool:
+    """Whether a column stands in the first rows of groups alone: then one cell was drawn for all rows that agree."""
+    _, later = cells.neighbours
+    has = cells.values[:, column] >= 0
+    return len(later) >= FEWEST and bool(has[later].mean() < 0.2 < has.mean())
 
 
 def _ties(values: IntArray, layout: RowLayout) -> dict[tuple[int, int], float]:

@@ -20,7 +20,7 @@ MOST_VALUES = 512
 """Values of a column, at most."""
 
 MOSTLY_WHOLE = 0.8
-"""Share of the columns that a row has on average, at least."""
+"""Share of the columns that the first row of a document has on average, at least."""
 
 BATCH_ENTRIES = 2_000_000
 """Entries (rows x values of all columns) of one batch; a performance setting."""
@@ -83,7 +83,8 @@ def row_layout(known: Knowledge) -> RowLayout | None:
     if found is None or not len(fit.points):
         return None
     rows, _ = found.places(fit.tier_of_position(tiers), fit.offsets)
-    whole = len(fit.points) / ((rows[-1] + 1) * len(found.members))
+    first = rows[fit.offsets[:-1][fit.lengths > 0]]
+    whole = np.isin(rows, first).sum() / (len(first) * len(found.members))
     return found if whole >= MOSTLY_WHOLE else None
 
 

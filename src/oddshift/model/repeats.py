@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from oddshift.base.arrays import IntArray
+from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.model.records import Context, Records, offsets_of
 
 REPEATS = ("once", "each")
@@ -33,8 +33,10 @@ class DistinctSecrets:
         return f"DistinctSecrets({self.records!r} from {len(self.position)} positions)"
 
 
-def draw_once(records: Records) -> DistinctSecrets:
+def draw_once(records: Records, among: BoolArray | None = None) -> DistinctSecrets:
     """Keep the first occurrence of every secret within what is read together.
+
+    `among` says for which points that holds; by default for all. Secrets at other points are kept wherever they occur.
 
     **Guarantee**: a release of the result shows every secret of a document through exactly one draw.
 
@@ -44,6 +46,9 @@ def draw_once(records: Records) -> DistinctSecrets:
     (array([1, 0, 1]), array([0, 1, 0, 2]))
     """
     secret = records.document_of_position * len(records.space) + records.points
+    if among is not None:
+        apart = np.flatnonzero(~among[records.points])
+        secret[apart] = len(records) * len(records.space) + apart
     _, first, inverse = np.unique(secret, return_index=True, return_inverse=True)
     kept: IntArray = np.sort(first).astype(np.int64)
     rank = np.empty(len(kept), dtype=np.int64)

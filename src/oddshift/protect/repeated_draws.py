@@ -1,8 +1,9 @@
 """Repeated draws: within what is read together a secret is drawn once, and its other occurrences repeat the output.
 
-What is read together is a sentence, a document, or everything of a user. The texts of a user may be anywhere in a
-file, so the uniform of (user, secret) is a keyed hash of the two: no table of users is needed. The key comes from the
-operating system, is new for every release, and is never written anywhere.
+What is read together is a sentence, a document, everything of a user, or the rows of a group in the columns that belong
+to it. The texts of a user may be anywhere in a file, so the uniform of (user, secret) is a keyed hash of the two: no
+table of users is needed. The key comes from the operating system, is new for every release, and is never written
+anywhere.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from hashlib import blake2b
 import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray
-from oddshift.data.codecs import Encoded, EncodedText
+from oddshift.data.codecs import Encoded, EncodedTable, EncodedText
 from oddshift.model.records import Records
 from oddshift.model.repeats import draw_once
 from oddshift.protect.noise import Draws
@@ -45,6 +46,15 @@ def outputs_once(encoded: Encoded, joint_by: str, draws: Draws) -> IntArray:
     by = "sentence" if joint_by == "sentence" and records.context is not None else "document"
     once = draw_once(records.joined(by))
     return draws(once.records.points)[once.position]
+
+
+def outputs_of_groups(encoded: EncodedTable, draws: Draws) -> IntArray:
+    """An output for each cell; rows of a group that agree in a column of the group share a draw, wherever they are."""
+    records, once = encoded.records, encoded.is_once
+    found = draws(records.points)
+    names = [encoded.groups[document] for document in records.document_of_position[once].tolist()]
+    found[once] = draws(records.points[once], keyed_uniforms(draws.key(), names, records.points[once]))
+    return found
 
 
 def _by_user(records: Records, users: Sequence[str], draws: Draws) -> IntArray:

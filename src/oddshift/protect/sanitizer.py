@@ -31,7 +31,7 @@ from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.noise import Draws, Uniforms, os_uniforms, seeded_uniforms
 from oddshift.protect.policies import Policy
-from oddshift.protect.repeated_draws import keyed_uniforms, outputs_once
+from oddshift.protect.repeated_draws import keyed_uniforms, outputs_of_groups, outputs_once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,6 +87,8 @@ class Sanitizer:
     def outputs(self, encoded: Encoded) -> IntArray:
         """An output for each secret; where the policy says so, one draw for each secret of what is read together."""
         asked = self.codec.settings
+        if isinstance(encoded, EncodedTable) and encoded.groups:
+            return outputs_of_groups(encoded, self._draws)
         if getattr(asked, "repeats", "each") == "each":
             return self._draws(encoded.records.points)
         return outputs_once(encoded, asked.joint_by, self._draws)

@@ -141,13 +141,15 @@ def _table(roles: Roles, choice: SectionChoice) -> list[str]:
         )
     lines += [
         'unit = "cell"   # each cell is a secret and stays in its column; cells of a row are read together',
-        'binning = "auto"   # grids of equal steps, of equal ratios where a column is skewed; or equal, log, quantile',
+        'binning = "auto"   # grids of equal steps, of equal shares where a column is skewed; or equal, log, quantile',
         "# domains = {age = {low = 0, high = 120, step = 5}}   # values that are public anyway are better than the",
         "#                                                       fit part's, which then count as public",
         'missing = "keep"   # empty, NA, N/A, null: such a cell stays as it is, which is public; or "value"',
     ]
     if roles.user:
         lines.append(f"group = {quoted(roles.user)}   # rows with the same value are read together: {roles.user_why}")
+    if roles.once:
+        lines.append(f"once = {_list(roles.once)}   # rows of one {roles.user} agree: one draw for all of them")
     hidden = [*roles.masked, *([(roles.user, "")] if _is_clear(roles) else [])]
     lines += [f"# {quoted(name)}: {why}" for name, why in hidden if why]
     lines.append(f"masked = {_list([name for name, _ in hidden])}   # left empty on release")

@@ -13,6 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from oddshift.app.init.group_columns import columns_of_group
 from oddshift.app.init.place_steps import PlaceSteps, place_steps
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceSettings
@@ -91,8 +92,8 @@ class Roles:
     """What a file seems to hold: `kind` is text, table, location or vectors; the rest are names of columns.
 
     `left_out` has the columns without a role and why, `masked` those that are left empty on release and why,
-    `wide` those of more than MOST_CATEGORIES categories, `steps` how finely places are looked at. A role that no column
-    has is empty.
+    `wide` those of more than MOST_CATEGORIES categories, `once` those that belong to a group of rows, `steps` how
+    finely places are looked at. A role that no column has is empty.
     """
 
     kind: str
@@ -110,6 +111,7 @@ class Roles:
     left_out: tuple[tuple[str, str], ...] = ()
     masked: tuple[tuple[str, str], ...] = ()
     user_why: str = ""
+    once: tuple[str, ...] = ()
     steps: PlaceSteps = field(default_factory=PlaceSteps)
 
 
@@ -129,6 +131,9 @@ def roles_of(path: Path) -> Roles:
 def roles_of_columns(columns: Columns, source: str) -> Roles:
     """What columns in memory seem to hold."""
     found = guess([_counted(name, cells) for name, cells in columns.items()], source)
+    if found.kind == "table" and found.user:
+        secret = (*found.numeric, *found.dates, *found.categorical)
+        return replace(found, once=columns_of_group(columns, found.user, secret))
     if found.kind != "location":
         return found
     settings = PlaceSettings(

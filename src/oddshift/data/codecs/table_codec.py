@@ -5,6 +5,7 @@ The paper's case beyond text: the 30 z-scored measurements of a Breast Cancer Wi
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -19,6 +20,7 @@ from oddshift.data.codecs.table_context import public_steps, table_context
 from oddshift.data.codecs.table_notes import table_notes
 from oddshift.data.codecs.table_points import TableVocabulary, learn_rows
 from oddshift.data.codecs.table_settings import TableSettings, groups_of
+from oddshift.data.formats.cell_types import is_missing
 from oddshift.model.records import Records, offsets_of
 from oddshift.model.release import one_tier
 from oddshift.model.space import Space
@@ -31,6 +33,7 @@ class EncodedTable:
 
     `rows` is the first row of each document; `unseen` counts values outside the domains, `size` all rows. `kept` are
     the cells that stay as they are because they are missing, by column; `as_text` says whose cells are strings.
+    `groups` names the group of every document, where values belong to it.
     """
 
     records: Records
@@ -43,6 +46,7 @@ class EncodedTable:
     kept: dict[str, dict[int, Any]]
     as_text: frozenset[str]
     masked_columns: tuple[str, ...]
+    groups: tuple[bytes, ...]
     keep: None = None
 
     def __repr__(self) -> str:
@@ -69,6 +73,11 @@ class EncodedTable:
         point[self.order] = chosen
         rows = self.vocabulary.values
         return {**{name: [rows[p][c] for p in point] for c, name in enumerate(columns)}, **hidden}
+
+    @property
+    def is_once(self) -> BoolArray:
+        """Which positions hold a value of their group: rows that agree share one draw."""
+        return self.settings.is_once(self.vocabulary.domains)[self.records.points]
 
     def crossing(self, outputs: npt.ArrayLike) -> int:
         """How many outputs are values of another column than their cell's: a mechanism that keeps the tier has none."""
@@ -130,8 +139,9 @@ class TableCodec:
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The same."""
-        return self.released
+        """The same, and the group where values belong to it."""
+        group = (self.settings.group,) if self.settings.once and self.settings.group else ()
+        return tuple(dict.fromkeys((*self.released, *group)))
 
     def encode(self, columns: Columns, first: int = 1) -> EncodedTable:
         """Rows of one group as a document; public columns, where there are any, as context."""
@@ -204,6 +214,18 @@ def _arranged(
         kept,
         frozenset(n for n in settings.secret if any(isinstance(cell, str) for cell in columns[n])),
         tuple(name for name in settings.masked if name in columns),
+        _group_names(columns, settings, starts),
+    )
+
+
+def _group_names(columns: Columns, settings: TableSettings, starts: IntArray) -> tuple[bytes, ...]:
+    """The group of every document; a row without one is a group of its own."""
+    if not settings.once or settings.group is None or settings.group not in columns:
+        return ()
+    cells = columns[settings.group]
+    return tuple(
+        b"row" + secrets.token_bytes(16) if is_missing(cells[row]) else b"is " + str(cells[row]).encode()
+        for row in starts.tolist()
     )
 
 

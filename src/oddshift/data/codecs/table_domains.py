@@ -1,7 +1,7 @@
 """Domains of columns: the public values that a cell may be released as, declared or taken from the fit part.
 
 A number is released as a point of a grid of round steps, so that no released value is somebody's own unless it lies on
-the grid. A column whose values spread over orders of magnitude gets a grid of equal ratios, or of equal shares.
+the grid. A column whose values spread over orders of magnitude gets a grid of equal shares, or of equal ratios.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ Value = bool | int | float | str | None
 
 MOST_SKEWED = 2.0
 """Skewness above which a column of numbers counts as spread over orders of magnitude."""
+
+FEWEST_SHARED = 200
+"""Cells from which on a skewed column is cut into equal shares: each of them then stands for ten cells or more."""
 
 _REPEATS = 5  # cells for each distinct number at which the numbers themselves become the grid
 _RATIOS = (0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0)  # steps of log10 between the points of a grid of ratios
@@ -155,12 +158,18 @@ def _spread(values: FloatArray, scaling: str) -> float:
 
 
 def _spacing(numbers: FloatArray) -> str:
-    """Equal steps, unless the column is skewed: then equal ratios, or equal shares when some numbers are negative."""
+    """Equal steps, unless the column is skewed: then equal shares, or equal ratios where there are too few for shares.
+
+    Noise draws values towards any point of the grid: on a grid of ratios the largest ones then dominate the mean, on
+    one of shares every point stands for as many cells, so that the mean stays.
+    """
     deviation = numbers.std()
     skewness = float((((numbers - numbers.mean()) / deviation) ** 3).mean()) if deviation > 0 else 0.0
     if abs(skewness) <= MOST_SKEWED:
         return "equal"
-    return "log" if skewness > 0 and numbers.min() >= 0 and (numbers > 0).mean() > 0.25 else "quantile"
+    if len(numbers) >= FEWEST_SHARED or skewness < 0 or numbers.min() < 0 or (numbers > 0).mean() <= 0.25:
+        return "quantile"
+    return "log"
 
 
 def _equal(numbers: FloatArray, resolution: float, bins: int) -> FloatArray:

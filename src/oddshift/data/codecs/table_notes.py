@@ -25,6 +25,9 @@ def table_notes(settings: TableSettings, domains: Sequence[ColumnDomain]) -> Ite
             f"the {len(domains)} cells of a row are released one by one, each as a value of its own column; their "
             f"budgets add up, so a whole row costs at most {len(domains)} times epsilon"
         )
+    if settings.once:
+        agreeing = f"rows of one {settings.group} that agree, and which rows agree is public"
+        yield f"drawn once for all {agreeing}: columns {', '.join(settings.once)}"
     if settings.public:
         yield f"released as they are: columns {', '.join(settings.public)}"
     if settings.group and settings.group not in settings.masked:

@@ -8,10 +8,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from oddshift.base.arrays import IntArray, one_of, positive, whole
+from oddshift.base.arrays import BoolArray, IntArray, one_of, positive, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns, length_of
-from oddshift.data.codecs.table_domains import Grid, Value
+from oddshift.data.codecs.table_domains import ColumnDomain, Grid, Value
 from oddshift.data.formats.cell_types import is_missing
 from oddshift.model.records import numbered
 
@@ -52,6 +52,8 @@ class TableSettings:
     """How far apart two values of a categorical column are."""
     group: str | None = None
     """A column whose equal values are read together; without it each row is."""
+    once: tuple[str, ...] = ()
+    """Columns whose value belongs to the group (the sex of a patient): one draw for all rows of a group that agree."""
     public: tuple[str, ...] = ()
     """Columns that are released as they are and that an attacker may use."""
     masked: tuple[str, ...] = ()
@@ -94,6 +96,8 @@ class TableSettings:
         odd = set(self.domains) - set(self.secret)
         if odd:
             raise InvalidInput(f"domains names {min(odd)!r}, expected secret columns")
+        if self.once and (not self.group or self.unit != "cell" or not set(self.once) <= set(self.secret)):
+            raise InvalidInput("once needs a group, unit='cell' and names of secret columns")
         if self.tier_of and (self.unit != "cell" or set(self.tier_of) != set(self.secret)):
             raise InvalidInput("tier_of needs unit='cell' and a tier for every secret column")
         if not set(self.tier_of.values()) <= set(self.tier_names):
@@ -107,6 +111,10 @@ class TableSettings:
     def wanted(self, names: Sequence[str]) -> tuple[str, ...]:
         """The columns that are read."""
         return tuple(dict.fromkeys((*self.secret, *self.public, *((self.group,) if self.group else ()))))
+
+    def is_once(self, domains: Sequence[ColumnDomain]) -> BoolArray:
+        """Which points are values of columns that belong to the group."""
+        return np.repeat([d.name in self.once for d in domains], [len(d) for d in domains])
 
     @property
     def known(self) -> frozenset[str]:

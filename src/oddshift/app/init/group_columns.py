@@ -1,0 +1,35 @@
+"""Columns that belong to a group of rows rather than to a row: the sex of a patient, the region of a household."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from oddshift.data.codecs import Columns
+from oddshift.data.formats.cell_types import is_missing
+
+AGREE = 0.95
+"""Share of the groups of several rows in which all rows agree, from which on a column belongs to the group."""
+
+FEWEST = 30
+"""Groups of several rows that this is counted over, at least."""
+
+LARGEST = 20.0
+"""Rows of a group on average, at most: larger groups are not one person's."""
+
+
+def columns_of_group(columns: Columns, group: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns among `names` in which the rows of nearly every group agree."""
+    rows: dict[Any, list[int]] = defaultdict(list)
+    for row, cell in enumerate(columns[group]):
+        if not is_missing(cell):
+            rows[cell].append(row)
+    several = [place for place in rows.values() if len(place) > 1]
+    if len(several) < FEWEST or sum(map(len, several)) > LARGEST * len(several):
+        return ()
+    return tuple(name for name in names if _agreeing(columns[name], several) >= AGREE * len(several))
+
+
+def _agreeing(cells: Sequence[Any], groups: Sequence[Sequence[int]]) -> int:
+    return sum(len({str(cells[row]) for row in place}) == 1 for place in groups)

@@ -1,0 +1,134 @@
+"""Values that belong to a group of rows: found in a file, drawn once for all rows that agree, audited so."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import oddshift as od
+from oddshift.adapt import AdaptSettings
+from oddshift.app.configuration import parse_config
+from oddshift.app.init import start
+from oddshift.app.init.group_columns import columns_of_group
+from oddshift.app.preparation import prepare
+from oddshift.app.questions import ask_adapt
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.column_tree import fit_column_tree
+from oddshift.attackers.row_layout import row_layout
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import TableCodec, TableSettings
+from oddshift.mechanisms import MechanismSettings
+from oddshift.model.repeats import draw_once
+from oddshift.protect import Ledger, protect
+from oddshift.protect.policies.policy_store import save_policy
+
+
+def patients(count=300, seed=0):
+    """Two visits for each patient: the sex stays, the result of a test depends on it, the mood is anything."""
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(0, 2, count)
+    who = np.tile(np.arange(count), 2)  # the two rows of a patient are far apart
+    test = np.where(rng.random(2 * count) < 0.8, sex[who], 1 - sex[who])
+    return {
+        "patient": [f"p{k}" for k in who],
+        "sex": ["fm"[x] for x in sex[who]],
+        "test": ["+-"[x] for x in test],
+        "mood": rng.choice(list("abc"), 2 * count).tolist(),
+    }
+
+
+SETTINGS = {"categorical": ["sex", "test", "mood"], "group": "patient", "masked": ["patient"], "once": ["sex"]}
+
+
+def test_columns_in_which_rows_of_a_group_agree():
+    columns = patients()
+    names = ["sex", "test", "mood"]
+    assert columns_of_group(columns, "patient", names) == ("sex",)
+    few = {name: cells[:40] for name, cells in columns.items()}
+    assert columns_of_group(few, "patient", names) == (), "no patient came twice"
+    crowd = {**columns, "patient": ["one", "two"] * 300}
+    assert columns_of_group(crowd, "patient", names) == (), "two groups of hundreds are not people"
+    one_off = {**columns, "sex": ["m" if k < 5 else cell for k, cell in enumerate(columns["sex"])]}
+    assert columns_of_group(one_off, "patient", names) == ("sex",), "a few slips do not matter"
+
+
+def test_a_first_configuration_names_them(tmp_path):
+    columns = patients()
+    with (tmp_path / "x.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows([list(columns), *zip(*columns.values(), strict=True)])
+    config = start(tmp_path / "x.csv", tmp_path / "x.toml").config
+    settings = parse_config(config, "x", tmp_path).data.settings
+    assert settings.group == "patient"
+    assert settings.once == ("sex",)
+
+
+@pytest.mark.parametrize("changes", [{"group": None}, {"once": ["patient"]}, {"unit": "row"}])
+def test_once_needs_a_group_and_secret_columns(changes):
+    with pytest.raises(InvalidInput, match="once needs a group"):
+        od.table(patients(), settings={**SETTINGS, **changes})
+
+
+def test_only_some_points_are_drawn_once():
+    space = od.Space(np.arange(4.0)[:, None])
+    records = od.Records.from_documents(space, [[0, 2, 0, 2], [0, 0]])
+    found = draw_once(records, np.array([True, True, False, False]))
+    assert found.records.points.tolist() == [0, 2, 2, 0]
+    assert found.position.tolist() == [0, 1, 0, 2, 3, 3]
+    assert draw_once(records).records.points.tolist() == [0, 2, 0]
+
+
+def test_the_audited_records_hold_the_value_of_a_group_once():
+    prepared = prepare(od.table(patients(), settings=SETTINGS), 0)
+    fit = prepared.split.fit
+    assert set(fit.lengths.tolist()) == {5}  # one sex, two tests, two moods
+    known = knowledge(od.Exponential(fit.space, 1.0), prepared.tiers, fit)
+    tree = fit_column_tree(known, row_layout(known))
+    spread = {node.column: node.spread for node in tree.nodes}
+    assert spread[0] is not None, "sex belongs to the patient, though the second row does not show it"
+    np.testing.assert_allclose(np.diag(spread[0]), 1.0, atol=1e-6)
+    assert spread[1] is None
+    parents = {node.column: node.parent for node in tree.nodes}
+    assert parents[1] == 0, "the test of either row hangs below the sex of the patient"
+
+
+def test_rows_far_apart_in_a_file_are_released_alike(tmp_path, monkeypatch):
+    monkeypatch.setattr("oddshift.data.formats.bounded_streams.BLOCK", 500)
+    columns = patients()
+    settings = AdaptSettings(
+        epsilon=1.0, delta=0.1, independent=True, grid=(0.5, 1.0), documents=60, attackers=("portfolio",)
+    )
+    made = ask_adapt(prepare(od.table(columns, settings=SETTINGS), 0), MechanismSettings(calibrated=True), settings)
+    if made.policy is None:
+        pytest.fail(str(made.result.warnings))
+    save_policy(tmp_path / "policy", made.policy)
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([list(columns), *zip(*columns.values(), strict=True)])
+    asked = od_protect_settings()
+    protect(path, out, made.policy, Ledger.beside(tmp_path / "policy" / "policy.json"), asked)
+    with out.open() as stream:
+        rows = list(csv.DictReader(stream))
+    half = len(rows) // 2
+    first, second = rows[:half], rows[half:]
+    assert [row["sex"] for row in first] == [row["sex"] for row in second]
+    assert {row["patient"] for row in rows} == {""}
+    changed = np.mean([row["sex"] != cell for row, cell in zip(rows, columns["sex"], strict=True)])
+    assert 0.1 < changed < 0.5
+    moods = np.mean([a["mood"] == b["mood"] for a, b in zip(first, second, strict=True)])
+    assert moods < 0.7, "other columns are drawn for every row"
+
+
+def od_protect_settings():
+    from oddshift.protect import ProtectSettings
+
+    return ProtectSettings(allow_uncertified=True)
+
+
+def test_a_row_without_a_group_is_drawn_alone():
+    columns = {"who": ["a", "", "", "a"], "sex": ["f"] * 4, "age": [1, 2, 3, 4]}
+    fit = {"who": ["a", "b"] * 10, "sex": ["f", "m"] * 10, "age": list(range(20))}
+    settings = TableSettings(categorical=("sex",), numeric=("age",), group="who", once=("sex",))
+    encoded = TableCodec.fit(fit, settings).encode(columns)
+    assert len(encoded.groups) == 3
+    assert len(set(encoded.groups)) == 3
+    assert encoded.is_once.sum() == 4
