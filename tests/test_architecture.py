@@ -357,3 +357,29 @@ def test_importing_is_light():
     print(f"import oddshift: {float(seconds):.2f} s of CPU, {len(loaded)} modules")
     assert loaded.isdisjoint(HEAVY)
     assert float(seconds) < 5.0
+
+
+HELP = """
+import contextlib, io, sys
+sys.argv = ["oddshift", "--help"]
+from oddshift.app import cli
+with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
+    cli.main()
+print("reproduce" in said.getvalue())
+print(*sys.modules)
+"""
+
+
+def test_help_is_light():
+    """The list of commands needs their first lines, and none of what they run: the upper rooms are not loaded."""
+    run = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
+    listed, modules = run.stdout.splitlines()
+    assert listed == "True"
+    loaded = set(modules.split())
+    upper = {"attackers", "audit", "adapt", "data", "protect"}
+    ours = {name.removeprefix("oddshift.") for name in loaded if name.startswith("oddshift.")}
+    assert {name.split(".")[0] for name in ours} & upper == set()
+    assert {name for name in ours if name.startswith("app.")} <= {"app.cli", "app.commands"} | {
+        name for name in ours if name.startswith(COMMANDS)
+    }
+    assert loaded.isdisjoint(HEAVY)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oddshift.app.commands.terminal import Json, console_for
-from oddshift.data.codecs.coverage import kind_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -124,6 +123,7 @@ def _pipeline(name: str) -> Any:
 def _show(done: Protected, kind: str, screen: Console) -> None:
     from oddshift.app.nouns import Speaking, reword_kind
     from oddshift.audit.released_table import release_headline, release_sentences
+    from oddshift.data.codecs.coverage import kind_lines
 
     console = Speaking(screen, reword_kind(kind))
     if done.table is not None:

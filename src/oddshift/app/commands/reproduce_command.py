@@ -7,17 +7,17 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from oddshift.app.commands.terminal import Json
-from oddshift.app.reproduce.cell_runs import Outcome, run_cells
-from oddshift.app.reproduce.reproduction import Place, ReproductionOptions
-from oddshift.app.reproduce.reproductions import REPRODUCTIONS
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
-from oddshift.data.codecs.published import data_folder
+
+if TYPE_CHECKING:
+    from oddshift.app.reproduce.cell_runs import Outcome
+    from oddshift.app.reproduce.reproduction import Place, ReproductionOptions
 
 EVERYTHING = "all"
 PAGE = "page"
@@ -41,6 +41,10 @@ def reproduce(
 
     Example: oddshift reproduce toy
     """
+    from oddshift.app.reproduce.reproduction import Place, ReproductionOptions
+    from oddshift.app.reproduce.reproductions import REPRODUCTIONS
+    from oddshift.data.codecs.published import data_folder
+
     home = Path(__file__).resolve().parents[4]
     studies = _studies(home / "studies")
     if not name:
@@ -62,6 +66,8 @@ def reproduce(
 
 
 def _about(studies: dict[str, str]) -> dict[str, dict[str, str]]:
+    from oddshift.app.reproduce.reproductions import REPRODUCTIONS
+
     return {"reproductions": {name: found.about for name, found in REPRODUCTIONS.items()}, "studies": studies}
 
 
@@ -77,6 +83,9 @@ def _show(found: dict[str, dict[str, str]], as_json: bool) -> None:
 
 def _run(name: str, options: ReproductionOptions, place: Place, workers: int) -> Outcome:
     """All cells of one name; progress goes to standard error."""
+    from oddshift.app.reproduce.cell_runs import run_cells
+    from oddshift.app.reproduce.reproductions import REPRODUCTIONS
+
     execution = SERIAL if workers == 1 else Execution("processes", workers)
     command = f"oddshift reproduce {name} --scale {options.scale}" + (" --literal" if options.literal else "")
 
