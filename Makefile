@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+CASES ?= 20000
 
-.PHONY: demo test check docs bench setup clean
+.PHONY: demo test check docs bench fuzz lock setup clean
 
 demo: $(STAMP)
 	$(BIN)/oddshift demo
@@ -24,6 +25,9 @@ docs: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+fuzz: $(STAMP)
+	ODDSHIFT_FUZZ=$(CASES) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/fuzz
 
 setup: $(STAMP)
 

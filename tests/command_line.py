@@ -8,7 +8,12 @@ import traceback
 from dataclasses import dataclass
 from unittest import mock
 
+import typer
+
 from oddshift.app import cli
+
+COMMAND = typer.main.get_command(cli.app)
+"""All commands, put together once: typer does that anew for every call."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ def run_here(*arguments, seconds=30):
     try:
         with (
             mock.patch.object(sys, "argv", ["oddshift", *map(str, arguments)]),
+            mock.patch.object(cli, "app", COMMAND),
             mock.patch.dict("os.environ", {cli.TRACEBACK: "1"}),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),

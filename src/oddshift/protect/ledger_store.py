@@ -149,8 +149,9 @@ def _use_log(connection: sqlite3.Connection) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             break
-        except sqlite3.OperationalError:  # SQLite does not wait here on its own
-            if time.monotonic() > give_up:
+        except sqlite3.OperationalError as error:  # SQLite does not wait here on its own
+            is_busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not is_busy or time.monotonic() > give_up:
                 raise
             time.sleep(0.01)
     connection.execute("PRAGMA synchronous = FULL")
