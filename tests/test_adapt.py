@@ -284,3 +284,19 @@ def test_a_retrained_attacker_is_fitted_at_every_scale_it_is_read_under():
         (0.4, 0.8)
     )  # a plug-in does not depend on the mechanism
     assert seen == [(1.0, 1.0), (0.4, 0.8)]
+
+
+@pytest.mark.parametrize("name", ["EM", "AmPL-P", "AmPL-1"])
+def test_a_preset_runs_its_own_loop(name):
+    found = adapt(task(documents=120, preset=name, rate_weight=5.0, rounds=2, grid=(0.5, 1.0)))
+    assert found.settings.objective == "weighted"
+    first, last = found.rounds[0].outcome.scales, found.rounds[-1].outcome.scales
+    assert first == (1.0, 1.0)
+    if name == "EM":
+        assert last == (1.0, 1.0)
+        assert found.settings.rate_weight == 0.0
+    elif name == "AmPL-P":
+        assert max(last) < 1.0
+        assert found.settings.loss_weight == 0.0
+    else:
+        assert last[1] == 1.0

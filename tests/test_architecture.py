@@ -194,7 +194,9 @@ LOCAL = {
         *("app.reproduce", "app.reproduce.setting_effects", "app.reproduce.utility_values"),
         *("app.reproduce.violations", "app.reproduce.wdbc"),
     },  # load torch
-    "attackers.fitting": {"attackers.informed", "attackers.paper", "attackers.reconstruction"},  # load torch
+    "attackers.fitting": {
+        *("attackers.informed", "attackers.paper", "attackers.reconstruction", "attackers.temperature"),
+    },  # load torch
     "protect.integrations.spacy_component": {"protect", "protect.policies"},  # spaCy imports it for every pipeline
 }
 """Modules of ours that another one of ours imports inside a function, because of what they load."""

@@ -7,6 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from oddshift.attackers import ATTACKERS, FitOptions  # noqa: E402
 from oddshift.attackers import training as loop  # noqa: E402
 from oddshift.attackers.networks import ARCHITECTURES  # noqa: E402
 from oddshift.attackers.paper import (  # noqa: E402
@@ -15,6 +16,7 @@ from oddshift.attackers.paper import (  # noqa: E402
     squared_distances,
     uniform_outputs,
 )
+from oddshift.attackers.paper_options import PaperOptions  # noqa: E402
 from oddshift.attackers.reconstruction import PaperSettings  # noqa: E402
 from oddshift.base.errors import InvalidInput  # noqa: E402
 from oddshift.mechanisms import Exponential, Mask  # noqa: E402
@@ -230,3 +232,35 @@ def test_an_embedding_without_rows_for_the_outputs_is_refused():
     elsewhere = replace(world.known, mechanism=Exponential(space, 2.0, outputs=Space(space.points + 1.0)))
     with pytest.raises(InvalidInput, match="outputs"):
         fit_paper(elsewhere, small(), QUICK, embedding=space.points.copy())
+
+
+def test_a_configuration_reaches_every_option():
+    world = ring(documents=40)
+    asked = PaperOptions(temperature="fitted", prior="empirical", split="pair", width=16, epochs=2)
+    fitted = ATTACKERS["paper-rnn"](world.known, np.random.default_rng(0), FitOptions(epochs=9, paper=asked))
+    assert (fitted.settings.prior, fitted.settings.split_by, fitted.settings.width) == ("empirical", "pair", 16)
+    assert len(fitted.curve.train) == 2, "its own epochs come before those of the audit"
+    assert fitted.settings.temperature != 1.0
+    fixed = ATTACKERS["paper-rnn"](
+        world.known, np.random.default_rng(0), FitOptions(paper=replace(asked, temperature="fixed", tau=3.0))
+    )
+    assert fixed.settings.temperature == 3.0
+    assert all(
+        torch.equal(value, fitted.model.state_dict()[name]) for name, value in fixed.model.state_dict().items()
+    ), "the temperature is fitted after training, and changes no weight"
+
+
+def test_a_search_over_scales_takes_one_network():
+    world, family = scaled_world()
+    options = FitOptions(epochs=1, scale_range=(0.5, 1.0), family=family, paper=PaperOptions(width=16))
+    fitted = ATTACKERS["paper-lstm"](world.known, np.random.default_rng(0), options)
+    tiers = world.known.tiers.with_scales((0.5,))
+    assert fitted.against(replace(world.known, tiers=tiers, mechanism=family(tiers))).model is fitted.model
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"temperature": "warm"}, {"tau": 0.0}, {"width": 2}, {"epochs": 0}, {"prior": "flat"}, {"split": "half"}]
+)
+def test_options_are_checked(wrong):
+    with pytest.raises(InvalidInput, match=next(iter(wrong))):
+        PaperOptions(**wrong)

@@ -14,8 +14,6 @@ from oddshift.app.reproduce.paper_reading import (  # noqa: E402
     LayoutSize,
     Read,
     exact_row,
-    fitted_temperature,
-    guesses,
     own_means,
     read,
     released,
@@ -23,6 +21,7 @@ from oddshift.app.reproduce.paper_reading import (  # noqa: E402
 from oddshift.app.reproduce.search_surface import ONE_LEVEL, LoopWeights, Surface, replayed  # noqa: E402
 from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper, squared_distances  # noqa: E402
 from oddshift.attackers.reconstruction import PaperSettings  # noqa: E402
+from oddshift.attackers.temperature import fitted_temperature, guesses  # noqa: E402
 from worlds import ring  # noqa: E402
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
+from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.audit_settings import DEFAULT_ATTACKERS, check_fitting, check_question
 from oddshift.audit.caps import check_caps
 from oddshift.base.arrays import float_of, one_of, positive, unit_open, whole
@@ -23,12 +24,18 @@ AdaptedLaw = Literal["anchored", "uniform"]
 RemapChoice = Literal["auto", "always", "never"]
 """Whether outputs are remapped; `auto` refuses a remapping that collapses."""
 
+PresetName = Literal["", "EM", "AmPL", "AmPL-U", "AmPL-P", "AmPL-1", "AmPL-1-clear", "AmPL-1-averages"]
+"""A method of the paper by its name in `oddshift.adapt.PRESETS`; the empty name is none of them."""
+
 CostName = Literal["cosine", "euclidean", "haversine"]
 
 DEFAULT_COST: CostName = "cosine"
 """What a changed value costs if neither the question nor the kind of data says so."""
 
-SHARED = ("epsilon", "delta", "alpha", "law", "method", "attackers", "epochs", "gamma", "independent", "seed")
+SHARED = (
+    *("epsilon", "delta", "alpha", "law", "method", "attackers", "epochs", "gamma", "independent", "seed"),
+    "paper",
+)
 """Options that an adaptation has in common with an audit."""
 
 
@@ -36,8 +43,8 @@ SHARED = ("epsilon", "delta", "alpha", "law", "method", "attackers", "epochs", "
 class AdaptSettings:
     """What is asked of an adaptation: the budget ε, how often it may be exceeded (δ), and how the scales are searched.
 
-    - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `gamma`, `independent`, `seed`: as in
-      `AuditSettings`; δ is required, for every tier, and the law is `anchored` or `uniform`.
+    - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `gamma`, `independent`, `seed`, `paper`:
+      as in `AuditSettings`; δ is required, for every tier, and the law is `anchored` or `uniform`.
     - `objective`: `certified` (least loss whose rate is certified in every tier) or `weighted` (the paper's loop).
     - `success`, `advantage`: caps on right first guesses, and on their gain over the guess before any release, as in
       `AuditSettings`; scales are certified only if they keep these too.
@@ -54,6 +61,8 @@ class AdaptSettings:
     - `rate_weight`, `loss_weight`: the paper's λ_1 and λ_2.
     - `pooled`: whether the rate of the loop is the mean over tiers or the largest of them.
     - `first_step`, `decay`: a step of the loop is first_step/(t+1)^decay.
+    - `preset`: a method of the paper by name: `AmPL`, `AmPL-U`, `AmPL-P`, `AmPL-1` in three readings, or `EM`. It
+      sets the objective to `weighted`, puts weights to 0 where the method does, and says which levels move.
     - `tolerance`: the loop stops when scales move by less than this.
     """
 
@@ -69,6 +78,7 @@ class AdaptSettings:
     gamma: float | None = None
     independent: bool = False
     seed: int = 0
+    paper: PaperOptions = field(default_factory=PaperOptions)
     success: Mapping[str, float] = field(default_factory=dict)
     advantage: Mapping[str, float] = field(default_factory=dict)
     objective: ObjectiveName = "certified"
@@ -85,6 +95,7 @@ class AdaptSettings:
     first_step: float = 1.0
     decay: float = 0.6
     tolerance: float = 0.005
+    preset: PresetName = ""
 
     def __post_init__(self) -> None:
         """Check every option once."""
@@ -92,6 +103,7 @@ class AdaptSettings:
         check_fitting(self.attackers, self.epochs, self.gamma, self.seed)
         one_of(self.law, "law", get_args(AdaptedLaw))
         one_of(self.objective, "objective", get_args(ObjectiveName))
+        one_of(self.preset, "preset", get_args(PresetName))
         check_caps(self.success, "success")
         check_caps(self.advantage, "advantage")
         if isinstance(self.remap, bool):

@@ -7,7 +7,7 @@ two roles.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from oddshift.adapt.experiment import Experiment, Family, Reader
 from oddshift.adapt.frontier import hypervolume, rays, search_grid, uniform_outcomes
 from oddshift.adapt.goals import goals_of
 from oddshift.adapt.measuring import Measuring, Progress, silent
+from oddshift.adapt.presets import PRESETS, Preset
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.rounds import rounds, weighted
 from oddshift.adapt.single_release import SingleRelease
@@ -68,6 +69,8 @@ def adapt(
     some tier with probability at most `settings.alpha`: a fixed sequence frozen on other documents, each test an
     intersection over goals, tiers and attackers.
     """
+    preset = PRESETS.get(task.settings.preset)
+    task = task if preset is None else replace(task, settings=preset.settings(task.settings))
     _check(task)
     settings, split = task.settings, task.split
     goals_of(settings, task.known.tiers)
@@ -87,13 +90,21 @@ def adapt(
     )
     starts = search_grid(settings.grid, task.known.tiers.n_levels)
     grid = measuring.outcomes([select.scales_of(levels) for levels in starts], "frontier")
-    loop = tuple(rounds(measuring, weighted(settings))) if settings.objective == "weighted" else ()
+    loop = _loop(measuring, preset)
     claims, single = ClaimBuilder(settings, task.detector, split.by), SingleRelease(split, task.family, settings)
     made = Certification(task.attackers, select, certifying, claims, readers, single)
     found = _tested(measuring, loop, made)
     passing = [trial for trial in found if trial.passes]
     taken = next((trial for trial in reversed(passing) if trial.is_certified), passing[-1] if passing else None)
     return _concluded(_Search(measuring, grid, loop, found, taken, search_attacker), task, made)
+
+
+def _loop(measuring: Measuring, preset: Preset | None) -> tuple[Round, ...]:
+    """The rounds of the paper's loop, under the preset if there is one; none where another objective is asked."""
+    settings = measuring.experiment.settings
+    if settings.objective != "weighted":
+        return ()
+    return tuple(rounds(measuring, weighted(settings)) if preset is None else preset.rounds(measuring))
 
 
 def _tested(measuring: Measuring, loop: tuple[Round, ...], made: Certification) -> tuple[Trial, ...]:

@@ -92,7 +92,7 @@ def ask_audit(
     work = means or Means()
     known = _known(prepared, mechanism, settings.epsilon)
     seconds = None if work.max_cpu is None else work.max_cpu / 2
-    options = FitOptions(epochs=settings.epochs, max_seconds=seconds, checkpoints=work.folder)
+    options = FitOptions(epochs=settings.epochs, max_seconds=seconds, checkpoints=work.folder, paper=settings.paper)
     names = settings.attackers if attackers is None else attackers
     fitted = fit_attackers(names, known, prepared, settings, options, fits=work.fits)
     split, notes = prepared.split, prepared.notes
@@ -215,7 +215,9 @@ def _amortised(family: Family, means: Means) -> Fit:
         names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
     ) -> list[Attacker]:
         span = (min(asked.grid), max(asked.grid))
-        options = FitOptions(epochs=asked.epochs, checkpoints=means.folder, family=family, scale_range=span)
+        options = FitOptions(
+            epochs=asked.epochs, checkpoints=means.folder, family=family, scale_range=span, paper=asked.paper
+        )
         return fit_attackers(names, known, prepared, asked, options, fits=means.fits)
 
     return fit
@@ -227,7 +229,7 @@ def _retrained(means: Means) -> Fit:
     def fit(
         names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
     ) -> list[Attacker]:
-        options = FitOptions(epochs=asked.epochs, checkpoints=means.folder)
+        options = FitOptions(epochs=asked.epochs, checkpoints=means.folder, paper=asked.paper)
 
         def alone(name: AskedAttacker) -> Callable[[Knowledge], Attacker]:
             return lambda there: fit_attackers([name], there, prepared, asked, options, fits=dict(means.fits))[0]
@@ -274,7 +276,7 @@ def _suitable(asked: Sequence[AskedAttacker], known: Knowledge) -> Sequence[Aske
 
 def _fit_key(name: str, known: Knowledge, seeds: list[int], options: FitOptions) -> str:
     """Everything that determines a fit: the attacker, what it knows, the seeds, and the limits of any training."""
-    limits = (options.epochs, options.width, options.max_seconds, options.scale_range)
+    limits = (options.epochs, options.width, options.max_seconds, options.scale_range, options.paper)
     return fingerprint(("fit", name, known, seeds, () if name in UNTRAINED else limits))
 
 

@@ -7,7 +7,7 @@ attacker through the entry point group `oddshift.attackers`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.known_chain import Exact
+from oddshift.attackers.paper_options import PaperOptions
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.attackers.training import Schedule
@@ -33,7 +34,8 @@ class FitOptions:
 
     None leaves the attacker's own default. With `max_seconds` the result depends on the machine. With `scale_range`
     networks are trained for all tier scales in it, `family` giving the mechanism at each. `prior_of(length)` is the law
-    of a document with that many secrets, where it is known: the attacker `exact` needs it.
+    of a document with that many secrets, where it is known: the attacker `exact` needs it. `paper` has the options
+    of paper mode.
     """
 
     epochs: int | None = None
@@ -43,6 +45,7 @@ class FitOptions:
     scale_range: tuple[float, float] | None = None
     family: Callable[[Tiers], Mechanism] | None = None
     prior_of: Callable[[int], Markov] | None = None
+    paper: PaperOptions = field(default_factory=PaperOptions)
 
 
 TOPICS = 8
@@ -125,12 +128,26 @@ def _paper(architecture: str) -> Fit:
     def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
         from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper
         from oddshift.attackers.reconstruction import PaperSettings
+        from oddshift.attackers.temperature import with_fitted_temperature
 
         options = options or FitOptions()
-        schedule = _limited(replace(PAPER_SCHEDULE, seed=int(rng.integers(1 << 31))), options)
-        settings = PaperSettings(architecture=architecture)
-        settings = replace(settings, width=options.width) if options.width else settings
-        return fit_paper(known, settings, schedule, checkpoint=_file(options, f"paper-{architecture}", known))
+        asked = options.paper
+        limits = replace(options, epochs=asked.epochs or options.epochs)
+        schedule = _limited(replace(PAPER_SCHEDULE, seed=int(rng.integers(1 << 31))), limits)
+        settings = PaperSettings(
+            architecture=architecture,
+            width=options.width or asked.width,
+            tau_base=asked.tau_base,
+            tau=asked.tau,
+            prior=asked.prior,
+            split_by=asked.split,
+            scale_range=options.scale_range,
+        )
+        name = f"paper-{architecture}" + ("-scales" if options.scale_range else "")
+        checkpoint = _file(options, name, known)
+        made = fit_paper(known, settings, schedule, family=options.family, checkpoint=checkpoint)
+        fitted = asked.temperature == "fitted"
+        return with_fitted_temperature(made, schedule.validation, schedule.seed) if fitted else made
 
     return fit
 

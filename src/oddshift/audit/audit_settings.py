@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
+from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.caps import check_caps
 from oddshift.base.arrays import one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
@@ -43,6 +44,7 @@ class AuditSettings:
     - `advantage`: the same for the gain over the guess before any release.
     - `independent`: declares that secrets are independent of each other, which is printed as an assumption.
     - `seed`: the same seed repeats the audit.
+    - `paper`: the options of attackers in paper mode (`paper-rnn`, `paper-lstm`, `paper-transformer`).
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -61,6 +63,7 @@ class AuditSettings:
     advantage: Mapping[str, float] = field(default_factory=dict)
     independent: bool = False
     seed: int = 0
+    paper: PaperOptions = field(default_factory=PaperOptions)
 
     def __post_init__(self) -> None:
         """Check every option once."""

@@ -14,8 +14,9 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.paper import Paper, squared_distances
+from oddshift.attackers.temperature import fitted_temperature, guesses
 from oddshift.audit.layouts import drawn_layout, layout_leakages
-from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.arrays import FloatArray
 from oddshift.model.records import Records
 from oddshift.model.release import Release
 
@@ -104,46 +105,11 @@ def released(known: Knowledge, records: Records, seeds: Sequence[int]) -> Releas
     return Release(outputs=outputs, offsets=records.offsets, position_tiers=None, context=None)
 
 
-def guesses(attacker: Paper, release: Release) -> FloatArray:
-    """x̂ of every position."""
-    found = np.empty((len(release.outputs), attacker.points.shape[1]))
-    for positions, guess in attacker.reconstructions(release):
-        found[positions] = guess
-    return found
-
-
 def own_means(known: Knowledge, columns: FloatArray) -> FloatArray:
     """E[x | own output] under the exact posterior of a single release: what `own` reconstructs."""
     belief = columns + known.log_prior
     belief = np.exp(belief - belief.max(axis=1, keepdims=True))
     return np.asarray(belief @ known.mechanism.space.points / belief.sum(axis=1, keepdims=True))
-
-
-def fitted_temperature(attacker: Paper, release: Release, truth: Records, most: int = 400) -> float:
-    """T of the largest log score of the truth on validation positions, by golden section on ln T."""
-    keep: IntArray = np.random.default_rng(0).permutation(len(truth.points))[:most]
-    squares = squared_distances(guesses(attacker, release)[keep], attacker.points)
-    own = squares[np.arange(len(keep)), truth.points[keep]]
-
-    def loss(log_t: float) -> float:
-        scaled = -squares / np.exp(log_t)
-        peak = scaled.max(axis=1)
-        normaliser = peak + np.log(np.exp(scaled - peak[:, None]).sum(axis=1))
-        return float((own / np.exp(log_t) + normaliser).mean())
-
-    low, high, ratio = np.log(0.01), np.log(1e4), (np.sqrt(5) - 1) / 2
-    left, right = high - ratio * (high - low), low + ratio * (high - low)
-    at_left, at_right = loss(left), loss(right)
-    for _ in range(30):
-        if at_left < at_right:
-            high, right, at_right = right, left, at_left
-            left = high - ratio * (high - low)
-            at_left = loss(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + ratio * (high - low)
-            at_right = loss(right)
-    return float(np.exp((low + high) / 2))
 
 
 def exact_row(found: Read, epsilon: float) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from oddshift.app.reproduce.cell_store import Cell
 from oddshift.app.reproduce.paper_numbers import ATTACKERS
-from oddshift.app.reproduce.paper_reading import LayoutSize, Read, guesses, own_means, read, released
+from oddshift.app.reproduce.paper_reading import LayoutSize, Read, own_means, read, released
 from oddshift.app.reproduce.reproduction import Place
 from oddshift.app.reproduce.search_surface import LoopWeights, Surface, replayed
 from oddshift.app.reproduce.studied_corpus import StudiedCorpus, schedule_of, studied
@@ -20,6 +20,7 @@ from oddshift.app.reproduce.violations import layout_size, sizes, stored_surface
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.paper import Paper, fit_paper, squared_distances
 from oddshift.attackers.reconstruction import PaperSettings
+from oddshift.attackers.temperature import guesses
 from oddshift.audit.layouts import drawn_layout, layout_leakages
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput

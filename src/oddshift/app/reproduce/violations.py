@@ -13,7 +13,7 @@ import numpy as np
 
 from oddshift.app.reproduce.cell_store import Cell, read_cell
 from oddshift.app.reproduce.paper_numbers import EPSILONS, METHODS, violation
-from oddshift.app.reproduce.paper_reading import LayoutSize, Read, exact_row, guesses, read, released
+from oddshift.app.reproduce.paper_reading import LayoutSize, Read, exact_row, read, released
 from oddshift.app.reproduce.reproduction import Place
 from oddshift.app.reproduce.search_surface import LoopWeights, Surface, replayed
 from oddshift.app.reproduce.studied_corpus import (
@@ -29,6 +29,7 @@ from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.gains import gain, units_of
 from oddshift.attackers.paper import Paper, squared_distances
 from oddshift.attackers.portfolio import fit_portfolio
+from oddshift.attackers.temperature import guesses
 from oddshift.audit.layouts import drawn_layout, layout_leakages
 from oddshift.audit.scan import Budget, scan
 from oddshift.base.arrays import FloatArray

@@ -1,0 +1,69 @@
+"""The temperature of paper mode, fitted by log score on documents that it was not trained on (Guo et al., 2017).
+
+The paper cites temperature scaling and states no temperature; this is the one that makes its posterior as well
+calibrated as one number can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from oddshift.attackers.paper import Paper, squared_distances
+from oddshift.attackers.training import noise, split
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.model.records import Records
+from oddshift.model.release import Release
+
+RANGE = (0.01, 1e4)
+"""Temperatures that are tried; the upper end means that nothing was learned."""
+
+_HELD_OUT_NOISE = 1_000_000_000  # the epoch whose noise the held-out documents are released with
+
+
+def guesses(attacker: Paper, release: Release) -> FloatArray:
+    """x̂ of every position."""
+    found = np.empty((len(release.outputs), attacker.points.shape[1]))
+    for positions, guess in attacker.reconstructions(release):
+        found[positions] = guess
+    return found
+
+
+def fitted_temperature(attacker: Paper, release: Release, truth: Records, most: int = 400) -> float:
+    """T of the largest log score of the truth on up to `most` positions, by golden section on ln T."""
+    keep: IntArray = np.random.default_rng(0).permutation(len(truth.points))[:most]
+    squares = squared_distances(guesses(attacker, release)[keep], attacker.points)
+    own = squares[np.arange(len(keep)), truth.points[keep]]
+
+    def loss(log_t: float) -> float:
+        scaled = -squares / np.exp(log_t)
+        peak = scaled.max(axis=1)
+        normaliser = peak + np.log(np.exp(scaled - peak[:, None]).sum(axis=1))
+        return float((own / np.exp(log_t) + normaliser).mean())
+
+    low, high, ratio = np.log(RANGE[0]), np.log(RANGE[1]), (np.sqrt(5) - 1) / 2
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = loss(left), loss(right)
+    for _ in range(30):
+        if at_left < at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = loss(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = loss(right)
+    return float(np.exp((low + high) / 2))
+
+
+def with_fitted_temperature(attacker: Paper, share: float, seed: int) -> Paper:
+    """The same network at the temperature that fits the documents its training held out."""
+    fit = attacker.known.fit
+    _, held = split(fit.clusters, share, seed)
+    records = fit.take(held[fit.lengths[held] > 0])
+    uniforms = noise(seed, held[fit.lengths[held] > 0], records.lengths, _HELD_OUT_NOISE)
+    outputs = attacker.known.mechanism.invert(records.points, uniforms)
+    release = Release(outputs=outputs, offsets=records.offsets, position_tiers=None, context=None)
+    found = fitted_temperature(attacker, release, records)
+    return replace(attacker, settings=replace(attacker.settings, tau_base=found, tau=1.0))
