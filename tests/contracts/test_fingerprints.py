@@ -14,7 +14,7 @@ import pytest
 
 import identities
 from oddshift.attackers import ATTACKERS
-from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.attacker import against, knowledge
 from oddshift.attackers.controls import Own
 from oddshift.audit import AuditSettings, audit
 from oddshift.base.errors import InvalidInput
@@ -102,13 +102,20 @@ def test_another_process_gives_the_same():
     assert json.loads(found.stdout) == here
 
 
+SINGLE_MECHANISM = {"paper-rnn", "paper-lstm", "paper-transformer"}
+"""Attackers that were trained against one mechanism and refuse any other, unless they were trained for a range."""
+
+
 @pytest.mark.parametrize("name", ATTACKERS)
 def test_other_beliefs_are_another_fingerprint(name):
     attacker, otherwise = fitted(name), fitted(name, otherwise=True)
     if not believes_alike(attacker, otherwise):
         assert fingerprint(attacker) != fingerprint(otherwise)
     noisier = replace(world().known, mechanism=Exponential(world().known.mechanism.space, 1.0))
-    if hasattr(attacker, "against"):
+    if name in SINGLE_MECHANISM:
+        with pytest.raises(InvalidInput, match="one mechanism"):
+            against(attacker, noisier)
+    elif hasattr(attacker, "against"):
         assert fingerprint(attacker.against(noisier)) != fingerprint(attacker)
 
 
