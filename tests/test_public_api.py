@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,6 +51,17 @@ DEFAULTS = {
 }
 
 BRIEF = {"InvalidInput", "OddshiftError", "WorstCase", "Mechanism"}  # no example of their own
+
+
+FRONT_DOOR = ("texts", "table", "trajectories", "embeddings", "read", "audit", "adapt", "load_policy", "load_run")
+
+
+@pytest.mark.parametrize("name", FRONT_DOOR)
+def test_the_front_door_is_public_documented_and_shown_by_an_example(name):
+    page = Path(__file__).resolve().parent.parent / "docs" / "api.md"
+    assert name in od.__all__
+    assert f"\n### {name}\n" in page.read_text()
+    assert ">>> " in inspect.getdoc(getattr(od, name))  # tests/test_docs.py runs it
 
 
 def find(name):

@@ -99,6 +99,17 @@ def adapt(  # noqa: PLR0913 (one for each part of the question)
 
     **Guarantee**: `policy` is None unless the chosen scales are certified in every tier on documents that were used
     neither for learning nor for choosing; the certificate errs with probability at most `settings.alpha`.
+
+    >>> import numpy as np
+    >>> import oddshift as od
+    >>> corners = np.array([[1.0, 1.0], [1.0, 2.0], [2.0, 1.0]])
+    >>> twice = np.repeat(np.random.default_rng(0).integers(0, 3, 600), 2)
+    >>> data = od.embeddings(corners[twice], groups=np.repeat(np.arange(600), 2), settings={"points": "fit"})
+    >>> fixed = adapt(data, epsilon=2.0, delta=0.1)
+    >>> fixed.certified, fixed.policy
+    (True, Policy(vectors, 3 points, exponential, certified))
+    >>> fixed.policy.apply(corners).shape
+    (3, 2)
     """
     base = settings or AdaptSettings(epsilon=epsilon, delta=delta)
     asked = _asked(base, attackers, epsilon=epsilon, delta=delta, seed=seed)
@@ -125,6 +136,17 @@ def load_policy(folder: str | Path) -> ReleasePolicy:
     """The policy of a run folder or of a folder that `policy.save` wrote, ready to be applied.
 
     **Guarantee**: a vocabulary or a mechanism other than the one the policy names is refused.
+
+    >>> import numpy as np
+    >>> import oddshift as od
+    >>> from tempfile import TemporaryDirectory
+    >>> corners = np.array([[1.0, 1.0], [1.0, 2.0], [2.0, 1.0]])
+    >>> data = od.embeddings(corners[np.random.default_rng(0).integers(0, 3, 900)], settings={"points": "fit"})
+    >>> fixed = od.adapt(data, epsilon=2.0, delta=0.1, settings=AdaptSettings(epsilon=2.0, delta=0.1, independent=True))
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = fixed.policy.save(folder)
+    ...     load_policy(folder)
+    Policy(vectors, 3 points, exponential, certified)
     """
     return load_release_policy(folder)
 
@@ -133,6 +155,17 @@ def load_run(folder: str | Path) -> StoredRun:
     """What a run folder holds, from Python or from the command line.
 
     **Guarantee**: damaged or edited files are refused; nothing in them is executed.
+
+    >>> import oddshift as od
+    >>> from oddshift.model.space import Space
+    >>> from tempfile import TemporaryDirectory
+    >>> pairs = Records.from_documents(Space([[0.0], [1.0], [2.0]]), [[k % 3, k % 3] for k in range(300)])
+    >>> found = od.audit(pairs, epsilon=1.0, delta=0.05, attackers=["plugin"])
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = found.save(folder)
+    ...     run = load_run(folder)
+    >>> run.audit.verdict.state == found.verdict.state, run.adaptation, run.policy
+    (True, None, None)
     """
     home = Path(folder)
     if not any((home / name).is_file() for name in (AUDIT, ADAPTATION)):
