@@ -73,7 +73,7 @@ def test_a_split_that_only_looks_alike_is_not_called_the_same(runs, tmp_path):
     shutil.copytree(runs / "a", tmp_path / "other")
     text = (runs / "a" / "config.toml").read_text()
     (tmp_path / "other" / "config.toml").write_text(text.replace("documents = 400", "documents = 400\nstrength = 0.1"))
-    assert compare(runs / "a", tmp_path / "other").documents == "split alike, but described differently"
+    assert compare(runs / "a", tmp_path / "other").documents == "split in the same way, but described differently"
 
 
 def test_a_run_compared_with_itself_differs_in_nothing(runs):

@@ -390,8 +390,8 @@ class TestLimits:
             ("a.npz", npz(words=np.array(["a"]), vectors=np.array(["b"])), "one word for each row"),
             ("a.npz", npz(words=np.array("a"), vectors=VECTORS), "one word for each row"),
             ("a.npz", npz(vectors=VECTORS), "no array 'words'"),
-            ("a.npz", WHOLE[:300], "not a whole .npz file"),
-            ("a.zip", changed(WHOLE, (CENTRAL, 8, 1), (LOCAL, 6, 1)), "not a whole|holds"),
+            ("a.npz", WHOLE[:300], "not a complete .npz file"),
+            ("a.zip", changed(WHOLE, (CENTRAL, 8, 1), (LOCAL, 6, 1)), "not a complete|holds"),
         ],
     )
     def test_word_vectors_that_are_something_else(self, name, data, message, tmp_path):

@@ -77,7 +77,7 @@ def test_bad_files(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"nothing")
     (tmp_path / "a.txt").write_bytes(b"nothing")
     for name, message in (
-        ("a.npz", "is not a whole .npz file"),
+        ("a.npz", "is not a complete .npz file"),
         ("a.parquet", "not a Parquet"),
         ("a.txt", "can only hold data of kind text"),
     ):

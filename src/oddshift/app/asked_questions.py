@@ -45,7 +45,7 @@ class QuestionLevel:
             return ""
         return (
             f"question {self.number} to the same data: it is answered at level {self.level:.2g}, and any certificate "
-            f"of the {self.number} questions is wrong with probability at most {self.total:.2g}; fresh data start anew"
+            f"of the {self.number} questions is wrong with probability at most {self.total:.2g}; fresh data start over"
         )
 
 

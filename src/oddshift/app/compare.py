@@ -103,7 +103,11 @@ def _same(one: _Run, two: _Run) -> str:
     """The split hash says which rows certify; the configuration says which data the rows belong to."""
     if one.split != two.split or not one.split:
         return "different"
-    return "the same" if one.data == two.data and one.data is not None else "split alike, but described differently"
+    return (
+        "the same"
+        if one.data == two.data and one.data is not None
+        else "split in the same way, but described differently"
+    )
 
 
 def _asked_apart(one: Audit, two: Audit) -> Iterator[str]:

@@ -122,7 +122,7 @@ def parse_config(text: str, source: str, folder: Path | None = None) -> Configur
         raw = tomllib.loads(text)
     except RecursionError as error:
         raise InvalidInput(f"{source} is nested too deeply, expected the tables {', '.join(TABLES)}") from error
-    except ValueError as error:  # a number of thousands of digits is no TOMLDecodeError
+    except ValueError as error:  # a number of thousands of digits raises no TOMLDecodeError
         raise InvalidInput(f"{source} is not a TOML file: {str(error)[:200]}") from error
     try:
         return _configuration(raw, folder)

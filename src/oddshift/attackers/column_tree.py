@@ -29,7 +29,7 @@ from oddshift.model.release import Release
 from oddshift.model.space import Space
 
 AGREE = 0.5
-"""Share of agreement beyond chance from which on a column belongs to the group and not to the row."""
+"""A column belongs to the group, not to the row, when it agrees beyond chance by at least this share."""
 
 FEWEST = 30
 """Pairs of rows that such a share is estimated from, at least."""

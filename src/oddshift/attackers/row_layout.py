@@ -77,7 +77,7 @@ class RowBatch:
 
 
 def row_layout(known: Knowledge) -> RowLayout | None:
-    """The layout of the fit records, or None where they are no rows."""
+    """The layout of the fit records, or None where they are not rows."""
     tiers, fit = known.tiers, known.fit
     found = _layout(tiers)
     if found is None or not len(fit.points):

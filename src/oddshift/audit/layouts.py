@@ -1,7 +1,7 @@
 """The paper's layout of triples: some candidates and some observations, and all pairs of the candidates for each.
 
 The paper's S of 74,434,304 triples is 512 candidates by 569 observations. All pairs share those few hundred draws, so
-that the spread of a rate is that of layouts drawn anew, not of independent triples.
+that the spread of a rate is that of new layouts, not of independent triples.
 """
 
 from __future__ import annotations

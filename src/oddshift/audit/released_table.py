@@ -114,7 +114,7 @@ def _commonest(column: FloatArray) -> float:
 
 
 def _comparable(cells: FloatArray) -> FloatArray:
-    """Cells whose bytes are equal where they are: missing ones alike, no negative zero."""
+    """Cells whose bytes are equal where they are: missing ones are equal, and there is no negative zero."""
     return np.ascontiguousarray(np.nan_to_num(cells, nan=1e300) + 0.0)
 
 

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 from oddshift.audit.verdict_rule import Seen
 
 MOST_RIGHT = 0.9
-"""Share of right first guesses from which on a release may be vacuous."""
+"""A release may be vacuous when at least this share of first guesses is right."""
 
 DOUBT_REMOVED = 0.5
-"""Share of the guesses that were wrong before any release and are right with it, from which on it is."""
+"""It is vacuous when at least this share of the guesses that were wrong before any release is right with it."""
 
 
 def is_vacuous(right: float, before: float) -> bool:
-    """Whether so many right guesses, and so many before, make a release vacuous.
+    """Whether these shares of right guesses, with a release and before any, make it vacuous.
 
     A column that is nearly constant is guessed well without any release, which says nothing about the release.
 

@@ -2,7 +2,7 @@
 
 Certificates, policies and kept work name what they are about by it. Two values share a fingerprint when their types
 have one name and their contents are equal; nothing that only affects speed, and no address in memory, enters.
-A fingerprint is not a signature, and whoever can guess a value whole can confirm the guess.
+A fingerprint is not a signature, and anyone who can guess a complete value can confirm the guess.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _text(sink: _Sink, text: str) -> None:
 
 
 def _feed(sink: _Sink, value: Any) -> None:
-    """Write one value down; every branch is free of prefixes, so no two contents are written alike."""
+    """Write one value down; every branch is free of prefixes, so no two contents are written in the same way."""
     write = _PLAIN.get(type(value)) or (_writer(value) if _own(value) is None else None)
     if write is not None:
         write(sink, value)

@@ -89,7 +89,7 @@ def plan_clopper_pearson(delta: float, p: float, alpha: float, power: float, sta
     """Smallest n at which Clopper-Pearson certifies δ with at least `power` when the true rate is p.
 
     Power is exact: Pr[Bin(n, p) ≤ k*], k* the largest k with Pr[Bin(n, δ) ≤ k] ≤ a. It is a saw-tooth in n; with
-    `stable` the answer is the smallest n from which on the power never falls below again.
+    `stable` the answer is the smallest n beyond which the power never falls below it again.
 
     **Guarantee**: exact for independent 0/1 values; the last n searched is one beyond which Chernoff's bound
     proves the power.
@@ -173,7 +173,7 @@ def _passes_zeros(n: int, delta: float, alpha: float, method: str) -> bool:
 
 
 def _certain_from(delta: float, rate: float, alpha: float, power: float) -> int:
-    """An n from which on Chernoff's bound proves the power: a threshold t between rate and δ serves both errors."""
+    """An n beyond which Chernoff's bound proves the power: a threshold t between rate and δ serves both errors."""
     shares = np.linspace(0.02, 0.98, 97)
     t = rate + (delta - rate) * shares
     needed = np.maximum(-math.log(alpha) / _kl(t, delta), -math.log1p(-power) / _kl(t, rate))

@@ -1,4 +1,4 @@
-"""Streams: evidence that grows as values arrive, can be looked at whenever one likes, saved, and continued.
+"""Streams: evidence that grows as values arrive, and can be inspected at any time, saved, and continued.
 
 A stream is a frozen value; `update` returns the next one. It speaks of one subject, named by a hash; when the
 subject changes the stream starts again from E = 1, because evidence about one thing is none about another.

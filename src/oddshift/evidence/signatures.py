@@ -74,9 +74,9 @@ def sign_file(path: str | Path, key: str | Path) -> Path:
         "public_key": private.public_key().public_bytes(forms.Encoding.Raw, forms.PublicFormat.Raw).hex(),
         "signature": private.sign(_PURPOSE + bytes.fromhex(mark)).hex(),
     }
-    beside = Path(f"{file}{SIGNATURE}")
-    write_atomic(beside, json.dumps(note, indent=1).encode())
-    return beside
+    signature = Path(f"{file}{SIGNATURE}")
+    write_atomic(signature, json.dumps(note, indent=1).encode())
+    return signature
 
 
 def check_signature(path: str | Path, key: str | Path | None = None) -> SignatureCheck:
@@ -85,16 +85,16 @@ def check_signature(path: str | Path, key: str | Path | None = None) -> Signatur
     **Guarantee**: with a key, `holds` only if the holder of its private key signed exactly these bytes. The key that a
     signature names is not believed; the one that is given decides.
     """
-    beside = Path(f"{path}{SIGNATURE}")
+    signature = Path(f"{path}{SIGNATURE}")
     if key is None:
-        found = "there is a signature, which was not checked: name the public key" if beside.is_file() else UNSIGNED
+        found = "there is a signature, which was not checked: name the public key" if signature.is_file() else UNSIGNED
         return SignatureCheck(False, found)
     public = _public_key(Path(key))
-    if not beside.is_file():
+    if not signature.is_file():
         return SignatureCheck(False, UNSIGNED)
-    note = _note(beside)
+    note = _note(signature)
     if note is None:
-        return SignatureCheck(False, f"{beside.name} is not a signature")
+        return SignatureCheck(False, f"{signature.name} is not a signature")
     mark = _sha256(Path(path))
     if note["sha256"] != mark:
         return SignatureCheck(False, "the file was changed after it was signed")

@@ -338,7 +338,7 @@ def _check_slots(context: Context, offsets: IntArray) -> None:
     if len(wrong):
         where = int(wrong[0])
         found, wanted = int(per_document[where]), int(np.diff(offsets)[where])
-        raise InvalidInput(f"context of document {where} has {found} slots, expected {wanted} (one a secret)")
+        raise InvalidInput(f"context of document {where} has {found} slots, expected {wanted} (one for each secret)")
 
 
 def _frozen(array: IntArray) -> IntArray:

@@ -39,7 +39,7 @@ class Release:
     """Outputs of sensitive positions, flat, cut into documents by `offsets`.
 
     `position_tiers` is the tier of every position when tiers are public, None when they are secret. `context` is the
-    public context W, None when only the sensitive positions are looked at.
+    public context W, None when only the sensitive positions are considered.
     """
 
     outputs: IntArray

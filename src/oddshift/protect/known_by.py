@@ -74,10 +74,10 @@ class Survey:
         if self.place is None:
             yield from self.in_memory
             return
-        beside = _users(self.place)
+        path = _users(self.place)
         with ExitStack() as stack:
             keys = stack.enter_context(self.place.open("rb"))
-            users = stack.enter_context(beside.open("rb")) if beside.exists() else None
+            users = stack.enter_context(path.open("rb")) if path.exists() else None
             while part := keys.read(AT_ONCE * WIDTH):
                 yield KeyBatch(part, users.read(len(part)) if users else b"")
 

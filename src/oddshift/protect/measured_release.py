@@ -20,13 +20,13 @@ from oddshift.mechanisms import Mechanism
 from oddshift.model.records import numbered
 
 MOST_ROWS = 4_000
-"""Rows of the table that are looked at."""
+"""Number of rows of the table that are examined."""
 
 
 def drawn_release(
     codec: TableCodec, columns: Columns, mechanism: Mechanism, rng: np.random.Generator
 ) -> ReleasedTable | None:
-    """A release by this mechanism; None where whole rows are secrets, or nothing but a mask is released."""
+    """A release by this mechanism; None where whole rows are secrets, or only a mask is released."""
     size = len(columns[codec.settings.secret[0]])
     if codec.settings.unit == "row" or mechanism.n_outputs != len(codec.space) or size < 2:
         return None

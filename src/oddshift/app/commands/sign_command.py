@@ -1,4 +1,4 @@
-"""`oddshift sign`: stand behind a certificate with a key."""
+"""`oddshift sign`: sign a certificate with a key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sign(
     new_key: Annotated[Path | None, typer.Option(help="Make this new key first: KEY and KEY.pub.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Sign stored evidence with an Ed25519 key, so that `verify --key` catches a forgery that was hashed anew.
+    """Sign stored evidence with an Ed25519 key, so that `verify --key` catches a forgery whose hashes were updated.
 
     The private key is a file that only its owner can read: keep it apart from the evidence, and publish KEY.pub.
 

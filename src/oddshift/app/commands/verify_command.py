@@ -18,7 +18,7 @@ def verify(
     file: Annotated[Path, typer.Argument(help="Evidence of a certificate or witness (.npz or .json).")],
     expect: Annotated[str, typer.Option(help="The digest (SHA-256) published for this file.")] = "",
     require: Annotated[str, typer.Option(help="A state that must hold, such as certified.")] = "",
-    key: Annotated[Path | None, typer.Option(help="The public key of whoever must have signed it.")] = None,
+    key: Annotated[Path | None, typer.Option(help="The public key of the expected signer.")] = None,
     as_json: Json = False,
 ) -> None:
     """Compute a stored certificate or witness again from its evidence, and say yes or no.

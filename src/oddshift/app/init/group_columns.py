@@ -10,7 +10,7 @@ from oddshift.data.codecs import Columns
 from oddshift.data.formats.cell_types import is_missing
 
 AGREE = 0.95
-"""Share of the groups of several rows in which all rows agree, from which on a column belongs to the group."""
+"""A column belongs to the group when at least this share of the groups of several rows agree in it."""
 
 FEWEST = 30
 """Groups of several rows that this is counted over, at least."""

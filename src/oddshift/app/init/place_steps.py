@@ -1,4 +1,4 @@
-"""How finely places are looked at in a first configuration: from the steps that the data themselves take.
+"""How finely places are divided in a first configuration: from the steps that the data themselves take.
 
 Fixes are kept about as often as they come, and cells are about as large as the way from one kept fix to the next: then
 a step is a move to a neighbouring cell, which attackers can learn from and noise of a few cells hides.
@@ -31,7 +31,7 @@ MOST_CELLS = 1_500
 """Cells that hold some fix, about, at most: an area much larger than its steps gets larger cells."""
 
 _STILL_KM = 0.02  # below it a step is the error of the receiver
-_MOST_FIXES = 200_000  # looked at
+_MOST_FIXES = 200_000  # that are examined
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class Roles:
 
     `left_out` has the columns without a role and why, `masked` those that are left empty on release and why,
     `wide` those of more than MOST_CATEGORIES categories, `once` those that belong to a group of rows, `steps` how
-    finely places are looked at. A role that no column has is empty.
+    finely places are divided. A role that no column has is empty.
     """
 
     kind: str

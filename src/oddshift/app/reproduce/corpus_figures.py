@@ -1,6 +1,6 @@
 """Figures of one corpus in paper mode: distributions of mPL, trade-off, sweep of ε, and learning curve.
 
-Every row has the controls null and own beside the network, and the exact single release where it is meaningful.
+Every row has the controls null and own next to the network, and the exact single release where it is meaningful.
 """
 
 from __future__ import annotations

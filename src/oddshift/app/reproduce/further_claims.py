@@ -159,7 +159,7 @@ def mismatch(results: Results) -> PaperClaim:
         recomputed=f"higher in {above} of 9; printed means {low}-{high}",
         paper_mode="; ".join(f"{a} {m:.2f} matched, {o:.2f} mismatched (T = 1)" for a, m, o in ours) or NOT_RUN,
         verdict=HOLDS if above == 9 else FAILS,
-        reason="Its own table has a cell in which the mismatched attacker leaks more, so that it is no upper bound.",
+        reason="Its own table has a cell in which the mismatched attacker leaks more, so it is not an upper bound.",
         files=results.files("embedding-mismatch"),
     )
 

@@ -1,7 +1,7 @@
-"""What paper mode reads out of a reconstruction: leakage at every temperature, beside the controls null and own.
+"""What paper mode reads out of a reconstruction: leakage at every temperature, next to the controls null and own.
 
-A Gaussian softmax of temperature T has mPL = u/T with u = |‖x̂−x_i‖² − ‖x̂−x_j‖²|/d: one array of u serves every T and ε.
-Three rules for T: 1; fitted by log score on validation documents (Guo et al.); and matched to a printed rate.
+A Gaussian softmax of temperature T has mPL = u/T with u = |‖x̂−x_i‖² − ‖x̂−x_j‖²|/d: one array of u serves every T and
+ε. Three rules for T: 1; fitted by log score on validation documents (Guo et al.); and matched to a printed rate.
 """
 
 from __future__ import annotations

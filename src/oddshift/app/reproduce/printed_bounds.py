@@ -36,7 +36,7 @@ def _rates() -> list[dict[str, Any]]:
 
 
 def delta_thresholds() -> dict[str, Any]:
-    """The printed thresholds beside 1.05 times the rates of AmPL."""
+    """The printed thresholds next to 1.05 times the rates of AmPL."""
     rows = []
     for names in _rates():
         printed = paper_table(THRESHOLDS).cell(**{key: names[key] for key in ("dataset", "attacker", "epsilon")})

@@ -54,7 +54,7 @@ def linked_files(files: Sequence[str], most: int = 4) -> Entry:
 
 
 def claims_section(results: Results) -> Section:
-    """The claims, theirs beside ours."""
+    """The claims, theirs next to ours."""
     made = [make(results) for make in (*TABLE_CLAIMS, *FURTHER_CLAIMS, *STATEMENT_CLAIMS)]
     rows: list[Sequence[Entry]] = [
         [
@@ -94,7 +94,7 @@ def _loop_said(results: Results) -> str:
 
 
 def violations_section(results: Results) -> Section:
-    """The table of violation ratios by corpus, theirs beside ours under three rules for T, with null and own."""
+    """The table of violation ratios by corpus, theirs next to ours under three rules for T, with null and own."""
     blocks: list[str | TableBlock | Figure] = [
         "Violation ratios in percent: mean ± standard deviation over seeds. T = 1, T fitted by validation log score, "
         "and T matched to the printed EM ratio at 2.5, on which nothing rests. null ignores the release, own is the "

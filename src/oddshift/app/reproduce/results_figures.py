@@ -213,7 +213,7 @@ def slopes(results: Results) -> Iterator[Figure]:
             rows.append(MarkedRow(f"{called}, {kind}", (value,), (ours[kind],) if kind in ours else ()))
     yield RowPlot(
         "Embeddings: mean mPL matched and mismatched, ε = 2.5",
-        "The printed values beside ours at T = 1, with GloVe matched and MiniLM mismatched.",
+        "The printed values next to ours at T = 1, with GloVe matched and MiniLM mismatched.",
         "mean mPL",
         rows,
         ("hollow: the paper", "filled: ours, where run"),

@@ -37,7 +37,7 @@ def sections(results: Results) -> list[Section]:
 
 
 def write_page(folder: Path) -> tuple[Path, Path]:
-    """Write FOLDER.md beside the folder of cells and FOLDER/index.html into it, from the cells alone."""
+    """Write FOLDER.md next to the folder of cells and FOLDER/index.html into it, from the cells alone."""
     content = sections(Results.of(folder))
     paths = folder.with_suffix(".md"), folder / "index.html"
     write_atomic(paths[0], markdown(content, folder.name).encode())
@@ -46,7 +46,7 @@ def write_page(folder: Path) -> tuple[Path, Path]:
 
 
 def markdown(content: list[Section], folder: str) -> str:
-    """The page as Markdown, beside a folder of that name; figures stand in its HTML page only."""
+    """The page as Markdown, next to a folder of that name; figures are in its HTML page only."""
     parts = [
         f"# {TITLE}",
         "Written by `oddshift reproduce page` from the cells alone; every row links to the JSON files behind it, which "

@@ -97,7 +97,9 @@ STATEMENT_CLAIMS: tuple[ClaimOf, ...] = (
     ),
     _statement("cross-entropy", "lemma: cross-entropy is entropy plus KL", "largest gap {largest_gap:.1e}"),
     _statement("lipschitz", "lemma: mPL is Lipschitz in the posterior", "at most {largest_share:.2f} of the bound"),
-    _statement("masking", "a placeholder leaks nothing", "{with_a_correlated_release:.3f} beside a correlated release"),
+    _statement(
+        "masking", "a placeholder leaks nothing", "{with_a_correlated_release:.3f} next to a correlated release"
+    ),
     _statement("repeated-release", "no composition theorem is given", "{once:.3f} once, {twice:.3f} twice"),
     _statement(
         "tiers", "level l is protected at α_l·ε", "{inside_levels:.2f} inside levels, {all_pairs:.2f} over all pairs"

@@ -239,7 +239,7 @@ def average_leakage(results: Results) -> PaperClaim:
         paper=f"{said['EM_transformer']} → {said['AmPL']}",
         recomputed="1.28-1.65 in the table of embeddings, at the same budgets",
         paper_mode=f"T = 1: {shown[0]} → {shown[1]}; fitted T: {shown[2]} → {shown[3]}" if shown else NOT_RUN,
-        controls="mean mPL is proportional to 1/T for null and own alike",
+        controls="mean mPL is proportional to 1/T for both null and own",
         verdict=FAILS,
         reason="The two printed values contradict each other; the mean is proportional to 1/T.",
         files=results.files(TABLE),

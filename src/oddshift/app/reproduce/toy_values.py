@@ -69,7 +69,7 @@ def learned_values(seed: int) -> dict[str, Any]:
 
 
 def learned_shifts(pairs: int, seed: int) -> FloatArray:
-    """Estimated ln of the odds of the first secret for each pair of outputs, (2, 2), after so many training pairs."""
+    """Estimated ln of the odds of the first secret for each pair of outputs, (2, 2), after that many training pairs."""
     space, table = Space([[0.0], [1.0]]), toy_prior().table
     cells = np.random.default_rng([seed, pairs]).choice(4, size=pairs, p=np.asarray(table).ravel())
     fit = Records.from_documents(space, list(np.stack([cells // 2, cells % 2], axis=1)))

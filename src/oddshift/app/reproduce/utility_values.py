@@ -1,6 +1,6 @@
 """Utility loss of the five methods, with and without remapping, exactly from the channel; and what it is made of.
 
-Beside every loss stand the effective number of outputs and the loss of one constant word: a remapping that gains by
+Every loss comes with the effective number of outputs and the loss of one constant word: a remapping that gains by
 releasing a handful of words serves for nothing. The vocabulary cell varies |Y| and the prior.
 """
 

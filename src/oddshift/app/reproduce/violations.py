@@ -1,7 +1,7 @@
 """The table of violation ratios: five methods, three networks, three budgets and several seeds on one corpus.
 
 A `surface` cell holds what the search reads; a network's cell trains it on for every method at its own scales and reads
-it under three rules for T, null and own beside it; a `sound` cell has our own attackers, with intervals.
+it under three rules for T, with null and own next to it; a `sound` cell has our own attackers, with intervals.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ MOST_SKEWED = 2.0
 """Skewness above which a column of numbers counts as spread over orders of magnitude."""
 
 FEWEST_SHARED = 200
-"""Cells from which on a skewed column is cut into equal shares: each of them then stands for ten cells or more."""
+"""A skewed column with at least this many cells is cut into equal shares, each of which stands for ten cells or more.
+"""
 
 _REPEATS = 5  # cells for each distinct number at which the numbers themselves become the grid
 _RATIOS = (0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0)  # steps of log10 between the points of a grid of ratios

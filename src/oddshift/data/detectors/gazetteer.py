@@ -1,4 +1,4 @@
-"""Lists of names and words: what is on the list is sensitive wherever it stands.
+"""Lists of names and words: what is on the list is sensitive wherever it occurs.
 
 A gazetteer holds names of one or more words under one label; a word list maps single words to labels.
 """
@@ -57,7 +57,7 @@ class Gazetteer:
         return f"Gazetteer({len(self.entries)} entries, label={self.label})"
 
     def detect(self, texts: Sequence[str]) -> Spans:
-        """Every whole match, and every bare surname."""
+        """Every full match, and every bare surname."""
         found = through_normalised(lambda plain: _matches(plain, self._index, self.keep_case), texts)
         return with_surnames(texts, found, self._surnames) if self._surnames else found
 

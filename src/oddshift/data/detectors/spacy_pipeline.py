@@ -190,7 +190,7 @@ def _entities(folder: str, chunk: tuple[int, Sequence[str]]) -> list[tuple[int, 
 
 
 def text_segments(text: str, longest: int | None = None) -> list[tuple[int, int]]:
-    """[start, end) of the pieces that a text is read in: most texts whole, long ones cut at a line or sentence end.
+    """[start, end) of the segments in which a text is read: long texts are cut at the end of a line or sentence.
 
     >>> text_segments("Ann left. Bob stayed.", longest=12)
     [(0, 10), (10, 21)]

@@ -1,6 +1,6 @@
 """Members of an archive: whatever a damaged, encrypted or hostile one provokes becomes one refusal that names the file.
 
-An array that is read whole is refused by the size that its header states, before any memory is taken for it.
+An array that is read as a whole is refused by the size that its header states, before any memory is taken for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from oddshift.base.errors import InvalidInput
 
 LARGEST_ARRAY = 1 << 30
-"""Bytes of the largest array of an archive that is read whole."""
+"""Bytes of the largest array of an archive that is read as a whole."""
 
 _DAMAGES = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, tokenize.TokenError, SyntaxError, EOFError),
@@ -42,11 +42,11 @@ def reading_archive(path: Path) -> Iterator[None]:
     except (InvalidInput, FileNotFoundError, PermissionError):
         raise
     except _DAMAGES as error:
-        raise InvalidInput(f"{path.name} is not a whole {path.suffix} file ({_reason(error)})") from error
+        raise InvalidInput(f"{path.name} is not a complete {path.suffix} file ({_reason(error)})") from error
 
 
 def array_header(stream: IO[bytes]) -> Header:
-    """The header of the array at the start of a stream; whoever calls it stands inside `reading_archive`."""
+    """The header of the array at the start of a stream; it must be called inside `reading_archive`."""
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
         raise ValueError("an unknown version of its header")

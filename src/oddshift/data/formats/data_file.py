@@ -1,4 +1,4 @@
-"""A data file: records in order, read whole or block by block, and written again with some cells replaced.
+"""A data file: records in order, read as a whole or block by block, and written again with some cells replaced.
 
 The same object is used to examine a file (`read_columns`) and to release it (`blocks` and `sink`). So the records that
 are audited are those that are protected, and what cannot be read is refused in both cases.
@@ -21,7 +21,7 @@ Count = Callable[[int], None]
 """Called with every number of bytes that was read."""
 
 LARGEST_WHOLE = 1 << 31
-"""Bytes of the largest file that is read whole, unpacked; files of any size are released block by block."""
+"""Bytes of the largest file that is read as a whole, unpacked; files of any size are released block by block."""
 
 Released = Mapping[str, Sequence[Any]]
 """New cells of some columns, one for each record that is released."""
@@ -75,7 +75,7 @@ def read_columns(file: DataFile, wanted: Sequence[str], *, at_least: int = 2) ->
     require_columns(file, wanted)
     if file.unpacked_bytes > LARGEST_WHOLE:
         size = f"{file.path.name} unpacks to {file.unpacked_bytes} bytes"
-        raise InvalidInput(f"{size}, expected at most {LARGEST_WHOLE} to be read whole")
+        raise InvalidInput(f"{size}, expected at most {LARGEST_WHOLE} to be read as a whole")
     columns: Columns = {name: [] for name in wanted}
     rows = 0
     for block in file.blocks(uncounted):

@@ -13,7 +13,7 @@ e^{context(g→o)}. If mPL ≤ ε everywhere, context(g→o) ≤ ε·d − own(g
     q = expit(ε·d − own(g→o)),
 
 whatever happened in earlier rounds. Hence each factor 1 + λ(1 − q)/q of a right guess and 1 − λ of a wrong one has a
-mean of at most 1 for any stake λ ∈ [0, 1) that was fixed before the coin was looked at, and by Ville's inequality the
+mean of at most 1 for any stake λ ∈ [0, 1) that was fixed before the coin was seen, and by Ville's inequality the
 product E_ε reaches 1/α at any time with probability at most α. E_ε falls in ε: the largest ε with E_ε ≥ 1/α exceeds
 sup mPL with probability at most α. A distance rounded up and an own sup rounded down only raise q. And because
 context(a→b) ≥ 0 for every pair, the exact ε of one release is a lower bound on sup mPL without any count.
@@ -86,7 +86,7 @@ def context_lower(groups: Sequence[GuessGroup], single_epsilon: float, alpha: fl
     """Largest ε that the guesses reject, never below the exact ε of one release.
 
     **Guarantee**: ever above sup mPL with probability at most `alpha`, at any stopping time, if own sups are not
-    overstated, each guess was made from the other outputs alone, and its stake before its coin was looked at.
+    overstated, each guess was made from the other outputs alone, and its stake before its coin was seen.
 
     >>> context_lower([], 0.957, 0.05)
     0.957

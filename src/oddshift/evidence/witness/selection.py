@@ -1,7 +1,7 @@
 """Select, then test: choose the pair, the event and its threshold on one fold, count on the other.
 
 Choosing the best of K candidates on the counted releases themselves is wrong in most runs once K is large; here every
-choice is frozen before a single counted release is looked at.
+choice is frozen before any counted release is seen.
 """
 
 from __future__ import annotations
