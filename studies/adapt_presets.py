@@ -26,7 +26,7 @@ SETTINGS = AdaptSettings(epsilon=EPSILON, delta=0.05, rounds=20, first_step=1.0)
 def main() -> None:
     """Run every preset and write where it ended."""
     start = time.process_time()
-    corpus = people(3_000)
+    corpus = people(3_000, by_kind=False)
     split = corpus.records.split(rng=np.random.default_rng(1))
 
     def family(tiers: Tiers) -> Mechanism:

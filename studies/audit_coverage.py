@@ -36,7 +36,7 @@ def draw(corpus: People, n: int, rng: np.random.Generator) -> Records:
 def main() -> None:
     """Measure the truth, repeat the audit, count the errors."""
     start = time.process_time()
-    corpus = people(100)
+    corpus = people(100, by_kind=False)
     em = Exponential(corpus.space, EPSILON)
     rng = np.random.default_rng(2026)
     known = knowledge(em, corpus.tiers, draw(corpus, 1_000, rng))

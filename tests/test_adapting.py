@@ -16,6 +16,7 @@ SMALL = """\
 [data]
 kind = "people"
 documents = 500
+by_kind = false
 
 [mechanism]
 epsilon = 1.5
@@ -120,7 +121,8 @@ def test_the_command_prints_what_comes_next_and_its_exit_code_is_the_answer(run,
     file.write_text(config())
     shown = command("adapt", file, "--out", folder)
     assert shown.returncode == 0
-    assert shown.stdout.startswith("CERTIFIED")
+    assert shown.stdout.startswith("Protected as asked: under this policy")
+    assert shown.stdout.index("come out unchanged") < shown.stdout.index("CERTIFIED: Pr[mPL > 1.5]")
     assert "next: oddshift report" in shown.stdout
     plain = json.loads(command("adapt", file, "--out", folder, "--json").stdout)
     assert (plain["state"], tuple(plain["chosen"])) == ("certified", found.chosen)

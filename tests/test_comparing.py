@@ -17,6 +17,7 @@ CONFIG = """
 [data]
 kind = "people"
 documents = 400
+by_kind = false
 [mechanism]
 epsilon = 1.5
 [audit]

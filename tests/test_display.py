@@ -42,7 +42,35 @@ def test_without_a_delta_the_headline_says_so(found):
     assert "no delta was stated" in headline(replace(found, settings=replace(found.settings, delta=None)))
 
 
+def few_tiers(found):
+    """The same audit as if it had no more than two tiers."""
+    attackers = tuple(replace(row, tiers=row.tiers[:2]) for row in found.attackers)
+    return replace(found, tier_names=found.tier_names[:2], attackers=attackers)
+
+
+def test_many_tiers_stand_below_one_another(found):
+    rows = cells(attackers_table(found))
+    assert len(found.tier_names) == 5
+    assert [row[3] for row in rows[1:6]] == list(found.tier_names)
+    assert [row[0] for row in rows[1::5]] == [row.name for row in found.attackers]
+    assert rows[0][3:] == ["tier", "top-1", "anchored"]
+    last = found.attackers[-1]
+    assert rows[-1][4:] == [f"{last.tiers[-1].top1:.1%}", f"{last.tiers[-1].anchored:.2%}"]
+
+
+def test_a_comparison_of_many_tiers_has_a_row_for_each(found):
+    adapted = made_up_adaptation()
+    names = ("PERSON", "ORG", "DATE")
+    wide = [replace(c, outcome=replace(c.outcome, scales=(*c.outcome.scales, 1.0))) for c in adapted.compared]
+    rows = cells(comparison_table(replace(adapted, tier_names=names, compared=tuple(wide), constant_outputs=3)))
+    assert [row[4] for row in rows[1:4]] == list(names)
+    assert [row[5] for row in rows[1:4]] == [f"{scale:.4g}" for scale in wide[0].outcome.scales]
+    assert rows[3][6:] == ["-", "-"]  # nothing was measured of this tier
+    assert rows[-1][:4] == ["one constant output of each kind", "-", f"{adapted.constant_loss:.4f}", "3"]
+
+
 def test_every_attacker_has_a_row_and_every_tier_its_columns(found):
+    found = few_tiers(found)
     rows = cells(attackers_table(found))
     assert [row[0] for row in rows[1:]] == [row.name for row in found.attackers]
     for tier in found.tier_names:
@@ -63,6 +91,7 @@ def test_a_tier_that_an_attacker_says_nothing_about_is_a_dash(found):
 
 
 def test_secret_tiers_have_a_column_for_pairs_across(found):
+    found = few_tiers(found)
     assert not any("across" in name for name in cells(attackers_table(found))[0])
     secret = cells(attackers_table(replace(found, tiers_are_public=False)))
     assert sum("across" in name for name in secret[0]) == len(found.tier_names)
@@ -70,6 +99,7 @@ def test_secret_tiers_have_a_column_for_pairs_across(found):
 
 
 def test_the_strongest_attacker_stands_in_bold(found):
+    found = few_tiers(found)
     styles = [row.style for row in attackers_table(found).rows]
     names = [row.name for row in found.attackers]
     assert [name for name, style in zip(names, styles, strict=True) if style == "bold"] == [found.strongest]

@@ -54,8 +54,12 @@ def test_nothing_perturbed_gives_back_every_byte():
 
 
 def test_tiers_and_labels():
-    assert PEOPLE.tiers.names == ("PII", "PoII")
-    assert (PEOPLE.tiers.labels == 0).sum() == sum(map(len, KINDS[:3]))
+    assert PEOPLE.tiers.names == ("PERSON", "ORG", "GPE", "OCCUPATION", "HABIT")
+    assert PEOPLE.tiers.levels == (0, 0, 0, 1, 1)
+    assert np.bincount(PEOPLE.tiers.labels).tolist() == [len(kind) for kind in KINDS]
+    paper = people(10, by_kind=False).tiers
+    assert paper.names == people(10, is_public=False).tiers.names == ("PII", "PoII")
+    assert (paper.labels == 0).sum() == sum(map(len, KINDS[:3]))
     assert set(PEOPLE.labels) == {"care", "craft", "office", "science", "stage", "other"}
     assert not people(10, is_public=False).tiers.is_public
     assert repr(PEOPLE).startswith("People(400 texts, Records(400 documents")

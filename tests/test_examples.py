@@ -19,9 +19,6 @@ def test_an_example_runs_from_the_data_to_the_release(path, tmp_path):
         [sys.executable, str(path), str(tmp_path)], capture_output=True, text=True, check=False, env=environment
     )
     assert done.returncode == 0, done.stderr
-    if ": undecided" in done.stdout and "records released" not in done.stdout:
-        assert list(tmp_path.glob("*-protected.csv")) == [], "undecided is not a pass: nothing may be released"
-        return
     assert ": certified" in done.stdout or "no joint structure was found" in done.stdout
     released = next(tmp_path.glob("*-protected.csv")).read_text().splitlines()
     given = next(p for p in tmp_path.glob("*.csv") if "protected" not in p.name).read_text().splitlines()

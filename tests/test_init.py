@@ -10,6 +10,7 @@ import oddshift as od
 from oddshift.app.configuration import parse_config
 from oddshift.app.init import start
 from oddshift.app.init.choices import OwnFiles
+from oddshift.app.init.first_sections import SectionChoice, data_section
 from oddshift.app.init.roles import Column, Roles, guess, roles_of
 from oddshift.app.init.suggestion import suggest_epsilon
 from oddshift.base.errors import InvalidInput
@@ -30,6 +31,18 @@ def test_texts_by_name_or_by_length_and_their_user():
     assert found.text == ("Title", "story")
     assert found.user == "Author_ID"
     assert found.left_out == (("city", "no role was found for it"),)
+
+
+def test_a_column_that_groups_texts_is_the_unit_and_says_why():
+    found = guess([column("text", words=9), column("article", rows=100, distinct=20)], "x")
+    assert found.user == "article"
+    assert found.user_why.endswith("each of its 20 values has 5.0 rows on average")
+    section = tomllib.loads(data_section("a.csv", found, SectionChoice(vectors="v.npz", vectors_why="given")))["data"]
+    assert (section["user"], section["joint_by"]) == ("article", "user")
+    alone = guess([column("text", words=9), column("city")], "x")
+    section = tomllib.loads(data_section("a.csv", alone, SectionChoice(vectors="v.npz", vectors_why="given")))["data"]
+    assert "user" not in section
+    assert section["joint_by"] == "document"
 
 
 def test_a_user_whose_every_row_differs_says_nothing():

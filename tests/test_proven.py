@@ -106,6 +106,7 @@ CONFIG = """
 [data]
 kind = "people"
 documents = 60
+by_kind = false
 [mechanism]
 epsilon = 1.5
 [audit]

@@ -187,8 +187,12 @@ def test_the_belief_names_no_word_and_shows_all_three_steps(audited):
 def test_attackers_stand_beside_their_controls_with_bounds_that_hold_their_rate(audited):
     found, _ = audited
     rows = attacker_rates(found).rows
-    assert [row[0] for row in rows[:3]] == ["PII: null (control)", "PII: own (control)", "PII: plugin (strongest)"]
-    certificate = next(c for c in found.certificates if c.claim.pair_law == "anchored" and c.claim.tier == "PII")
+    assert [row[0] for row in rows[:3]] == [
+        "PERSON: null (control)",
+        "PERSON: own (control)",
+        "PERSON: plugin (strongest)",
+    ]
+    certificate = next(c for c in found.certificates if c.claim.pair_law == "anchored" and c.claim.tier == "PERSON")
     assert rows[2][2] == f"{percent(certificate.lower)} to {percent(certificate.upper)}"
 
 

@@ -145,12 +145,14 @@ def test_the_head_of_the_page_has_a_card_for_each_part_and_says_each_note_once(f
     audit = replace(complete(found), assumptions=("the same", "mine"), warnings=("careful",))
     adapted = replace(made_up_adaptation(), assumptions=("the same", "yours"), warnings=("careful",))
     both = verdict(Sources(name="x", audit=audit, adaptation=adapted))
-    assert both.count('class="card') == 2
+    assert both.count('class="card') == 3  # what everyone reads, then a certificate for each part
+    assert both.index("The release under the policy") < both.index("Certificate of the policy")
+    assert both.index("Certificate of the policy") < both.index("Certificate of the mechanism as audited")
     said = words_of(both)
     assert [said.count(line) for line in ("the same", "mine", "yours", "careful")] == [1, 1, 1, 1]
     assert SECRETS_SHOWN not in said
     alone = verdict(Sources(name="x", adaptation=replace(adapted, warnings=()), has_secrets=True))
-    assert alone.count('class="card') == 1
+    assert alone.count('class="card') == 2
     assert SECRETS_SHOWN in words_of(alone)
     assert "Notes" not in words_of(alone)
 

@@ -49,6 +49,7 @@ def warnings(
         return (_failed(trials) if trials else _unreached(list(measuring.known.values()), goals, experiment.settings),)
     found = []
     outcome, constant = taken.outcome, experiment.constant_loss
+    each = " of each kind" if experiment.constant_outputs > 1 else ""
     if not taken.is_certified:
         found.append(f"these scales are proposed, not certified: {basis}")
     if outcome.effective_outputs < FEW_OUTPUTS:
@@ -58,8 +59,8 @@ def warnings(
         )
     if outcome.loss >= constant:
         found.append(
-            f"one constant output costs no more ({constant:.4f}) than this release ({outcome.loss:.4f}): read the loss "
-            f"together with a downstream task"
+            f"one constant output{each} costs no more ({constant:.4f}) than this release ({outcome.loss:.4f}): judge "
+            f"the release by a task of your own, not by this loss"
         )
     return tuple(found)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.attackers.gains import Gain
+from oddshift.audit.data_fate import DataFate
 from oddshift.audit.released_table import ReleasedTable
 from oddshift.evidence.certificates import Evidence, JointCertificate
 
@@ -107,16 +108,35 @@ class Compared:
     exact_epsilon: float | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class TierLeft:
+    """What is left to learn about one tier under the scales that were taken, on the certify documents.
+
+    The share of right first guesses before any release, from one release `alone`, and `together`, by the strongest
+    attacker; `upper` is the largest certified upper bound on it, None where no cap was asked. `worst` is the share of
+    units in which any pair at one uniform position exceeds ε.
+    """
+
+    tier: str
+    before: float
+    alone: float
+    together: float
+    worst: float
+    upper: float | None = None
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Adaptation:
     """An adaptation: the frontier, the loop, the sequence that was tested, and the scales that were certified.
 
     `chosen` is None when nothing was certified. `proposed` are scales of less loss that keep every goal but have
-    no rate verdict, because no attacker learned anything there; `basis` says in words what the result
-    rests on. `remapped` and `remap_reason` say in which form the scales are released. `grid` and `uniform` (all tiers
-    alike) are measured on select documents, `compared` on certify documents. `hypervolumes` are by name: the share of
-    the box below the worst corner that a set of outcomes dominates, larger being better. `release` is what leaves a
-    table under the policy, drawn once and measured.
+    no rate verdict, because no attacker learned anything there; `basis` says in words what the result rests on.
+    `constant_loss` is that of the best output that ignores the secret; where outputs keep their kind, that of one
+    output of each kind, `constant_outputs` of them. `remapped` and `remap_reason` say in which form the scales are
+    released. `grid` and `uniform` (all tiers alike) are measured on select documents, `compared` on certify documents.
+    `hypervolumes` are by name: the share of the box below the worst corner that a set of outcomes dominates, larger
+    being better. `left` is what attackers still learn under the scales that were taken, `fate` what happened to the
+    data, and `release` what leaves a table under the policy, drawn once and measured.
     """
 
     settings: AdaptSettings
@@ -142,6 +162,9 @@ class Adaptation:
     basis: str = ""
     remapped: bool = False
     remap_reason: str = ""
+    constant_outputs: int = 1
+    left: tuple[TierLeft, ...] = ()
+    fate: DataFate | None = None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     release: ReleasedTable | None = None
@@ -155,6 +178,11 @@ class Adaptation:
     def scales(self) -> Scales | None:
         """The scales of a policy: certified ones, otherwise proposed ones, otherwise None."""
         return self.chosen if self.chosen is not None else self.proposed
+
+    @property
+    def constant_name(self) -> str:
+        """What the constant release is called."""
+        return "one constant output of each kind" if self.constant_outputs > 1 else "one constant output"
 
     def choice(self, name: str) -> ScaledOutcome | None:
         """What was measured under that name, if anything."""

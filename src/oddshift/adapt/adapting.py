@@ -15,7 +15,7 @@ import numpy as np
 from oddshift.adapt.adapt_notes import assumptions, basis_in_words, warnings
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import Adaptation, Round, ScaledOutcome, Scales
-from oddshift.adapt.certification import Certification, Trial, check_documents, sequence, trials
+from oddshift.adapt.certification import Certification, Trial, check_documents, left_to_learn, sequence, trials
 from oddshift.adapt.comparison import compared
 from oddshift.adapt.experiment import Experiment, Family, Reader
 from oddshift.adapt.frontier import hypervolume, rays, search_grid, uniform_outcomes
@@ -173,6 +173,8 @@ def _concluded(search: _Search, task: AdaptTask, made: Certification) -> Adaptat
         exact_epsilon=None if released is None else released.exact_epsilon,
         compared=tuple(compared(search.measuring, certifying, taken, _reader(attacker, task, made.readers))),
         constant_loss=experiment.constant_loss,
+        constant_outputs=experiment.constant_outputs,
+        left=() if taken is None else left_to_learn(taken, certifying),
         hypervolumes=_hypervolumes(search),
         evidence=_evidence(taken, certifying, released),
         verdict=None if taken is None else taken.judgement.verdict,

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from oddshift.adapt.adaptation import ScaledOutcome, Tested
+from oddshift.adapt.adaptation import ScaledOutcome, Tested, TierLeft
 from oddshift.adapt.experiment import Experiment, Situation
 from oddshift.adapt.frontier import front
 from oddshift.adapt.goals import Goals, goals_of
@@ -21,6 +21,7 @@ from oddshift.adapt.single_release import SingleRelease
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.controls import Own
 from oddshift.attackers.gains import units_of
+from oddshift.audit.audit_verdict import worst_of_release
 from oddshift.audit.choice import standing
 from oddshift.audit.claims import ClaimBuilder
 from oddshift.audit.recalibration import recalibrated
@@ -51,6 +52,10 @@ SAFER = 3
 SAFE, SAFE_ERRORS = 0.1, 5.0
 """A sequence begins where the select rate is at most this share of δ, and right guesses are this many standard errors
 below their caps, so that the first test should pass."""
+
+
+WORST = 200
+"""Units of each tier in which the worst pair under the scales that were taken is looked for."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -242,6 +247,33 @@ def _tested(candidate: ScaledOutcome, judgement: Judgement) -> Tested:
         guesses=tuple(max(part.upper for part in rows) for rows in guesses),
         failed="" if worst is None else failed_goal(worst),
     )
+
+
+def left_to_learn(taken: Trial, certifying: Experiment) -> tuple[TierLeft, ...]:
+    """What attackers still learn under the scales that were taken, tier by tier."""
+    known, truth = taken.situation.known, certifying.records
+    alone = certifying.measured(taken.situation, certifying.measure(known, Own(known)))
+    rng = np.random.default_rng([certifying.settings.seed, 23])
+    budget = certifying.budget(known)
+    worst = worst_of_release(taken.attacker, certifying.release(known), truth, budget, WORST, rng)
+    named = {known.tiers.names[tier]: float(values.mean()) for tier, values in worst.items()}
+    caps = {name: max(part.upper for part in rows) for name, rows in _success_bounds(taken).items()}
+    return tuple(
+        TierLeft(
+            tier=mine.tier,
+            before=mine.before,
+            alone=single.top1,
+            together=mine.top1,
+            worst=named[mine.tier],
+            upper=caps.get(mine.tier),
+        )
+        for mine, single in zip(taken.outcome.tiers, alone.tiers, strict=True)
+    )
+
+
+def _success_bounds(taken: Trial) -> dict[str, list[Certificate]]:
+    found = [part for part in taken.judgement.verdict.parts if part.claim.pair_law == "success"]
+    return {part.claim.tier: [other for other in found if other.claim.tier == part.claim.tier] for part in found}
 
 
 def _by_tier(parts: Iterable[Certificate]) -> list[list[Certificate]]:

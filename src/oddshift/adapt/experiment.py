@@ -23,7 +23,7 @@ from oddshift.base.arrays import FloatArray
 from oddshift.mechanisms.channel import Channel
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.remap import Remap
-from oddshift.mechanisms.utility import constant_output
+from oddshift.mechanisms.utility import constant_of_each_kind, constant_output
 from oddshift.model.records import Records
 from oddshift.model.release import Release, perturb_with
 from oddshift.model.tiers import Tiers
@@ -75,9 +75,17 @@ class Experiment:
 
     @cached_property
     def constant_loss(self) -> float:
-        """The loss of the best output that ignores the secret."""
-        space, outputs = self.known.mechanism.space, self.known.mechanism.outputs
-        return constant_output(space, self.weights, self.settings.cost_name, outputs)[1]
+        """The loss of the best output that ignores the secret, of each kind where outputs keep their kind."""
+        mechanism, cost = self.known.mechanism, self.settings.cost_name
+        if mechanism.output_kinds is not None:
+            return constant_of_each_kind(mechanism.space, self.weights, cost, mechanism.output_kinds)[1]
+        return constant_output(mechanism.space, self.weights, cost, mechanism.outputs)[1]
+
+    @property
+    def constant_outputs(self) -> int:
+        """How many outputs that constant release has: one, or one of each kind."""
+        kinds = self.known.mechanism.output_kinds
+        return 1 if kinds is None else len(np.unique(kinds))
 
     @cached_property
     def weights(self) -> FloatArray:

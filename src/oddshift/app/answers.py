@@ -11,6 +11,7 @@ from oddshift.adapt import Adaptation
 from oddshift.app.illustration import Illustration
 from oddshift.app.nouns import reword_for
 from oddshift.app.report import page, read_sources
+from oddshift.app.report.opening import opening_of_adaptation, opening_of_audit
 from oddshift.app.report.wording import adaptation_sentence, verdict_sentence
 from oddshift.app.runs import write_adaptation, write_run
 from oddshift.audit import AttackerResult, Audit
@@ -67,13 +68,17 @@ class AuditRun:
         return _written(path, self._repr_html_())
 
     def __repr__(self) -> str:
-        """The verdict in five lines, without a secret."""
+        """What happened to the data, the verdict and what it rests on, without a secret."""
         found, asked = self.result, self.result.settings
         fit, select, certify = found.documents
         best = found.row(found.strongest)
         rates = ", ".join(f"{t.tier} {t.anchored:.2%} (first guess right {t.top1:.1%})" for t in best.tiers)
+        begins = opening_of_audit(found)
         lines = "\n".join(
             (
+                begins.headline,
+                *begins.lines(),
+                *begins.by_kind(),
                 self.verdict.sentence,
                 f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.",
                 f"Strongest attacker: {best.name}, {best.gain:+.3f} nats over the single release.",
@@ -137,13 +142,15 @@ class AdaptRun:
     def __repr__(self) -> str:
         """The verdict and what it costs, without a secret."""
         found = self.result
-        lines = [self.verdict.sentence, *([f"No policy: {self.why}."] if self.why else [])]
+        begins = opening_of_adaptation(found)
+        lines = [begins.headline, *begins.lines(), *begins.by_kind(), self.verdict.sentence]
+        lines += [f"No policy: {self.why}."] if self.why else []
         lines += [
             f"{row.name}: loss {row.outcome.loss:.4f}, "
             + ", ".join(f"{t.tier} rate {t.rate:.2%}, first guess right {t.top1:.1%}" for t in row.outcome.tiers)
-            for row in found.compared
+            for row in found.compared[:3]
         ]
-        return "\n".join(lines[:5])
+        return reword_for(found.detector)("\n".join(lines))
 
     def _repr_html_(self) -> str:
         """The report, as a notebook shows it."""

@@ -62,6 +62,12 @@ class _Run:
         held = (*(self.audit.evidence if self.audit else ()), *(self.adaptation.evidence if self.adaptation else ()))
         return held[0].split_hash if held else ""
 
+    @property
+    def units(self) -> str:
+        """What certificates count."""
+        held = (*(self.audit.evidence if self.audit else ()), *(self.adaptation.evidence if self.adaptation else ()))
+        return held[0].certificate.claim.unit if held else ""
+
 
 def compare(first: str | Path, second: str | Path) -> Comparison:
     """Compare two run folders.
@@ -72,6 +78,7 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
     one, two = _read(Path(first)), _read(Path(second))
     rows: list[ComparedRow] = []
     warned: list[str] = []
+    warned += _read_apart(one, two)
     if one.audit and two.audit:
         warned += _asked_apart(one.audit, two.audit)
         rows += _audits(one.audit, two.audit, _same(one, two) == "the same")
@@ -108,6 +115,19 @@ def _same(one: _Run, two: _Run) -> str:
         if one.data == two.data and one.data is not None
         else "split in the same way, but described differently"
     )
+
+
+def _read_apart(one: _Run, two: _Run) -> Iterator[str]:
+    """What certificates count and what is read together: other units make other numbers of the same data."""
+    if one.units and two.units and one.units != two.units:
+        yield (
+            f"units differ: certificates count {one.units}s in one run and {two.units}s in the other, so rates and "
+            "bounds are about different things"
+        )
+    for name, usual in (("joint_by", "document"), ("repeats", "")):
+        first, second = (run.data.get(name, usual) if isinstance(run.data, dict) else usual for run in (one, two))
+        if first != second:
+            yield f"{name} differs: {first or 'the default'} and {second or 'the default'}"
 
 
 def _asked_apart(one: Audit, two: Audit) -> Iterator[str]:

@@ -16,11 +16,11 @@ from oddshift.adapt import Adaptation
 from oddshift.adapt.measuring import Progress, silent
 from oddshift.app.asked_questions import QuestionLevel, level_of_question
 from oddshift.app.configuration import Configuration, FileData, parse_config
-from oddshift.app.illustration import illustrate
+from oddshift.app.illustration import example_rows, illustrate, released_passages
 from oddshift.app.inputs import Inputs, inputs_of
 from oddshift.app.kept_work import keep_work, lay_out_checkpoints, read_kept, remove_kept
-from oddshift.app.preparation import Prepared, prepare
-from oddshift.app.questions import Means, ask_adapt, ask_audit
+from oddshift.app.preparation import Prepared, people_of, prepare
+from oddshift.app.questions import Adapted, Means, ask_adapt, ask_audit
 from oddshift.app.runs import (
     ADAPTATION,
     AUDIT,
@@ -30,10 +30,12 @@ from oddshift.app.runs import (
     read_run,
     refuse_other_run,
     write_adaptation,
+    write_passages,
     write_run,
 )
 from oddshift.audit import Audit
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import TextCodec
 from oddshift.data.dataset import read_dataset
 from oddshift.protect.policies import save_policy
 
@@ -121,6 +123,8 @@ def run_adapt(
         )
         if found.policy is not None:
             save_policy(folder, found.policy)
+            if (folder / EXAMPLES).is_dir():
+                _show_release(folder, config, found)
         else:
             (folder / POLICY).unlink(missing_ok=True)
         write_adaptation(folder, found.result, text, inputs)
@@ -138,6 +142,22 @@ def _level(folder: Path, config: Configuration, inputs: Inputs) -> QuestionLevel
 
 def _with_note(prepared: Prepared, asked: QuestionLevel) -> Prepared:
     return replace(prepared, notes=(*prepared.notes, asked.note)) if asked.note else prepared
+
+
+def _show_release(folder: Path, config: Configuration, found: Adapted) -> None:
+    """Put the release of the policy in the place of the examples that the audit kept, where they are texts."""
+    prepared, policy = found.prepared, found.policy
+    if policy is None or not isinstance(prepared.codec, TextCodec):
+        return
+    rows = example_rows(prepared.split.certify, config.audit.seed)
+    if prepared.encoded is not None:
+        encoded = prepared.encoded.take(rows)
+    elif isinstance(config.data, FileData):
+        data = read_dataset(config.data.path, config.data.settings)
+        encoded = prepared.codec.encode({name: [cells[row] for row in rows] for name, cells in data.columns.items()})
+    else:
+        encoded = people_of(config.data).encoded.take(rows)
+    write_passages(folder, released_passages(encoded, policy.mechanism(), policy.tiers))
 
 
 @contextmanager

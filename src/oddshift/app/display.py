@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from oddshift.adapt import Adaptation, Compared
 from oddshift.app.nouns import Speaking, reword_for
+from oddshift.app.report.opening import (
+    EXPLAINED,
+    FATE_HEAD,
+    GUESS_HEAD,
+    Opening,
+    opening_of_adaptation,
+    opening_of_audit,
+)
 from oddshift.attackers.calibration import Calibration
 from oddshift.audit import AttackerResult, Audit
 from oddshift.audit.released_table import release_headline
@@ -15,11 +24,18 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+WIDE = 2
+"""Tiers that stand next to one another in a table; more stand below one another."""
+
+
 def show_audit(audit: Audit, screen: Console) -> None:
     """Print an audit from its stored values alone."""
     asked, console = audit.settings, Speaking(screen, reword_for(audit.detector))
     fit, select, certify = audit.documents
+    show_opening(opening_of_audit(audit), console)
     console.print(headline(audit), style="bold", markup=False)
+    for line in worst_lines(audit):
+        console.print(line, markup=False)
     if audit.release is not None:
         console.print(release_headline(audit.release), style="bold", markup=False)
     console.print(
@@ -59,6 +75,37 @@ def show_audit(audit: Audit, screen: Console) -> None:
     console.print("Assumed: " + "; ".join(audit.assumptions) + ".", markup=False)
 
 
+def show_opening(opening: Opening, console: Speaking) -> None:
+    """Print what everyone should read, before any certificate."""
+    console.print(opening.headline, style="bold", markup=False)
+    for line in opening.lines():
+        console.print(line, markup=False)
+    for head, rows in ((FATE_HEAD, opening.fate_rows), (GUESS_HEAD, opening.guess_rows)):
+        if rows:
+            console.print(_plain_table(head, rows, console))
+    if opening.guessed:
+        console.print(EXPLAINED, markup=False)
+
+
+def _plain_table(head: tuple[str, ...], rows: list[tuple[str, ...]], console: Speaking) -> Table:
+    from rich.table import Table
+
+    table = Table()
+    for place, name in enumerate(head):
+        table.add_column(console.reword(name), justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def worst_lines(audit: Audit) -> Iterator[str]:
+    """What is known about worst pairs, for whoever reads the verdict."""
+    worst = [c for c in audit.certificates if c.claim.pair_law == "worst"]
+    if worst and audit.settings.law != "worst":
+        said = ", ".join(f"{c.claim.tier} {c.mean:.1%} (at most {c.upper:.1%})" for c in worst)
+        yield f"Not part of this verdict, the share of positions where some pair exceeds epsilon: {said}."
+
+
 def headline(audit: Audit) -> str:
     """The verdict in one line."""
     asked = audit.settings
@@ -83,7 +130,9 @@ def _calibrated(found: Calibration) -> str:
 
 
 def attackers_table(audit: Audit) -> Table:
-    """Every attacker with its controls; the strongest in bold."""
+    """Every attacker with its controls; the strongest in bold. Many tiers stand below one another."""
+    if len(audit.tier_names) > WIDE:
+        return _stacked_attackers(audit)
     from rich.table import Table
 
     table = Table()
@@ -96,6 +145,24 @@ def attackers_table(audit: Audit) -> Table:
             table.add_column(f"{tier} {name}", justify="right")
     for row in audit.attackers:
         table.add_row(*_cells(row, audit), style="bold" if row.name == audit.strongest else "")
+    return table
+
+
+def _stacked_attackers(audit: Audit) -> Table:
+    from rich.table import Table
+
+    table = Table()
+    first = ("attacker", "log score", "gain over own", *(("given W",) if _reads_context(audit) else ()))
+    names = ("top-1", "anchored") if audit.tiers_are_public else ("top-1", "anchored", "across")
+    for name in (*first, "tier", *names):
+        table.add_column(name, justify="left" if name in {"attacker", "tier"} else "right")
+    for row in audit.attackers:
+        cells = _cells(row, audit)
+        for place, tier in enumerate(audit.tier_names):
+            begins = cells[: len(first)] if not place else [""] * len(first)
+            at = len(first) + place * len(names)
+            last, style = place == len(audit.tier_names) - 1, "bold" if row.name == audit.strongest else ""
+            table.add_row(*begins, tier, *cells[at : at + len(names)], style=style, end_section=last)
     return table
 
 
@@ -119,6 +186,7 @@ def _cells(row: AttackerResult, audit: Audit) -> list[str]:
 def show_adaptation(found: Adaptation, screen: Console) -> None:
     """Print an adaptation from its stored values alone."""
     asked, console = found.settings, Speaking(screen, reword_for(found.detector))
+    show_opening(opening_of_adaptation(found), console)
     console.print(choice_line(found), style="bold", markup=False)
     if found.release is not None:
         console.print(release_headline(found.release), style="bold", markup=False)
@@ -131,7 +199,7 @@ def show_adaptation(found: Adaptation, screen: Console) -> None:
     console.print(comparison_table(found))
     console.print(
         f"rate: share of {asked.law} pairs beyond {asked.epsilon:g} on the certify documents; loss: expected "
-        f"{asked.cost} cost, {found.constant_loss:.4f} for one constant output; outputs: their effective number; "
+        f"{asked.cost} cost, {found.constant_loss:.4f} for {found.constant_name}; outputs: their effective number; "
         f"exact ε: of one release, over {'pairs of one tier' if found.tiers_are_public else 'all pairs'}."
     )
     for what, said in (("Form of the release", found.remap_reason), ("Basis", found.basis)):
@@ -140,8 +208,10 @@ def show_adaptation(found: Adaptation, screen: Console) -> None:
     if found.exact_epsilon is not None:
         console.print(f"One release on its own: the exact epsilon is {found.exact_epsilon:.4f}.")
     for evidence in found.evidence:
-        console.print(f"  {evidence.certificate.sentence}", markup=False)
-    console.print("The worst pair of each document was not tested here; an audit of the chosen mechanism does that.")
+        part, claim = evidence.certificate, evidence.certificate.claim
+        bounds = f"[{claim.stated(part.lower):.4f}, {claim.stated(part.upper):.4f}]"
+        said = f"{claim.quantity} <= {claim.stated(claim.limit or 1.0):g} in tier {claim.tier} by {claim.attacker}"
+        console.print(f"  {part.state}: {said}: {claim.stated(part.mean):.4f} in {bounds}", markup=False)
     for note in found.warnings:
         console.print(f"note: {note}", style="yellow", markup=False)
     console.print("Assumed: " + "; ".join(found.assumptions) + ".", markup=False)
@@ -162,6 +232,8 @@ def choice_line(found: Adaptation) -> str:
 
 def comparison_table(found: Adaptation) -> Table:
     """The choice next to plain noise and one scale of equal utility; the certified row is bold."""
+    if len(found.tier_names) > WIDE:
+        return _stacked_comparison(found)
     from rich.table import Table
 
     table = Table()
@@ -174,7 +246,28 @@ def comparison_table(found: Adaptation) -> Table:
     for row in found.compared:
         table.add_row(*_compared_cells(row, found), style="bold" if row.name == certified else "")
     nothing = ["-"] * (2 * len(found.tier_names))
-    table.add_row("one constant output", "-", "-", f"{found.constant_loss:.4f}", "1", *nothing)
+    outputs = str(found.constant_outputs)
+    table.add_row(found.constant_name, "-", "-", f"{found.constant_loss:.4f}", outputs, *nothing)
+    return table
+
+
+def _stacked_comparison(found: Adaptation) -> Table:
+    """The same with the tiers below one another."""
+    from rich.table import Table
+
+    table = Table()
+    for name in ("release", "exact ε", "loss", "outputs", "tier", "scale", "rate", "top-1"):
+        table.add_column(name, justify="left" if name in {"release", "tier"} else "right")
+    certified = "AmPL, remapped" if found.remapped else "AmPL"
+    for row in found.compared:
+        name, _, *whole, style = *_compared_cells(row, found), "bold" if row.name == certified else ""
+        begins, rest = [name, *whole[:3]], whole[3:]
+        for place, tier in enumerate(found.tier_names):
+            last, scale = place == len(found.tier_names) - 1, f"{row.outcome.scales[place]:.4g}"
+            cells = (begins if not place else [""] * 4) + [tier, scale, *rest[2 * place : 2 * place + 2]]
+            table.add_row(*cells, style=style, end_section=last)
+    constant = f"{found.constant_loss:.4f}"
+    table.add_row(found.constant_name, "-", constant, str(found.constant_outputs), "", "-", "-", "-")
     return table
 
 

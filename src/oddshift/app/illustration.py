@@ -8,13 +8,18 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.app.questions import Audited
-from oddshift.app.runs import read_belief, write_belief, write_examples
+from oddshift.app.runs import BY_POLICY, read_belief, write_belief, write_examples
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.controls import Null, Own
 from oddshift.audit.belief import Belief, belief
 from oddshift.audit.examples import Example, examples
-from oddshift.data.codecs.passages import Passage, passages
+from oddshift.base.arrays import IntArray
+from oddshift.data.codecs import EncodedText
+from oddshift.data.codecs.passages import Passage, Passages, passages
+from oddshift.mechanisms import Mechanism
+from oddshift.model.records import Records
 from oddshift.model.release import perturb
+from oddshift.model.tiers import Tiers
 
 EXAMPLE_DOCUMENTS = 10
 """Number of documents from which the report takes its worst example, and whose secrets are kept on request."""
@@ -52,8 +57,7 @@ def illustrate(found: Audited, *, with_secrets: bool = False) -> Illustration:
     everyone: tuple[Attacker, ...] = (Null(known), Own(known), *found.attackers)
     strongest = next(attacker for attacker in everyone if attacker.name == found.result.strongest)
     rng = np.random.default_rng([found.result.settings.seed, 6])
-    certify = prepared.split.certify
-    few = certify.take(rng.permutation(np.flatnonzero(certify.lengths))[:EXAMPLE_DOCUMENTS])
+    few = _few(prepared.split.certify, rng)
     release = perturb(few, known.mechanism, known.tiers, rng)
     plain = belief(strongest, few, release, known)
     if not with_secrets:
@@ -68,6 +72,23 @@ def illustrate(found: Audited, *, with_secrets: bool = False) -> Illustration:
         texts,
     )
     return Illustration(plain, named)
+
+
+def example_rows(certify: Records, seed: int) -> IntArray:
+    """The rows of the data whose texts an audit with that seed keeps as examples."""
+    few = _few(certify, np.random.default_rng([seed, 6]))
+    rows: IntArray = np.unique(few.sources)[:EXAMPLE_TEXTS]
+    return rows
+
+
+def released_passages(encoded: EncodedText, mechanism: Mechanism, tiers: Tiers) -> Passages:
+    """Texts before and after the release of a policy: SECRETS."""
+    rows = np.arange(len(encoded.tokens))
+    return Passages(passages(encoded, rows, mechanism, tiers, np.random.default_rng(0)), BY_POLICY)
+
+
+def _few(certify: Records, rng: np.random.Generator) -> Records:
+    return certify.take(rng.permutation(np.flatnonzero(certify.lengths))[:EXAMPLE_DOCUMENTS])
 
 
 def read_illustration(folder: Path) -> Illustration | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from oddshift.app.found_points import FoundPoints
 from oddshift.app.inputs import Inputs
 from oddshift.app.preparation import Prepared
 from oddshift.app.runs import PRIVATE, versions
@@ -57,6 +58,7 @@ class KeptWork:
     prior_of: Callable[[int], Markov] | None
     fits: Mapping[str, Attacker]
     columns: Mapping[str, tuple[Any, ...]] | None
+    found: FoundPoints | None
 
     @property
     def prepared(self) -> Prepared:
@@ -74,6 +76,7 @@ class KeptWork:
             self.notes,
             self.prior_of,
             columns=None if self.columns is None else {name: list(cells) for name, cells in self.columns.items()},
+            found=self.found,
         )
 
 
@@ -100,6 +103,7 @@ def keep_work(folder: Path, inputs: Inputs, prepared: Prepared, fits: Mapping[st
         prepared.prior_of,
         {key: attacker for key, attacker in fits.items() if can_be_stored(attacker)},
         None if prepared.columns is None else {name: tuple(cells) for name, cells in prepared.columns.items()},
+        prepared.found,
     )
     if not can_be_stored(work):
         return

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from oddshift.app.found_points import FoundPoints, found_in_records, found_in_text
 from oddshift.app.nouns import who_found
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
@@ -25,7 +26,7 @@ from oddshift.data.codecs import (
 )
 from oddshift.data.codecs.text_cells import TextCells
 from oddshift.data.dataset import Dataset
-from oddshift.data.embedded import PeopleSettings, people
+from oddshift.data.embedded import People, PeopleSettings, people
 from oddshift.data.near_duplicates import near_duplicates
 from oddshift.model.prior import Markov
 from oddshift.model.records import FRACTIONS, Records, Split, assign_parts
@@ -43,7 +44,7 @@ class Prepared:
 
     `codec` found them and finds those of new data in the same way; it is None for records that were built by hand.
     `prior_of` is the exact law of the secrets, where it is known, `encoded` the texts and `columns` the table, where
-    there are any.
+    there are any; `found` counts what was found.
     """
 
     split: Split
@@ -55,6 +56,7 @@ class Prepared:
     prior_of: Callable[[int], Markov] | None = None
     encoded: EncodedText | None = None
     columns: Columns | None = None
+    found: FoundPoints | None = None
 
     def __repr__(self) -> str:
         """Counts only."""
@@ -80,7 +82,9 @@ def prepare_records(records: Records, tiers: Tiers | None, seed: int) -> Prepare
             f"data is a {type(records).__name__}, expected a Dataset (od.texts, od.table, ...) or Records"
         )
     split = records.split(rng=np.random.default_rng([seed, 1]))
-    return Prepared(split, tiers or one_tier(records.space), "none (every position was given)", "records")
+    chosen = tiers or one_tier(records.space)
+    found = found_in_records(split, chosen)
+    return Prepared(split, chosen, "none (every position was given)", "records", found=found)
 
 
 def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
@@ -109,7 +113,15 @@ def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
         (*_notes(codec, encoded), *copies),
         encoded=encoded if isinstance(encoded, EncodedText) else None,
         columns=data.columns if isinstance(settings, TableSettings) else None,
+        found=_found(codec, encoded, split),
     )
+
+
+def _found(codec: Codec, encoded: Encoded, split: Split) -> FoundPoints:
+    """What was found, by kinds of words or by tiers."""
+    if isinstance(codec, TextCodec) and isinstance(encoded, EncodedText):
+        return found_in_text(encoded, codec.coverage(encoded).recall)
+    return found_in_records(split, codec.tiers)
 
 
 def _merged(data: Dataset, units: IntArray, by: str) -> tuple[IntArray, tuple[str, ...]]:
@@ -132,8 +144,13 @@ def _first_of_each(units: IntArray) -> IntArray:
     return found
 
 
+def people_of(data: PeopleSettings) -> People:
+    """The embedded corpus that settings describe."""
+    return people(data.documents, strength=data.strength, is_public=data.is_public, by_kind=data.by_kind)
+
+
 def _people(data: PeopleSettings, rng: np.random.Generator) -> Prepared:
-    corpus = people(data.documents, strength=data.strength, is_public=data.is_public)
+    corpus = people_of(data)
     return Prepared(
         corpus.records.split(rng=rng),
         corpus.tiers,
@@ -142,6 +159,7 @@ def _people(data: PeopleSettings, rng: np.random.Generator) -> Prepared:
         corpus.codec,
         prior_of=corpus.prior_of,
         encoded=corpus.encoded,
+        found=found_in_text(corpus.encoded, None),
     )
 
 
@@ -175,8 +193,7 @@ _OUTSIDE = "a number is taken for the nearest, a category is left empty"
 def _notes(codec: Codec, encoded: Encoded) -> tuple[str, ...]:
     counts = encoded.counts
     if isinstance(codec, TextCodec) and isinstance(encoded, EncodedText):
-        hidden = f"{counts.masked} words became marks, {counts.unseen} of them of types that no fit document has"
-        return (*codec.coverage(encoded).lines(), hidden, *codec.notes)
+        return (f"{counts.unseen} of the marks stand for words that no fit document has", *codec.notes)
     if counts.unseen:
         return (*codec.notes, f"{counts.unseen} cells hold a value outside the domain of their column: {_OUTSIDE}")
     return codec.notes

@@ -25,6 +25,7 @@ from oddshift.attackers.retrained import Retrained
 from oddshift.audit import Audit, AuditSettings, audit
 from oddshift.audit.audit_settings import DEFAULT_ATTACKERS
 from oddshift.audit.cpu_limit import within_cpu
+from oddshift.audit.data_fate import DataFate
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.audit.released_table import ReleasedTable, release_sentences
 from oddshift.base.arrays import FloatArray
@@ -110,7 +111,8 @@ def ask_audit(
         folder=work.folder,
     )
     release, details = _released(prepared, known.mechanism, settings.seed)
-    found = replace(found, release=release, warnings=(*found.warnings, *notes, *details))
+    fate = _fate(prepared, known.mechanism, settings.seed)
+    found = replace(found, release=release, fate=fate, warnings=(*found.warnings, *notes, *details))
     return Audited(found, prepared, known, tuple(fitted))
 
 
@@ -152,8 +154,10 @@ def ask_adapt(
         return Adapted(found, prepared, None, missing)
     why = "" if found.chosen is not None else f"not certified: {found.basis}"
     policy = _policy(found, task, prepared, mechanism)
-    release, details = _released(prepared, policy.mechanism(), settings.seed)
-    found = replace(found, release=release, warnings=(*found.warnings, *details))
+    released = policy.mechanism()
+    release, details = _released(prepared, released, settings.seed)
+    fate = _fate(prepared, released, settings.seed)
+    found = replace(found, release=release, fate=fate, warnings=(*found.warnings, *details))
     return Adapted(found, prepared, policy, why)
 
 
@@ -168,6 +172,11 @@ def _why_no_policy(prepared: Prepared) -> str:
     if not isinstance(settings, get_args(CodecSettings)):
         return f"a policy cannot store data of kind {prepared.kind!r}, which another package brings"
     return ""
+
+
+def _fate(prepared: Prepared, mechanism: Mechanism, seed: int) -> DataFate | None:
+    """What happened to the data: counted in a release that is drawn for this."""
+    return None if prepared.found is None else prepared.found.fate(mechanism, np.random.default_rng([seed, 8]))
 
 
 def _released(prepared: Prepared, mechanism: Mechanism, seed: int) -> tuple[ReleasedTable | None, tuple[str, ...]]:

@@ -53,6 +53,10 @@ EVIDENCE = "evidence"
 EXAMPLES = "examples"
 PASSAGES = "passages.json"
 
+AS_AUDITED = "Released by the mechanism that was audited."
+BY_POLICY = "Released by the policy of this run."
+"""What passages are, for a reader."""
+
 PRIVATE = 0o600
 """Mode of a file that holds secrets."""
 
@@ -93,10 +97,8 @@ def write_examples(
     folder: str | Path, examples: Sequence[Example], belief: Belief, passages: Sequence[Passage] = ()
 ) -> Path:
     """Keep examples in a separate folder, in files that only their owner can read."""
-    home = Path(folder) / EXAMPLES
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name, value in ((BELIEF, belief), (PASSAGES, Passages(tuple(passages)))):
-        save(home / name, value, mode=PRIVATE)
+    home = write_passages(folder, Passages(tuple(passages), AS_AUDITED))
+    save(home / BELIEF, belief, mode=PRIVATE)
     path = home / "beliefs.json"
     write_atomic(path, json.dumps([_plain(example) for example in examples], indent=1).encode(), mode=PRIVATE)
     return path
@@ -155,10 +157,18 @@ def read_belief(folder: str | Path, *, with_secrets: bool) -> Belief | None:
     return found
 
 
-def read_passages(folder: str | Path) -> tuple[Passage, ...]:
+def write_passages(folder: str | Path, passages: Passages) -> Path:
+    """Keep texts before and after a release where only their owner can read them, in place of earlier ones."""
+    home = Path(folder) / EXAMPLES
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    save(home / PASSAGES, passages, mode=PRIVATE)
+    return home
+
+
+def read_passages(folder: str | Path) -> Passages:
     """Texts before and after, where the run kept examples: SECRETS."""
     path = Path(folder) / EXAMPLES / PASSAGES
-    found: tuple[Passage, ...] = load(path, Passages).passages if path.is_file() else ()
+    found: Passages = load(path, Passages) if path.is_file() else Passages(())
     return found
 
 

@@ -216,18 +216,20 @@ class _Learner:
             return self.known
         low, high = np.log(self.network.scale_range)
         rng = np.random.default_rng([self.schedule.seed, epoch, part, 1])
-        return self._at(np.exp(np.sort(rng.uniform(low, high, len(self.known.tiers)))))
+        return self._at(np.exp(np.sort(rng.uniform(low, high, self.known.tiers.n_levels))))
 
     def _tried(self) -> list[Knowledge]:
         if self.network.scale_range is None:
             return [self.known]
         grid = np.geomspace(*self.network.scale_range, 3)
-        return [self._at(np.full(len(self.known.tiers), scale)) for scale in grid]
+        return [self._at(np.full(self.known.tiers.n_levels, scale)) for scale in grid]
 
-    def _at(self, scales: FloatArray) -> Knowledge:
+    def _at(self, levels: FloatArray) -> Knowledge:
+        """Knowledge under one scale for each level of sensitivity."""
         if self.family is None:
             raise InvalidInput("scale_range is given without family, expected the mechanism at other scales")
-        tiers = self.known.tiers.with_scales(tuple(float(s) for s in scales))
+        known = self.known.tiers
+        tiers = known.with_scales(known.scales_of_levels(levels.tolist()))
         return replace(self.known, tiers=tiers, mechanism=self.family(tiers))
 
     def _set_rate(self, done: float) -> None:

@@ -8,6 +8,7 @@ from oddshift.attackers.calibration import Calibration
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.training import Curve
 from oddshift.audit.audit_settings import AuditSettings
+from oddshift.audit.data_fate import DataFate
 from oddshift.audit.released_table import ReleasedTable
 from oddshift.base.arrays import FloatArray
 from oddshift.evidence.certificates import Certificate, Claim, Evidence, JointCertificate
@@ -117,7 +118,8 @@ class Audit:
     `detector` names who found the secrets. `evidence` begins with that of the strongest attacker. `single_exceeds` says
     whether one release alone exceeds ε. `calibration` is that of the strongest attacker, on certify documents.
     `upper_basis` says what the proven bound rests on, `witness_needs` how many documents an undecided witness would
-    need; both are empty where there is nothing to say. `release` is what leaves a table, drawn once and measured.
+    need; both are empty where there is nothing to say. `release` is what leaves a table, drawn once and measured;
+    `fate` is what happened to the data, where that was counted.
     """
 
     settings: AuditSettings
@@ -143,6 +145,7 @@ class Audit:
     warnings: tuple[str, ...]
     learning: tuple[LearningOfSize, ...] = ()
     release: ReleasedTable | None = None
+    fate: DataFate | None = None
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:

@@ -18,6 +18,7 @@ from oddshift.audit.claims import INDEPENDENT, ClaimBuilder, TierValues
 from oddshift.audit.measurement import AuditReleases, Measurement
 from oddshift.audit.proven import Proven
 from oddshift.audit.recalibration import recalibrated
+from oddshift.audit.scan import Budget
 from oddshift.audit.vacuous import vacuous_reason
 from oddshift.audit.verdict_rule import (
     Basis,
@@ -34,6 +35,8 @@ from oddshift.audit.worst_pair import worst_exceeds
 from oddshift.base.arrays import FloatArray
 from oddshift.evidence.certificates import Evidence, certify, evidence_of
 from oddshift.leakage.mpl import PAIR_LAWS
+from oddshift.model.records import Records
+from oddshift.model.release import Release
 
 PROVEN = "a proven bound on the joint leakage is at most epsilon"
 """What a rate verdict rests on when no attacker learned anything, in the words of a certificate."""
@@ -199,13 +202,20 @@ def worst_of_units(attacker: Attacker, releases: AuditReleases) -> dict[int, Flo
 
     At most `worst_positions` units are examined, drawn at random; two documents of one unit are not independent.
     """
-    truth, budget, rng = releases.certify, releases.budget, releases.stream(99)
+    asked, rng = releases.settings.worst_positions, releases.stream(99)
+    return worst_of_release(attacker, releases.certify_release, releases.certify, releases.budget, asked, rng)
+
+
+def worst_of_release(
+    attacker: Attacker, release: Release, truth: Records, budget: Budget, most: int, rng: np.random.Generator
+) -> dict[int, FloatArray]:
+    """The same for any release, at most `most` units of each tier."""
     labels = truth.tier_of_position(budget.tiers)
     found: dict[int, FloatArray] = {}
     for tier in np.unique(labels):
         having = np.unique(truth.document_of_position[labels == tier])
-        documents = one_document_each(having, truth, rng)[: releases.settings.worst_positions]
-        some, secrets = releases.certify_release.take(documents), truth.take(documents)
+        documents = one_document_each(having, truth, rng)[:most]
+        some, secrets = release.take(documents), truth.take(documents)
         mine = secrets.tier_of_position(budget.tiers) == tier
         order = rng.permutation(np.flatnonzero(mine))
         _, first = np.unique(secrets.document_of_position[order], return_index=True)

@@ -88,6 +88,33 @@ def constant_output(
     return best, float(total[best])
 
 
+def constant_of_each_kind(
+    space: Space, weights: npt.ArrayLike, cost: CostLike, kinds: IntArray
+) -> tuple[IntArray, float]:
+    """For every kind the output of that kind that costs least when all its secrets become it, and their joint loss.
+
+    It says the kind of a secret and nothing else: what a mechanism whose outputs keep the kind should cost less than.
+
+    >>> line = Space([[0.0], [1.0], [5.0], [7.0]])
+    >>> best, loss = constant_of_each_kind(line, [3, 1, 3, 1], "euclidean", np.array([0, 0, 1, 1]))
+    >>> best.tolist(), loss
+    ([0, 2], 0.375)
+    """
+    law, found, total = _weights(weights, len(space)), [], 0.0
+    for kind in np.unique(kinds):
+        mine = np.flatnonzero(kinds == kind)
+        expected = sum(
+            (
+                law[mine[part]] @ cost_of(cost).between(space, mine[part], space)[:, mine]
+                for part in blocks(len(mine), len(space))
+            ),
+            np.zeros(len(mine)),
+        )
+        found.append(int(mine[np.argmin(expected)]))
+        total += float(expected.min())
+    return np.array(found, dtype=np.int64), total
+
+
 def measure(
     mechanism: Mechanism, weights: npt.ArrayLike, cost: CostLike = "cosine", tiers: Tiers | None = None
 ) -> Utility:

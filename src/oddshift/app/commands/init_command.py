@@ -73,8 +73,9 @@ def _lines(found: Started, file: Path) -> list[str]:
         lines.append(f"found by {found.detector}; what they miss is released in the clear")
     lines += [f"left empty on release: {name!r} ({why})" for name, why in roles.masked]
     if roles.kind == "table":
-        lines += [f"rows are read together by {roles.user}: {roles.user_why}"] if roles.user else []
         lines += [f"note: {note}" for note in found.notes]
+    if roles.kind in {"table", "text"} and roles.user:
+        lines.append(f"rows are read together by {roles.user}: {roles.user_why}")
     groups = () if roles.kind == "table" else (roles.user, roles.timestamp, roles.trip)
     if untouched := [*(name for name, _ in roles.left_out), *filter(None, groups)]:
         lines.append(f"not protected, so released as they are: {', '.join(untouched)}")

@@ -96,7 +96,8 @@ def _list(names: Sequence[str]) -> str:
 def _text(roles: Roles, choice: SectionChoice) -> list[str]:
     lines = [] if not roles.text else [f"text = {_list(roles.text)}   # joined by a line break"]
     if roles.user:
-        lines.append(f"user = {quoted(roles.user)}   # certificates count users, not rows")
+        lines.append(f"# {quoted(roles.user)}: {roles.user_why}. Its rows are not independent, so they are one unit:")
+        lines.append(f"user = {quoted(roles.user)}   # certificates count its values, not rows")
     lines += [
         f"vectors = {quoted(choice.vectors)}   # {choice.vectors_why}",
         "detectors = [",
@@ -113,9 +114,18 @@ def _text(roles: Roles, choice: SectionChoice) -> list[str]:
         "                   # the tier is a secret too, pairs across tiers count, and the mechanism should be path",
         'unknown = "mark"   # found words that the vocabulary lacks become a mark of their kind; or "refuse"',
         'repeats = "once"   # the same word of a document is always replaced by the same word; or "each"',
-        'joint_by = "document"   # what is read together: document, sentence or user',
+        _read_together(roles),
     ]
     return lines
+
+
+def _read_together(roles: Roles) -> str:
+    """What an attacker reads together: all rows of a group where there is one."""
+    if roles.user:
+        return (
+            f'joint_by = "user"   # what is read together: all rows of one {quoted(roles.user)}; or document, sentence'
+        )
+    return 'joint_by = "document"   # what is read together: document, sentence or user'
 
 
 def _who(choice: SectionChoice) -> list[str]:

@@ -153,7 +153,7 @@ def guess(columns: Sequence[Column], source: str) -> Roles:
         hidden = tuple((c.name, _why_not_clear(c)) for c in columns if c.name not in used)
         found = Roles(kind="location", rows=rows, lat=lat, lon=lon, user=user, timestamp=time, trip=trip, masked=hidden)
     elif texts := _texts(columns):
-        found = Roles(kind="text", rows=rows, text=texts, user=user)
+        found = Roles(kind="text", rows=rows, text=texts, user=user, user_why=why)
     else:
         found = _table(columns, user, why)
         if not (found.numeric or found.categorical or found.dates):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oddshift.app.nearest_values import nearest_alternative
 from oddshift.base.arrays import positive
 from oddshift.base.errors import InvalidInput
 from oddshift.model.space import Space
@@ -17,8 +18,6 @@ from oddshift.model.tiers import Tiers
 
 ODDS = 3.0
 """By how much everything released together may multiply the odds between a value and its nearest alternative."""
-
-_POINTS = 1000  # points examined; more of them would hardly change the median
 
 
 @dataclass(frozen=True)
@@ -53,17 +52,7 @@ def suggest_epsilon(
     """
     if not positive(odds, "odds") > 1.0:
         raise InvalidInput(f"{odds=}, expected more than 1")
-    index = np.sort(rng.permutation(len(space))[:_POINTS])
-    sizes = np.bincount(tiers.labels[tiers.labels >= 0], minlength=len(tiers))
-    index = index[(tiers.labels[index] >= 0) & (sizes[tiers.labels[index]] > 1)]
-    if not len(index):
-        raise InvalidInput("no tier has two distinct values, expected at least two in some tier")
-    between = space.between(index)
-    between[np.arange(len(index)), index] = np.inf
-    between[tiers.labels[index][:, None] != tiers.labels[None, :]] = np.inf
-    closest, tier = between.min(axis=1), tiers.labels[index]
-    medians = [float(np.median(closest[tier == t])) for t in np.unique(tier)] if every_tier else []
-    nearest = max(medians, default=float(np.median(closest)))
+    nearest = nearest_alternative(space, tiers, rng, every_tier=every_tier)
     return Suggestion(_two_digits(np.log(odds) / nearest), nearest, every_tier)
 
 

@@ -23,7 +23,7 @@ from oddshift.app.report.wording import SIGNS, interval, number, percent, scales
 from oddshift.audit import Audit
 from oddshift.data.codecs.passages import Piece
 
-TIER_MARKS = 4
+TIER_MARKS = 6
 """Number of different tier marks in a text; further tiers share them."""
 
 
@@ -46,8 +46,10 @@ def texts(sources: Sources) -> Html:
     if not sources.passages:
         return NOTHING
     everything = [piece for p in sources.passages for piece in (*p.before, *p.after)]
-    tiers = list(dict.fromkeys(piece.tier for piece in everything if piece.tier))
-    legend = [tag("mark", {"class": f"tier{k % TIER_MARKS}"}, tier) for k, tier in enumerate(tiers)]
+    shown = dict.fromkeys(piece.tier for piece in everything if piece.tier)
+    found = sources.adaptation or sources.audit
+    tiers = list(dict.fromkeys((*(() if found is None else found.tier_names), *shown)))  # a tier keeps its colour
+    legend = [tag("mark", {"class": f"tier{k % TIER_MARKS}"}, tier) for k, tier in enumerate(tiers) if tier in shown]
     rows = [
         tag(
             "div",
@@ -59,7 +61,8 @@ def texts(sources: Sources) -> Html:
         )
         for p in sources.passages
     ]
-    return join([tag("p", {"class": "legend"}, "Marked by tier: ", join(legend, " ")), *rows])
+    said = tag("p", None, sources.passages_are) if sources.passages_are else NOTHING
+    return join([said, tag("p", {"class": "legend"}, "Marked by tier: ", join(legend, " ")), *rows])
 
 
 def _marked(pieces: Sequence[Piece], tiers: list[str]) -> Html:

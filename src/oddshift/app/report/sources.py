@@ -22,18 +22,22 @@ from oddshift.app.runs import (
 from oddshift.audit import Audit
 from oddshift.audit.belief import Belief
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.passages import Passage
+from oddshift.data.codecs.passages import Passage, Passages
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sources:
-    """The parts of a run; an audit or an adaptation is there, or both. `passages` and a named belief hold SECRETS."""
+    """The parts of a run; an audit or an adaptation is there, or both. `passages` and a named belief hold SECRETS.
+
+    `passages_are` says by which mechanism they were released.
+    """
 
     name: str
     audit: Audit | None = None
     adaptation: Adaptation | None = None
     belief: Belief | None = None
     passages: tuple[Passage, ...] = ()
+    passages_are: str = ""
     config: str = ""
     versions: tuple[tuple[str, str], ...] = ()
     has_secrets: bool = False
@@ -48,12 +52,14 @@ def read_sources(folder: str | Path, *, with_examples: bool = True) -> Sources:
     if not has_audit and not is_adapted:
         raise InvalidInput(f"{folder} is not a run folder: it has neither {AUDIT} nor {ADAPTATION}")
     secrets = with_examples and (home / EXAMPLES).is_dir()
+    shown = read_passages(home) if secrets else Passages(())
     return Sources(
         name=home.resolve().name,
         audit=read_run(home) if has_audit else None,
         adaptation=read_adaptation(home) if is_adapted else None,
         belief=read_belief(home, with_secrets=secrets),
-        passages=read_passages(home) if secrets else (),
+        passages=shown.passages,
+        passages_are=shown.release,
         config=_text(home / CONFIG),
         versions=_versions(home / VERSIONS),
         has_secrets=secrets,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import Adaptation, Scales
 from oddshift.audit import Audit
 from oddshift.evidence.certificates import Certificate
@@ -73,7 +74,7 @@ def verdict_sentence(audit: Audit) -> str:
     pairs = _pairs(asked.law, asked.epsilon)
     where, seen = f"in tier {worst.claim.tier}", percent(worst.mean)
     withheld = next((c.claim.withheld for c in of_verdict(audit) if c.claim.withheld), "")
-    if withheld:
+    if withheld and audit.state == "undecided":
         return f"No verdict can be given, and that is not a pass: {withheld}."
     if asked.delta is None:
         return (
@@ -117,7 +118,19 @@ def adaptation_sentence(found: Adaptation) -> str:
         )
     upper = next((max(t.upper) for t in found.sequence if t.scales == found.chosen), None)
     bound = "" if upper is None else f" (upper bound {percent(upper)})"
-    return f"With the scales {scales_in_words(found.tier_names, found.chosen)}, {claim} in every tier{bound}."
+    scales = scales_in_words(found.tier_names, found.chosen)
+    return f"With the scales {scales}, {claim} in every tier{bound}.{_caps(asked)}"
+
+
+def _caps(asked: AdaptSettings) -> str:
+    """The caps on first guesses, in a sentence of their own; nothing where none was asked."""
+    said = [f"at most {percent(cap)} of {_tiers(name)}" for name, cap in asked.success.items()]
+    said += [f"at most {percent(cap)} more of {_tiers(name)} than before" for name, cap in asked.advantage.items()]
+    return f" First guesses are right for {', '.join(said)}." if said else ""
+
+
+def _tiers(name: str) -> str:
+    return "every tier" if name == "*" else name
 
 
 def _pairs(law: str, epsilon: float) -> str:

@@ -39,9 +39,10 @@ class Passage:
 
 @dataclass(frozen=True, repr=False)
 class Passages:
-    """Several passages, in stored form."""
+    """Several passages, in stored form; `release` says in words by which mechanism they were released."""
 
     passages: tuple[Passage, ...]
+    release: str = ""
 
 
 def passages(

@@ -60,7 +60,10 @@ KINDS: tuple[tuple[str, ...], ...] = (
 )
 """The kinds in the order in which a text tells them."""
 
-TIER_OF_KIND = (0, 0, 0, 1, 1)
+KIND_NAMES = ("PERSON", "ORG", "GPE", "OCCUPATION", "HABIT")
+"""What the kinds are called, in that order."""
+
+LEVEL_OF_KIND = (0, 0, 0, 1, 1)
 """Names, employers and cities are PII; professions and habits are PoII."""
 
 PHRASES: tuple[tuple[str, ...], ...] = (

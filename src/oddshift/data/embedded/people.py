@@ -20,7 +20,14 @@ from oddshift.data.codecs.text_codec import TextCodec
 from oddshift.data.codecs.text_settings import TextSettings
 from oddshift.data.codecs.word_vectors import WordVectors
 from oddshift.data.embedded.chains import draw_sequences, share
-from oddshift.data.embedded.embedded_words import CLOSING, KINDS, PHRASES, PROFESSIONS, TIER_OF_KIND
+from oddshift.data.embedded.embedded_words import (
+    CLOSING,
+    KIND_NAMES,
+    KINDS,
+    LEVEL_OF_KIND,
+    PHRASES,
+    PROFESSIONS,
+)
 from oddshift.model.prior import Markov
 from oddshift.model.records import Records
 from oddshift.model.space import Space
@@ -32,12 +39,19 @@ LENGTHS = (4, 5, 6, 7, 8)
 CASING = ("title", "lower")
 """Casing of PII and PoII words in the texts."""
 
+LEVEL_NAMES = ("PII", "PoII")
+"""What the two levels of sensitivity are called where they are the tiers."""
+
 _FAVOURITES = 20261  # seed of the successors: part of the law, the same for every corpus
 
 
 @dataclass(frozen=True, kw_only=True)
 class PeopleSettings:
-    """Which corpus: the number of documents, how strongly secrets depend on the last, and whether tiers are public."""
+    """Which corpus: the number of documents, how strongly secrets depend on the last, and what its tiers are.
+
+    `by_kind` makes each kind of word (names, employers, cities, professions, habits) a tier of its own, so that a name
+    becomes a name; otherwise there are the two tiers of the paper. None means by kind where tiers are public.
+    """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
     kind: ClassVar[str] = "people"
@@ -45,6 +59,7 @@ class PeopleSettings:
     documents: int = 3000
     strength: float = 0.8
     is_public: bool = True
+    by_kind: bool | None = None
 
     def __post_init__(self) -> None:
         """Check both numbers."""
@@ -79,7 +94,7 @@ class People:
 
     @property
     def tiers(self) -> Tiers:
-        """PII and PoII."""
+        """The five kinds, or PII and PoII."""
         return self.encoded.lexicon.tiers
 
     def prior_of(self, length: int) -> Markov:
@@ -89,22 +104,30 @@ class People:
 
 
 def people(
-    documents: int = 3000, *, strength: float = 0.8, slip: float = 0.01, is_public: bool = True, seed: int = 0
+    documents: int = 3000,
+    *,
+    strength: float = 0.8,
+    slip: float = 0.01,
+    is_public: bool = True,
+    by_kind: bool | None = None,
+    seed: int = 0,
 ) -> People:
     """The corpus of `documents` texts; the same arguments give the same texts everywhere.
 
     Each word has one favourite successor, taken with probability `strength`; otherwise any word of the next kind comes
     in its usual frequency. With probability `slip` any word at all comes, so that no secret is impossible anywhere.
-    The sentences are chosen independently of the secrets, so they tell an attacker nothing.
+    The sentences are chosen independently of the secrets, so they tell an attacker nothing. `by_kind` is explained in
+    `PeopleSettings`.
     """
     rng = np.random.default_rng(seed)
     prior = law(share(strength, "strength"), share(slip, "slip"))
     values = draw_sequences(prior, whole(documents, "documents", 1), rng)
     lengths = np.array(LENGTHS)[(rng.random(documents) * len(LENGTHS)).astype(np.int64)]
     choice = rng.random(values.shape)
-    lexicon, vectors = _lexicon(is_public)
+    lexicon, vectors = _lexicon(is_public, by_kind=is_public if by_kind is None else by_kind)
     texts = tuple(_told(row[:n], pick, lexicon) for row, n, pick in zip(values, lengths, choice, strict=True))
-    settings = TextSettings(is_public=is_public, tokeniser="plain", unknown="refuse", repeats="each", casing=CASING)
+    casing = tuple(CASING[level] for level in lexicon.tiers.levels)
+    settings = TextSettings(is_public=is_public, tokeniser="plain", unknown="refuse", repeats="each", casing=casing)
     codec = TextCodec(settings, lexicon)
     encoded = codec.encode({"text": texts})
     fields = {word: field for field, words in PROFESSIONS.items() for word in words}
@@ -143,17 +166,20 @@ def _favourites(size: int, following: int, rng: np.random.Generator) -> IntArray
     return (order % following).astype(np.int64)
 
 
-def _lexicon(is_public: bool) -> tuple[Lexicon, WordVectors]:
+def _lexicon(is_public: bool, *, by_kind: bool) -> tuple[Lexicon, WordVectors]:
     with resources.files("oddshift.data.embedded").joinpath("people.npz").open("rb") as stream, np.load(stream) as file:
         vectors = WordVectors(tuple(file["words"].tolist()), file["vectors"].astype(np.float32))
     words = tuple(word for kind in KINDS for word in kind)
-    labels = np.repeat(TIER_OF_KIND, [len(kind) for kind in KINDS])
+    kinds = np.repeat(np.arange(len(KINDS)), [len(kind) for kind in KINDS])
+    labels = kinds if by_kind else np.array(LEVEL_OF_KIND)[kinds]
+    names = KIND_NAMES if by_kind else LEVEL_NAMES
+    levels = LEVEL_OF_KIND if by_kind else (0, 1)
     lexicon = Lexicon(
         words=words,
         space=Space(vectors.vectors[vectors.rows_of(words)].astype(np.float64)),
-        tiers=Tiers(labels, names=("PII", "PoII"), scales=(1.0, 1.0), is_public=is_public),
+        tiers=Tiers(labels, names=names, scales=(1.0,) * len(names), is_public=is_public, levels=levels),
         point_of={word: i for i, word in enumerate(words)},
-        everywhere=dict(zip(words, ("PII" if label == 0 else "PoII" for label in labels), strict=True)),
+        everywhere=dict(zip(words, (names[label] for label in labels.tolist()), strict=True)),
     )
     return lexicon, vectors
 
@@ -163,7 +189,7 @@ def _told(points: IntArray, choice: FloatArray, lexicon: Lexicon) -> str:
     text = ""
     for place, (point, uniform) in enumerate(zip(points.tolist(), choice, strict=False)):
         row = PHRASES[-1] if place == len(KINDS) else PHRASES[place % len(KINDS)]
-        word = cased(lexicon.words[point], CASING[int(lexicon.tiers.labels[point])], False)
+        word = cased(lexicon.words[point], CASING[lexicon.tiers.levels[int(lexicon.tiers.labels[point])]], False)
         text += row[int(uniform * len(row))].format(word)
         if place == len(KINDS) and place + 1 < len(points):
             text += " "

@@ -19,7 +19,7 @@ def utility(found: Adaptation) -> Figure:
         title="What the release is still useful for",
         says=(
             f"Expected loss ({found.settings.cost}): {'; '.join(_said(found, *point) for point in points)}; "
-            f"one constant output {number(found.constant_loss)}."
+            f"{found.constant_name} {number(found.constant_loss)}."
         ),
         draw=lambda width, label: _draw(found, points, width, label),
         key=(
@@ -39,7 +39,7 @@ def utility(found: Adaptation) -> Figure:
             ]
             for name, point in points
         ]
-        + [["constant output", "-", "-", number(found.constant_loss), "1"]],
+        + [[found.constant_name, "-", "-", number(found.constant_loss), str(found.constant_outputs)]],
     )
 
 

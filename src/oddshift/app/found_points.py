@@ -1,0 +1,90 @@
+"""What was found in the data, by kind: enough to count what any mechanism would leave unchanged, without the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.app.nearest_values import nearest_alternative
+from oddshift.audit.data_fate import DataFate, KindFate
+from oddshift.base.arrays import IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import EncodedText
+from oddshift.data.detectors import PlantedRecall
+from oddshift.mechanisms import Mechanism
+from oddshift.model.records import Split
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundPoints:
+    """For every kind: how often each point was found, how many words became marks and how many were left.
+
+    `times` is (kinds, points). `recall` is that of planted names, where it was measured; `nearest` the median distance
+    to the nearest alternative, None where there is none. These are SECRETS, in the aggregate.
+    """
+
+    kinds: tuple[str, ...]
+    times: IntArray
+    marked: tuple[int, ...]
+    left: tuple[int, ...]
+    recall: PlantedRecall | None
+    nearest: float | None
+
+    def __repr__(self) -> str:
+        """Counts only."""
+        return f"FoundPoints({len(self.kinds)} kinds, {int(self.times.sum())} secrets with a point)"
+
+    def fate(self, mechanism: Mechanism, rng: np.random.Generator) -> DataFate | None:
+        """What a release by this mechanism does to them; None where its outputs are neither points nor a mark."""
+        if mechanism.n_outputs not in {1, len(mechanism.space)}:
+            return None
+        rows = []
+        for row, kind in enumerate(self.kinds):
+            points = np.repeat(np.arange(self.times.shape[1]), self.times[row])
+            drawn = mechanism.sample(points, rng) if mechanism.n_outputs > 1 and len(points) else points - 1
+            perturbed, marked, left = len(points), self.marked[row], self.left[row]
+            same = int((drawn == points).sum())
+            found = perturbed + marked + left
+            rows.append(KindFate(name=kind, found=found, perturbed=perturbed, marked=marked, left=left, unchanged=same))
+        kinds = tuple(sorted((row for row in rows if row.found), key=lambda row: -row.found))
+        planted = self.recall
+        if planted is None:
+            return DataFate(kinds=kinds, nearest=self.nearest)
+        return DataFate(
+            kinds=kinds,
+            planted=planted.planted,
+            recalled=planted.found,
+            recall=planted.interval,
+            nearest=self.nearest,
+        )
+
+
+def found_in_text(encoded: EncodedText, recall: PlantedRecall | None) -> FoundPoints:
+    """What was found in texts, by the kinds of their detectors."""
+    counts = encoded.counts.kinds
+    kinds = tuple(dict.fromkeys((*encoded.kinds, *counts)))
+    times = np.zeros((len(kinds), len(encoded.lexicon.space)), dtype=np.int64)
+    np.add.at(times, (encoded.kind_of_slot, encoded.records.points), 1)
+    marked, left = (
+        tuple(getattr(counts[kind], name) if kind in counts else 0 for kind in kinds) for name in ("marked", "left")
+    )
+    return FoundPoints(kinds, times, marked, left, recall, _nearest(encoded.lexicon.space, encoded.tiers))
+
+
+def found_in_records(split: Split, tiers: Tiers) -> FoundPoints:
+    """The same for other data: every secret was given, and its kind is its tier."""
+    points = np.concatenate([part.points for part in (split.fit, split.select, split.certify)])
+    times = np.zeros((len(tiers), len(split.fit.space)), dtype=np.int64)
+    np.add.at(times, (tiers.labels[points], points), 1)
+    none = (0,) * len(tiers)
+    return FoundPoints(tiers.names, times, none, none, None, _nearest(split.fit.space, tiers))
+
+
+def _nearest(space: Space, tiers: Tiers) -> float | None:
+    try:
+        return nearest_alternative(space, tiers, np.random.default_rng(0))
+    except InvalidInput:  # nothing to confuse a value with
+        return None
