@@ -30,6 +30,9 @@ fuzz: $(STAMP)
 	ODDSHIFT_FUZZ=$(CASES) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/fuzz
 	ODDSHIFT_ROUNDS=200 $(BIN)/python -m pytest tests/test_repeated_release.py -k "at_once or killed"
 
+lock: $(STAMP)
+	$(BIN)/python write_lock.py
+
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
