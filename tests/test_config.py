@@ -44,7 +44,7 @@ def test_an_unknown_key_names_the_nearest_known_one():
     assert "unknown key data.vector, did you mean vectors?" in refused(
         TEXT.replace("is_public", "vector = 1\nis_public")
     )
-    assert "unknown key zebra, expected one of data, mechanism, audit, adapt, execution" in refused(
+    assert "unknown key zebra, expected one of data, mechanism, audit, adapt, users, execution" in refused(
         "zebra = 1\n" + TEXT
     )
 

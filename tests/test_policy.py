@@ -245,7 +245,7 @@ OLD = Path(__file__).parent / "fixtures" / "schema2"
 def test_an_older_policy_with_a_certificate_is_refused_by_its_version():
     """Its certificate names the mechanism by a description that other mechanisms share."""
     with pytest.raises(
-        InvalidInput, match=r"has schema 2 and policy layout 1, expected 3 and 3: an older oddshift wrote it"
+        InvalidInput, match=r"has schema 2 and policy layout 1, expected 3 and 4: an older oddshift wrote it"
     ) as found:
         load_policy(OLD / "policy")
     assert "\n" not in str(found.value)
@@ -259,9 +259,9 @@ def test_a_policy_of_another_layout_is_one_line_that_names_it(tmp_path):
     old["rules"] = {"kind": "VectorRules", "columns": ["vectors"]}
     path.write_text(json.dumps({**stored, "value": old}))
     with pytest.raises(
-        InvalidInput, match=r"policy\.json has schema 3 and policy layout 1, expected 3 and 3: an older"
+        InvalidInput, match=r"policy\.json has schema 3 and policy layout 1, expected 3 and 4: an older"
     ):
         load_policy(tmp_path)
     path.write_text(json.dumps({**stored, "value": {**stored["value"], "layout": 9}}))
-    with pytest.raises(InvalidInput, match=r"and policy layout 9, expected 3 and 3: a newer oddshift wrote it"):
+    with pytest.raises(InvalidInput, match=r"and policy layout 9, expected 3 and 4: a newer oddshift wrote it"):
         load_policy(tmp_path)

@@ -23,8 +23,9 @@ from oddshift.data.codecs import CODECS, FROM_PIPELINE, FROM_TEXT
 from oddshift.data.detectors import DETECTORS
 from oddshift.data.embedded import PeopleSettings
 from oddshift.mechanisms.settings import MechanismSettings
+from oddshift.protect.claim_terms import UserLimit
 
-TABLES = ("data", "mechanism", "audit", "adapt", "execution")
+TABLES = ("data", "mechanism", "audit", "adapt", "users", "execution")
 """The tables of a file; only `data` is required."""
 
 LONGEST_FILE = 1 << 20
@@ -46,20 +47,26 @@ class FileData:
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """The whole file. `adapt` is None where no δ is stated, or where the pair law cannot be adapted to."""
+    """The whole file. `adapt` is None where no δ is stated, or where the pair law cannot be adapted to.
+
+    `users` limits what the releases of a user may spend together; it goes into the policy of an adaptation.
+    """
 
     data: FileData | PeopleSettings
     mechanism: MechanismSettings
     audit: AuditSettings
     adapt: AdaptSettings | None
     execution: Execution
+    users: UserLimit | None = None
 
     @property
     def fingerprint(self) -> str:
         """Every setting except those of execution, which change no result; of a file only its name counts, not its
         folder.
         """
-        asked = {"mechanism": self.mechanism, "audit": self.audit, "adapt": self.adapt}
+        asked: dict[str, Any] = {"mechanism": self.mechanism, "audit": self.audit, "adapt": self.adapt}
+        if self.users is not None:
+            asked["users"] = self.users
         return fingerprint(("configuration", _portable(self.data), asked))
 
     @property
@@ -144,6 +151,7 @@ def _configuration(raw: dict[str, Any], folder: Path | None) -> Configuration:
         audit=audit,
         adapt=_adapt(tables["adapt"], audit),
         execution=validated(Execution, tables["execution"], "execution"),
+        users=validated(UserLimit, tables["users"], "users") if tables["users"] else None,
     )
 
 

@@ -122,7 +122,7 @@ def run_adapt(
             _with_note(prepared, asked), config.mechanism, replace(config.adapt, alpha=asked.level), means=means
         )
         if found.policy is not None:
-            save_policy(folder, found.policy)
+            save_policy(folder, replace(found.policy, terms=replace(found.policy.terms, user_limit=config.users)))
             if (folder / EXAMPLES).is_dir():
                 _show_release(folder, config, found)
         else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -41,9 +41,19 @@ class KeyBatch:
         return len(self.keys) // WIDTH
 
 
+NOISIER = 8
+"""By how much the ε of a record beyond its user's budget is divided, where more noise is asked for."""
+
+PAST = ("refuse", "mask", "drop", "noise")
+"""What can happen to a record beyond its user's budget."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class UserLimit:
-    """The largest composed metric budget of a user, and what happens to a record beyond it: refuse, mask or drop."""
+    """The largest composed metric budget of a user, and what happens to a record beyond it (one of PAST).
+
+    With `noise` a record is drawn with NOISIER times the noise, and masked when not even that fits into the budget.
+    """
 
     budget: float
     past: str = "refuse"
@@ -52,8 +62,8 @@ class UserLimit:
         """Refuse a budget that is not positive."""
         if not self.budget > 0:
             raise InvalidInput(f"the budget of a user is {self.budget}, expected > 0")
-        if self.past not in ("refuse", "mask", "drop"):
-            raise InvalidInput(f"past the budget {self.past!r}, expected refuse, mask or drop")
+        if self.past not in PAST:
+            raise InvalidInput(f"past the budget {self.past!r}, expected one of {', '.join(PAST)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +90,10 @@ class Claimed:
     """What a claim found, by row number from 1.
 
     `repeated` rows are released again, `kept` rows get their earlier release, `copies` are pairs (row,
-    earlier row of this input with the same record), `past` rows would exceed their user's budget. `composed` is the
-    largest metric budget that any record has spent, this release included. `share` and `chance` belong to rows without
-    a name: the share of them that was released before, and the share that would be expected of other rows.
+    earlier row of this input with the same record), `past` rows would exceed their user's budget, `noisier` rows are
+    drawn with more noise to stay within it. `composed` is the largest metric budget that any record has spent, this
+    release included. `share` and `chance` belong to rows without a name: the share of them that was released before,
+    and the share that would be expected of other rows.
     """
 
     release: int
@@ -95,6 +106,7 @@ class Claimed:
     share: float = 0.0
     chance: float = 0.0
     rows_again: int = 0
+    noisier: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def repeats(self) -> int:

@@ -29,6 +29,7 @@ from oddshift.protect.ledger_claim import claim_named
 from oddshift.protect.ledger_store import LEDGER, identity, reading, secret_key, writing
 from oddshift.protect.record_keys import WIDTH, RecordKeys
 from oddshift.protect.row_repeats import claim_rows
+from oddshift.protect.user_budget import WEIGHT
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ class Ledger:
             ).fetchone()
             users, number, most = db.execute(
                 "SELECT count(*), total(number), max(spent) FROM ("
-                "SELECT sum(p.records) AS number, sum(p.records * l.epsilon) AS spent "
+                f"SELECT sum(p.records + p.noisier) AS number, sum({WEIGHT} * l.epsilon) AS spent "
                 "FROM person p JOIN release l ON l.number = p.release GROUP BY p.key)"
             ).fetchone()
             composed = db.execute("SELECT max(composed) FROM release WHERE state <> 'abandoned'").fetchone()[0]

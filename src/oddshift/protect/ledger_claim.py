@@ -73,6 +73,7 @@ class _Claiming:
     repeated: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
     past: list[int] = field(default_factory=list)
+    noisier: list[int] = field(default_factory=list)
     past_keys: dict[bytes, int] = field(default_factory=dict)
     copies: array[int] = field(default_factory=lambda: array("q"))  # row, first row, row, first row, ...
     is_crashed: bool = False
@@ -88,9 +89,11 @@ class _Claiming:
         self._mark_past(keys, rows, left_out)
         self._mark_copies(keys, rows, left_out)
         if batch.users:
-            past = spend(self.db, self.release, self.terms, batch.users, rows, left_out)
-            self.past_keys.update((keys[place], int(rows[place])) for place in np.flatnonzero(np.isin(rows, past)))
-            self.past += past
+            found = spend(self.db, self.release, self.terms, batch.users, rows, left_out)
+            is_past = np.flatnonzero(np.isin(rows, found.past))
+            self.past_keys.update((keys[place], int(rows[place])) for place in is_past)
+            self.past += found.past
+            self.noisier += found.noisier
         if left_out.any():
             keys, rows = keys[~left_out], rows[~left_out]
         numbers = rows.astype(f"S{_DIGITS}").tobytes()
@@ -171,5 +174,6 @@ class _Claiming:
             kept=as_rows(self.kept),
             copies=copies[~is_past],
             past=past,
+            noisier=as_rows(self.noisier),
             composed=max(self.composed, self.terms.epsilon if self.records else 0.0),
         )

@@ -26,7 +26,7 @@ COUNT = "releases.count"
 WAIT = 300.0
 """Seconds to wait for other writers."""
 
-_VERSION = 1
+_VERSION = 2
 
 _TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -42,7 +42,8 @@ CREATE TABLE content (
     key BLOB NOT NULL, release INTEGER NOT NULL, copies INTEGER NOT NULL, PRIMARY KEY (key, release)
 ) WITHOUT ROWID;
 CREATE TABLE person (
-    key BLOB NOT NULL, release INTEGER NOT NULL, records INTEGER NOT NULL, PRIMARY KEY (key, release)
+    key BLOB NOT NULL, release INTEGER NOT NULL, records INTEGER NOT NULL, noisier INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (key, release)
 ) WITHOUT ROWID;
 CREATE TABLE kept (
     key BLOB NOT NULL, policy TEXT NOT NULL, cells TEXT NOT NULL, PRIMARY KEY (key, policy)
@@ -119,6 +120,7 @@ def _opened(path: Path, *, is_new_allowed: bool) -> Iterator[sqlite3.Connection]
     try:
         with closing(sqlite3.connect(path, timeout=WAIT, isolation_level=None)) as connection:
             _use_log(connection)
+            _bring_up_to_date(connection)
             yield connection
     except sqlite3.OperationalError as error:
         raise InvalidInput(f"{path} cannot be used ({error}); releases are recorded in the policy's folder") from error
@@ -156,6 +158,24 @@ def _use_log(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA cache_size = -64000")
+
+
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    """Give a ledger of version 1 the column that counts records with more noise; two processes may try at once."""
+    if _version_of(connection) != 1:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    if _version_of(connection) == 1:
+        connection.execute("ALTER TABLE person ADD COLUMN noisier INTEGER NOT NULL DEFAULT 0")
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'version'", (_VERSION,))
+    connection.execute("COMMIT")
+
+
+def _version_of(connection: sqlite3.Connection) -> object:
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+        return None
+    found = connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
+    return None if found is None else found[0]
 
 
 def _create(connection: sqlite3.Connection, path: Path) -> None:

@@ -36,16 +36,32 @@ class Overrides:
     is_dropping: bool = False
     is_keeping: bool = False
 
-    def apply(self, first: int, rows: int, shown: Shown, keep: BoolArray | None) -> tuple[Shown, BoolArray | None]:
-        """The cells of one block as they are released, and which of its rows are; `first` numbers the first row."""
+    def apply(
+        self,
+        first: int,
+        rows: int,
+        shown: Shown,
+        keep: BoolArray | None,
+        *,
+        noisier: Callable[[], Shown] | None = None,
+    ) -> tuple[Shown, BoolArray | None]:
+        """The cells of one block as they are released, and which of its rows are; `first` numbers the first row.
+
+        `noisier` draws the cells of all rows of the block once more, with more noise; it is called if a row needs it.
+        """
         claimed = self.claimed
         kept, past = _within(claimed.kept, first, rows), _within(claimed.past, first, rows)
+        loud = _within(claimed.noisier, first, rows)
         start, end = np.searchsorted(claimed.copies[:, 0], [first, first + rows])
         copies = claimed.copies[start:end]
         firsts = _within(self._firsts, first, rows)
-        if not (len(kept) or len(past) or len(copies) or len(firsts) or self.is_keeping):
+        if not (len(kept) or len(past) or len(loud) or len(copies) or len(firsts) or self.is_keeping):
             return shown, keep
         block = _Block(first, shown, np.ones(rows, dtype=np.bool_) if keep is None else keep.copy())
+        if len(loud) and noisier is not None:
+            drawn = _Block(first, noisier(), block.keep.copy())
+            for row in loud.tolist():
+                block.give(row, drawn.cells(row))
         for row in kept.tolist():
             block.give(row, self.earlier(row))
         for row in past.tolist():

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,14 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import Codec, Counts, Encoded, EncodedText, TextCodec
 from oddshift.data.formats import TEXT, Block, Count, DataFile, open_data, require_columns
 from oddshift.data.formats.plain_text import TextFile, TextFolder
-from oddshift.protect.claim_terms import Claimed, ClaimTerms
+from oddshift.protect.claim_terms import NOISIER, Claimed, ClaimTerms, UserLimit
 from oddshift.protect.kept_cells import Cells, KeptCells, kept_cells, read_cells
 from oddshift.protect.known_by import KnownBy, Survey, known_by, survey
 from oddshift.protect.known_columns import refuse_unknown_columns
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.old_ledger import OLD_LEDGER, earlier_releases
 from oddshift.protect.overrides import Overrides, Shown
-from oddshift.protect.policies import Policy
+from oddshift.protect.policies import Policy, noisier_policy
 from oddshift.protect.record_keys import RecordKeys
 from oddshift.protect.release_report import Protected, ProtectSettings, claim_notes, claim_report, sidecar
 from oddshift.protect.release_sample import ReleaseSample
@@ -151,17 +151,33 @@ class _Work:
         asked, known = self.settings, self.known
         if asked.columns and self.policy.kind != "text":
             raise InvalidInput(f"text columns were named for a policy of kind {self.policy.kind}, expected none")
+        if self.limit is not None and not known.user:
+            raise InvalidInput("the policy limits the budget of users, expected the column that names them (--user)")
         require_columns(self.file, (*self.codec.required, *known.columns, *((known.user,) if known.user else ())))
-        refuse_unknown_columns(self.codec, self.file.names, (*asked.clear, asked.id, asked.user))
+        refuse_unknown_columns(self.codec, self.file.names, (*asked.clear, asked.id, known.user))
         if asked.keep_releases and not known.is_named:
             raise InvalidInput("rows without an id cannot be kept, expected an id column (--id)")
-        if asked.limit is not None and asked.limit.past == "drop" and self.file.path.suffix in (".npz", ".npy"):
+        if self.limit is not None and self.limit.past == "drop" and self.file.path.suffix in (".npz", ".npy"):
             raise InvalidInput(f"{self.file.path.name} cannot lose rows, expected refuse or mask beyond the budget")
 
     @cached_property
     def known(self) -> KnownBy:
         """What identifies the records."""
-        return known_by(self.policy, self.codec.released, identity=self.settings.id, user=self.settings.user)
+        own = getattr(self.policy.terms.data, "user", None) if self.limit is not None else None
+        user = self.settings.user or own or ""
+        return known_by(self.policy, self.codec.released, identity=self.settings.id, user=user)
+
+    @cached_property
+    def limit(self) -> UserLimit | None:
+        """What users may spend: what was asked for, and never more than the policy says."""
+        asked, stated = self.settings.limit, self.policy.terms.user_limit
+        if asked is None or stated is None:
+            return asked or stated
+        if asked.budget > stated.budget:
+            raise InvalidInput(
+                f"a budget of {asked.budget:g} for users, expected at most the policy's {stated.budget:g}"
+            )
+        return asked
 
     @property
     def terms(self) -> ClaimTerms:
@@ -174,7 +190,7 @@ class _Work:
             is_kept=asked.keep_releases,
             may_take_over=asked.take_over,
             is_named=self.known.is_named,
-            limit=asked.limit,
+            limit=self.limit,
         )
 
     def survey(self, ledger: Ledger, place: Path) -> Survey:
@@ -194,7 +210,7 @@ class _Work:
             cells,
             earlier,
             empty="" if self.policy.kind == "text" else None,
-            is_dropping=asked.limit is not None and asked.limit.past == "drop",
+            is_dropping=self.limit is not None and self.limit.past == "drop",
             is_keeping=asked.keep_releases,
         )
 
@@ -232,23 +248,36 @@ class _Work:
     def _each(self, count: Count, write: Callable[[Any], object] | None, overrides: Overrides | None) -> None:
         first = 1
         for block in self.file.blocks(count):
-            shown, keep = self._release(block, first, is_drawn=write is not None)
+            encoded = self._encoded(block, first) if len(block) else None
+            shown, keep = self._release(encoded, len(block), is_drawn=write is not None)
             if write is not None and overrides is not None:
-                shown, keep = overrides.apply(first, len(block), shown, keep)
+                loud = None if encoded is None else partial(self._drawn_with_more_noise, encoded)
+                shown, keep = overrides.apply(first, len(block), shown, keep, noisier=loud)
                 if not self._sanitizer.is_mask:
                     self.sample.add(block, shown, first)
                 write(block.render(shown, keep))
             first += len(block)
 
-    def _release(self, block: Block, first: int, *, is_drawn: bool) -> tuple[Shown, BoolArray | None]:
-        """The released cells of one block, and which rows are shown; `first` is the number of its first record."""
-        if not len(block):
+    def _encoded(self, block: Block, first: int) -> Encoded:
+        """The secrets of one block; `first` is the number of its first record."""
+        return self.codec.encode({name: block.cells(name) for name in self.codec.required}, first)
+
+    def _release(self, encoded: Encoded | None, rows: int, *, is_drawn: bool) -> tuple[Shown, BoolArray | None]:
+        """The released cells of one block, and which rows are shown."""
+        if encoded is None:
             return {}, None
-        encoded = self.codec.encode({name: block.cells(name) for name in self.codec.required}, first)
         sanitizer = self._sanitizer
         outputs = sanitizer.outputs(encoded) if is_drawn else None
-        self.tally.add(len(block), encoded, self.policy.vocabulary.labels, None if sanitizer.is_mask else outputs)
+        self.tally.add(rows, encoded, self.policy.vocabulary.labels, None if sanitizer.is_mask else outputs)
         return ({}, None) if outputs is None else (encoded.decode(outputs, masked=sanitizer.is_mask), encoded.keep)
+
+    def _drawn_with_more_noise(self, encoded: Encoded) -> Shown:
+        """The cells of a block, drawn again with NOISIER times the noise."""
+        return encoded.decode(self._noisier.outputs(encoded), masked=False)
+
+    @cached_property
+    def _noisier(self) -> Sanitizer:
+        return Sanitizer(noisier_policy(self.policy, NOISIER), detector=self.settings.detector)
 
     @cached_property
     def _sanitizer(self) -> Sanitizer:
@@ -278,7 +307,7 @@ class _Work:
         if not self.policy.terms.certificate.holds:
             yield f"NOT CERTIFIED: the policy's state is {self.policy.terms.certificate.state}"
         if claimed is not None:
-            yield from claim_notes(claimed, self.known, self.settings.limit)
+            yield from claim_notes(claimed, self.known, self.limit)
         if self.settings.detector is not None:
             yield f"{self.settings.detector.name} found further words, which no certificate covers"
         if self.policy.kind == "location":

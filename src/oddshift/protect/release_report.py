@@ -11,7 +11,7 @@ from oddshift.audit.released_table import ReleasedTable
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import KindCounts
 from oddshift.data.detectors import Detector
-from oddshift.protect.claim_terms import Claimed, UserLimit
+from oddshift.protect.claim_terms import NOISIER, Claimed, UserLimit
 from oddshift.protect.known_by import KnownBy
 from oddshift.protect.policies import CONFIDENTIAL, UNCERTIFIED, PolicyTerms
 
@@ -55,9 +55,9 @@ class Protected:
     policy has never seen; `kinds` says for texts what became of each kind of word. `dropped` records are left out by
     the policy (thinned fixes). `as_they_are` lists every column, key and file name that was not touched. `known_by`
     says how records were identified: `copies` of a record in this input have one value, `kept` records got their
-    earlier release, `repeated` ones were released again, `past_budget` ones were masked or left out. `composed_epsilon`
-    is the largest metric budget that any record has spent. `table` is what was measured on a sample of the rows of a
-    table.
+    earlier release, `repeated` ones were released again, `past_budget` ones were masked or left out, `noisier` ones
+    drawn with more noise to stay within the budget of their user. `composed_epsilon` is the largest metric budget that
+    any record has spent. `table` is what was measured on a sample of the rows of a table.
     """
 
     out: str
@@ -76,6 +76,7 @@ class Protected:
     kept: int
     repeated: int
     past_budget: int
+    noisier: int
     repeated_share: float
     chance_share: float
     composed_epsilon: float
@@ -104,6 +105,7 @@ def claim_report(claimed: Claimed | None, terms: PolicyTerms, known: KnownBy) ->
         "kept": 0 if claimed is None else len(claimed.kept),
         "repeated": repeated,
         "past_budget": 0 if claimed is None else len(claimed.past),
+        "noisier": 0 if claimed is None else len(claimed.noisier),
         "repeated_share": 0.0 if claimed is None else claimed.share,
         "chance_share": 0.0 if claimed is None else claimed.chance,
         "composed_epsilon": epsilon,
@@ -129,6 +131,11 @@ def claim_notes(claimed: Claimed, known: KnownBy, limit: UserLimit | None) -> It
     if limit is not None and len(claimed.past):
         done = "left out" if limit.past == "drop" else "masked"
         yield f"{len(claimed.past):,} records are beyond the budget {limit.budget:g} of their user and were {done}"
+    if len(claimed.noisier):
+        yield (
+            f"{len(claimed.noisier):,} records would exceed the budget of their user and were drawn with {NOISIER} "
+            "times the noise, which no certificate covers"
+        )
 
 
 def sidecar(done: Protected) -> bytes:

@@ -15,7 +15,7 @@ from scipy.special import betainc
 from oddshift.base.errors import InvalidInput
 from oddshift.protect.claim_terms import Claimed, ClaimTerms, KeyBatch, as_rows, number_rows, statement_batches
 from oddshift.protect.record_keys import WIDTH
-from oddshift.protect.user_budget import refuse_past, spend
+from oddshift.protect.user_budget import Spending, refuse_past, spend
 
 LEVEL = 0.01
 """How unlikely a share must be by chance before an input is refused."""
@@ -37,7 +37,7 @@ ON CONFLICT DO UPDATE SET copies = copies + excluded.copies
 def claim_rows(db: sqlite3.Connection, release: int, terms: ClaimTerms, batches: Iterable[KeyBatch]) -> Claimed:
     """Claim rows that may repeat legitimately; raises when more were released before than chance explains."""
     chance = seen_by_chance(db)
-    rows, repeated, composed, past = 0, 0, 0.0, list[int]()
+    rows, repeated, composed, found = 0, 0, 0.0, Spending()
     for batch in batches:
         for part in statement_batches(batch):
             number_rows(db, len(part))
@@ -45,7 +45,9 @@ def claim_rows(db: sqlite3.Connection, release: int, terms: ClaimTerms, batches:
             if part.users:
                 left_out = np.zeros(len(part), dtype=np.bool_)
                 numbers = np.arange(rows + 1, rows + len(part) + 1)
-                past += spend(db, release, terms, part.users, numbers, left_out)
+                spent_now = spend(db, release, terms, part.users, numbers, left_out)
+                found.past.extend(spent_now.past)
+                found.noisier.extend(spent_now.noisier)
                 given = given[~left_out]
             keys, counts = np.unique(given, return_counts=True)
             for place, spent in db.execute(_SEEN, (keys.tobytes(), len(keys), release)):
@@ -60,15 +62,16 @@ def claim_rows(db: sqlite3.Connection, release: int, terms: ClaimTerms, batches:
             f"{repeated:,} of {rows:,} rows ({share:.1%}) were released before with this ledger, {chance:.1%} are "
             "expected by chance, and releases add up; name an id column, or --allow-repeat adds a release"
         )
-    refuse_past(past, rows, terms)
+    refuse_past(found.past, rows, terms)
     nothing = as_rows([])
     return Claimed(
         release=release,
-        records=rows - len(past),
+        records=rows - len(found.past),
         repeated=nothing,
         kept=nothing,
         copies=nothing.reshape(-1, 2),
-        past=as_rows(past),
+        past=as_rows(found.past),
+        noisier=as_rows(found.noisier),
         composed=composed if is_again else terms.epsilon,
         share=share,
         chance=chance,

@@ -41,7 +41,7 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     user: Annotated[str, typer.Option(help="The column that names a user, whose releases are counted.")] = "",
     user_budget: Annotated[float | None, typer.Option(help="The most that the releases of a user may spend.")] = None,
     past_budget: Annotated[
-        str, typer.Option(help="What to do with records beyond that: refuse, mask or drop.")
+        str, typer.Option(help="What to do with records beyond that: refuse, mask, drop or noise.")
     ] = "refuse",
     keep_releases: Annotated[bool, typer.Option("--keep-releases", help=KEEP)] = False,
     allow_repeat: Annotated[bool, typer.Option("--allow-repeat", help=REPEAT)] = False,
@@ -101,7 +101,8 @@ def _finite(value: float) -> float | str:
 _WHAT_IS_REFUSED = {
     "id": "If these records come again, in any file, they are recognised by their id and refused.",
     "content": "If these records come again, in any file, they are recognised by their content and refused.",
-    "row": "Rows without an id may be equal by chance, so only an input that repeats many of them is refused later.",
+    "row": "Rows without an id may be equal by chance, so only an input that repeats many of them is refused later; "
+    "--id names a column of ids, by which each row is recognised.",
 }
 
 _NAMES_SHOWN = 50

@@ -1,6 +1,6 @@
 """Policies: what `protect` applies, as plain terms, a vocabulary, and the mechanism that they describe."""
 
-from oddshift.protect.policies.policy import Policy, make_policy
+from oddshift.protect.policies.policy import Policy, make_policy, noisier_policy
 from oddshift.protect.policies.policy_store import POLICY, VOCABULARY, load_policy, save_policy
 from oddshift.protect.policies.policy_terms import (
     CONFIDENTIAL,
@@ -23,5 +23,6 @@ __all__ = [
     "certificate_terms",
     "load_policy",
     "make_policy",
+    "noisier_policy",
     "save_policy",
 ]

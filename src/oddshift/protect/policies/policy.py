@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -152,6 +152,13 @@ def make_policy(
     if policy.mechanism().fingerprint != mechanism.fingerprint:
         raise InvalidInput(f"{mechanism!r} cannot be a policy: its terms do not describe the mechanism completely")
     return policy
+
+
+def noisier_policy(policy: Policy, factor: float) -> Policy:
+    """The same policy with ε divided by a factor, and therefore without a certificate."""
+    mechanism = policy.terms.mechanism
+    weaker = replace(mechanism, epsilon=mechanism.epsilon / factor, claimed_epsilon=mechanism.claimed_epsilon / factor)
+    return Policy(replace(policy.terms, mechanism=weaker, certificate=UNCERTIFIED), policy.vocabulary)
 
 
 def _refuse_other(certificate: CertificateTerms, mechanism: Mechanism) -> None:

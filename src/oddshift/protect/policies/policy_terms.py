@@ -13,13 +13,14 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import digest
 from oddshift.data.codecs import PlaceSettings, TableSettings, TextSettings, VectorSettings
 from oddshift.evidence.certificates import Certificate, Evidence, JointCertificate
+from oddshift.protect.claim_terms import UserLimit
 
 CONFIDENTIAL = "built from private records: treat this policy and its vocabulary as confidential"
 """What every policy says about itself."""
 
-LAYOUT = 3
+LAYOUT = 4
 """Version of the entries of policy.json: since 2 the settings of the data are those of a configuration, since 3 a
-policy keeps the detectors that find the names."""
+policy keeps the detectors that find the names, since 4 it can limit what the releases of a user spend."""
 
 NOT_CERTIFIED = "not certified"
 """State of a policy without a certificate."""
@@ -90,7 +91,10 @@ UNCERTIFIED = CertificateTerms(state=NOT_CERTIFIED, sentence="Nobody measured wh
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyTerms:
-    """All of policy.json; `data` are the settings of its codec, `vocabulary` is the digest of the companion file."""
+    """All of policy.json; `data` are the settings of its codec, `vocabulary` is the digest of the companion file.
+
+    `user_limit` bounds what the releases of a user may spend together, where the configuration says so.
+    """
 
     data: CodecSettings
     mechanism: MechanismTerms
@@ -98,6 +102,7 @@ class PolicyTerms:
     tiers: TierTerms
     vocabulary: str
     certificate: CertificateTerms
+    user_limit: UserLimit | None = None
     confidentiality: str = CONFIDENTIAL
     layout: int = LAYOUT
 
