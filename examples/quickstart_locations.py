@@ -6,11 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.app.configured_runs import run_adapt, run_audit
-from oddshift.app.display import headline
-from oddshift.app.init import start
-from oddshift.protect import Ledger, protect
-from oddshift.protect.policies import load_policy
+import oddshift as od
 
 
 def write_data(path: Path) -> None:
@@ -28,32 +24,30 @@ def write_data(path: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    """Start, audit, adapt, protect."""
-    data, config, run = folder / "walks.csv", folder / "walks.toml", folder / "run"
-    write_data(data)
+    """Read, audit, adapt, protect."""
+    file, released = folder / "walks.csv", folder / "walks-protected.csv"
+    write_data(file)
 
-    # 1. a configuration: places become cells of about a kilometre, a user's day is read together
-    started = start(data, config)
-    config.write_text(started.config)
-    print(f"{started.secrets} fixes in {started.values} cells; epsilon = {started.epsilon:g} per kilometre")
+    # 1. the columns of the file are recognised: places become cells of about a kilometre, a user's day is read together
+    data = od.read(file)
+    print(data)
 
-    # 2. one fix tells about the next: how much more than the noisy fix alone?
-    audit = run_audit(started.config, run, home=folder)
-    print(headline(audit))
-    for row in audit.attackers:
-        print(f"  {row.name:<7} right about {row.tiers[0].top1:.0%} of the cells, gain over own {row.gain:+.2f} nats")
+    # 2. one fix tells about the next: how much more than the noisy fix alone? ε is per kilometre
+    audit = od.audit(data, epsilon=1.0, delta=0.1)
+    print(audit)
+    audit.report(folder / "report.html")
 
     # 3. the least noise whose leakage is certified
-    adapted = run_adapt(started.config, run, home=folder)
-    print(f"scales {adapted.chosen}: {adapted.state}")
-    if adapted.chosen is None:
+    fixed = od.adapt(data, epsilon=1.0, delta=0.1)
+    print(f"scales {fixed.scales}: {fixed.verdict.state}")
+    if fixed.policy is None:
+        print(f"nothing is released: {fixed.why}")
         return
 
     # 4. release the file; each record once
-    policy = run / "policy.json"
-    done = protect(data, folder / "walks-protected.csv", load_policy(policy), Ledger.beside(policy))
+    done = fixed.policy.save(folder / "run").protect(file, released)
     print(f"{done.records} fixes released, {done.dropped} left out")
-    for path in (data, folder / "walks-protected.csv"):
+    for path in (file, released):
         print(f"  {path.name}: {path.read_text().splitlines()[1]}")
 
 

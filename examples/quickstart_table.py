@@ -6,11 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.app.configured_runs import run_adapt, run_audit
-from oddshift.app.display import headline
-from oddshift.app.init import start
-from oddshift.protect import Ledger, protect
-from oddshift.protect.policies import load_policy
+import oddshift as od
 
 
 def write_data(path: Path) -> None:
@@ -23,32 +19,30 @@ def write_data(path: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    """Start, audit, adapt, protect."""
-    data, config, run = folder / "visits.csv", folder / "visits.toml", folder / "run"
-    write_data(data)
+    """Read, audit, adapt, protect."""
+    file, released = folder / "visits.csv", folder / "visits-protected.csv"
+    write_data(file)
 
-    # 1. a configuration: each cell is a secret, the cells of a row are read together
-    started = start(data, config)
-    config.write_text(started.config)
-    print(f"{started.secrets} secrets in columns {', '.join(started.tiers)}; epsilon = {started.epsilon:g}")
+    # 1. the columns of the file are recognised: each cell is a secret, the cells of a row are read together
+    data = od.read(file)
+    print(data)
 
-    # 2. the cost tells about the age: how much more than the noisy age alone?
-    audit = run_audit(started.config, run, home=folder)
-    print(headline(audit))
-    for row in audit.attackers:
-        print(f"  {row.name:<7} gain over own {row.gain:+.2f} nats")
+    # 2. the cost tells about the age: how much more than the noisy age alone? ε is per standard deviation
+    audit = od.audit(data, epsilon=3.0, delta=0.1)
+    print(audit)
+    audit.report(folder / "report.html")
 
     # 3. the least noise, column by column, whose leakage is certified
-    adapted = run_adapt(started.config, run, home=folder)
-    print(f"scales {adapted.chosen}: {adapted.state}")
-    if adapted.chosen is None:
+    fixed = od.adapt(data, epsilon=3.0, delta=0.1)
+    print(f"scales {fixed.scales}: {fixed.verdict.state}")
+    if fixed.policy is None:
+        print(f"nothing is released: {fixed.why}")
         return
 
     # 4. release the file; each record once
-    policy = run / "policy.json"
-    done = protect(data, folder / "visits-protected.csv", load_policy(policy), Ledger.beside(policy))
+    done = fixed.policy.save(folder / "run").protect(file, released)
     print(f"{done.records} records released; as they are: {', '.join(done.as_they_are)}")
-    for path in (data, folder / "visits-protected.csv"):
+    for path in (file, released):
         print(f"  {path.name}: {path.read_text().splitlines()[1]}")
 
 
