@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -136,6 +137,13 @@ def test_the_page_is_the_same_again_and_changes_with_a_cell(with_table):
     assert write_page(with_table)[0].read_text() != first
 
 
+def test_claims_stand_under_their_verdicts(with_table):
+    shown = write_page(with_table)[1].read_text()
+    for make in ALL_CLAIMS:
+        claim = make(Results.of(with_table))
+        assert f"<h3>{escape(claim.says, quote=False)}: {claim.verdict}</h3>" in shown
+
+
 def test_a_damaged_cell_is_refused(with_table):
     path = with_table / "toy" / "exact.json"
     path.write_text(path.read_text().replace("1.84568", "1.94568"))
@@ -165,7 +173,12 @@ def test_no_verdict_rests_on_a_matched_temperature(with_table):
 
 @pytest.mark.parametrize(
     ("em", "ampl", "verdict"),
-    [((0.0, 0.01), (0.0, 0.01), FAILS), ((0.10, 0.12), (0.01, 0.03), HOLDS), ((0.10, 0.12), (0.05, 0.11), FAILS)],
+    [
+        ((0.0, 0.01), (0.0, 0.01), UNKNOWN),
+        ((0.10, 0.12), (0.01, 0.03), HOLDS),
+        ((0.10, 0.12), (0.05, 0.11), UNKNOWN),
+        ((0.01, 0.02), (0.10, 0.20), FAILS),
+    ],
 )
 def test_the_main_claim_is_decided_by_sound_mode(with_table, em, ampl, verdict):
     assert lower_everywhere(Results.of(with_table)).verdict == UNKNOWN
@@ -174,11 +187,11 @@ def test_the_main_claim_is_decided_by_sound_mode(with_table, em, ampl, verdict):
     assert claim.verdict == verdict
     assert "9 of 9 at T = 1" in claim.paper_mode
     assert "own falls too in 9 of 9" in claim.controls
-    assert sound_says(Results.of(with_table))[1] == (verdict == HOLDS)
+    assert sound_says(Results.of(with_table))[1] == verdict
 
 
 def test_claims_follow_the_cells(with_table):
-    assert em_rises(Results.of(with_table)).verdict == FAILS
+    assert "rises in 0 of 3" in em_rises(Results.of(with_table)).paper_mode
     assert toy_claim(Results.of(with_table)).verdict == HOLDS
     exact = Results.of(with_table).cells["toy"]["exact"]
     write_cell(with_table, replace(exact, values={**exact.values, "joint": 1.5}))

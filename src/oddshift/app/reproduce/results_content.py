@@ -31,11 +31,16 @@ Entry = str | Linked | tuple[Linked, ...]
 
 @dataclass(frozen=True)
 class TableBlock:
-    """A table: title, heads of the columns, and rows of text and links."""
+    """A table: title, heads of the columns, and rows of text and links.
+
+    One whose rows are `long` is shown row by row where cells do not wrap, each under its first entry and the one whose
+    head is "verdict".
+    """
 
     title: str
     head: Sequence[str]
     rows: Sequence[Sequence[Entry]]
+    long: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ def claims_section(results: Results) -> Section:
         [
             f"{len(made)} claims: {said}. A verdict never rests on a temperature that was matched to the paper; paper "
             "mode is the paper's own estimate, and sound mode ours, with intervals over documents.",
-            TableBlock("Claims", head, rows),
+            TableBlock("Claims", head, rows, long=True),
         ],
     )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from oddshift.app.report.figure import Figure
-from oddshift.app.report.markup import Html, join, table, tag
+from oddshift.app.report.markup import Html, join, pairs, table, tag
 from oddshift.app.report.page import page_frame
 from oddshift.app.reproduce.paper_claims import Results
 from oddshift.app.reproduce.results_content import (
@@ -93,10 +94,20 @@ def html(content: list[Section]) -> str:
 def _block(block: str | TableBlock | Figure) -> Html:
     if isinstance(block, Figure):
         return block.html
+    if isinstance(block, TableBlock) and block.long:
+        return join([_row_by_row(block, row) for row in block.rows])
     if isinstance(block, TableBlock):
         rows = [[_in_html(entry) for entry in row] for row in block.rows]
         return tag("div", {"class": "tabled"}, tag("h3", None, block.title), table(block.head, rows, block.title))
     return tag("p", None, block)
+
+
+def _row_by_row(block: TableBlock, row: Sequence[Entry]) -> Html:
+    """One row as a heading and the rest of its entries by name, those that say nothing left out."""
+    by_name = dict(zip(block.head, row, strict=True))
+    verdict = by_name.pop("verdict", "")
+    rest = [(name, _in_html(entry)) for name, entry in list(by_name.items())[1:] if entry != "-"]
+    return tag("div", {"class": "tabled"}, tag("h3", None, f"{row[0]}: {verdict}"), pairs(rest))
 
 
 def _in_html(entry: Entry) -> str:
