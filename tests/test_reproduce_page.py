@@ -250,13 +250,18 @@ def figures(folder):
     return next(section for section in sections(Results.of(folder)) if section.key == "figures").blocks
 
 
+def content_of(page):
+    """What a page says; the report's style may change without the page being written again."""
+    return page[page.index("<main>") : page.index("</main>")]
+
+
 def test_the_committed_page_is_that_of_the_committed_cells(tmp_path):
     docs = Path(__file__).resolve().parent.parent / "docs"
     content = sections(Results.of(docs / "results"))
     from oddshift.app.reproduce.results_page import html, markdown
 
     assert (docs / "results.md").read_text() == markdown(content, "results")
-    assert (docs / "results" / "index.html").read_text() == html(content)
+    assert content_of((docs / "results" / "index.html").read_text()) == content_of(html(content))
 
 
 def test_committed_cells_hold_no_path_of_a_machine():
