@@ -1,0 +1,224 @@
+"""Claims about the table of violation ratios: every verdict and number follows from cells that were made by hand."""
+
+import pytest
+
+from finished_cells import network_cell, results_of, sound_cell
+from oddshift.app.reproduce.own_tables import matched_range, own_tables
+from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, count, sound_says
+from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS
+from oddshift.app.reproduce.table_claims import (
+    TABLE_CLAIMS,
+    ampl_falls,
+    average_leakage,
+    em_rises,
+    largest_drops,
+    lower_everywhere,
+    mean_drop,
+    privacy_only,
+    relative_drop,
+    transformer_highest,
+    utility_only,
+    within_noise,
+)
+
+NOTHING = results_of()
+
+
+def table(em=0.2, ampl=0.1, only_p=0.05, corpus="ag_news", attackers=tuple(ATTACKERS), seed=0):
+    """Cells of a corpus whose rates are the same for every budget."""
+    rates = {"EM": em, "AmPL": ampl, "AmPL-U": em, "AmPL-P": only_p, "AmPL-1": ampl}
+    return [network_cell(lambda epsilon, method: rates[method], corpus, a, seed) for a in attackers]
+
+
+def test_places_are_those_that_were_run():
+    assert NOTHING.places == []
+    found = results_of(*table(corpus="imdb", attackers=("lstm",)))
+    assert found.places == [("imdb", "lstm", epsilon) for epsilon in EPSILONS]
+
+
+def test_a_number_is_the_mean_over_seeds_in_percent():
+    found = results_of(*table(em=0.2, seed=0), *table(em=0.3, seed=1))
+    place = ("ag_news", "rnn", 2.5, "EM", "one")
+    assert found.mean(*place, "rate") == pytest.approx(25.0)
+    assert found.spread(*place) == pytest.approx(100 * 0.05 * 2**0.5)  # √(2·.05²/(2 − 1))
+    assert found.mean("imdb", "rnn", 2.5, "EM", "one", "rate") is None
+
+
+def test_one_seed_has_no_spread():
+    found = results_of(*table())
+    assert found.spread("ag_news", "rnn", 2.5, "EM", "one") is None
+    assert found.spread("imdb", "rnn", 2.5, "EM", "one") is None
+
+
+def test_gaps_are_first_less_second_in_points():
+    found = results_of(*table(em=0.2, ampl=0.15))
+    assert found.gaps("EM", "AmPL", "rate") == pytest.approx([5.0] * 9)
+    assert found.gaps("AmPL", "EM", "rate") == pytest.approx([-5.0] * 9)
+    assert NOTHING.gaps("EM", "AmPL", "rate") == []
+
+
+@pytest.mark.parametrize("make", TABLE_CLAIMS, ids=lambda make: make.__name__)
+def test_without_cells_the_measured_columns_say_so(make):
+    claim = make(NOTHING)
+    assert {claim.paper_mode, claim.sound} <= {NOT_RUN, "-"}
+    assert claim.files == ()
+    assert "nan" not in claim.reason
+
+
+@pytest.mark.parametrize(
+    ("em", "ampl", "verdict"),
+    [
+        ((0.10, 0.12), (0.01, 0.09), HOLDS),
+        ((0.10, 0.12), (0.01, 0.10), FAILS),  # the intervals touch
+        ((0.10, 0.12), (0.11, 0.20), FAILS),
+        (None, None, UNKNOWN),
+    ],
+)
+def test_lower_everywhere_needs_intervals_that_lie_apart(em, ampl, verdict):
+    cells = [] if em is None else [sound_cell(em, ampl)]
+    claim = lower_everywhere(results_of(*table(), *cells))
+    assert claim.verdict == verdict
+    assert claim.paper_mode == "9 of 9 at T = 1"
+    assert claim.recomputed == "27 of 27"
+
+
+def test_the_reason_of_a_failure_names_the_fall_of_the_control():
+    claim = lower_everywhere(results_of(*table(em=0.2, ampl=0.1), sound_cell((0.0, 0.1), (0.0, 0.1))))
+    assert "At T = 1 own, whose true rate is 0, falls by 10.0 points, the networks by 10.0" in claim.reason
+    bare = lower_everywhere(results_of(sound_cell((0.0, 0.1), (0.0, 0.1))))
+    assert bare.verdict == FAILS
+    assert bare.reason == "In sound mode the intervals of AmPL do not lie below those of EM."
+
+
+def test_sound_mode_is_summed_up_over_corpora_by_its_largest_bounds():
+    both = results_of(
+        sound_cell((0.10, 0.12), (0.01, 0.05)), sound_cell((0.20, 0.31), (0.02, 0.30), corpus="imdb")
+    )  # AmPL is surely lower on the first corpus only
+    said, surely = sound_says(both)
+    assert said == "EM at most 31.0%, AmPL at most 30.0% (95 %, uniform pairs); AmPL surely lower in 3 of 6"
+    assert surely is False
+    assert sound_says(NOTHING) == (NOT_RUN, None)
+
+
+def test_drops_are_means_over_places():
+    found = results_of(*table(em=0.2, ampl=0.15), *table(em=0.2, ampl=0.05, corpus="imdb"))
+    assert mean_drop(found).paper_mode == "10.00 at T = 1"
+    assert mean_drop(found).controls == "own 10.00, null 0"
+    assert relative_drop(found).paper_mode == "50.0 % at T = 1"  # (25 + 75)/2
+    assert mean_drop(found).verdict == relative_drop(found).verdict == UNKNOWN
+
+
+def test_a_place_without_violations_has_no_relative_drop():
+    found = results_of(*table(em=0.0, ampl=0.0), *table(em=0.2, ampl=0.1, corpus="imdb"))
+    assert relative_drop(found).paper_mode == "50.0 % at T = 1"
+
+
+def test_the_controls_of_both_methods_stand_next_to_a_relative_drop():
+    found = relative_drop(results_of(*table(em=0.2, ampl=0.1)))
+    assert found.controls == (
+        "EM: null 5.0 %, own 21.0 %, networks 20.0 %; AmPL: null 5.0 %, own 11.0 %, networks 10.0 %"
+    )
+
+
+def test_the_largest_drops_are_where_the_paper_says():
+    claim = largest_drops(NOTHING)
+    assert claim.verdict == HOLDS
+    assert claim.recomputed.startswith("10.28 points (ag_news lstm 2.6); 57.1 %")
+
+
+@pytest.mark.parametrize(("only_p", "below"), [(0.05, "9 of 9"), (0.10, "0 of 9"), (0.15, "0 of 9")])
+def test_methods_without_a_weight_are_counted_where_they_are_strictly_lower(only_p, below):
+    claim = privacy_only(results_of(*table(ampl=0.1, only_p=only_p)))
+    assert claim.paper_mode == f"below in {below} at T = 1"
+    assert claim.controls == f"own below in {below}; null equal"
+    assert claim.verdict == HOLDS  # the paper's statement is about its own table
+    assert claim.recomputed == "below in 20, equal in 2, above in 5"
+
+
+def test_the_printed_gap_of_a_method_that_must_be_em_is_what_fails_it():
+    claim = utility_only(NOTHING)
+    below = own_tables().u_below_em
+    assert claim.verdict == FAILS
+    assert f"{below:.2f} points below EM" in claim.reason
+    assert 0.7 < below / own_tables().mean_drop < 0.8  # "three quarters of what AmPL gains"
+
+
+def test_noise_is_counted_and_not_judged():
+    claim = within_noise(NOTHING)
+    assert claim.verdict == UNKNOWN
+    assert claim.recomputed.endswith(f"{own_tables().within_one_sd} of 27")
+
+
+def rising(step, corpus="ag_news", attacker="rnn"):
+    """A network whose ratios move by `step` from one budget to the next."""
+    return network_cell(lambda epsilon, method: 0.3 + step * (epsilon - 2.4), corpus, attacker)
+
+
+@pytest.mark.parametrize(
+    ("cells", "said", "verdict"),
+    [
+        ([rising(-0.1)], "rises in 0 of 1 groups at T = 1", FAILS),
+        ([rising(0.1)], "rises in 1 of 1 groups at T = 1", UNKNOWN),
+        ([rising(0.0)], "rises in 0 of 1 groups at T = 1", FAILS),
+        ([rising(0.1), rising(-0.1, "imdb")], "rises in 1 of 2 groups at T = 1", UNKNOWN),
+        ([], NOT_RUN, UNKNOWN),
+    ],
+)
+def test_em_rises_where_every_step_does(cells, said, verdict):
+    claim = em_rises(results_of(*cells))
+    assert (claim.paper_mode, claim.verdict) == (said, verdict)
+
+
+def test_ampl_falls_by_the_printed_table_and_null_falls_with_the_threshold_alone():
+    def made(epsilon, method):
+        return 0.3 - 0.1 * (epsilon - 2.4), {"null": 0.5 - 0.1 * epsilon}
+
+    claim = ampl_falls(results_of(network_cell(made)))
+    assert claim.paper_mode == "falls in 1 of 1 groups at T = 1"
+    assert claim.controls == "null falls in 1 of 1"
+    assert claim.verdict == HOLDS
+    assert claim.recomputed == f"falls in {own_tables().ampl_falls} of 9 groups"
+
+
+def test_a_group_without_all_budgets_is_left_out():
+    whole = rising(0.1)
+    part = rising(0.1, "imdb")
+    part.values["rows"][:] = [row for row in part.values["rows"] if row["epsilon"] != 2.5]
+    assert em_rises(results_of(whole, part)).paper_mode == "rises in 1 of 1 groups at T = 1"
+
+
+@pytest.mark.parametrize(("best", "said"), [("transformer", "3 of 3"), ("lstm", "0 of 3")])
+def test_the_highest_network_is_sought_among_all_three(best, said):
+    cells = [network_cell(lambda epsilon, method, a=a: 0.3 if a == best else 0.2, "amazon", a) for a in ATTACKERS]
+    assert transformer_highest(results_of(*cells)).paper_mode == f"{said} at T = 1"
+
+
+def test_with_two_networks_nothing_is_said_about_the_highest():
+    assert transformer_highest(results_of(*table(attackers=("rnn", "transformer")))).paper_mode == NOT_RUN
+
+
+def test_the_average_leakage_is_that_of_transformers_at_both_temperatures():
+    def made(attacker):
+        value = {"transformer": 1.2, "rnn": 9.0, "lstm": 9.0}[attacker]
+        return network_cell(lambda e, m: (0.1, {"mean_mpl": value if m == "EM" else value / 3}), attacker=attacker)
+
+    claim = average_leakage(results_of(*(made(attacker) for attacker in ATTACKERS)))
+    assert claim.paper_mode == "T = 1: 1.20 → 0.40; fitted T: 0.60 → 0.20"
+    assert claim.paper == "0.33 → 0.12"
+
+
+def test_the_contradicting_range_is_the_printed_one():
+    low, high = matched_range()
+    assert average_leakage(NOTHING).recomputed.startswith(f"{low:.2f}-{high:.2f} in the table of embeddings")
+
+
+def test_counts_are_said_in_words():
+    assert count([]) == "0 of 0"
+    assert count([True] * 27) == "27 of 27"
+
+
+def test_every_claim_names_the_cells_behind_it():
+    cells = table()
+    claim = mean_drop(results_of(*cells))
+    assert sorted(claim.files) == sorted(cell.file for cell in cells)
+    assert set(CORPORA) >= {name.split("/")[1].split("-")[0] for name in claim.files}
