@@ -113,8 +113,18 @@ def test_places_need_both_coordinates_as_numbers_and_may_have_blanks():
 
 @pytest.mark.parametrize(("distinct", "is_user"), [(2, False), (3, True), (999, True), (1000, False)])
 def test_a_user_repeats_and_there_are_at_least_three(distinct, is_user):
-    found = guess([plain("user", distinct=distinct), plain("city")], "f")
+    text = plain("text", words=9.0, distinct=900)
+    found = guess([plain("user", distinct=distinct), text], "f")
     assert (found.user == "user") == is_user
+
+
+@pytest.mark.parametrize(("distinct", "is_group"), [(6, False), (29, False), (30, True), (400, True)])
+def test_few_groups_of_a_long_table_are_a_category(distinct, is_group):
+    found = guess([plain("school", distinct=distinct), plain("city")], "f")
+    assert (found.user == "school") == is_group
+    assert ("school" in found.categorical) != is_group
+    keyed = guess([plain("school_id", distinct=distinct), plain("city")], "f")
+    assert keyed.user == "school_id", "a key is a key"
 
 
 @pytest.mark.parametrize(

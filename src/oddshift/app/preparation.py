@@ -24,6 +24,7 @@ from oddshift.data.codecs import (
     TextCodec,
     TextSettings,
 )
+from oddshift.data.codecs.table_cells import refuse_bad_cells
 from oddshift.data.codecs.text_cells import TextCells
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import People, PeopleSettings, people
@@ -33,6 +34,9 @@ from oddshift.model.records import FRACTIONS, Records, Split, assign_parts
 from oddshift.model.release import one_tier
 from oddshift.model.repeats import draw_once
 from oddshift.model.tiers import Tiers
+
+FEWEST_UNITS = 30
+"""Groups of rows that a sample of a table has, at least."""
 
 COPY = 0.95
 """Share of word triples above which two texts count as copies of one another, and therefore as one unit."""
@@ -89,6 +93,7 @@ def prepare_records(records: Records, tiers: Tiers | None, seed: int) -> Prepare
 
 def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
     settings = data.settings
+    data, sampled = _sampled(data, rng)
     with data.naming():
         units, by = settings.units(data.columns)
         units, copies = _merged(data, units, by)
@@ -110,7 +115,7 @@ def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
         _who(data, codec),
         codec.kind,
         codec,
-        (*_notes(codec, encoded), *copies),
+        (*sampled, *_notes(codec, encoded), *copies),
         encoded=encoded if isinstance(encoded, EncodedText) else None,
         columns=data.columns if isinstance(settings, TableSettings) else None,
         found=_found(codec, encoded, split),
@@ -122,6 +127,26 @@ def _found(codec: Codec, encoded: Encoded, split: Split) -> FoundPoints:
     if isinstance(codec, TextCodec) and isinstance(encoded, EncodedText):
         return found_in_text(encoded, codec.coverage(encoded).recall)
     return found_in_records(split, codec.tiers)
+
+
+def _sampled(data: Dataset, rng: np.random.Generator) -> tuple[Dataset, tuple[str, ...]]:
+    """A long table as a random sample of its rows, whole groups together, and a line that says how many they are."""
+    settings = data.settings
+    if not isinstance(settings, TableSettings) or settings.unit == "row" or not settings.most_cells:
+        return data, ()
+    most = settings.most_cells // len(settings.secret)
+    if len(data) <= most:
+        return data, ()
+    with data.naming():
+        refuse_bad_cells(data.columns, settings)
+        units, _ = settings.units(data.columns)
+    rank = rng.permutation(int(units.max()) + 1)[units]
+    kept = np.cumsum(np.bincount(rank))
+    chosen: BoolArray = rank < max(int(np.searchsorted(kept, most, side="right")), min(FEWEST_UNITS, len(kept)))
+    if chosen.all():
+        return data, ()
+    line = f"looked at a sample of {int(chosen.sum()):,} of {len(data):,} rows, drawn at random (most_cells)"
+    return replace(data, columns=data.rows(chosen)), (line,)
 
 
 def _merged(data: Dataset, units: IntArray, by: str) -> tuple[IntArray, tuple[str, ...]]:

@@ -36,13 +36,13 @@ class RecordKeys:
 
     def contents(self, columns: Iterable[Sequence[Any]]) -> bytes:
         """The keys of some records by the content of the given columns."""
-        rows = zip(*columns, strict=True)
-        return self._hashed(b"record", (_BETWEEN.join(map(normal_text, row)) for row in rows))
+        rows = zip(*map(_normal_cells, columns), strict=True)
+        return self._hashed(b"record", map(_BETWEEN.join, rows))
 
     def rows(self, columns: Iterable[Sequence[Any]]) -> bytes:
         """The keys of rows that may honestly repeat, by the content of the given columns."""
-        rows = zip(*columns, strict=True)
-        return self._hashed(b"row", (_BETWEEN.join(map(normal_text, row)) for row in rows))
+        rows = zip(*map(_normal_cells, columns), strict=True)
+        return self._hashed(b"row", map(_BETWEEN.join, rows))
 
     def _named(self, use: bytes, cells: Sequence[Any], name: str, first: int) -> bytes:
         normal = [normal_name(cell) for cell in cells]
@@ -61,6 +61,14 @@ class RecordKeys:
             one.update(text.encode("utf-8", "surrogatepass"))
             found.append(one.digest())
         return b"".join(found)
+
+
+def _normal_cells(column: Sequence[Any]) -> list[str]:
+    """Every cell as `normal_text` gives it; one that stands there often is looked at once."""
+    if set(map(type, column)) != {str}:  # equal cells of several types may read otherwise: 1 and True
+        return list(map(normal_text, column))
+    known = {cell: normal_text(cell) for cell in set(column)}
+    return [known[cell] for cell in column]
 
 
 def normal_text(cell: Any) -> str:

@@ -53,7 +53,7 @@ class ReleaseSample:
             came = tuple(column[row] for column in cells)
             went = tuple(came[c] if column is None else column[row] for c, column in enumerate(released))
             self.rows[first - 1 + row] = (came, went)
-        while len(self.rows) > 2 * MOST_ROWS:
+        while len(self.rows) > MOST_ROWS:
             self.step *= 2
             self.rows = {number: row for number, row in self.rows.items() if number % self.step == 0}
 

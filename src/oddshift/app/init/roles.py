@@ -6,9 +6,10 @@ A guess by stated rules, to be read and corrected in the configuration that is w
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,9 @@ TRIP = ("trip", "tripid", "journey", "track", "trajectory", "session", "route")
 
 MOST_CATEGORIES = 50
 """Number of distinct values above which only the most frequent categories of a column are kept."""
+
+FEWEST_GROUPS = 30
+"""Groups below which a column of a long table that is not named as a key is a category, however it is named."""
 
 STRUCTURED = 3
 """A file with remarks is a table when it has this many columns of numbers, dates and categories; remarks are masked."""
@@ -155,6 +159,7 @@ def guess(columns: Sequence[Column], source: str) -> Roles:
     elif texts := _texts(columns):
         found = Roles(kind="text", rows=rows, text=texts, user=user, user_why=why)
     else:
+        user, why = _few_groups(columns, user, why)
         found = _table(columns, user, why)
         if not (found.numeric or found.categorical or found.dates):
             raise InvalidInput(
@@ -207,6 +212,13 @@ def _grouping(columns: Sequence[Column]) -> tuple[str, str]:
     return chosen.name, f"{reason}, and each of its {chosen.distinct} values has {each:.1f} rows on average"
 
 
+def _few_groups(columns: Sequence[Column], user: str, why: str) -> tuple[str, str]:
+    """The column that groups the rows of a table, unless it has so few values that it is a category (six schools)."""
+    chosen = next((c for c in columns if c.name == user), None)
+    is_category = chosen is not None and not chosen.is_key and chosen.distinct < FEWEST_GROUPS < chosen.rows / 5
+    return ("", "") if is_category else (user, why)
+
+
 def _says_little(column: Column) -> bool:
     """Whether it has one value in some rows and none in others, so that there is nothing else to release."""
     return column.distinct == 1 and column.missing > 0
@@ -250,20 +262,30 @@ def _why_not(column: Column) -> str:
 
 
 def _counted(name: str, cells: Sequence[Any]) -> Column:
-    present = [cell for cell in cells if not is_missing(cell)]
-    values = [str(cell).strip() for cell in present]
-    known = [number for value in values if (number := _number(value)) is not None]
-    is_number = bool(values) and len(known) >= MOSTLY * len(values)
+    """Counts over one column, from its distinct cells: a long column has far fewer of them."""
+    kinds = [(cell, count) for cell, count in _kinds(cells).items() if not is_missing(cell)]
+    values = [(str(cell).strip(), count) for cell, count in kinds]
+    known = [(number, count) for value, count in values if (number := _number(value)) is not None]
+    present = sum(count for _, count in values)
+    is_number = present > 0 and sum(count for _, count in known) >= MOSTLY * present
+    some = list(islice((cell for cell in cells if not is_missing(cell)), _SAMPLE))
     return Column(
         name=name,
         rows=len(cells),
-        distinct=len(set(values)),
-        missing=len(cells) - len(values),
+        distinct=len({value for value, _ in values}),
+        missing=len(cells) - present,
         is_number=is_number,
-        is_running=is_number and len(known) == len(values) > 1 and all(b - a == 1 for a, b in pairwise(known)),
-        words=sum(len(value.split()) for value in values) / max(1, len(values)),
-        appearance=_appearance(name, present[:_SAMPLE], values[:_SAMPLE], is_number=is_number),
+        is_running=len(known) == present > 1 and all(b - a == 1 for (a, _), (b, _) in pairwise(known)),
+        words=sum(count * len(value.split()) for value, count in values) / max(1, present),
+        appearance=_appearance(name, some, [str(cell).strip() for cell in some], is_number=is_number),
     )
+
+
+def _kinds(cells: Sequence[Any]) -> Counter[Any]:
+    try:
+        return Counter(cells)
+    except TypeError:  # a cell that cannot be a key
+        return Counter(map(str, cells))
 
 
 def _appearance(name: str, cells: Sequence[Any], values: Sequence[str], *, is_number: bool) -> str:

@@ -113,17 +113,14 @@ def read_cells(domain: ColumnDomain, columns: Columns, settings: TableSettings, 
 
 def _category_cells(domain: ColumnDomain, columns: Columns, settings: TableSettings, first: int) -> ColumnCells:
     known = {value: code for code, value in enumerate(domain.values)}
-    codes, outside = [], 0
-    for row, cell in enumerate(_plain(columns, domain.name, first), start=first):
-        code = known.get(cell, -1)
-        if code < 0 and not is_missing(cell):
-            outside += 1
-            if settings.unknown == "refuse":
-                raise InvalidInput(
-                    f"column {domain.name!r} at row {row} holds a category that the policy does not know"
-                )
-        codes.append(code)
-    return ColumnCells(np.array(codes, dtype=np.int64), np.empty(0, dtype=np.int64), outside)
+    cells = _plain(columns, domain.name, first)
+    codes: IntArray = np.array([known.get(cell, -1) for cell in cells], dtype=np.int64)
+    outside = [row for row in np.flatnonzero(codes < 0).tolist() if not is_missing(cells[row])]
+    if outside and settings.unknown == "refuse":
+        raise InvalidInput(
+            f"column {domain.name!r} at row {first + outside[0]} holds a category that the policy does not know"
+        )
+    return ColumnCells(codes, np.empty(0, dtype=np.int64), len(outside))
 
 
 def _learned(columns: Columns, name: str, settings: TableSettings) -> ColumnDomain:
@@ -170,7 +167,9 @@ def column_numbers(columns: Columns, name: str, kind: CellType, first: int = 1) 
 
 def refuse_bad_cells(columns: Columns, settings: TableSettings) -> None:
     """Name the first cell that is neither missing nor a number or date like the others of its column, by its row."""
-    for name in (*settings.numeric, *settings.dates):
+    for name in settings.numeric:
+        number_cells(columns, name)
+    for name in settings.dates:
         column_numbers(columns, name, _type(columns, name, settings))
 
 

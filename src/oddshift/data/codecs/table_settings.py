@@ -60,6 +60,8 @@ class TableSettings:
     """Columns whose cells are left empty on release: names, addresses, identifiers."""
     joint_by: Literal["document", "column"] = "document"
     """What attackers read together: a group of rows, or each column (needs unit "cell")."""
+    most_cells: int = 100_000
+    """Secret cells that an audit or an adaptation reads, at most: whole groups of a longer table are drawn; 0: all."""
     tier_names: tuple[str, ...] = ()
     """Levels of sensitivity, most sensitive first; without them all columns are equally sensitive."""
     tier_of: Mapping[str, str] = field(default_factory=dict)
@@ -82,6 +84,7 @@ class TableSettings:
         positive(self.weight, "weight")
         whole(self.bins, "bins", 2)
         whole(self.most_categories, "most_categories", 2)
+        whole(self.most_cells, "most_cells", 0)
         if self.joint_by == "column" and (self.unit != "cell" or self.group or self.public):
             raise InvalidInput("joint_by='column' needs unit='cell', no group and no public columns")
         if self.unit == "row" and (self.dates or self.domains or self.missing == "value"):

@@ -79,8 +79,12 @@ def is_missing(cell: Any) -> bool:
 
 
 def missing_cells(cells: Sequence[Any]) -> BoolArray:
-    """Which cells are missing."""
-    return np.fromiter((is_missing(cell) for cell in cells), dtype=np.bool_, count=len(cells))
+    """Which cells are missing; looked up by distinct cell, of which a long column has few."""
+    try:
+        known = {cell: is_missing(cell) for cell in set(cells)}
+        return np.fromiter(map(known.__getitem__, cells), dtype=np.bool_, count=len(cells))
+    except TypeError:  # a cell that cannot be a key
+        return np.fromiter(map(is_missing, cells), dtype=np.bool_, count=len(cells))
 
 
 def number_cells(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> FloatArray:
@@ -119,7 +123,7 @@ def number_type(cells: Sequence[Any], values: FloatArray) -> CellType:
     if not len(known) or (known == np.round(known)).all():
         return CellType(family="integer")
     if any(isinstance(cell, str) for cell in cells):
-        written = (str(cell).strip().lower() for cell in cells if not is_missing(cell))
+        written = (str(cell).strip().lower() for cell in set(cells) if not is_missing(cell))
         digits = max((len(text.partition(".")[2]) for text in written if "e" not in text), default=MOST_DIGITS)
         return CellType(family="decimal", digits=min(max(digits, 1), MOST_DIGITS))
     for digits in range(1, MOST_DIGITS):

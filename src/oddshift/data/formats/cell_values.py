@@ -42,6 +42,11 @@ def strings(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) 
 
 def categories(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> list[Any]:
     """A column of plain values; a list, a table or NaN is not a category."""
+    try:
+        if not any(isinstance(value, float) and isnan(value) for value in set(columns[name])):
+            return list(columns[name])
+    except TypeError:  # some cell is not a plain value, and is named below
+        pass
     for row, value in enumerate(columns[name], start=first):
         if not isinstance(value, Hashable) or (isinstance(value, float) and isnan(value)):
             raise InvalidInput(f"column {name!r} at row {row} is not a category, expected a plain value")

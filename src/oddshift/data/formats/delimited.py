@@ -46,26 +46,39 @@ class DelimitedBlock:
         return len(self._rows)
 
     @cached_property
+    def _read(self) -> dict[str, list[str]]:
+        """Columns that were asked for; several readers look at one block."""
+        return {}
+
+    @cached_property
     def _rows(self) -> list[Record]:
         return [record for record in self.records if record[0] != _EMPTY]
 
     def cells(self, name: str) -> list[str]:
         """One column, unquoted."""
-        column = self.names.index(name)
-        return [_unquoted(fields[column]) for fields, _ in self._rows]
+        if name not in self._read:
+            column = self.names.index(name)
+            cells = [fields[column] for fields, _ in self._rows]
+            self._read[name] = [cell if cell[:1] != '"' else _unquoted(cell) for cell in cells]
+        return self._read[name]
 
     def render(self, released: Released, keep: BoolArray | None) -> bytes:
         """The records with other cells in some columns."""
         columns = [(self.names.index(name), iter(cells)) for name, cells in released.items()]
         kept = iter([True] * len(self) if keep is None else keep.tolist())
-        written = [self.before]
+        written, fresh = [self.before], dict[str, str]()
         for fields, end in self.records:
             if fields == _EMPTY:
                 written.append(end)
             elif next(kept):
                 new = fields.copy()
                 for column, cells in columns:
-                    new[column] = _replaced(fields[column], shown(next(cells)), self.delimiter)
+                    cell, field = next(cells), fields[column]
+                    text = cell if type(cell) is str else shown(cell)
+                    if field[:1] == '"':
+                        new[column] = _replaced(field, text, self.delimiter)
+                    elif field != text:
+                        new[column] = fresh.get(text) or fresh.setdefault(text, _replaced("", text, self.delimiter))
                 written += [self.delimiter.join(new), end]
         return "".join(written).encode()
 
