@@ -78,6 +78,7 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
 
 
 def _run(source: Path, out: Path, policy: Path, settings: ProtectSettings, as_json: bool) -> None:
+    from oddshift.app.policy_run import expected_lines
     from oddshift.protect import Ledger
     from oddshift.protect import protect as release
     from oddshift.protect.policies import load_policy
@@ -90,7 +91,7 @@ def _run(source: Path, out: Path, policy: Path, settings: ProtectSettings, as_js
     if as_json:
         print(json.dumps({**asdict(done), "composed_epsilon": _finite(done.composed_epsilon)}))
     else:
-        _show(done, chosen.kind, console)
+        _show(done, chosen.kind, tuple(expected_lines(policy, chosen)), console)
 
 
 def _finite(value: float) -> float | str:
@@ -121,8 +122,9 @@ def _pipeline(name: str) -> Any:
     return Pipeline(name, workers=1, is_cached=False)
 
 
-def _show(done: Protected, kind: str, screen: Console) -> None:
+def _show(done: Protected, kind: str, expected: tuple[str, ...], screen: Console) -> None:
     from oddshift.app.nouns import Speaking, reword_kind
+    from oddshift.app.policy_run import released_line
     from oddshift.audit.released_table import release_headline, release_sentences
     from oddshift.data.codecs.coverage import kind_lines
 
@@ -131,7 +133,9 @@ def _show(done: Protected, kind: str, screen: Console) -> None:
         console.print(release_headline(done.table), style="bold", markup=False)
         for line in release_sentences(done.table):
             console.print(line, markup=False)
-    for line in kind_lines(done.kinds):
+    if done.kinds:
+        console.print(released_line(done.kinds), style="bold", markup=False)
+    for line in (*kind_lines(done.kinds), *expected):
         console.print(line, markup=False)
     for note in done.notes:
         console.print(note, style="bold red")

@@ -1,0 +1,58 @@
+"""What a release says before its certificate: the counts of its words, and what the run of its policy found."""
+
+from dataclasses import replace
+
+import pytest
+
+from oddshift.adapt.adaptation import TierLeft
+from oddshift.app.policy_run import expected_lines, released_line
+from oddshift.app.runs import write_adaptation
+from oddshift.audit.data_fate import DataFate, KindFate
+from oddshift.data.codecs import KindCounts
+from policies import people_policy
+from reports import made_up_adaptation
+
+FATE = DataFate(kinds=(KindFate(name="PERSON", found=9, perturbed=9),), planted=50, recalled=48, recall=(0.9, 0.99))
+LEFT = (TierLeft(tier="PII", before=0.02, alone=0.05, together=0.11, worst=0.4, upper=0.18),)
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return people_policy()
+
+
+@pytest.fixture(scope="module")
+def adapted(policy):
+    return replace(
+        made_up_adaptation(), mechanism=repr(policy.mechanism()), left=LEFT, fate=FATE, detector="a pipeline"
+    )
+
+
+def test_all_kinds_are_added_up():
+    kinds = {
+        "PERSON": KindCounts(found=10, perturbed=8, marked=2, unchanged=1),
+        "GPE": KindCounts(found=4, perturbed=4, unchanged=2),
+    }
+    said = released_line(kinds)
+    assert said.startswith(
+        "Of 14 sensitive words that were found, 12 are perturbed (3 of them, 25%, come out unchanged)"
+    )
+    assert "2 replaced by a mark" in said
+
+
+def test_the_run_of_the_policy_says_what_is_missed_and_guessed(policy, adapted, tmp_path):
+    write_adaptation(tmp_path, adapted)
+    missed, guessed = expected_lines(tmp_path / "policy.json", policy)
+    assert "between 1% and 10% of such names are missed" in missed
+    assert "PII guessed first: 2% before any release -> 5% from one -> 11% together (upper bound 18%)" in guessed
+
+
+def test_another_mechanism_or_no_run_says_nothing(policy, adapted, tmp_path):
+    assert list(expected_lines(tmp_path / "policy.json", policy)) == []
+    write_adaptation(tmp_path, replace(adapted, mechanism="another"))
+    assert list(expected_lines(tmp_path / "policy.json", policy)) == []
+
+
+def test_secrets_that_were_given_are_not_missed(policy, adapted, tmp_path):
+    write_adaptation(tmp_path, replace(adapted, detector="none (columns a)"))
+    assert all("missed" not in line for line in expected_lines(tmp_path / "policy.json", policy))
