@@ -3,6 +3,10 @@
 import numpy as np
 import pytest
 
+from oddshift.app.configured_runs import run_adapt, run_audit
+from oddshift.app.report.page_sections import texts
+from oddshift.app.report.sources import read_sources
+from oddshift.app.runs import AS_AUDITED, BY_POLICY, read_passages
 from oddshift.data.codecs.passages import LONGEST, passages
 from oddshift.data.codecs.text import MASK
 from oddshift.data.embedded import people
@@ -47,3 +51,35 @@ def test_a_long_text_is_cut(corpus, monkeypatch):
     found = shown(corpus, Exponential(corpus.space, 3.0))
     assert read(found[0].before).endswith("…")
     assert corpus.texts[3].startswith(read(found[0].before)[:-1])
+
+
+ADAPTED = """
+[data]
+kind = "people"
+documents = 500
+by_kind = false
+[mechanism]
+epsilon = 1.5
+[audit]
+delta = 0.1
+attackers = ["exact"]
+worst_positions = 5
+[adapt]
+grid = [0.6, 1.0]
+documents = 60
+rounds = 1
+"""
+
+
+def test_the_examples_of_a_run_are_released_by_its_policy_once_there_is_one(tmp_path):
+    run_audit(ADAPTED, tmp_path, keep_examples=True)
+    audited = read_passages(tmp_path)
+    assert audited.release == AS_AUDITED
+    assert run_adapt(ADAPTED, tmp_path).chosen is not None
+    final = read_passages(tmp_path)
+    assert final.release == BY_POLICY
+    assert [p.before for p in final.passages] == [p.before for p in audited.passages]
+    assert [p.after for p in final.passages] != [p.after for p in audited.passages]
+    shown = texts(read_sources(tmp_path))
+    assert BY_POLICY in shown
+    assert "tier0" in shown
