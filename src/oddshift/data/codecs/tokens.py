@@ -201,6 +201,8 @@ TOKENISERS: dict[str, Callable[[Sequence[str]], Tokens]] = {"spacy": _by_spacy, 
 
 def joined_tokens(tokens: Tokens, joins: BoolArray) -> Tokens:
     """The tokens with each one marked in `joins` glued to the one before it."""
+    if not joins.any():
+        return tokens
     first = np.flatnonzero(~joins)
     last = np.append(first[1:], len(joins)) - 1
     forms, number = list(tokens.forms), {form: i for i, form in enumerate(tokens.forms)}

@@ -1,0 +1,168 @@
+"""Lists of names and words: found wherever they occur, in any separation, by their surname, and never shown."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oddshift.base.errors import InvalidInput
+from oddshift.data.detectors.gazetteer import Gazetteer, GazetteerSettings, WordList, WordListSettings
+from oddshift.data.detectors.occupations import OCCUPATION, OCCUPATIONS, Occupations, OccupationsSettings, plural
+from oddshift.data.detectors.surnames import surnames_of
+
+NAMES = ("Norma Kamali", "Omaha", "New York", "York", "Ng")
+
+
+def found(detector, *texts):
+    spans = detector.detect(texts)
+    rows = zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True)
+    return [texts[document][start:end] for document, start, end in rows]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from([*NAMES, "norma", "said", "new", "the"]), max_size=8),
+    st.sampled_from([" ", ", ", "\n", " - "]),
+)
+def test_every_listed_name_is_found_and_nothing_else(words, between):
+    text = between.join(words)
+    matches = [m.lower() for m in found(Gazetteer(NAMES, cover_surnames=False), text)]
+    longest = []
+    low = [part for word in words for part in word.lower().split()]
+    listed = sorted(({tuple(name.lower().split()) for name in NAMES}), key=len, reverse=True)
+    at = 0
+    while at < len(low):
+        match = next((name for name in listed if tuple(low[at : at + len(name)]) == name), None)
+        longest += [match] if match else []
+        at += len(match or " ")
+    assert [tuple(m.replace(",", " ").replace("-", " ").split()) for m in matches] == longest
+
+
+def test_casing_counts_only_where_it_is_asked_for():
+    text = "Reading is fun in reading READING"
+    assert found(Gazetteer(["Reading"]), text) == ["Reading", "reading", "READING"]
+    assert found(Gazetteer(["Reading"], keep_case=True), text) == ["Reading"]
+
+
+def test_part_of_a_word_is_not_a_match():
+    assert found(Gazetteer(["Ann"]), "Annabel, Joann and Ann-Marie") == ["Ann"]
+
+
+def test_letters_that_only_look_different_are_the_same():
+    assert found(Gazetteer(["Ann Lee"], cover_surnames=False), "ⒶⓃⓃ Lee") == ["ⒶⓃⓃ Lee"]
+
+
+def test_a_surname_is_covered_alone_where_it_has_a_capital():
+    listed = Gazetteer(["Norma Kamali"])
+    assert found(listed, "Kamali saw Kamali, kamali and Norma") == ["Kamali", "Kamali"]
+    assert found(Gazetteer(["Norma Kamali"], cover_surnames=False), "Kamali") == []
+
+
+def test_a_surname_that_the_document_writes_in_small_letters_names_nobody_there():
+    texts = "Baker came. The baker is a baker.", "Then Baker left."
+    assert found(Gazetteer(["Ann Baker"]), *texts) == ["Baker"]
+
+
+def test_ordinary_words_of_a_corpus_are_not_covered_as_surnames():
+    assert found(Gazetteer(["Ann Stone"], ordinary=frozenset(["stone"])), "Stone left.") == []
+    assert found(Gazetteer(["Ann Stone"]), "Stone left.") == ["Stone"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "surnames"),
+    [
+        ("Norma Kamali", ("kamali",)),
+        ("Ann Mary Lou van Kamali", ("kamali",)),
+        ("Cher", ()),
+        ("New Haven", ()),
+        ("Bank of Omaha", ()),
+        ("Kamali Inc", ()),
+        ("Ann Will", ()),
+        ("one two three four five six", ()),
+    ],
+)
+def test_which_entries_read_like_a_person(entry, surnames):
+    assert surnames_of([entry]) == surnames
+
+
+def test_each_surname_is_listed_once():
+    assert surnames_of(["Ann Kamali", "Bo Kamali", "Cy Omondi"]) == ("kamali", "omondi")
+
+
+def test_how_much_of_a_list_occurs():
+    use = Gazetteer(["Ann Kamali", "Bo Omondi", "Cy Nobody"]).matched(["Ann Kamali met Kamali.", "Omondi! OMONDI"])
+    assert (use.entries, use.whole, use.by_surname, use.matched) == (3, 1, 1, 2)
+    assert use.line().startswith("2 of 3 listed entries occur, ")
+    assert use.line().endswith("(1 of them by the surname alone)")
+
+
+def test_a_word_list_gives_every_word_its_label():
+    spans = WordList({"Asthma": "HEALTH", "prison": "LAW"}).detect(["asthma in PRISON", "asthmatic"])
+    assert [spans.labels[k] for k in spans.label] == ["HEALTH", "LAW"]
+    assert spans.is_exact
+    assert WordList({"asthma": "HEALTH", "gout": "HEALTH"}).matched(["asthma"]).line() == (
+        "1 of 2 listed entries occur, 1 times in all"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Gazetteer("Ann Kamali"), "entries is one string, expected a list of names"),
+        (lambda: Gazetteer([]), "the list is empty, expected at least one entry"),
+        (lambda: Gazetteer(["Kamali", "!!"]), "an entry of the list holds no word"),
+        (lambda: WordList({}), "the list is empty, expected at least one entry"),
+        (lambda: WordList({"Ann Kamali": "A", "": "B"}), "2 entries of the word list are not single words"),
+    ],
+)
+def test_a_list_that_finds_nothing_or_too_much_is_refused_without_its_entries(make, message):
+    with pytest.raises(InvalidInput, match=message) as refused:
+        make()
+    assert "Kamali" not in str(refused.value)
+
+
+def test_lists_show_how_many_entries_they_have_and_none_of_them():
+    assert repr(Gazetteer(NAMES, "CLIENT")) == "Gazetteer(5 entries, label=CLIENT)"
+    assert repr(WordList({"asthma": "HEALTH"})) == "WordList(1 words)"
+
+
+def test_settings_read_their_list_from_a_file(tmp_path):
+    path = tmp_path / "names.txt"
+    path.write_text("  Norma Kamali \n\n  Omaha\n", encoding="utf-8")
+    listed = GazetteerSettings(path=path, label="CLIENT", keep_case=True).detector()
+    assert (listed.entries, listed.label, listed.keep_case) == (["Norma Kamali", "Omaha"], "CLIENT", True)
+    path.write_text("asthma\ngout\n", encoding="utf-8")
+    assert WordListSettings(path=path, label="HEALTH").detector().words == {"asthma": "HEALTH", "gout": "HEALTH"}
+
+
+@pytest.mark.parametrize("data", [None, b"caf\xe9"])
+@pytest.mark.parametrize("settings_class", [GazetteerSettings, WordListSettings])
+def test_a_list_that_cannot_be_read_is_refused_in_one_line(tmp_path, data, settings_class):
+    path = tmp_path / "names.txt"
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(InvalidInput, match="cannot be read, expected a UTF-8 text file with a name on each line"):
+        settings_class(path=path).detector()
+
+
+@pytest.mark.parametrize(
+    ("noun", "several"),
+    [
+        ("nurse", "nurses"),
+        ("secretary", "secretaries"),
+        ("attorney", "attorneys"),
+        ("actress", "actresses"),
+        ("coach", "coaches"),
+        ("fisherman", "fishermen"),
+        ("midwife", "midwives"),
+        ("police officer", "police officers"),
+    ],
+)
+def test_plurals_of_occupations(noun, several):
+    assert plural(noun) == several
+
+
+def test_every_occupation_is_found_alone_and_in_the_plural():
+    detector = OccupationsSettings().detector()
+    assert found(detector, *OCCUPATIONS) == list(OCCUPATIONS)
+    assert found(detector, *map(plural, OCCUPATIONS)) == [plural(noun) for noun in OCCUPATIONS]
+    assert Occupations().detect(["nurse"]).labels == (OCCUPATION,)
