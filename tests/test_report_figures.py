@@ -1,0 +1,365 @@
+"""Figures of the report: what each says and where it draws it, for values at their edges and for made-up audits."""
+
+import math
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from oddshift.app.report.figures.attacker_rates import attacker_rates
+from oddshift.app.report.figures.belief_update import belief_update
+from oddshift.app.report.figures.frontier_plot import NAMES, SHAPES, frontier
+from oddshift.app.report.figures.histogram import histogram
+from oddshift.app.report.figures.learning_curve import learning_curve
+from oddshift.app.report.figures.loop_diagram import STEPS, threat_model
+from oddshift.app.report.figures.reliability import reliability
+from oddshift.app.report.figures.round_path import loop_rounds
+from oddshift.app.report.figures.sandwich import sandwich
+from oddshift.app.report.figures.subgroup_rates import subgroup_rates
+from oddshift.app.report.figures.utility_bars import utility
+from oddshift.app.report.svg import NARROW, WIDE
+from oddshift.app.report.wording import number, percent
+from oddshift.attackers.calibration import Bin, Calibration
+from oddshift.attackers.training import Curve
+from oddshift.audit.audit_result import AttackerResult, PairSplit, SubgroupRate, TierRates
+from oddshift.audit.audit_settings import AuditSettings
+from oddshift.audit.belief import Belief, Candidate
+from oddshift.audit.scan import BINS, HISTOGRAM_SPAN
+from reports import TIERS, made_up_adaptation, point
+
+EDGE = round(BINS / HISTOGRAM_SPAN)
+
+
+def numbers_of(drawn):
+    """All coordinates of a drawing."""
+    places = re.findall(r' (?:x|y|x1|x2|y1|y2|cx|cy|r|width|height)="([^"]*)"', drawn)
+    places += [part for points in re.findall(r' points="([^"]*)"', drawn) for part in re.split(r"[ ,]", points) if part]
+    return [float(place) for place in places]
+
+
+def tier_rates(tier, anchored, uniform=0.01, split=None):
+    return TierRates(
+        tier=tier, documents=100, positions=300, uniform=uniform, anchored=anchored, diagnostic=0.0, worst=None,
+        worst_documents=0, top1=0.5, top5=0.9, mean=0.3, quantiles=(0.1, 0.2, 0.3), pair_split=split,
+    )  # fmt: skip
+
+
+def attacker_row(name, rates, *, learned=True, largest=2.0, counts=None, split=None):
+    """One attacker with an anchored rate for every tier, and a histogram of its pairs."""
+    histogram_counts = np.zeros((2, len(TIERS), BINS + 1)) if counts is None else counts
+    tiers = tuple(tier_rates(tier, rate, split=split) for tier, rate in zip(TIERS, rates, strict=True))
+    return AttackerResult(
+        name=name, with_context=False, log_score=1.0, gain=0.1, gain_error=0.01, joint_gain=0.1,
+        joint_gain_error=0.01, select_gain=0.1, learned=learned, largest=largest, tiers=tiers,
+        histogram=histogram_counts, curve=Curve(),
+    )  # fmt: skip
+
+
+def certificate(tier, lower, upper, law="anchored"):
+    return SimpleNamespace(claim=SimpleNamespace(tier=tier, pair_law=law), lower=lower, upper=upper)
+
+
+def made_audit(*rows, strongest="counts", certificates=(), **other):
+    """The part of an audit that figures read."""
+    by_name = {row.name: row for row in rows}
+    given = {
+        "settings": AuditSettings(epsilon=1.5, delta=0.05), "tier_names": TIERS, "attackers": rows,
+        "strongest": strongest, "certificates": certificates, "row": by_name.__getitem__, "exact_epsilon": 1.2,
+        "witness": None, "witness_needs": "", "upper_bound": None, "upper_basis": "", "subgroups": (),
+    }  # fmt: skip
+    return SimpleNamespace(**{**given, **other})
+
+
+NULL, OWN = attacker_row("null", (0.0, 0.0)), attacker_row("own", (0.0, 0.0))
+COUNTS, IDLE = attacker_row("counts", (0.12, 0.3)), attacker_row("idle", (0.2, 0.2), learned=False)
+OTHER = attacker_row("other", (0.11, 0.1))
+
+
+def test_each_attacker_has_the_shape_of_what_it_is():
+    drawn = attacker_rates(made_audit(NULL, OWN, COUNTS, OTHER, IDLE)).draw(WIDE, "x")
+    assert drawn.count('class="hollow"') == 2 * len(TIERS)  # null and own, square
+    assert drawn.count('class="solid cross"') == len(TIERS)  # idle
+    assert len(re.findall(r'<circle[^>]*class="solid"', drawn)) == len(TIERS)  # other
+    assert len(re.findall(r'<polygon[^>]*class="bad"', drawn)) == len(TIERS)  # counts, the strongest
+
+
+def test_the_strongest_has_certified_bounds_and_the_others_bounds_on_their_mean():
+    given = [certificate("PII", 0.08, 0.17), certificate("PoII", 0.2, 0.4), certificate("PII", 0.9, 1.0, "uniform")]
+    rows = {row[0]: row for row in attacker_rates(made_audit(OWN, COUNTS, OTHER, certificates=given)).rows}
+    assert rows["PII: counts (strongest)"][2] == "8% to 17%"
+    assert rows["PoII: counts (strongest)"][2] == "20% to 40%"
+    low, high = (float(end.rstrip("%")) for end in rows["PII: other (attacker)"][2].split(" to "))
+    assert low < 11.0 < high
+
+
+def test_the_law_of_the_verdict_decides_which_rate_is_shown():
+    uniform = AuditSettings(epsilon=1.5, delta=0.05, law="uniform")
+    rows = attacker_rates(made_audit(OWN, COUNTS, settings=uniform)).rows
+    assert {row[1] for row in rows} == {"1%"}
+    worst = AuditSettings(epsilon=1.5, delta=0.05, law="worst")
+    assert attacker_rates(made_audit(OWN, COUNTS, settings=worst)).rows[1][1] == "12%"
+
+
+def test_pairs_across_tiers_are_a_dash_where_tiers_are_public():
+    split = PairSplit(anchored_within=0.1, anchored_across=0.25, uniform_within=0.3, uniform_across=0.75)
+    secret = attacker_row("counts", (0.12, 0.3), split=split)
+    rows = attacker_rates(made_audit(OWN, secret)).rows
+    assert [row[4] for row in rows[:2]] == ["-", "25%"]
+    uniform = AuditSettings(epsilon=1.5, delta=0.05, law="uniform")
+    assert attacker_rates(made_audit(OWN, secret, settings=uniform)).rows[1][4] == "75%"
+
+
+def test_what_one_release_gives_away_is_said_next_to_the_strongest():
+    says = attacker_rates(made_audit(attacker_row("own", (0.0, 0.02)), COUNTS)).says
+    assert says.endswith("From one release alone the share is 2%.")
+    assert "counts, goes beyond ε" in says
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("rate", [0.0, 1e-9, 1.0])
+@pytest.mark.parametrize("delta", [None, 0.05])
+def test_rates_at_their_ends_stay_inside_the_drawing(width, rate, delta):
+    rows = (OWN, attacker_row("counts", (rate, rate)))
+    settings = AuditSettings(epsilon=1.5, delta=delta)
+    drawn = attacker_rates(made_audit(*rows, settings=settings)).draw(width, "x")
+    assert all(math.isfinite(place) for place in numbers_of(drawn))
+    across = [float(x) for x in re.findall(r' cx="([^"]*)"', drawn)]
+    assert all(0 <= x <= width for x in across)
+    assert ("δ = " in drawn) == (delta is not None)
+
+
+def counted(beyond, within):
+    """A histogram with some pairs within ε and some beyond, the same in every tier and law."""
+    counts = np.zeros((2, len(TIERS), BINS + 1))
+    counts[..., 0], counts[..., EDGE] = within, beyond
+    return counts
+
+
+def test_the_table_of_a_histogram_adds_up_to_all_pairs():
+    row = attacker_row("counts", (0.25, 0.25), counts=counted(beyond=25, within=75))
+    own = attacker_row("own", (0.0, 0.0), counts=counted(beyond=0, within=10))
+    figure = histogram(made_audit(own, row))
+    columns = list(zip(*(line[1:] for line in figure.rows[:-1]), strict=True))
+    for column in columns:
+        assert sum(float(cell.rstrip("%")) for cell in column) == pytest.approx(100.0)
+    assert figure.rows[0] == ["0 to 0.375", "75%", "100%", "75%", "100%"]
+    beyond = next(line for line in figure.rows if line[0].startswith("1.5 to"))
+    assert beyond[1:] == ["25%", "0%", "25%", "0%"]
+
+
+def test_bars_beyond_the_budget_are_marked_only_where_something_is_beyond():
+    def bad_bars(rates):
+        row = attacker_row("counts", rates, counts=counted(beyond=10, within=90))
+        return histogram(made_audit(OWN, row)).draw(WIDE, "x").count('class="bad"')
+
+    assert bad_bars((0.0, 0.0)) == 0
+    assert bad_bars((0.1, 0.1)) == 2 * bad_bars((0.1, 0.0)) > 0
+
+
+def test_a_histogram_without_pairs_is_drawn_too():
+    drawn = histogram(made_audit(OWN, COUNTS)).draw(NARROW, "x")
+    assert all(math.isfinite(place) for place in numbers_of(drawn))
+
+
+def test_what_is_witnessed_proven_and_estimated_keep_their_sides():
+    shown = SimpleNamespace(game="two_arm", lower_bound=1.75)
+    figure = sandwich(made_audit(OWN, COUNTS, witness=shown, upper_bound=4.0, upper_basis="under a chain"))
+    assert [row[:2] for row in figure.rows] == [
+        ["One release alone", "1.2"],
+        ["Witnessed", "at least 1.75"],
+        ["Estimated by counts", "2"],
+        ["Proven", "at most 4"],
+    ]
+    assert [row[2] for row in figure.rows] == ["computed", "counted on fresh releases", "estimated", "under a chain"]
+
+
+def test_a_hockey_stick_witness_bounds_no_mpl():
+    shown = SimpleNamespace(game="hockey_stick", lower_bound=9.0)
+    figure = sandwich(made_audit(OWN, COUNTS, witness=shown))
+    assert "9" not in figure.rows[1][1]
+    assert figure.rows[1][1:] == ["none", "no pair of values occurs often enough"]
+
+
+@pytest.mark.parametrize("largest", [0.0, 1.5, 1.6, math.inf])
+def test_an_estimate_is_bad_only_beyond_the_budget(largest):
+    drawn = sandwich(made_audit(OWN, attacker_row("counts", (0.0, 0.0), largest=largest))).draw(WIDE, "x")
+    assert bool(re.search(r'<circle[^>]*class="bad"', drawn)) == (largest > 1.5)
+    assert all(math.isfinite(place) for place in numbers_of(drawn))
+
+
+def test_subgroups_name_the_one_that_is_affected_most():
+    groups = (SubgroupRate("PII", "a", 40, 0.1, 0.05, 0.2), SubgroupRate("PoII", "b", 60, 0.3, 0.2, 0.45))
+    figure = subgroup_rates(made_audit(OWN, COUNTS, subgroups=groups))
+    assert "most affected subgroup is b in tier PoII, with a rate of 30% (20% to 45%)" in figure.says
+    assert figure.rows[1] == ["PoII: b", "30%", "20% to 45%", "60"]
+    drawn = figure.draw(WIDE, "x")
+    places = [float(x) for x in re.findall(r'<circle cx="([^"]*)"', drawn)]
+    assert places == sorted(places)
+    assert places[0] < places[1]
+
+
+def calibrated(temperature, bins=((10, 0.5, 0.4), (30, 0.9, 0.9))):
+    return Calibration(
+        attacker="counts", documents=20, positions=sum(b[0] for b in bins), log_score=1.0, prior_score=3.0,
+        own_score=2.0, gain=1.0, gain_error=0.1, temperature=temperature, log_score_at_temperature=0.9,
+        reliability=tuple(Bin(*b) for b in bins), top_1=0.7, top_5=0.9, cosine=0.8, mean_squared_error=0.1,
+        sequence_accuracy=0.2,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("temperature", "lean"),
+    [
+        (1.0, "about as sure as it should be"),
+        (1.04, "about as sure as it should be"),
+        (0.96, "about as sure as it should be"),
+        (1.2, "surer than it should be"),
+        (0.5, "less sure than it could be"),
+    ],
+)
+def test_the_temperature_says_which_way_an_attacker_leans(temperature, lean):
+    figure = reliability(calibrated(temperature))
+    assert f"counts is {lean}: " in figure.says
+    assert "differ by 2.5% on average" in figure.says  # (10·.1 + 30·0)/40
+    assert figure.rows == [["50%", "40%", "10"], ["90%", "90%", "30"]]
+
+
+def test_larger_bins_have_larger_dots():
+    drawn = reliability(calibrated(1.0)).draw(WIDE, "x")
+    sizes = [float(r) for r in re.findall(r' r="([^"]*)"', drawn)]
+    assert sizes[0] < sizes[1] == 8.0
+    assert "below the line: too sure" in drawn
+    assert "below the line: too sure" not in reliability(calibrated(1.0)).draw(NARROW, "x")
+
+
+def network(train, validation):
+    return replace(attacker_row("lstm", (0.1, 0.1)), curve=Curve(train=train, validation=validation))
+
+
+def test_a_learning_curve_starts_untrained_and_ends_at_the_best_epoch():
+    figure = learning_curve(network((3.0, 2.0, 1.5), (4.0, 3.0, 2.5, 2.75)))
+    assert figure.says == "3 epochs; validation loss from 4 untrained to 2.5 after epoch 2, whose state was used."
+    assert figure.rows == [["0", "-", "4"], ["1", "3", "3"], ["2", "2", "2.5"], ["3", "1.5", "2.75"]]
+
+
+@pytest.mark.parametrize(("train", "validation"), [((), (1.0,)), ((2.0,), (2.0, 2.0))])
+def test_a_network_that_learned_nothing_is_drawn_too(train, validation):
+    figure = learning_curve(network(train, validation))
+    assert "after epoch 0" in figure.says
+    assert all(math.isfinite(place) for place in numbers_of(figure.draw(NARROW, "x")))
+
+
+def believed(leakage, truth=0, other=1):
+    rows = (Candidate(name="w1", prior=0.25, alone=0.4, together=0.9),
+            Candidate(name="w2", prior=0.5, alone=0.3, together=0.05))  # fmt: skip
+    return Belief(attacker="counts", tier="PII", documents=5, positions=20, candidates=rows, remaining=3, truth=truth,
+                  other=other, leakage=leakage, distance=0.5)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("leakage", "said"), [(1.5, "within"), (1.51, "beyond"), (0.0, "within"), (math.inf, "beyond")]
+)
+def test_a_belief_says_whether_its_worst_pair_exceeds_the_budget(leakage, said):
+    figure = belief_update(believed(leakage), 1.5)
+    assert f"mPL is {number(leakage)} at distance 0.5, which is {said} ε = 1.5." in figure.says
+
+
+def test_a_belief_moves_from_prior_to_its_own_release_to_all():
+    figure = belief_update(believed(1.0, truth=1, other=0), 1.5)
+    assert "the true value, w2, is 50% before any release, 30% after its own release, and 5% after all" in figure.says
+    assert [row[0] for row in figure.rows] == ["w1", "w2 (the truth)"]
+    assert "3 less likely candidates are not shown" in figure.key
+    widths = [
+        float(w) for w in re.findall(r'<rect[^>]* width="([^"]*)"[^>]*class="(?:bad|quiet)"', figure.draw(WIDE, "x"))
+    ]
+    legend, first, second = widths
+    assert legend == 22.0
+    assert first / second == pytest.approx(0.9 / 0.05, rel=1e-2)
+
+
+def test_the_loop_shows_every_step_on_both_widths():
+    figure = threat_model()
+    for width in (WIDE, NARROW):
+        drawn = figure.draw(width, "x")
+        assert all(f"{k + 1}  {name}" in drawn for k, (name, _) in enumerate(STEPS))
+        assert all(line in drawn for _, lines in STEPS for line in lines)
+        assert drawn.count('class="wall"') == 1  # between what stays inside and what is public
+        assert max(float(x) for x in re.findall(r' x="([^"]*)"', drawn)) <= width
+
+
+def test_rounds_tell_the_way_of_every_scale():
+    found = made_up_adaptation()
+    figure = loop_rounds(found)
+    assert "4 rounds moved the scales: PII 1 to 0.7, PoII 1 to 0.9." in figure.says
+    assert "from 1 to 0.7" in figure.says
+    assert [row[0] for row in figure.rows] == ["0", "1", "2", "3"]
+    assert figure.rows[-1][1:3] == ["0.7", "0.9"]
+
+
+def test_names_of_tiers_that_end_together_do_not_overlap():
+    found = made_up_adaptation()
+    same = replace(found, rounds=tuple(replace(r, outcome=point((0.5, 0.5))) for r in found.rounds[:1]))
+    drawn = loop_rounds(same).draw(WIDE, "x")
+    heights = [float(re.search(rf' y="([^"]*)"[^>]*>{name}<', drawn).group(1)) for name in TIERS]
+    assert abs(heights[0] - heights[1]) >= 16.0
+    assert all(math.isfinite(place) for place in numbers_of(drawn))
+
+
+def test_scales_above_one_stay_in_the_picture():
+    found = made_up_adaptation()
+    beyond = replace(found, rounds=(*found.rounds, replace(found.rounds[-1], number=4, outcome=point((1.5, 2.0)))))
+    circles = re.findall(r'<circle[^>]*cy="([^"]*)"', loop_rounds(beyond).draw(WIDE, "x"))
+    assert all(30.0 <= float(y) <= 190.0 for y in circles)
+
+
+def test_the_frontier_names_each_choice_with_its_rate_and_loss():
+    found = made_up_adaptation()
+    says = frontier(found).says
+    em, chosen, alike = (found.choice(f"{name}, remapped") for name in ("EM", "AmPL", "uniform"))
+    for outcome in (em, chosen, alike):
+        assert f"{percent(outcome.rate)} of pairs at a loss of {number(outcome.loss)}" in says
+    assert says.endswith("The share must stay below δ = 5%.")
+
+
+def test_a_search_that_failed_shows_no_chosen_point():
+    figure = frontier(made_up_adaptation(chosen=None))
+    drawn = figure.draw(WIDE, "x")
+    assert "with the chosen scales" not in figure.says
+    assert NAMES["AmPL"] not in re.findall(r">([^<]*)<", drawn)
+    assert 'class="chosen"' not in drawn
+
+
+def test_points_of_the_grid_are_filled_hollow_or_crossed():
+    found = made_up_adaptation()
+    drawn = frontier(found).draw(WIDE, "x")
+    delta = found.settings.delta
+    expected = {
+        'class="good"': sum(p.admissible and p.rate <= delta for p in found.grid),
+        'class="bad-hollow"': sum(p.admissible and p.rate > delta for p in found.grid),
+        'class="faint cross"': sum(not p.admissible for p in found.grid),
+    }
+    assert {kind: drawn.count(kind) for kind in expected} == expected
+    assert all(count > 0 for count in expected.values())
+
+
+def test_named_choices_have_shapes_of_their_own():
+    assert len(set(SHAPES.values())) == len(SHAPES) == len(NAMES)
+
+
+def test_the_cost_of_a_release_stands_next_to_that_of_a_constant():
+    found = made_up_adaptation()
+    figure = utility(found)
+    assert [row[0] for row in figure.rows] == [NAMES["EM"], NAMES["uniform"], NAMES["AmPL"], "one constant output"]
+    assert figure.rows[-1] == ["one constant output", "-", "-", "0.345", "1"]
+    assert "before remapping" in figure.says
+    plain = utility(replace(found, remapped=False))
+    assert "before remapping" not in plain.says
+
+
+@pytest.mark.parametrize("loss", [0.0, 1e-12, 5.0])
+def test_losses_at_their_ends_are_drawn(loss):
+    found = replace(made_up_adaptation(), constant_loss=loss)
+    for width in (WIDE, NARROW):
+        assert all(0 <= place <= 10_000 for place in numbers_of(utility(found).draw(width, "x")))
