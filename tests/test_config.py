@@ -111,10 +111,10 @@ def test_paper_mode_is_configured_in_a_table_of_its_own():
     ("line", "message"),
     [
         ('temperature = "warm"', "audit.paper.temperature='warm'"),
-        ("tau = 0", "audit.tau=0.0, expected"),
+        ("tau = 0", "audit.paper.tau=0.0, expected"),
         ("widht = 32", "audit.paper.widht"),
         ('prior = "flat"', "audit.paper.prior='flat'"),
-        ("epochs = 0", "audit.epochs=0, expected"),
+        ("epochs = 0", "audit.paper.epochs=0, expected"),
     ],
 )
 def test_wrong_options_of_paper_mode_are_one_line(line, message):

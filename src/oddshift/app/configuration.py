@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -226,14 +227,23 @@ def _table(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def validated(kind: type[Settings], table: Mapping[str, Any], place: str) -> Settings:
     """Settings of one class from plain values; the first thing that is wrong is named by its place in the file."""
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     names = tuple(f.name for f in fields(kind) if f.init)  # type: ignore[arg-type]
     _refuse_unknown(table, names, place)
     try:
-        return TypeAdapter(kind).validate_python(dict(table))
+        made: Settings = _reader(kind).validate_python(dict(table))  # type: ignore[arg-type]
     except ValidationError as error:
         raise InvalidInput(_first_problem(error, place)) from error
+    return made
+
+
+@cache
+def _reader(kind: type) -> Any:
+    """What fills a class of settings from plain values; it takes longer to build than to use."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
 
 
 def _first_problem(error: Any, place: str) -> str:
@@ -244,7 +254,7 @@ def _first_problem(error: Any, place: str) -> str:
     if first["type"] == "missing":
         return f"missing key {key}{more}"
     if first["type"] == "value_error":  # a settings class refused it, in its own words
-        return f"{place}.{first['msg'].removeprefix('Value error, ')}{more}"
+        return f"{key}.{first['msg'].removeprefix('Value error, ')}{more}"
     return f"{key}={reprlib.repr(first['input'])}: {first['msg'].lower()}{more}"
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
+import numpy as np
+
 from oddshift.adapt.adapt_settings import SHARED, AdaptSettings
 from oddshift.audit.audit_settings import AuditSettings
 from oddshift.data.dataset import Dataset
@@ -53,7 +55,7 @@ def _changed(settings: Any, without: tuple[str, ...] = ()) -> Iterator[str]:
 
 def _value(value: Any) -> str:
     """A TOML value; a table of settings is written inline."""
-    if isinstance(value, bool):
+    if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -64,4 +66,4 @@ def _value(value: Any) -> str:
         return "{" + ", ".join(f"{_value(str(k))} = {_value(v)}" for k, v in value.items()) + "}"
     if isinstance(value, tuple | list):
         return "[" + ", ".join(_value(item) for item in value) + "]"
-    return repr(value)
+    return repr(value.item() if isinstance(value, np.generic) else value)
