@@ -14,7 +14,7 @@ from oddshift.data.embedded.embedded_words import HABITS
 from oddshift.mechanisms import MechanismSettings
 
 EPSILON = 0.27
-"""What `oddshift init` suggests: all releases of a text together multiply the odds of close alternatives by at most 3."""
+"""What `oddshift init` suggests: all releases of a text multiply the odds of close alternatives by at most 3."""
 DELTA = 0.05
 """The budget may be exceeded in at most this share of cases."""
 
