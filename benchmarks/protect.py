@@ -50,7 +50,7 @@ def sampling() -> list[Line]:
     slow = len(few) / alone
     rates = {f"{DRAWS:,} secrets, {POINTS:,} outputs, rows built on the way": DRAWS / cold, "rows kept": DRAWS / warm}
     return [
-        Line(what, f"{r:,.0f}/s", f"one row a token: {slow:,.0f}/s", f"{r / slow:,.0f}x", "200,000/s", r >= 200_000)
+        Line(what, f"{r:,.0f}/s", f"one row per token: {slow:,.0f}/s", f"{r / slow:,.0f}x", "200,000/s", r >= 200_000)
         for what, r in rates.items()
     ]
 

@@ -269,6 +269,30 @@ def test_modules_and_classes_have_names_that_say_enough():
     assert named & NOT_ALONE == set()
 
 
+CLIPPED = re.compile(
+    r"\b(?:one|row|number|nats|arrays?) a (?:document|position|row|user|tier|line|token|secret|word)\b"
+    r"|\bled to\b|\bso many\b|\blikes? best\b|\bDear\b|\bmatters not\b|\btold apart\b|(?<!\.)\bbeside\b(?!\()"
+    r"|(?<!here )\b(?:is|are) no (?!(?:longer|larger|smaller|more|less|better|worse|slower|faster|finer)\b)[a-z]"
+)
+"""Turns of phrase that a reader has to translate first: write "one for each document", "is not a", "next to"."""
+
+
+def prose():
+    """What readers read: docstrings and messages of the source, and the pages without their code."""
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield f"{NAMES[path]}:{node.lineno}", node.value
+    root = SOURCE.parent.parent
+    for page in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
+        if page.name != "api.md":  # made from the docstrings
+            yield page.name, re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_prose_is_written_in_whole_clauses():
+    assert [f"{place}: {found[0]!r}" for place, text in prose() for found in CLIPPED.finditer(text)] == []
+
+
 REGISTRIES = {
     "attackers.fitting": ATTACKERS,
     "data.codecs.__init__": CODECS,

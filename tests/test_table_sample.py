@@ -31,7 +31,7 @@ def positions(found):
 def test_a_long_table_is_sampled_and_the_size_is_said():
     found = prepared(table(2000), most_cells=600)
     assert positions(found) == 600
-    assert "looked at a sample of 300 of 2,000 rows" in found.notes[0]
+    assert "examined a sample of 300 of 2,000 rows" in found.notes[0]
     assert len(found.columns["a"]) == 300, "what goes out is measured on the same rows"
 
 

@@ -26,7 +26,7 @@ INTERRUPTED = 130
 """Exit code of a command that Ctrl-C stopped."""
 
 DEFECT = 3
-"""Exit code of a command that met something nobody had thought of."""
+"""Exit code of a command that failed because of a defect in oddshift."""
 
 TRACEBACK = "ODDSHIFT_TRACEBACK"
 """The variable that asks for the traceback of a defect; a traceback may quote data, so none is shown unasked."""

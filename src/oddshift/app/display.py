@@ -99,7 +99,7 @@ def _plain_table(head: tuple[str, ...], rows: list[tuple[str, ...]], console: Sp
 
 
 def worst_lines(audit: Audit) -> Iterator[str]:
-    """What is known about worst pairs, for whoever reads the verdict."""
+    """What is known about worst pairs, for readers of the verdict."""
     worst = [c for c in audit.certificates if c.claim.pair_law == "worst"]
     if worst and audit.settings.law != "worst":
         said = ", ".join(f"{c.claim.tier} {c.mean:.1%} (at most {c.upper:.1%})" for c in worst)

@@ -29,7 +29,7 @@ def released_line(kinds: Mapping[str, KindCounts]) -> str:
 
 
 def expected_lines(policy_file: Path, policy: Policy) -> Iterator[str]:
-    """Names that are probably missed, and what attackers guessed under this policy, from the run beside it.
+    """Names that are probably missed, and what attackers guessed under this policy, from the run in its folder.
 
     Nothing where the folder holds no adaptation, or one of another mechanism.
     """

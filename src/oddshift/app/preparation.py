@@ -145,7 +145,7 @@ def _sampled(data: Dataset, rng: np.random.Generator) -> tuple[Dataset, tuple[st
     chosen: BoolArray = rank < max(int(np.searchsorted(kept, most, side="right")), min(FEWEST_UNITS, len(kept)))
     if chosen.all():
         return data, ()
-    line = f"looked at a sample of {int(chosen.sum()):,} of {len(data):,} rows, drawn at random (most_cells)"
+    line = f"examined a sample of {int(chosen.sum()):,} of {len(data):,} rows, drawn at random (most_cells)"
     return replace(data, columns=data.rows(chosen)), (line,)
 
 

@@ -30,7 +30,7 @@ class PaperOptions:
     - `prior`: `uniform` or `empirical`.
     - `split`: validation by `document` or by `pair`.
     - `width`: units of a layer.
-    - `epochs`: at most so many; None leaves 50, or the limit of the audit.
+    - `epochs`: the largest number of epochs; None leaves 50, or the limit of the audit.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}

@@ -142,7 +142,7 @@ def _deciding(trials: AuditTrials) -> Iterator[Part]:
 
 
 def _vacuous(trials: AuditTrials) -> str:
-    """Why nobody certifies anything: some attacker guesses nearly every value of a tier."""
+    """Why nothing is certified: some attacker guesses nearly every value of a tier."""
     readers = range(1, len(trials.attackers))
     return vacuous_reason((_guessing(trials, place) for place in readers), trials.releases.budget.tiers.names)
 

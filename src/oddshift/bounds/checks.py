@@ -54,7 +54,7 @@ def error_level(alpha: float, name: str = "alpha") -> float:
 
 
 def bracket(lower: float, upper: float) -> tuple[float, float]:
-    """Both bounds, refused where the lower exceeds the upper: then one of them is wrong, and nobody knows which.
+    """Both bounds, refused where the lower exceeds the upper: then one of them is wrong, and it is unknown which.
 
     >>> bracket(0.1, 0.2)
     (0.1, 0.2)

@@ -64,7 +64,7 @@ class RecordKeys:
 
 
 def _normal_cells(column: Sequence[Any]) -> list[str]:
-    """Every cell as `normal_text` gives it; one that stands there often is looked at once."""
+    """Every cell as `normal_text` gives it; one that occurs often is normalised once."""
     if set(map(type, column)) != {str}:  # equal cells of several types may read otherwise: 1 and True
         return list(map(normal_text, column))
     known = {cell: normal_text(cell) for cell in set(column)}

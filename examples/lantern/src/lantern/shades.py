@@ -27,7 +27,7 @@ class ShadeSettings:
     levels: int = 8
 
     def __post_init__(self) -> None:
-        """Check how many shades are told apart."""
+        """Check how many shades are distinguished."""
         whole(self.levels, "levels", 2)
 
     def wanted(self, names: Sequence[str]) -> tuple[str, ...]:

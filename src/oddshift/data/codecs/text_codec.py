@@ -141,7 +141,7 @@ class TextCodec:
         )
 
     def encode(self, columns: Columns, first: int = 1) -> EncodedText:
-        """Texts with their secrets, each row a document, with users and subgroups where they are known."""
+        """Texts with their secrets; each row is a document, with users and subgroups where they are known."""
         asked = self.settings
         cells = TextCells.of(columns, asked.text, first)
         tokens, found, _ = self._finders.find(cells, asked.tokeniser)

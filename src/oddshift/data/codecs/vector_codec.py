@@ -1,4 +1,5 @@
-"""Vectors of anyone's encoder (images, audio, time series): each row a secret, rows of one group read together.
+"""Vectors of anyone's encoder (images, audio, time series): each row is a secret, and rows of one group are read
+together.
 
 A vector is released as a word of a public codebook: one that is declared, or the means of cells of many fit vectors.
 """
