@@ -32,7 +32,7 @@ class LinePlot:
     def figure(self) -> Figure:
         """The figure with its numbers as a table."""
         rows = [[name, f"{x:g}", f"{y:.4g}"] for name, points in self.series.items() for x, y in points]
-        key = tuple(f"{SHAPES[k % 4]}: {name}" for k, name in enumerate(self.series))
+        key = tuple(f"{SHAPES[k] if k < 4 else 'dashes'}: {name}" for k, name in enumerate(self.series))
         return Figure(self.title, self.says, self._draw, key, ("series", self.across, self.up), rows)
 
     def _draw(self, width: float, label: str) -> Html:
@@ -41,13 +41,16 @@ class LinePlot:
         ys = [y for points in self.series.values() for _, y in points] + ([self.level] if self.level else [])
         x, y = frame.across(min(xs), max(xs)), frame.up(min(0.0, *ys), max(ys) * 1.05 or 1.0)
         marks: list[str] = []
-        for name, at in self.upright.items():
+        for number, (name, at) in enumerate(self.upright.items()):
             marks.append(line((x(at), frame.top), (x(at), frame.bottom), "limit"))
-            marks.append(text(x(at) + 4, frame.top + 10, fitted(name, frame.right - x(at)), kind="tick"))
+            marks.append(text(x(at) + 4, frame.top + 10 + 15 * number, fitted(name, frame.right - x(at)), kind="tick"))
         if self.level is not None:
             marks.append(line((frame.left, y(self.level)), (frame.right, y(self.level)), "limit"))
         for k, points in enumerate(self.series.values()):
             places = [(x(a), y(b)) for a, b in points]
+            if k >= len(KINDS):
+                marks.append(polyline(places, "dashed"))
+                continue
             if not self.dots:
                 marks.append(polyline(places, f"curve {KINDS[k % 4]}"))
             marks += [mark(SHAPES[k % 4], *place, 3.2, f"dot {KINDS[k % 4]}") for place in places]
