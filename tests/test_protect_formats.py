@@ -286,7 +286,7 @@ def test_archives_of_another_form_are_refused(tmp_path):
         return stream.getvalue()
 
     for data, words in (
-        (b"PK", r"a\.npz is not a whole \.npz file"),
+        (b"PK", r"a\.npz is not a complete \.npz file"),
         (saved(other=np.eye(3)), "has no column 'vectors'"),
         (saved(vectors=np.eye(3).T.copy(order="F")), "expected rows of floats"),
         (saved(vectors=np.eye(3, dtype=int)), "expected rows of floats"),

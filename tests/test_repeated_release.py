@@ -279,6 +279,25 @@ def test_of_processes_at_once_exactly_one_releases(home, processes):
     assert list(home.glob(f"{PREFIX}*")) == []
 
 
+@pytest.mark.parametrize(("method", "is_released"), [("claim", False), ("publishing", False), ("finish", True)])
+def test_a_failure_says_whether_something_was_released(home, ledger, monkeypatch, method, is_released):
+    """The disk may fail after a release became visible: then it is not denied."""
+
+    def fail(*_, **__):
+        raise OSError(5, "Input/output error")
+
+    source = write(home / "a.csv", CORPUS.texts[:5])
+    monkeypatch.setattr(Ledger, method, fail)
+    said = r"o\.csv was released" if is_released else "nothing was released"
+    with pytest.raises(InvalidInput, match=rf"Input/output error .*; .*{said}$"):
+        protect(source, home / "o.csv", POLICY, ledger, FREE)
+    assert (home / "o.csv").exists() == is_released
+    monkeypatch.undo()
+    if is_released:
+        with pytest.raises(InvalidInput, match="released before"):
+            protect(source, home / "again.csv", POLICY, ledger, FREE)
+
+
 def killed(home, ledger, turn, call):
     """Release an input in another process that is killed at a system call; gives whether it was, and the stops."""
     work = lambda: protect(home / "in.csv", home / f"out{turn}.csv", POLICY, ledger, FREE)  # noqa: E731

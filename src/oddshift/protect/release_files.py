@@ -6,6 +6,7 @@ the records in the `ledger`, a second draws their noise and writes; see `staging
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -97,7 +98,9 @@ def protect(
                 staging.publish(sidecar(done))
             ledger.finish(release, staging.cells if asked.keep_releases else None, clear=staging.discard)
     except OSError as error:
-        raise InvalidInput(f"{error.strerror or error} ({error.filename or target}); nothing was released") from error
+        what = f"{error.strerror or error} ({error.filename or target})"
+        said = f"{target} was released" if os.path.lexists(target) else "nothing was released"
+        raise InvalidInput(f"{what}; {said}") from error
     return done
 
 

@@ -19,6 +19,7 @@ from oddshift.data.formats.data_file import Count, Released, uncounted
 from oddshift.data.formats.plain_text import lines_of
 
 _EDGES = "\ufeff \t\r\n"
+_BLANKS = frozenset(_EDGES)
 _BLANK = re.compile(r"[ \t\r\n\ufeff]*")
 _DECODER = json.JSONDecoder()
 _HALF = "half of a surrogate pair"
@@ -37,37 +38,46 @@ class JsonLinesBlock:
 
     def __len__(self) -> int:
         """Lines with an object."""
-        return len(self._rows)
+        return len(self._values)
 
     @cached_property
-    def _rows(self) -> list[tuple[int, dict[str, list[Place]]]]:
-        """The number of each line that holds an object, and where its values are."""
-        numbered = enumerate(self.lines, self.first)
-        return [(n, _members(line, f"{self.source} line {n}")) for n, line in numbered if line.strip(_EDGES)]
+    def _filled(self) -> list[tuple[int, str]]:
+        """The number of each line that holds something, and the line."""
+        return [(n, line) for n, line in enumerate(self.lines, self.first) if line.strip(_EDGES)]
+
+    @cached_property
+    def _values(self) -> list[tuple[int, dict[str, Any]]]:
+        """The number of each line that holds an object, and its values: faster than where they are."""
+        return [(n, _object(line, f"{self.source} line {n}")) for n, line in self._filled]
+
+    @cached_property
+    def _rows(self) -> list[dict[str, list[Place]]]:
+        """Where the values of each object are."""
+        return [_members(line, f"{self.source} line {n}") for n, line in self._filled]
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys of the first object."""
-        return tuple(self._rows[0][1]) if self._rows else ()
+        return tuple(self._values[0][1]) if self._values else ()
 
     @property
     def all_keys(self) -> dict[str, int]:
         """Every key of every object, and the number of the line where it first occurs."""
         found: dict[str, int] = {}
-        for line, members in self._rows:
-            for key in members:
+        for line, values in self._values:
+            for key in values:
                 found.setdefault(key, line)
         return found
 
     def cells(self, name: str) -> list[Any]:
         """The values under one key; the last one where a key occurs twice."""
-        for line, members in self._rows:
-            if name not in members:
+        for line, values in self._values:
+            if name not in values:
                 raise InvalidInput(f"{self.source} line {line} has no column {name!r}")
-            value = members[name][-1][2]
+            value = values[name]
             if isinstance(value, str) and not is_writable(value):
                 raise InvalidInput(f"{self.source} line {line} has {_HALF} in column {name!r}, expected characters")
-        return [members[name][-1][2] for _, members in self._rows]
+        return [values[name] for _, values in self._values]
 
     def render(self, released: Released, keep: BoolArray | None) -> bytes:
         """The lines with other values under some keys."""
@@ -79,7 +89,7 @@ class JsonLinesBlock:
             if not line.strip(_EDGES):
                 written.append(line)
                 continue
-            members = next(rows)[1]
+            members = next(rows)
             if next(kept):
                 new = [(place, next(values)) for name, values in cells.items() for place in members[name][-1:]]
                 written.append(_spliced(line, new, [p for name in cells for p in members[name][:-1]]))
@@ -117,6 +127,17 @@ class JsonLinesFile:
     def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], object]]:
         """Bytes."""
         return byte_sink(path)
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
+    """The values of a JSON object by key; whatever is wrong with the line is said by the reader of places."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not all(map(is_writable, found)):
+        return {key: places[-1][2] for key, places in _members(line, where).items()}
+    return found
 
 
 def _members(line: str, where: str) -> dict[str, list[Place]]:
@@ -167,6 +188,8 @@ def _not_an_object(line: str, where: str) -> InvalidInput:
 
 
 def _skipped(line: str, at: int) -> int:
+    if line[at : at + 1] not in _BLANKS:  # mostly so, and much faster than an expression
+        return at
     found = _BLANK.match(line, at)
     return at if found is None else found.end()
 
