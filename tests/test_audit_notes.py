@@ -1,0 +1,282 @@
+"""What an audit says in addition to its numbers: each warning where it belongs and nowhere else, and limits on work."""
+
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from oddshift.attackers.attacker import Knowledge, knowledge
+from oddshift.attackers.controls import Null, Own
+from oddshift.attackers.training import Curve
+from oddshift.audit import cpu_limit
+from oddshift.audit.audit_notes import CONTROLS, assumptions, beyond, single_exceeds, warnings
+from oddshift.audit.audit_result import AttackerResult, PairSplit, TierRates
+from oddshift.audit.audit_settings import AuditSettings
+from oddshift.audit.claims import ClaimBuilder, TierValues, values_by_tier
+from oddshift.audit.cpu_limit import TRIAL, within_cpu
+from oddshift.audit.measurement import AuditReleases
+from oddshift.audit.scan import Budget
+from oddshift.audit.summary import learning_curve, tier_rates
+from oddshift.audit.vacuous import vacuous_reason
+from oddshift.audit.verdict_rule import GuessValues, Seen
+from oddshift.base.errors import InvalidInput
+from oddshift.bounds import zero_failures
+from oddshift.evidence.certificates import Claim, certify, evidence_of
+from oddshift.evidence.witness import witness_of
+from oddshift.mechanisms import Exponential
+from oddshift.model.records import Records
+from oddshift.model.release import one_tier, perturb
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
+
+SPACE = Space([[0.0], [1.0], [3.0]])
+SETTINGS = AuditSettings(epsilon=1.5, delta=0.1)
+
+
+def known_of(epsilon=1.0, tiers=None) -> Knowledge:
+    records = Records.from_documents(SPACE, [[0, 1], [2]])
+    return knowledge(Exponential(SPACE, epsilon), tiers or one_tier(SPACE), records)
+
+
+def result(name="counts", *, learned=True, largest=1.0, split=None, joint_gain=0.5, with_context=False):
+    rates = TierRates(
+        tier="all", documents=90, positions=200, uniform=0.1, anchored=0.1, diagnostic=0.1, worst=None,
+        worst_documents=0, top1=0.5, top5=0.9, mean=0.2, quantiles=(0.1, 0.2, 0.3), pair_split=split,
+    )  # fmt: skip
+    return AttackerResult(
+        name=name, with_context=with_context, log_score=1.0, gain=0.5, gain_error=0.1, joint_gain=joint_gain,
+        joint_gain_error=0.1, select_gain=0.5, learned=learned, largest=largest, tiers=(rates,),
+        histogram=np.zeros((2, 1, 121)), curve=Curve(),
+    )  # fmt: skip
+
+
+def evidence(units=300, attacker="counts", tier="all", law="anchored"):
+    claim = Claim(epsilon=1.5, delta=0.1, tier=tier, pair_law=law, attacker=attacker, attacker_hash=attacker,
+                  with_context=False, detector="list")  # fmt: skip
+    values = np.zeros(units)
+    return evidence_of(certify(values, claim, 0.05), values, mechanism_hash="m", split_hash="s")
+
+
+def warned(results=None, given=None, known=None, settings=SETTINGS, bounds=(None, None)):
+    rows = [result("own", learned=False), result()] if results is None else results
+    return warnings(rows, given or [evidence()], known or known_of(), settings, bounds=bounds)
+
+
+def test_an_audit_without_a_problem_warns_of_nothing():
+    assert warned() == ()
+
+
+def test_an_attacker_that_learned_nothing_is_named_and_controls_are_not():
+    idle = [*(result(name, learned=False) for name in CONTROLS), result("idle", learned=False)]
+    (note,) = warned([*idle, result()])
+    assert note.startswith("attacker idle learned nothing: ")
+    assert "given W" not in note
+    (note,) = warned([result("idle+W", learned=False, with_context=True), result()])
+    assert "under its own prior given W beyond chance" in note
+
+
+def test_a_declaration_of_independence_that_an_attacker_refutes_is_said_to_be():
+    declared = replace(SETTINGS, independent=True)
+    rows = [result("weak", joint_gain=0.1), result("counts", joint_gain=0.25)]
+    (note,) = warned(rows, settings=declared)
+    assert "yet attacker counts gains 0.250 nats by reading them together" in note
+    assert warned([result(learned=False, name="own")], settings=declared) == ()
+
+
+def test_too_few_units_say_how_many_are_needed():
+    needs = zero_failures(0.1, 0.05, SETTINGS.method)
+    assert warned(given=[evidence(needs)]) == ()
+    (note,) = warned(given=[evidence(needs - 1)])
+    assert f"at least {needs} independent units (document) are needed, there are {needs - 1}" in note
+    assert warned(given=[evidence(3)], settings=replace(SETTINGS, delta=None)) == ()
+
+
+def test_only_the_law_of_the_verdict_and_the_strongest_attacker_need_enough_units():
+    given = [evidence(), evidence(3, law="worst"), evidence(3, attacker="other")]
+    assert warned(given=given) == ()
+    assert len(warned(given=[evidence(), evidence(3, tier="PoII")])) == 1
+
+
+@pytest.mark.parametrize(("epsilon", "exceeds"), [(1.0, False), (10.0, True)])
+def test_one_release_that_exceeds_the_budget_alone_is_said_to(epsilon, exceeds):
+    known = known_of(epsilon)
+    assert single_exceeds(known, 1.5) == exceeds
+    notes = warned(known=known)
+    assert [note.startswith("one release alone already exceeds the budget") for note in notes] == [True] * exceeds
+
+
+def test_rounding_is_not_an_excess():
+    known = known_of()
+    assert not beyond(1.5 * (1 + 1e-15), 1.5, known)
+    assert beyond(1.6, 1.5, known)
+    assert not beyond(1.4, 1.5, known)
+
+
+def test_pairs_across_secret_tiers_are_told_for_the_strongest_attacker():
+    split = PairSplit(anchored_within=0.02, anchored_across=0.125, uniform_within=0.0, uniform_across=0.0)
+    (note,) = warned([result("other", split=split), result("counts", split=split)])
+    assert note == (
+        "all: 12.50% of the anchored pairs across secret tiers exceed epsilon, 2.00% within the tier (attacker counts, "
+        "an estimate)"
+    )
+
+
+def test_an_estimate_above_what_is_proven_is_flagged_and_never_clipped():
+    (note,) = warned([result(largest=4.0)], bounds=(None, 3.0))
+    assert note.endswith("it estimates a leakage of 4, above the proven bound 3")
+    assert warned([result(largest=3.0)], bounds=(None, 3.0)) == ()
+
+
+def test_an_estimate_below_what_was_witnessed_is_flagged_except_for_controls():
+    shown = witness_of("guess_game", (61, 68), (1.0,), alpha=0.05, epsilon=1.0)
+    (note,) = warned([result(largest=1.0), result("own", learned=False, largest=0.5)], bounds=(shown, None))
+    assert note == "attacker counts is miscalibrated: its largest leakage 1 lies below the witnessed 1.485"
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_assumptions_name_the_unit_the_tiers_the_attacker_and_the_detector(is_public):
+    tiers = Tiers([0, 0, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=is_public)
+    claims = ClaimBuilder(SETTINGS, "gazetteer", "user")
+    said = assumptions(known_of(tiers=tiers), claims, SimpleNamespace(name="counts", with_context=is_public))
+    assert "documents (by user) are independent draws of one population" in said
+    assert f"tiers are {'public' if is_public else 'secret'}" in said
+    reads = "the public context W" if is_public else "the sensitive positions only"
+    assert f"attacker counts reads {reads}" in said
+    assert "detector: gazetteer; names it misses are released in the clear" in said
+    assert not any("declared" in line for line in said)
+    declared = replace(claims, question=replace(SETTINGS, independent=True))
+    assert any("declared, not tested" in line for line in assumptions(known_of(), declared, Own(known_of())))
+
+
+def guesses(tier, after, before):
+    rows = (TierValues(tier, np.array([value]), 0) for value in (after, before))
+    return GuessValues(*rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([[guesses(0, 0.5, 0.1)]], ""),
+        ([[guesses(0, 0.95, 0.1)]], "PII 95% (before any release 10%)"),
+        ([[guesses(0, 0.95, 0.94)]], ""),  # a nearly constant column
+        ([[guesses(0, 0.95, 0.94)], [guesses(0, 0.92, 0.1)]], "PII 95% (before any release 10%)"),
+        ([[guesses(0, 0.95, 0.1), guesses(1, 0.99, 0.2)]], "PII 95% (before any release 10%), PoII 99%"),
+    ],
+)
+def test_a_release_that_gives_nearly_everything_away_certifies_nothing(rows, said):
+    everyone = [Seen(SimpleNamespace(), (), tuple(row)) for row in rows]
+    found = vacuous_reason(everyone, ("PII", "PoII"))
+    assert bool(found) == bool(said)
+    assert said in found
+
+
+def test_values_are_averaged_inside_a_unit_and_units_without_the_tier_are_counted():
+    tiers = Tiers([0, 1, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=True)
+    records = Records.from_documents(SPACE, [[0, 0, 1], [0], [2, 1]])
+    first, second = values_by_tier(np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.5]), records, tiers)
+    assert (first.values.tolist(), first.excluded) == ([0.5, 1.0], 1)
+    assert (second.values.tolist(), second.excluded) == ([1.0, 0.25], 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """An attacker with a curve, or made of others that have one."""
+
+    name: str = "made"
+    with_context: bool = False
+    curve: Curve | None = None
+    parts: tuple = ()
+
+
+def test_how_a_network_learned_is_looked_for_inside_what_was_made_of_it():
+    curve = Curve(train=(1.0,), validation=(2.0, 1.5))
+    assert learning_curve(Trained(curve=curve)) is curve
+    nested = Trained(parts=(Trained(), Trained(parts=(Trained(curve=curve),))))
+    assert learning_curve(nested) is curve
+    assert learning_curve(Trained(parts=(Trained(),))) == Curve()
+    assert learning_curve(Own(known_of())) == Curve()
+
+
+def audited(folder=None, documents=6):
+    records = Records.from_documents(SPACE, [[0, 1], [2], [1, 1, 0]] * (documents // 3))
+    known = known_of()
+    release = perturb(records, known.mechanism, known.tiers, np.random.default_rng(0))
+    budget = Budget(known.mechanism, known.tiers, 0.5)
+    return AuditReleases(release, records, release, records, budget, SETTINGS, folder)
+
+
+def test_rates_of_a_tier_are_means_over_documents_and_not_over_positions():
+    made = audited()
+    found = made.measure((1, Own(known_of()))).certify
+    (row,) = tier_rates(found, made.certify, made.budget.tiers, {0: np.array([1.0, 0.0, 1.0, 1.0])})
+    lengths, starts = made.certify.lengths, made.certify.offsets[:-1]
+    by_document = [found.hit[a : a + n].mean() for a, n in zip(starts, lengths, strict=True)]
+    assert row.top1 == pytest.approx(np.mean(by_document))
+    assert (row.documents, row.positions, row.pair_split) == (6, 12, None)
+    assert (row.worst, row.worst_documents) == (0.75, 4)
+    assert tier_rates(found, made.certify, made.budget.tiers, {})[0].worst is None
+
+
+def test_a_measurement_is_kept_and_read_again_only_for_the_same_attacker(tmp_path):
+    made, known = audited(tmp_path), known_of()
+    first = made.measure((1, Own(known)))
+    (kept,) = tmp_path.glob("01-*.npz")
+
+    @dataclass(frozen=True, eq=False)
+    class Refusing:
+        """The same fingerprint as `own`; it must not be asked again."""
+
+        fingerprint = Own(known).fingerprint
+        name: str = "own"
+        with_context: bool = False
+
+        def beliefs(self, release):
+            raise AssertionError("measured twice")
+
+    again = made.measure((1, Refusing()))
+    np.testing.assert_array_equal(again.certify.anchored, first.certify.anchored)
+    made.measure((1, Null(known)))
+    assert len(list(tmp_path.glob("01-*.npz"))) == 2
+    assert kept.is_file()
+
+
+def test_other_settings_do_not_read_what_was_kept(tmp_path):
+    made, known = audited(tmp_path), known_of()
+    made.measure((1, Own(known)))
+    replace(made, settings=replace(SETTINGS, seed=9)).measure((1, Own(known)))
+    assert len(list(tmp_path.glob("01-*.npz"))) == 2
+
+
+def split_of(documents):
+    records = Records.from_documents(SPACE, [[k % 3, (k + 1) % 3] for k in range(documents)])
+    return records.split(rng=np.random.default_rng(0))
+
+
+def test_enough_seconds_change_nothing():
+    split = split_of(200)
+    found, note = within_cpu(split, known_of(), [], 1e6, 0)
+    assert found is split
+    assert note == ""
+
+
+def test_few_seconds_leave_some_documents_drawn_at_random_and_say_so(monkeypatch):
+    split = split_of(1_000)
+    ticks = iter([0.0, 16.0])  # one second for each of the documents of the trial
+    monkeypatch.setattr(cpu_limit.time, "process_time", lambda: next(ticks))
+    found, note = within_cpu(split, known_of(), [], 100.0, 0)
+    wanted = len(split.select) + len(split.certify)
+    left = len(found.select) + len(found.certify)
+    assert left == pytest.approx(0.7 * 100.0, abs=2)
+    assert note == f"limited to 100 CPU s: {left} of {wanted} select and certify documents, drawn at random"
+    assert found.fit is split.fit
+
+
+def test_never_fewer_documents_than_a_trial_and_no_negative_limit(monkeypatch):
+    split = split_of(400)
+    ticks = iter([0.0, 1e9, 0.0, 1.0])
+    monkeypatch.setattr(cpu_limit.time, "process_time", lambda: next(ticks))
+    found, _ = within_cpu(split, known_of(), [], 1.0, 0)
+    assert len(found.select) == len(found.certify) == TRIAL
+    with pytest.raises(InvalidInput, match=r"max_cpu=-1\.0, expected"):
+        within_cpu(split, known_of(), [], -1.0, 0)
