@@ -1,5 +1,5 @@
-"""Questions that were asked of one data set: each further one is answered at a smaller level, so that asking often is
-no way to a certificate.
+"""Questions that were asked of one data set: each further one is answered at a smaller level, so that asking often
+does not lead to a certificate.
 
 Another δ, ε, seed, mechanism or attacker is another question to the same documents. The questions of all run folders
 that lie in one folder are counted there, by the fingerprint of the data; asked again, a question keeps its level.
@@ -40,7 +40,7 @@ class QuestionLevel:
 
     @property
     def note(self) -> str:
-        """What has to be said about it; nothing about a first question."""
+        """The sentence about it; empty for a first question."""
         if self.number == 1:
             return ""
         return (
@@ -50,7 +50,7 @@ class QuestionLevel:
 
 
 def level_of_question(folder: Path, data: str, question: str, alpha: float) -> QuestionLevel:
-    """Note a question to some data, both by their fingerprints, and give the level at which it is answered.
+    """Note a question to some data, both by their fingerprints, and return the level at which it is answered.
 
     The first question has level α, question r has 6α/(π²r²); a question that was asked before keeps what it had.
 

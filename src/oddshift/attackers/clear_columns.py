@@ -1,8 +1,8 @@
-"""The prior of a cell given the clear columns of its row: what is released as it is gives other columns away.
+"""The prior of a cell given the clear columns of its row: columns that are released unchanged reveal other columns.
 
-log Pr[x | W] = log π(x) + Σ_r β_r·log(Pr[x | w_r]/π(x)) over relations r: each clear column, and each two of those that
-say most. Tables come from counts with back-off, and β ≥ 0 are the weights that predict held-out rows best, column by
-column, 0 where nothing helps beyond chance. The context term is 0: this is a prior. Missing cells count as clear.
+log Pr[x | W] = log π(x) + Σ_r β_r·log(Pr[x | w_r]/π(x)) over relations r: each clear column, and each pair of those
+that say most. Tables come from counts with back-off, and β ≥ 0 are the weights that predict held-out rows best, column
+by column, 0 where nothing helps beyond chance. The context term is 0: this is a prior. Missing cells count as clear.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from oddshift.model.records import Context
 from oddshift.model.release import Release
 
 MOST_PAIRED = 6
-"""Clear columns that are also read two at a time: those that say most."""
+"""Number of clear columns, those that say most, that are also read in pairs."""
 
 MOST_CODES = 20_000
-"""Combinations of clear values in one table, at most."""
+"""Largest number of combinations of clear values in one table."""
 
 HELD_OUT = 0.15
 HELD_ROWS = 3_000
-"""Rows that weights are fitted on, at most."""
+"""Largest number of rows on which weights are fitted."""
 
 BLOCK = 20_000  # positions at once; a performance setting
 

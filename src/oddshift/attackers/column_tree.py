@@ -32,7 +32,7 @@ AGREE = 0.5
 """A column belongs to the group, not to the row, when it agrees beyond chance by at least this share."""
 
 FEWEST = 30
-"""Pairs of rows that such a share is estimated from, at least."""
+"""Smallest number of pairs of rows for the estimate of such a share."""
 
 WIDTHS = (0.2, 0.6)
 """Widths of the kernels that smooth tables of pairs, in units of distance within a column."""
@@ -61,7 +61,7 @@ class ColumnTree:
     nodes: tuple[ColumnNode, ...]
 
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
-        """c = what all other cells say about a cell, given the tree, less what the tree says without any."""
+        """c = what all other cells say about a cell, given the tree, minus what the tree says without any."""
         size = len(known.log_prior)
         for batch in row_batches(known, release, self.layout):
             rows = batch.seen[0].shape[1]
@@ -159,14 +159,14 @@ def _spread(cells: RowCells, column: int, law: FloatArray) -> FloatArray | None:
 
 
 def _only_first(cells: RowCells, column: int) -> bool:
-    """Whether a column stands in the first rows of groups alone: then one cell was drawn for all rows that agree."""
+    """Whether a column occurs only in the first rows of groups: then one cell was drawn for all rows that agree."""
     _, later = cells.neighbours
     has = cells.values[:, column] >= 0
     return len(later) >= FEWEST and bool(has[later].mean() < 0.2 < has.mean())
 
 
 def _ties(values: IntArray, layout: RowLayout) -> dict[tuple[int, int], float]:
-    """Mutual information of every two columns in nats, less what chance alone gives."""
+    """Mutual information of every two columns in nats, minus what chance alone gives."""
     found = {}
     for c, d in combinations(range(len(layout.members)), 2):
         both = (values[:, c] >= 0) & (values[:, d] >= 0)

@@ -1,7 +1,7 @@
 """Rows in records: positions that come column by column, each column a public tier of few values.
 
-The records of a table are such: a document is a row, or a group of rows, and a cell is missing at most. Attackers that
-know it work with small tables for pairs of columns instead of one table over all points.
+The records of a table are of this kind: a document is a row or a group of rows, in which cells may be missing.
+Attackers that know it work with small tables for pairs of columns instead of one table over all points.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from oddshift.model.release import Release
 from oddshift.model.tiers import Tiers
 
 MOST_VALUES = 512
-"""Values of a column, at most."""
+"""Largest number of values of a column."""
 
 MOSTLY_WHOLE = 0.8
-"""Share of the columns that the first row of a document has on average, at least."""
+"""Smallest average share of the columns that the first row of a document has."""
 
 BATCH_ENTRIES = 2_000_000
 """Entries (rows x values of all columns) of one batch; a performance setting."""

@@ -1,6 +1,6 @@
 """What happened to the data: what was found, what became of it, and how many secrets may have been missed.
 
-Said before any certificate: a certificate is about what was found, and says nothing about what was not.
+This is reported before any certificate, because a certificate is only about what was found.
 """
 
 from __future__ import annotations

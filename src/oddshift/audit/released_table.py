@@ -1,4 +1,4 @@
-"""A released table next to the original: what came out unchanged, whose rows it repeats, its risks and its quality.
+"""A released table next to the original: what is unchanged, which real rows it repeats, its risks and its quality.
 
 Counts and shares only, never a value of a cell.
 """
@@ -16,7 +16,7 @@ from oddshift.audit.vacuous import is_vacuous
 from oddshift.base.arrays import BoolArray, FloatArray
 
 ABOVE_BASELINE = 0.05
-"""How far a risk may lie above its baseline before it is named."""
+"""A risk is named when it lies above its baseline by more than this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ def compare_tables(
 
 
 def release_headline(found: ReleasedTable) -> str:
-    """The released table in one line: how much of it is as it was, whose rows it repeats, and what it is worth."""
+    """The released table in one line: how much of it is unchanged, which rows it repeats, and its quality."""
     cells = float(np.mean(list(found.unchanged.values())))
     risks = [f"{risk.name} {risk.rate:.2f} (baseline {risk.baseline:.2f})" for risk in found.above_baseline]
     ends = f"risks above their baselines: {'; '.join(risks)}" if risks else "no risk above its baseline"

@@ -16,7 +16,7 @@ from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 
 SHARES = 10
-"""Shares that a column of numbers is cut into where it meets categories."""
+"""Number of shares into which a column of numbers is cut when it is compared with categories."""
 
 
 def table_quality(original: MixedTable, released: MixedTable) -> float:

@@ -1,6 +1,6 @@
-"""A vacuous release: one from which the first guess is right nearly always, though it was not before any release.
+"""A vacuous release: one after which the first guess is nearly always right, although it was not before.
 
-mPL ≤ ε alone does not rule it out, because ε may be as large as anybody likes; so no certificate is given for one.
+mPL ≤ ε alone does not rule it out, because ε may be arbitrarily large; so no certificate is given for such a release.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def is_vacuous(right: float, before: float) -> bool:
 def vacuous_reason(everyone: Iterable[Seen], names: Sequence[str]) -> str:
     """Why no certificate is given, in the words of a claim; empty where no attacker guesses nearly everything.
 
-    What is guessed before any release is the least of all attackers: one that reads W knows more from it, but W goes
-    out together with the release.
+    What is guessed before any release is the smallest share of all attackers: one that reads W knows more, but W is
+    released too.
     """
     worst: dict[int, tuple[float, float]] = {}
     rows = [row for seen in everyone for row in seen.guesses]

@@ -1,6 +1,7 @@
-"""What goes out of a table, measured: a released table next to the original, and what ε means in each column.
+"""What leaves a table, measured: a released table next to the original, and what ε means in each column.
 
-An audit and an adaptation measure a release that is drawn for this and thrown away; `protect` the one that it writes.
+An audit and an adaptation measure a release that is drawn for this and thrown away; `protect` measures the one that it
+writes.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def drawn_release(
 def measured_release(
     codec: TableCodec, original: Columns, released: Columns, rng: np.random.Generator
 ) -> ReleasedTable:
-    """Some rows and what they were released as; public columns, where they are there, count for the risks."""
+    """Some rows and what they were released as; public columns, if there are any, count for the risks."""
     before, after, kinds = [], [], []
     for domain in codec.vocabulary.domains:
         kinds.append(domain.type is not None)
@@ -98,7 +99,7 @@ def _odds(budget: float) -> str:
 
 
 def _both(domain: ColumnDomain, original: Columns, released: Columns) -> tuple[FloatArray, FloatArray]:
-    """One column of both tables as numbers, categories by one numbering."""
+    """One column of both tables as numbers, with the same number for the same category."""
     name, kind = domain.name, domain.type
     if kind is None:
         return _codes(original[name], released[name])

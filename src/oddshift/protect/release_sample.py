@@ -1,4 +1,4 @@
-"""A sample of the rows of a table on their way out, before and after, so that what was released can be measured.
+"""A sample of the rows of a table before and after release, so that what was released can be measured.
 
 Rows are taken at equal steps through the file; the step doubles whenever the sample grows too large.
 """

@@ -160,7 +160,7 @@ def _show(done: Protected, kind: str, expected: tuple[str, ...], screen: Console
 
 @contextmanager
 def _counted(source: Path, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A bar of bytes on a terminal, nothing elsewhere."""
+    """A progress bar in bytes on a terminal, nothing elsewhere."""
     if quiet or not sys.stderr.isatty():
         yield lambda size: None
         return

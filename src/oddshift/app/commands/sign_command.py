@@ -24,7 +24,7 @@ def sign(
 ) -> None:
     """Sign stored evidence with an Ed25519 key, so that `verify --key` catches a forgery whose hashes were updated.
 
-    The private key is a file that only its owner can read: keep it apart from the evidence, and publish KEY.pub.
+    The private key is a file that only its owner can read: keep it away from the evidence, and publish KEY.pub.
 
     Example: oddshift sign mail-run --new-key ~/audit-key
     """

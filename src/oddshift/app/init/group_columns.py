@@ -13,10 +13,10 @@ AGREE = 0.95
 """A column belongs to the group when at least this share of the groups of several rows agree in it."""
 
 FEWEST = 30
-"""Groups of several rows that this is counted over, at least."""
+"""Smallest number of groups of several rows for this count."""
 
 LARGEST = 20.0
-"""Rows of a group on average, at most: larger groups are not one person's."""
+"""Largest average number of rows in a group: larger groups do not belong to one person."""
 
 
 def columns_of_group(columns: Columns, group: str, names: Sequence[str]) -> tuple[str, ...]:

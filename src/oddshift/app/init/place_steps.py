@@ -1,4 +1,4 @@
-"""How finely places are divided in a first configuration: from the steps that the data themselves take.
+"""How finely places are divided in a first configuration: from the steps in the data themselves.
 
 Fixes are kept about as often as they come, and cells are about as large as the way from one kept fix to the next: then
 a step is a move to a neighbouring cell, which attackers can learn from and noise of a few cells hides.
@@ -19,16 +19,16 @@ from oddshift.data.codecs.trips import Trajectories
 from oddshift.model.metric import EARTH_RADIUS_KM
 
 CELL_KM = 1.0
-"""The size of cells where nothing moves."""
+"""The size of cells if nothing moves."""
 
 SECONDS = (10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0)
-"""Intervals that fixes are thinned to: the first that is at least their median spacing."""
+"""Possible intervals between kept fixes: the first that is at least their median spacing."""
 
 SMALLEST_KM, LARGEST_KM = 0.1, 100.0
-"""Cells of a first configuration are no smaller and no larger."""
+"""The smallest and the largest size of cells in a first configuration."""
 
 MOST_CELLS = 1_500
-"""Cells that hold some fix, about, at most: an area much larger than its steps gets larger cells."""
+"""Approximate limit on the number of cells with a fix: an area much larger than its steps gets larger cells."""
 
 _STILL_KM = 0.02  # below it a step is the error of the receiver
 _MOST_FIXES = 200_000  # that are examined
@@ -85,7 +85,7 @@ def _steps(fixes: Trajectories) -> FloatArray:
 
 
 def _cell_of_area(places: FloatArray, cell: float) -> float:
-    """A size at which the fixes lie in few enough cells."""
+    """A size at which the fixes are in few enough cells."""
     degree = np.pi * EARTH_RADIUS_KM / 180.0
     at = places * degree * np.array([1.0, float(np.cos(np.radians(places[:, 0].mean())))])
     while len(np.unique(np.floor(at / cell), axis=0)) > MOST_CELLS:
