@@ -50,16 +50,17 @@ def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
     data = header + data_section(written_path(path, out), roles, choice)
     prepared = _prepared(f"{data}\n[mechanism]\nepsilon = 1.0\n", out, roles)
     split, tiers = prepared.split, prepared.tiers
+    units = len(np.unique(split.certify.clusters))
     suggestion = suggest_epsilon(split.fit.space, tiers, np.random.default_rng(0), every_tier=roles.kind == "table")
     return Started(
-        config=f"{data}\n{rest(suggestion, roles, tiers.n_levels, alone=_alone(split, roles))}",
+        config=f"{data}\n{rest(suggestion, roles, tiers.n_levels, alone=_alone(split, roles), units=units)}",
         roles=roles,
         epsilon=suggestion.epsilon,
         secrets=sum(len(part.points) for part in (split.fit, split.select, split.certify)),
         values=len(split.fit.space),
         tiers=tiers.names,
         documents=(len(split.fit), len(split.select), len(split.certify)),
-        certify_units=len(np.unique(split.certify.clusters)),
+        certify_units=units,
         needed_units=zero_failures(DELTA, ALPHA, "betting"),
         unit=split.by,
         detector=prepared.detector,

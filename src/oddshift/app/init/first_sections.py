@@ -17,6 +17,11 @@ ALPHA = 0.05
 DELTA = 0.05
 """How often the budget may be exceeded, in a first configuration."""
 
+MANY_UNITS = 300
+"""Units to certify on from which on a bound on right guesses is narrow enough for SUCCESS; WIDER is for fewer."""
+
+WIDER = 0.35
+
 SUCCESS = 0.2
 """The share of right first guesses that a first configuration allows: of all, or above those before a release."""
 
@@ -42,17 +47,17 @@ def data_section(path: str, roles: Roles, choice: SectionChoice) -> str:
     return "\n".join(["[data]", f'kind = "{roles.kind}"', f"path = {quoted(path)}", *written, *left])
 
 
-def rest(suggestion: Suggestion, roles: Roles, levels: int, *, alone: bool) -> str:
+def rest(suggestion: Suggestion, roles: Roles, levels: int, *, alone: bool, units: int = MANY_UNITS) -> str:
     """The sections after [data]: mechanism, audit and adapt; `alone` says that a row is one secret and nothing else."""
     declared = "\nindependent = true   # every row is one secret and nothing else: there is nothing to read together"
-    units = {"text": "unit of distance between word vectors", "location": "kilometre"}
+    per = {"text": "unit of distance between word vectors", "location": "kilometre"}
     epsilon, nearest = f"{suggestion.epsilon:g}", f"{suggestion.nearest:.3g}"
     where = "median, in the column where that is largest" if suggestion.every_tier else "median"
     return f"""
 [mechanism]
 name = "exponential"   # also truncated, tiered, path, mask
 epsilon = {epsilon}
-# Per {units.get(roles.kind, "unit of distance")}. The budget comes from distances alone: the nearest other value is
+# Per {per.get(roles.kind, "unit of distance")}. The budget comes from distances alone: the nearest other value is
 # {nearest} away ({where}), so within this budget everything released together multiplies the odds between a value and
 # its nearest alternative by at most exp({epsilon} * {nearest}) = {suggestion.factor:.3g}.
 # A place to start from, not a recommendation: smaller is more private.
@@ -65,17 +70,18 @@ attackers = {json.dumps(list(DEFAULT_ATTACKERS))}   # networks need the extra `a
 seed = 0   # the same file, configuration and seed give the same result{declared if alone else ""}
 
 [adapt]
-{_goal(roles.kind)}
+{_goal(roles.kind, units)}
 grid = {json.dumps(_grid(levels))}   # shares of epsilon tried on each level of tiers, in all combinations
 remap = "auto"   # after the noise, release the value of least expected loss
 """
 
 
-def _goal(kind: str) -> str:
+def _goal(kind: str, units: int) -> str:
     """A second goal that is easy to state: how often the best guess may be right."""
     if kind == "text":
         return f'success = {{"*" = {SUCCESS:g}}}   # the first guess about a word is right at most this often'
-    return f'advantage = {{"*" = {SUCCESS:g}}}   # a release may raise the share of right first guesses by at most this'
+    cap = SUCCESS if units >= MANY_UNITS else WIDER
+    return f'advantage = {{"*" = {cap:g}}}   # a release may raise the share of right first guesses by at most this'
 
 
 def _grid(levels: int) -> list[float]:
