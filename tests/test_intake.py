@@ -187,3 +187,30 @@ def test_an_unknown_category_is_masked_and_counted():
     later = codec.encode({"age": [30, 500, ""], "sex": ["x", "f", "m"]})
     assert later.counts.unseen == 2
     assert later.decode(later.records.points)["sex"] == [None, "f", "m"]
+
+
+def test_cells_that_are_often_missing_are_a_secret_value(tmp_path):
+    dead = [k % 4 == 0 for k in range(ROWS)]
+    columns = people(
+        dead=["yes" if d else "no" for d in dead],
+        cause=["heart" if d and k % 8 else "other" if d else "" for k, d in enumerate(dead)],
+        score=["" if k == 7 else str(k % 5) for k in range(ROWS)],
+    )
+    config = start(written(tmp_path / "x.csv", columns), tmp_path / "x.toml").config
+    settings = parse_config(config, "x", tmp_path).data.settings
+    assert settings.blank_values == ("cause",), "one blank score says nothing"
+    codec = TableCodec.fit(columns, settings)
+    by_name = {domain.name: domain for domain in codec.vocabulary.domains}
+    assert by_name["cause"].has_missing
+    assert not by_name["cause"].keeps_missing
+    assert by_name["score"].keeps_missing
+    encoded = codec.encode(columns)
+    assert encoded.decode(encoded.records.points)["cause"][1] is None
+    assert len(encoded.kept["cause"]) == 0
+
+
+def test_only_secret_columns_have_blank_values():
+    with pytest.raises(InvalidInput, match="blank_values names 'z', expected secret columns"):
+        TableSettings(numeric=("a",), blank_values=("z",))
+    with pytest.raises(InvalidInput, match="expected unit='cell'"):
+        TableSettings(numeric=("a",), blank_values=("a",), unit="row")

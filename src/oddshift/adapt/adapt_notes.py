@@ -69,6 +69,11 @@ def _failed(trials: Sequence[Trial]) -> str:
     """The first candidate was not certified: the goal that failed, by how much, and what would help."""
     last = trials[-1].tested
     scales = ", ".join(f"{scale:g}" for scale in last.scales)
+    if trials[-1].vacuous:
+        return (
+            f"no scales were certified; at scales {scales} {trials[-1].vacuous}; what is released as it is may give it "
+            "away, which no noise mends: mask clear columns, or make missing cells a value (blank_values)"
+        )
     return (
         f"no scales were certified; at scales {scales} it failed on {last.failed}; more certify documents help, "
         f"smaller scales in the grid, or a larger delta or cap: on new documents, because these have been used"

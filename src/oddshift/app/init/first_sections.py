@@ -162,6 +162,8 @@ def _table(roles: Roles, choice: SectionChoice) -> list[str]:
         "#                                                       fit part's, which then count as public",
         'missing = "keep"   # empty, NA, N/A, null: such a cell stays as it is, which is public; or "value"',
     ]
+    if roles.blank:
+        lines.append(f"blank_values = {_list(roles.blank)}   # so often missing that it says something: a secret value")
     if roles.user:
         lines.append(f"group = {quoted(roles.user)}   # rows with the same value are read together: {roles.user_why}")
     if roles.once:

@@ -45,6 +45,9 @@ MOST_CATEGORIES = 50
 FEWEST_GROUPS = 30
 """Groups below which a column of a long table that is not named as a key is a category, however it is named."""
 
+OFTEN_MISSING = 0.05
+"""Share of missing cells of a column from which on their absence says something, and is a secret value."""
+
 STRUCTURED = 3
 """A file with remarks is a table when it has this many columns of numbers, dates and categories; remarks are masked."""
 
@@ -93,8 +96,8 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Roles:
-    """What a file seems to hold: `kind` is text, table, location or vectors; the rest are names of columns.
-
+    `wide` those of more than MOST_CATEGORIES categories, `once` those that belong to a group of rows, `blank` those that
+    are often missing, `steps` how finely places are divided. A role that no column has is empty.
     `left_out` has the columns without a role and why, `masked` those that are left empty on release and why,
     `wide` those of more than MOST_CATEGORIES categories, `once` those that belong to a group of rows, `steps` how
     finely places are divided. A role that no column has is empty.
@@ -116,6 +119,7 @@ class Roles:
     masked: tuple[tuple[str, str], ...] = ()
     user_why: str = ""
     once: tuple[str, ...] = ()
+    blank: tuple[str, ...] = ()
     steps: PlaceSteps = field(default_factory=PlaceSteps)
 
 
@@ -196,6 +200,7 @@ def _table(columns: Sequence[Column], user: str, why: str) -> Roles:
         categorical=tuple(c.name for c in categorical),
         wide=tuple(c.name for c in categorical if c.distinct > MOST_CATEGORIES),
         masked=tuple((c.name, _why_masked(c)) for c in hidden),
+        blank=tuple(c.name for c in secret if c.missing >= OFTEN_MISSING * c.rows),
     )
 
 

@@ -125,7 +125,7 @@ def _category_cells(domain: ColumnDomain, columns: Columns, settings: TableSetti
 
 def _learned(columns: Columns, name: str, settings: TableSettings) -> ColumnDomain:
     missing = bool(missing_cells(columns[name]).any())
-    has_missing = settings.missing == "value" and missing
+    has_missing = missing and (settings.missing == "value" or name in settings.blank_values)
     flags = {"has_missing": has_missing, "keeps_missing": missing and not has_missing}
     declared = settings.domains.get(name)
     if name in settings.categorical:

@@ -46,6 +46,8 @@ class TableSettings:
     """Categories without a declared domain: the most frequent ones are kept, a cell of any other is left empty."""
     missing: Literal["keep", "value"] = "keep"
     """A missing cell stays missing, which is public, or is a secret value of its own."""
+    blank_values: tuple[str, ...] = ()
+    """Columns whose missing cells are a secret value in any case: who has no cause of death is alive."""
     scaling: Literal["z-score", "robust"] = "z-score"
     """The unit of a numeric column: its standard deviation, or its interquartile range."""
     weight: float = 1.0
@@ -87,7 +89,7 @@ class TableSettings:
         whole(self.most_cells, "most_cells", 0)
         if self.joint_by == "column" and (self.unit != "cell" or self.group or self.public):
             raise InvalidInput("joint_by='column' needs unit='cell', no group and no public columns")
-        if self.unit == "row" and (self.dates or self.domains or self.missing == "value"):
+        if self.unit == "row" and (self.dates or self.domains or self.missing == "value" or self.blank_values):
             raise InvalidInput("unit='row' with dates, domains or missing='value', expected unit='cell'")
         self._check_names()
 
@@ -96,9 +98,10 @@ class TableSettings:
         shared = set(self.secret) & {*self.public, *self.masked} or set(self.public) & set(self.masked)
         if shared:
             raise InvalidInput(f"column {min(shared)!r} has two roles, expected one of secret, public and masked")
-        odd = set(self.domains) - set(self.secret)
-        if odd:
-            raise InvalidInput(f"domains names {min(odd)!r}, expected secret columns")
+        for field_name, named in (("domains", self.domains), ("blank_values", self.blank_values)):
+            odd = set(named) - set(self.secret)
+            if odd:
+                raise InvalidInput(f"{field_name} names {min(odd)!r}, expected secret columns")
         if self.once and (not self.group or self.unit != "cell" or not set(self.once) <= set(self.secret)):
             raise InvalidInput("once needs a group, unit='cell' and names of secret columns")
         if self.tier_of and (self.unit != "cell" or set(self.tier_of) != set(self.secret)):
