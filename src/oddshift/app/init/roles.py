@@ -96,11 +96,11 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Roles:
-    `wide` those of more than MOST_CATEGORIES categories, `once` those that belong to a group of rows, `blank` those that
-    are often missing, `steps` how finely places are divided. A role that no column has is empty.
-    `left_out` has the columns without a role and why, `masked` those that are left empty on release and why,
-    `wide` those of more than MOST_CATEGORIES categories, `once` those that belong to a group of rows, `steps` how
-    finely places are divided. A role that no column has is empty.
+    """What a file seems to hold: `kind` is text, table, location or vectors; the rest are names of columns.
+
+    `left_out` has the columns without a role and why, `masked` those that are left empty on release and why, `wide`
+    those of more than MOST_CATEGORIES categories, `once` those that belong to a group of rows, `blank` those that are
+    often missing, `steps` how finely places are divided. A role that no column has is empty.
     """
 
     kind: str
