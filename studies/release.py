@@ -41,7 +41,7 @@ from oddshift.mechanisms.utility import constant_of_each_kind, constant_output, 
 from oddshift.model.records import Records, Split
 from oddshift.model.repeats import draw_once
 
-CORPORA = {"amazon": 1200, "ag_news": 1000, "imdb": 250}
+CORPORA = {"amazon": 1200, "ag_news": 800, "imdb": 200}
 """Texts of each corpus; the first 60 % are learned from."""
 
 FIT = 0.6
