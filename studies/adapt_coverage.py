@@ -148,6 +148,7 @@ def main() -> None:
     workers, runs = ([int(word) for word in sys.argv[1:3]] + [2, RUNS][len(sys.argv) - 1 :])[:2]
     done = run(kept, list(range(runs)), Execution("processes", workers))
     about = " ".join((__doc__ or "").split())
+    part = "" if runs >= RUNS else f" This page is from the first {runs} of {RUNS} runs."
     write(
         "adapt_coverage",
         "How often certified scales break their promise",
@@ -155,8 +156,8 @@ def main() -> None:
         f"tier, level {ALPHA}; {DOCUMENTS:,} documents a run, a fifth of them certify; attackers "
         f"{', '.join(LEARNERS)}; kinds are tiers and outputs keep their kind; {FRESH:,} fresh documents for the truth. "
         "A promise may be broken in 5 % of the runs, and in more where attackers that learn from 720 documents achieve "
-        "less than the one that knows the law: what is certified is what they see. Among 100 runs, 11 broken promises "
-        "or more would be evidence (at level 0.01) that it happens in more than 5 %.",
+        "less than the one that knows the law: what is certified is what they see. Among 100 runs, 12 broken promises "
+        f"or more would be evidence (at level 0.01) that it happens in more than 5 %.{part}",
     )
 
 
