@@ -1,0 +1,186 @@
+"""Cells of a table as points: distances by hand for every pair of values, new cells, and rows as secrets."""
+
+from datetime import date
+from math import nan
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import TableSettings
+from oddshift.data.codecs.table_cells import (
+    BETWEEN_COLUMNS,
+    cell_space,
+    column_numbers,
+    column_tiers,
+    learn_domains,
+    read_cells,
+    refuse_bad_cells,
+)
+from oddshift.data.codecs.table_context import public_steps
+from oddshift.data.codecs.table_points import learn_rows
+from oddshift.data.formats.cell_types import CellType
+
+COLUMNS = {
+    "age": [10, 20, 30, 40, 20, 30],
+    "born": [date(2000, 1, day) for day in (1, 2, 3, 4, 5, 6)],
+    "city": ["oslo", "rome", "oslo", None, "rome", "lima"],
+}
+SETTINGS = TableSettings(
+    numeric=("age",),
+    dates=("born",),
+    categorical=("city",),
+    weight=3.0,
+    domains={"age": (10, 20, 40), "city": ("oslo", "rome")},
+)
+
+
+def domains(settings=SETTINGS, columns=COLUMNS):
+    return learn_domains(columns, settings)
+
+
+def test_two_values_of_a_column_are_as_far_apart_as_they_differ():
+    made = domains()
+    space = cell_space(made, 3.0)
+    starts = np.cumsum([0, *map(len, made)])
+    spread = np.std([10, 20, 40])  # of the declared values, so that the unit says nothing about the data
+    for a, one in enumerate((10, 20, 40)):
+        for b, two in enumerate((10, 20, 40)):
+            assert space.distances[a, b] == pytest.approx(abs(one - two) / spread)
+    oslo, rome = starts[2], starts[2] + 1
+    assert space.distances[oslo, rome] == pytest.approx(3.0)
+
+
+def test_distances_of_declared_values_do_not_depend_on_the_data():
+    asked = TableSettings(numeric=("age",), domains={"age": (10, 20, 40)})
+    one, two = (cell_space(learn_domains({"age": ages}, asked), 1.0) for ages in ([10, 20], [40, 40, 39, 11]))
+    assert one.distances.tolist() == two.distances.tolist()
+
+
+def test_values_of_different_columns_are_never_alternatives():
+    made = domains()
+    space = cell_space(made, 3.0)
+    column = np.repeat(np.arange(3), [len(domain) for domain in made])
+    apart = space.distances[column[:, None] != column[None, :]]
+    within = space.distances[column[:, None] == column[None, :]]
+    assert apart.min() >= BETWEEN_COLUMNS > within.max()
+
+
+@pytest.mark.parametrize("missing", ["keep", "value"])
+def test_a_missing_cell_is_kept_or_is_a_value_of_its_own(missing):
+    settings = TableSettings(categorical=("city",), domains={"city": ("oslo", "rome")}, missing=missing, weight=2.0)
+    (domain,) = learn_domains(COLUMNS, settings)
+    found = read_cells(domain, COLUMNS, settings, 1)
+    assert found.outside == 1
+    if missing == "keep":
+        assert found.values.tolist() == [0, 1, 0, -1, 1, -1]
+        assert found.kept.tolist() == [3]
+    else:
+        assert found.values.tolist() == [0, 1, 0, 2, 1, -1]
+        assert found.kept.tolist() == []
+        assert cell_space((domain,), 2.0).distances[0, 2] == pytest.approx(2.0)
+
+
+def test_an_unknown_category_is_masked_or_refused_with_its_row():
+    (domain,) = learn_domains(COLUMNS, TableSettings(categorical=("city",), domains={"city": ("oslo", "rome")}))
+    strict = TableSettings(categorical=("city",), domains={"city": ("oslo", "rome")}, unknown="refuse")
+    with pytest.raises(InvalidInput, match="column 'city' at row 16 holds a category that the policy does not know"):
+        read_cells(domain, COLUMNS, strict, 11)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.floats(-50, 100), min_size=1, max_size=6))
+def test_a_number_is_taken_for_the_nearest_value_of_its_domain(numbers):
+    asked = TableSettings(numeric=("age",), domains={"age": (10, 20, 40)})
+    (domain,) = learn_domains(COLUMNS, asked)
+    found = read_cells(domain, {"age": numbers}, asked, 1)
+    for number, value in zip(numbers, found.values.tolist(), strict=True):
+        gaps = [abs(number - known) for known in domain.values]
+        assert gaps[value] <= min(gaps) + 1e-9
+    assert found.outside == 0 or min(numbers) < 10 or max(numbers) > 40
+
+
+def test_every_column_is_a_public_tier_and_sensitive_ones_come_first():
+    asked = TableSettings(
+        numeric=("age",),
+        categorical=("city",),
+        domains={"age": (10, 20), "city": ("oslo", "rome")},
+        tier_names=("high", "low"),
+        tier_of={"age": "low", "city": "high"},
+    )
+    tiers = column_tiers(asked, learn_domains(COLUMNS, asked))
+    assert tiers.is_public
+    assert tiers.names == ("city", "age")
+    assert tiers.labels.tolist() == [1, 1, 0, 0]
+    assert tiers.levels == (0, 1)
+
+
+def test_numbers_and_dates_of_a_column_and_what_is_missing():
+    integer, day = CellType(family="integer"), CellType(family="date", form="%Y-%m-%d")
+    assert column_numbers({"a": ["1", " ", 3]}, "a", integer) == pytest.approx([1, nan, 3], nan_ok=True)
+    assert column_numbers({"a": ["1970-01-03", "na"]}, "a", day) == pytest.approx([2, nan], nan_ok=True)
+
+
+def test_the_first_bad_cell_of_a_table_is_named():
+    refuse_bad_cells(COLUMNS, SETTINGS)
+    with pytest.raises(InvalidInput, match="column 'age' at row 2 is not a number"):
+        refuse_bad_cells({**COLUMNS, "age": [1, "Ann", 3, 4, 5, 6]}, SETTINGS)
+    dates = ["2000-01-01"] * 19 + ["Ann"]
+    with pytest.raises(InvalidInput, match="column 'born' at row 20 is not a date, expected a date like the others"):
+        refuse_bad_cells({**COLUMNS, "born": dates}, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("columns", "asked", "message"),
+    [
+        ({"a": [5, 5, 5]}, {"numeric": ("a",)}, "column 'a' has spread 0, expected values that differ"),
+        ({"a": [None, None]}, {"numeric": ("a",)}, "column 'a' has spread 0, expected values that differ"),
+        ({"a": [None, ""]}, {"categorical": ("a",)}, "column 'a' has no value, expected categories"),
+        ({"a": ["x", "y"]}, {"dates": ("a",)}, "column 'a' is not a column of dates of one form"),
+        ({"a": [1, 2]}, {"numeric": ("a",), "domains": {"a": (1,)}}, r"domains\['a'\] has 1 values, expected at least"),
+    ],
+)
+def test_a_column_without_a_domain_is_refused(columns, asked, message):
+    with pytest.raises(InvalidInput, match=message):
+        learn_domains(columns, TableSettings(**asked))
+
+
+def test_rows_as_secrets_are_as_far_apart_as_numbers_and_categories_add_up():
+    asked = TableSettings(numeric=("age",), categorical=("city",), unit="row", weight=0.5)
+    columns = {"age": [0, 2, 4, 2], "city": ["a", "b", "a", "b"]}
+    space, vocabulary = learn_rows(columns, asked)
+    assert vocabulary.values == ((0, "a"), (2, "b"), (4, "a"))
+    unit = np.std(columns["age"])
+    assert space.distances[0, 1] == pytest.approx(2 / unit + 0.5)
+    assert space.distances[0, 2] == pytest.approx(4 / unit)
+
+
+def test_new_rows_are_placed_in_the_units_of_the_old_ones():
+    asked = TableSettings(numeric=("age",), categorical=("city",), unit="row")
+    columns = {"age": [0.5, 2, 4], "city": ["a", "b", "a"]}
+    _, vocabulary = learn_rows(columns, asked)
+    numbers, codes = vocabulary.coordinates(asked, {"age": [2, 10], "city": ["b", "z"]}, 1)
+    centre, spread = np.mean(columns["age"]), np.std(columns["age"])
+    assert numbers == pytest.approx([(2 - centre) / spread, (10 - centre) / spread])
+    assert codes.tolist() == [1, -1]
+    assert vocabulary.values[0] == (0.5, "a")
+
+
+def test_rows_of_categories_alone_and_of_numbers_alone_have_a_metric():
+    names, _ = learn_rows({"c": ["a", "b"]}, TableSettings(categorical=("c",), unit="row", weight=2.5))
+    assert names.distances[0, 1] == pytest.approx(2.5)
+    numbers, _ = learn_rows({"n": [0, 3]}, TableSettings(numeric=("n",), unit="row"))
+    assert numbers.distances[0, 1] == pytest.approx(2.0)
+
+
+def test_public_numbers_of_many_values_are_cut_into_equal_shares():
+    asked = TableSettings(numeric=("age",), public=("pay", "shop", "few"))
+    columns = {"age": [], "pay": list(range(120)), "shop": [f"s{k}" for k in range(120)], "few": [1, 2] * 60}
+    steps = public_steps(asked, columns)
+    assert set(steps) == {"pay"}
+    shares = np.bincount(np.searchsorted(steps["pay"], columns["pay"]))
+    assert len(shares) == 12
+    assert shares.min() >= 9
+    assert shares.max() <= 11
