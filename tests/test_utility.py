@@ -9,6 +9,7 @@ from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.utility import (
     averaged,
     classification,
+    constant_of_each_kind,
     constant_output,
     effective_outputs,
     expected_loss,
@@ -268,3 +269,19 @@ def test_words_without_a_vector_count_for_nothing_and_repeats_count_each_time():
     means = averaged(vectors, np.array([0, 0, 1, -1, -1]), np.array([0, 4, 5]))
     assert means.tolist() == [[3.0], [0.0]]
     assert means.dtype == np.float64
+
+
+def test_the_constant_of_each_kind_is_the_best_of_that_kind():
+    rng = np.random.default_rng(4)
+    space, kinds, weights = Space(rng.normal(size=(12, 3))), np.arange(12) % 3, rng.random(12)
+    best, loss = constant_of_each_kind(space, weights, "euclidean", kinds)
+    law, expected = weights / weights.sum(), 0.0
+    for kind in range(3):
+        mine = np.flatnonzero(kinds == kind)
+        costs = {y: sum(law[x] * np.linalg.norm(space.points[x] - space.points[y]) for x in mine) for y in mine}
+        assert best[kind] == min(costs, key=costs.get)
+        expected += min(costs.values())
+    assert loss == pytest.approx(expected)
+    assert loss <= constant_output(space, weights, "euclidean")[1]
+    one = constant_of_each_kind(space, weights, "euclidean", np.zeros(12, dtype=int))
+    assert (int(one[0][0]), pytest.approx(one[1])) == constant_output(space, weights, "euclidean")

@@ -95,7 +95,7 @@ def test_only_a_certified_audit_is_said_to_keep_its_budget_in_every_tier(found, 
     assert said.endswith(".")
 
 
-def test_a_withheld_verdict_gives_its_reason_whatever_the_state(found):
+def test_a_withheld_verdict_gives_its_reason(found):
     claims = [replace(item.certificate.claim, withheld="nobody learned") for item in found.evidence]
     certificates = [replace(i.certificate, claim=c) for i, c in zip(found.evidence, claims, strict=True)]
     evidence = [replace(i, certificate=c) for i, c in zip(found.evidence, certificates, strict=True)]
@@ -169,3 +169,22 @@ def test_a_state_is_shown_by_sign_and_word_and_not_by_colour_alone(found):
         assert f'class="card {state}"' in card
         assert SIGNS[state] in words_of(card)
         assert TITLES[state] in words_of(card)
+
+
+def test_a_violation_is_said_even_where_no_pass_could_have_been_given(found):
+    held = [
+        replace(e, certificate=replace(e.certificate, claim=replace(e.certificate.claim, withheld="too few")))
+        for e in found.evidence
+        if e.certificate.claim.pair_law in ("uniform", "anchored", "worst")
+    ]
+    for state, start in (("undecided", "No verdict can be given"), ("violated", "Read together, the releases")):
+        judged = replace(found, evidence=tuple(held), verdict=replace(found.verdict, state=state))
+        assert verdict_sentence(judged).startswith(start)
+
+
+def test_caps_are_part_of_what_an_adaptation_found():
+    adapted = made_up_adaptation()
+    asked = replace(adapted.settings, success={"PII": 0.2}, advantage={"*": 0.1})
+    said = adaptation_sentence(replace(adapted, settings=asked))
+    assert "First guesses are right for at most 20% of PII, at most 10% more of every tier than before." in said
+    assert "First guesses" not in adaptation_sentence(adapted)
