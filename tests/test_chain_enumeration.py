@@ -1,0 +1,305 @@
+"""Estimated chains against enumeration: every joint value of the secrets of a document, weighed one by one."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from oddshift.attackers.attacker import Beliefs, knowledge, position_blocks
+from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, smoothed_table
+from oddshift.attackers.gap_chain import fit_gap_chain
+from oddshift.attackers.law_attacker import TINY, Dense, LawAttacker, likelihoods, log_floor
+from oddshift.attackers.learning_size import LearningOfSize, Refittable, SizeStep, smaller_fits
+from oddshift.attackers.nearness import normalised_rows
+from oddshift.attackers.plugin import first_law, fit_plugin, fit_topics, log_mix, successive
+from oddshift.attackers.second_order import fit_second_order
+from oddshift.attackers.spacing import UNKNOWN, gap_classes
+from oddshift.base.errors import InvalidInput
+from oddshift.mechanisms import Exponential
+from oddshift.model.records import Records
+from oddshift.model.release import Release, one_tier
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
+from worlds import gather, ring, with_words
+
+WORDS = 4
+TIERS = {
+    "one tier": None,
+    "public tiers": Tiers([0, 0, 1, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=True),
+    "secret tiers": Tiers([0, 0, 1, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=False),
+}
+
+
+@pytest.fixture(scope="module", params=sorted(TIERS))
+def world(request):
+    return with_words(ring(words=WORDS, length=None, documents=80, tiers=TIERS[request.param]))
+
+
+def documents_of(release):
+    return [np.arange(release.offsets[d], release.offsets[d + 1]) for d in range(len(release))]
+
+
+def transition(step, topic):
+    """Pr[b | a] of one step under one topic: λ(a)·bigram(a, b) + (1 − λ(a))·topic(b)."""
+    return step.weight[:, None] * step.bigram.toarray() + (1.0 - step.weight)[:, None] * step.topics[topic]
+
+
+def enumerated(plugin, release, positions):
+    """Prior and posterior of every position of one document, by summing over all joint values."""
+    sets = np.zeros(len(release.outputs), dtype=int) if release.position_tiers is None else release.position_tiers
+    if plugin.has_spacing:
+        sets = sets * (UNKNOWN + 1) + gap_classes(release)
+    columns = np.exp(plugin.known.mechanism.log_columns(release.outputs[positions]))
+    before, after = np.zeros((2, len(positions), WORDS))
+    for topic, share in enumerate(plugin.chain.shares):
+        tables = [transition(plugin.chain.steps[sets[p]], topic) for p in positions]
+        for values in product(range(WORDS), repeat=len(positions)):
+            weight = share * plugin.chain.steps[sets[positions[0]]].first[topic, values[0]]
+            for t in range(1, len(values)):
+                weight *= tables[t][values[t - 1], values[t]]
+            seen = weight * np.prod([columns[t, x] for t, x in enumerate(values)])
+            for t, x in enumerate(values):
+                before[t, x] += weight
+                after[t, x] += seen
+    return before, after / after.sum(axis=1, keepdims=True)
+
+
+def fits():
+    return {
+        "bigrams": lambda known, rng: fit_plugin(known, rng=rng),
+        "unigrams": lambda known, rng: fit_plugin(known, bigram=False, rng=rng),
+        "topics": lambda known, rng: fit_plugin(known, 2, rng=rng),
+        "gaps": lambda known, rng: fit_gap_chain(known, rng=rng),
+        "gaps and topics": lambda known, rng: fit_gap_chain(known, 2, rng=rng),
+    }
+
+
+@pytest.mark.parametrize("name", fits())
+def test_a_chain_reads_a_document_as_enumeration_does(name, world):
+    plugin = fits()[name](world.known, np.random.default_rng(0))
+    shift, prior = gather(plugin, world.release)
+    checked = 0
+    for positions in documents_of(world.release)[:25]:
+        if not len(positions):
+            continue
+        before, after = enumerated(plugin, world.release, positions)
+        np.testing.assert_allclose(np.exp(prior[positions]), before, atol=1e-9)
+        total = np.where(before > 0, prior[positions] + shift[positions], -np.inf)
+        found = np.exp(total - np.logaddexp.reduce(total, axis=1, keepdims=True))
+        np.testing.assert_allclose(found, after, atol=1e-9)
+        checked += len(positions) > 2
+    assert checked >= 3
+
+
+def test_every_estimated_step_is_a_law(world):
+    for plugin in (fit_plugin(world.known, 2, rng=np.random.default_rng(0)),
+                   fit_gap_chain(world.known, rng=np.random.default_rng(0))):  # fmt: skip
+        assert plugin.chain.shares.sum() == pytest.approx(1.0)
+        for step in plugin.chain.steps:
+            for topic in range(plugin.chain.n_topics):
+                rows = transition(step, topic)
+                np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-9)
+                assert rows.min() >= 0.0
+            np.testing.assert_allclose(step.first.sum(axis=1), 1.0, atol=1e-9)
+
+
+def test_context_terms_are_what_beliefs_add_to_the_own_release(world):
+    plugin = fit_plugin(world.known, rng=np.random.default_rng(0))
+    shift = gather(plugin, world.release)[0]
+    own = world.known.mechanism.log_columns(world.release.outputs)
+    for positions, context in plugin.context_terms(world.release):
+        np.testing.assert_allclose(own[positions] + context, shift[positions], atol=1e-12)
+
+
+def dense_laws(known):
+    rng = np.random.default_rng(0)
+    return {
+        "chain": fit_chain(known),
+        "regimes": fit_regimes(known, rng),
+        "classes": fit_classes(known, rng),
+        "second order": fit_second_order(known),
+    }
+
+
+@pytest.mark.parametrize("name", ["chain", "regimes", "classes", "second order"])
+def test_a_dense_law_gives_a_lone_position_no_context(name, world):
+    attacker = LawAttacker(world.known, Dense(dense_laws(world.known)[name]), name)
+    shift = gather(attacker, world.release)[0]
+    own = world.known.mechanism.log_columns(world.release.outputs)
+    alone = np.repeat(world.release.lengths == 1, world.release.lengths)
+    np.testing.assert_allclose(shift[alone], own[alone], atol=1e-12)
+    assert np.abs(shift[~alone] - own[~alone]).max() > 1e-3  # and it does read the others
+
+
+def test_a_dense_law_serves_another_mechanism_unchanged(world):
+    law = Dense(fit_chain(world.known))
+    other = replace(world.known, mechanism=Exponential(world.known.mechanism.space, 0.5))
+    moved = LawAttacker(world.known, law, "chain").against(other)
+    np.testing.assert_array_equal(
+        gather(moved, world.release)[0], gather(LawAttacker(other, law, "chain"), world.release)[0]
+    )
+
+
+def test_successive_secrets_stay_inside_their_document():
+    space = Space(np.arange(5.0)[:, None])
+    before, after = successive(Records.from_documents(space, [[0, 1, 2], [], [3], [4, 0]]))
+    assert list(zip(before, after, strict=True)) == [(0, 1), (1, 2), (4, 0)]
+
+
+def test_the_first_law_is_witten_bell_between_counts_and_topics():
+    space = Space(np.arange(3.0)[:, None])
+    fit = Records.from_documents(space, [[0, 1], [0], [1], []])
+    laws = np.array([[0.2, 0.3, 0.5]])
+    found = first_law(fit, np.ones(3, dtype=bool), laws)
+    np.testing.assert_allclose(found, [[(2 + 2 * 0.2) / 5, (1 + 2 * 0.3) / 5, 2 * 0.5 / 5]])
+    nothing = Records.from_documents(space, [[]])
+    np.testing.assert_array_equal(first_law(nothing, np.ones(3, dtype=bool), laws), laws)
+
+
+def test_one_topic_is_the_prior_and_two_separate_what_never_meets():
+    space = Space(np.arange(4.0)[:, None])
+    fit = Records.from_documents(space, [[0, 1, 0, 1], [2, 3, 2, 3]] * 30)
+    known = knowledge(Exponential(space, 1.0), one_tier(space), fit)
+    shares, laws = fit_topics(known, 1, 0.5, np.random.default_rng(0))
+    np.testing.assert_allclose(laws, np.exp(known.log_prior)[None])
+    assert shares.tolist() == [1.0]
+    shares, laws = fit_topics(known, 2, 0.5, np.random.default_rng(0))
+    np.testing.assert_allclose(shares, 0.5, atol=0.02)
+    low = laws[:, :2].sum(axis=1)
+    assert sorted(np.round(low).tolist()) == [0.0, 1.0]
+    np.testing.assert_allclose(laws.sum(axis=1), 1.0)
+
+
+def test_a_mixture_of_messages_is_a_sum_of_exponentials_that_cannot_underflow():
+    values = np.array([[[0.2, 0.8]], [[0.6, 0.4]]])
+    weights = np.array([[[0.0]], [[-1.0]]])
+    expected = np.log(values[0] + np.exp(-1.0) * values[1])
+    np.testing.assert_allclose(log_mix(values, weights), expected)
+    np.testing.assert_allclose(log_mix(values, weights - 5_000.0), expected - 5_000.0)
+
+
+@pytest.mark.parametrize("topics", [0, -1, 1.5])
+def test_a_number_of_topics_is_whole_and_positive(topics):
+    known = ring(words=WORDS, documents=10).known
+    for fit in (fit_plugin, fit_gap_chain):
+        with pytest.raises(InvalidInput, match="topics="):
+            fit(known, topics, rng=np.random.default_rng(0))
+
+
+def test_likelihoods_have_their_largest_at_one_and_keep_their_ratios(world):
+    positions = np.arange(min(10, len(world.release.outputs)))
+    found = likelihoods(world.known, world.release, positions)
+    np.testing.assert_allclose(found.max(axis=1), 1.0)
+    columns = world.known.mechanism.log_columns(world.release.outputs[positions])
+    np.testing.assert_allclose(np.log(found[:, :1] / found), columns[:, :1] - columns, atol=1e-9)
+
+
+def test_a_message_of_nothing_stays_finite():
+    assert log_floor(np.array([0.0, 1.0])).tolist() == [np.log(TINY), 0.0]
+
+
+def test_rows_become_laws_that_keep_their_ratios():
+    np.testing.assert_allclose(normalised_rows(np.array([[1.0, 3.0], [2.0, 0.0]])), [[0.25, 0.75], [1.0, 0.0]])
+
+
+@pytest.mark.parametrize("name", ["chain", "regimes", "classes", "second order"])
+def test_a_point_that_is_not_sensitive_has_hardly_any_mass_and_breaks_no_law(name):
+    space = Space(np.arange(4.0)[:, None])
+    tiers = Tiers([0, 0, 0, -1], names=("PII",), scales=(1.0,), is_public=True)
+    fit = Records.from_documents(space, [[0, 1, 2], [1, 2, 0], [2]] * 10)
+    known = knowledge(Exponential(space, 1.0), tiers, fit)
+    seen = np.ones((1, 3, 4)) * [1.0, 1.0, 1.0, 0.0]
+    messages = dense_laws(known)[name].messages(seen)
+    assert np.isfinite(messages).all()
+    assert (messages[..., 3] < messages[..., :3].min() - 10.0).all()  # next to nothing, and never a candidate
+
+
+def test_a_smoothed_table_has_laws_for_rows_even_of_points_that_were_never_seen():
+    space = Space(np.arange(4.0)[:, None])
+    fit = Records.from_documents(space, [[0, 1], [1, 2]] * 20)
+    known = knowledge(Exponential(space, 1.0), one_tier(space), fit)
+    law = np.exp(known.log_prior)
+    table = smoothed_table(known, *successive(fit), law)
+    np.testing.assert_allclose(table.sum(axis=1), 1.0, atol=1e-9)
+    assert table[0, 1] > 0.5 > table[0, 0]
+    assert table[1, 2] > 0.5
+    assert (table[3] >= 0.0).all()
+
+
+@pytest.mark.parametrize("positions", [0, 1, 255, 256, 257, 1000])
+def test_blocks_cover_every_position_once(positions):
+    release = Release(
+        outputs=np.zeros(positions, dtype=int), offsets=np.array([0, positions]), position_tiers=None, context=None
+    )
+    blocks = list(position_blocks(release))
+    assert np.concatenate([np.empty(0, dtype=int), *blocks]).tolist() == list(range(positions))
+    assert all(0 < len(block) <= 256 for block in blocks)
+
+
+def test_the_prior_is_counts_and_smoothing_over_sensitive_points_alone():
+    space = Space(np.arange(4.0)[:, None])
+    tiers = Tiers([0, 0, 0, -1], names=("PII",), scales=(1.0,), is_public=True)
+    known = knowledge(Exponential(space, 1.0), tiers, Records.from_documents(space, [[0, 0, 1]]), smoothing=0.5)
+    np.testing.assert_allclose(np.exp(known.log_prior), [2.5 / 4.5, 1.5 / 4.5, 0.5 / 4.5, 0.0])
+    assert "0.5" not in repr(known)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, -1.0, float("nan")])
+def test_a_prior_without_smoothing_would_exclude_values_and_is_refused(smoothing):
+    space = Space([[0.0], [1.0]])
+    with pytest.raises(InvalidInput, match="smoothing="):
+        knowledge(Exponential(space, 1.0), one_tier(space), Records.from_documents(space, [[0]]), smoothing)
+
+
+def test_what_is_known_must_be_about_the_same_points():
+    space, other = Space([[0.0], [1.0]]), Space([[0.0], [1.0], [2.0]])
+    with pytest.raises(InvalidInput, match="records over 3 points and tiers over 2, expected 2, the mechanism's"):
+        knowledge(Exponential(space, 1.0), one_tier(space), Records.from_documents(other, [[0]]))
+
+
+def steps(*rates, tiers=("all",)):
+    rows = tuple(
+        SizeStep(50 * 2**k, 0.1 * k, rate if isinstance(rate, tuple) else (rate,)) for k, rate in enumerate(rates)
+    )
+    return LearningOfSize("counts", tiers, rows)
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [
+        ((0.01, 0.02, 0.04), 0.08),  # doubles once more
+        ((0.01, 0.04, 0.02), 0.02),  # a rate that fell does not fall on
+        ((0.0, 0.0, 0.01), float("inf")),
+        ((0.0, 0.5, 0.0), 0.0),
+        ((0.03, 0.03, 0.03), 0.03),
+    ],
+)
+def test_the_next_doubling_multiplies_the_rate_as_the_last_did(rates, expected):
+    found = steps(*rates)
+    assert found.expected_rates == (pytest.approx(expected),)
+    assert found.is_saturated(0.05) == (expected <= 0.05)
+
+
+def test_one_growing_tier_is_enough():
+    found = steps((0.01, 0.01), (0.01, 0.04), tiers=("PII", "PoII"))
+    assert not found.is_saturated(0.05)
+    assert found.is_saturated(0.17)
+    assert "100 documents: gain +0.100, rate PII 0.01, PoII 0.04" in found.sentence
+    assert found.reason == "at most certified for an attacker with 100 documents, not saturated"
+
+
+def test_smaller_fits_are_nested_and_keep_users_whole():
+    base = ring(words=WORDS, length=2, documents=80).known
+    users = np.repeat(np.arange(20), 4)
+    known = replace(base, fit=replace(base.fit, users=users))
+    seen = []
+    refit = Refittable(attacker=None, fit=lambda part: seen.append(set(part.fit.users.tolist())) or part)
+    sizes = [documents for documents, _ in smaller_fits(refit.fit, known, np.random.default_rng(0))]
+    assert sizes == [20, 40]  # a quarter and a half of the users, all of their documents
+    assert seen[0] < seen[1]
+
+
+def test_beliefs_hold_no_secret_in_their_representation():
+    block = Beliefs(np.array([0]), np.array([[1234.5, 0.0]]), np.zeros(2))
+    assert "1234" not in repr(block)
