@@ -59,7 +59,7 @@ FROM numbers n WHERE n.i < ?2
 """
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class _Claiming:
     """A claim that is being built; its lists grow with every batch."""
 
