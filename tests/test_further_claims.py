@@ -135,6 +135,16 @@ def test_the_mismatch_of_embeddings_is_told_by_the_printed_table():
     assert claim.paper_mode == "rnn 1.50 matched, 1.25 mismatched (T = 1)"
 
 
+def test_several_budgets_of_an_embedding_come_in_increasing_order():
+    rows = [
+        {"epsilon": epsilon, "kind": kind, "rules": {"one": {"mean_mpl": epsilon}}}
+        for epsilon in (2.6, 2.4, 2.5)
+        for kind in ("matched", "mismatched")
+    ]
+    claim = mismatch(results_of(finished("embedding-mismatch", "ag_news-rnn", {"attacker": "rnn", "rows": rows})))
+    assert [part.split()[1] for part in claim.paper_mode.split("; ")] == ["2.40", "2.50", "2.60"]
+
+
 def sweep(corpus, values):
     """Mean mPL over ε, with controls."""
     rows = [

@@ -149,7 +149,7 @@ def mismatch(results: Results) -> PaperClaim:
     above, ours = matched_above(), []
     for cell in results.cells["embedding-mismatch"].values():
         rows = {(row["epsilon"], row["kind"]): row for row in cell.values["rows"]}
-        for epsilon in {key[0] for key in rows}:
+        for epsilon in sorted({key[0] for key in rows}):
             both = [rows[epsilon, kind]["rules"]["one"]["mean_mpl"] for kind in ("matched", "mismatched")]
             ours.append((str(cell.values["attacker"]), both[0], both[1]))
     low, high = matched_range()

@@ -7,7 +7,19 @@ from dataclasses import dataclass, field
 
 from oddshift.app.report.figure import Figure
 from oddshift.app.report.markup import Html
-from oddshift.app.report.svg import Frame, axis_below, axis_left, box, drawing, fitted, line, mark, polyline, text
+from oddshift.app.report.svg import (
+    Frame,
+    axis_below,
+    axis_left,
+    box,
+    drawing,
+    fitted,
+    line,
+    mark,
+    polyline,
+    text,
+    width_of,
+)
 
 KINDS = ("first", "second", "third", "fourth")
 SHAPES = ("circle", "square", "diamond", "star")
@@ -43,7 +55,7 @@ class LinePlot:
         marks: list[str] = []
         for number, (name, at) in enumerate(self.upright.items()):
             marks.append(line((x(at), frame.top), (x(at), frame.bottom), "limit"))
-            marks.append(text(x(at) + 4, frame.top + 10 + 15 * number, fitted(name, frame.right - x(at)), kind="tick"))
+            marks.append(_beside(name, x(at), frame.top + 10 + 15 * number, frame))
         if self.level is not None:
             marks.append(line((frame.left, y(self.level)), (frame.right, y(self.level)), "limit"))
         for k, points in enumerate(self.series.values()):
@@ -57,6 +69,14 @@ class LinePlot:
         below = axis_below(frame, x, self.across, lambda v: f"{v:g}")
         left = axis_left(frame, y, self.up, lambda v: f"{v:g}")
         return drawing((width, frame.bottom + 42), label, left, below, *marks)
+
+
+def _beside(name: str, at: float, height: float, frame: Frame) -> Html:
+    """The name of a vertical line at its right; at its left, where it does not fit and that side has more space."""
+    left, right = at - frame.left, frame.right - at
+    if width_of(name) <= right or right >= left:
+        return text(at + 4, height, fitted(name, right), kind="tick")
+    return text(at - 4, height, fitted(name, left), "end", "tick")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,305 @@
+"""Figures, tables and sections of the results page, each from cells that were made by hand."""
+
+import math
+import re
+
+import pytest
+
+from finished_cells import finished, network_cell, results_of, sound_cell
+from oddshift.app.report.svg import NARROW, WIDE
+from oddshift.app.reproduce.corpus_cells import (
+    FULL_DOCUMENTS,
+    SMALL_DOCUMENTS,
+    corpus_cell,
+    corpus_settings,
+    mismatch_cells,
+    tradeoff_cells,
+    utility_cells,
+    violation_cells,
+)
+from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, MISMATCH, paper_table, violation
+from oddshift.app.reproduce.plot_kinds import SHAPES, BarPlot, LinePlot, MarkedRow, RowPlot
+from oddshift.app.reproduce.results_content import (
+    Linked,
+    TableBlock,
+    claims_section,
+    linked_files,
+    open_section,
+    origin_section,
+    violations_section,
+)
+from oddshift.app.reproduce.results_figures import (
+    FIGURES,
+    distributions,
+    dumbbells,
+    exponents,
+    learning,
+    slopes,
+    sweep,
+    temperatures,
+    tradeoff,
+    utility,
+)
+
+NOTHING = results_of()
+
+
+def places_of(drawn):
+    """All coordinates of a drawing."""
+    found = re.findall(r' (?:x|y|x1|x2|y1|y2|cx|cy|width|height)="([^"]*)"', drawn)
+    found += [part for points in re.findall(r' points="([^"]*)"', drawn) for part in re.split(r"[ ,]", points) if part]
+    return [float(place) for place in found]
+
+
+@pytest.mark.parametrize("values", [(0.0, 0.0), (1e-9, 1e9), (-2.0, 3.0), (0.0, 1.0)])
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_lines_are_drawn_for_any_numbers(values, width):
+    plot = LinePlot("t", "s", "x", "y", {"one": list(enumerate(values))}, {"here": 0.5}, level=values[0])
+    drawn = plot.figure.draw(width, "label")
+    assert all(math.isfinite(place) for place in places_of(drawn))
+    assert "here" in drawn
+
+
+@pytest.mark.parametrize("at", [0.0, 0.3, 0.7, 1.0])
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_name_of_a_vertical_line_is_whole_wherever_the_line_is(at, width):
+    plot = LinePlot("t", "s", "x", "y", {"a": [(0.0, 1.0), (1.0, 2.0)]}, {"a transition": at})
+    drawn = plot.figure.draw(width, "x")
+    anchor = re.search(r'text-anchor="(\w+)"[^>]*>a transition<', drawn).group(1)
+    assert anchor == ("end" if at == 1.0 else "start")
+
+
+def test_a_line_plot_has_its_numbers_as_a_table_and_a_shape_for_every_series():
+    series = {name: [(0.0, 1.0), (1.0, 2.0)] for name in ("a", "b", "c", "d", "e")}
+    figure = LinePlot("t", "s", "x", "y", series).figure
+    assert figure.rows[:2] == [["a", "0", "1"], ["a", "1", "2"]]
+    assert figure.key == (*(f"{shape}: {name}" for shape, name in zip(SHAPES, "abcd", strict=True)), "dashes: e")
+    drawn = figure.draw(WIDE, "x")
+    assert drawn.count('class="dashed"') == 1
+    assert drawn.count('class="curve ') == 4
+
+
+def test_dots_leave_the_lines_out():
+    figure = LinePlot("t", "s", "x", "y", {"a": [(0.0, 1.0), (1.0, 2.0)]}, dots=True).figure
+    drawn = figure.draw(WIDE, "x")
+    assert 'class="curve ' not in drawn
+    assert drawn.count('class="dot first"') == 2
+
+
+def test_a_row_joins_what_is_printed_with_what_was_found():
+    rows = (MarkedRow("both", (1.0,), (3.0,), (0.5, 0.7), (0.2, 0.4)), MarkedRow("printed only", (2.0,)))
+    figure = RowPlot("t", "s", "x", rows, ("key",)).figure
+    assert figure.rows == [["both", "1", "3", "0.5, 0.7"], ["printed only", "2", "", ""]]
+    drawn = figure.draw(WIDE, "x")
+    assert drawn.count('class="whisker"') == 1  # between hollow and filled, where there are both
+    assert drawn.count('class="whisker strong"') == 1
+    assert drawn.count('class="faint"') == 2
+    left, right = (float(x) for x in re.findall(r'<circle cx="([^"]*)"[^>]*class="(?:hollow|solid)"', drawn)[:2])
+    assert left < right
+
+
+def test_bars_start_at_nothing_and_the_level_they_are_compared_with_is_in_the_picture():
+    plot = BarPlot("t", "s", "loss", {"EM": (0.2, 0.1), "AmPL": (0.4, 0.0)}, ("drawn", "remapped"), 0.9, "one word")
+    drawn = plot.figure.draw(WIDE, "x")
+    heights = [float(h) for h in re.findall(r'<rect[^>]*height="([^"]*)"', drawn)]
+    assert heights[0] == pytest.approx(2 * heights[1], rel=0.02)
+    assert heights[3] == 0.0
+    limit = float(re.search(r'y1="([^"]*)"[^>]*class="limit"', drawn).group(1))
+    assert 30.0 <= limit <= 220.0
+    assert plot.figure.key == ("drawn", "remapped", "dashed: one word")
+
+
+@pytest.mark.parametrize("make", [f for f in FIGURES if f is not slopes], ids=lambda make: make.__name__)
+def test_without_cells_there_is_no_figure(make):
+    assert list(make(NOTHING)) == []
+
+
+def test_printed_means_of_embeddings_are_shown_even_where_ours_were_not_run():
+    (figure,) = slopes(NOTHING)
+    printed = paper_table(MISMATCH).cell(row="matched", attacker="RNN", epsilon=2.5)["mean"]
+    assert figure.rows[0] == ["RNN, matched", f"{printed:.4g}", "", ""]
+    rows = [{"epsilon": 2.5, "kind": kind, "rules": {"one": {"mean_mpl": 1.25}}} for kind in ("matched", "mismatched")]
+    (figure,) = slopes(results_of(finished("embedding-mismatch", "ag_news-rnn", {"attacker": "rnn", "rows": rows})))
+    assert [row[2] for row in figure.rows] == ["1.25", "1.25", "", "", "", ""]
+
+
+def table_cell(corpus="ag_news", attacker="rnn", seed=0):
+    """A network's cell with all that the page reads."""
+    made = network_cell(lambda epsilon, method: 0.2 if method == "EM" else 0.1, corpus, attacker, seed)
+    for row in made.values["rows"]:
+        row["rules"]["matched"] = dict(row["rules"]["one"])
+        row |= {"scales": [0.5, 1.0], "loss": 0.25}
+    made.values["temperature_curve"] = [[0.1, 0.5, 0.4, 0.45], [1.0, 0.2, 0.1, 0.15]]
+    made.values["size"] = {"documents": [6, 2, 2], "positions": [30, 9, 9], "words": [20, 10]}
+    settings = corpus_settings(corpus, small=True, literal=False)
+    loop = {"rate": 5.0, "loss": 1.0, "first_step": 0.3}
+    return finished(made.name, made.key, made.values, seed, **{**settings, **made.settings, "loop": loop})
+
+
+def test_printed_ratios_stand_next_to_ours_and_to_both_controls():
+    (figure,) = dumbbells(results_of(table_cell()))
+    assert len(figure.rows) == len(EPSILONS) * 2
+    name, printed, ours, controls = figure.rows[0]
+    assert name == "RNN 2.4 EM"
+    assert float(printed) == pytest.approx(violation("EM", "ag_news", "rnn", 2.4)[0])
+    assert float(ours) == pytest.approx(20.0)
+    assert [float(v) for v in controls.split(", ")] == pytest.approx([5.0, 21.0])
+
+
+def test_sound_bounds_are_a_span_of_their_own():
+    plain = next(dumbbells(results_of(table_cell()))).draw(WIDE, "x")
+    sound = next(dumbbells(results_of(table_cell(), sound_cell((0.0, 0.1), (0.0, 0.1))))).draw(WIDE, "x")
+    assert (plain.count("whisker strong"), sound.count("whisker strong")) == (0, 6)
+
+
+def test_temperatures_are_logarithms_and_the_fitted_one_is_marked():
+    (figure,) = temperatures(results_of(table_cell()))
+    series = {row[0] for row in figure.rows}
+    assert series == {"RNN", "null", "own"}
+    assert [row[1:] for row in figure.rows if row[0] == "RNN"] == [["-1", "50"], ["0", "20"]]
+    assert "fitted, RNN" in figure.draw(WIDE, "x")
+
+
+def test_a_distribution_is_drawn_at_the_middles_of_its_bins():
+    at = {"rate": 0.25, "null": 0.1, "own": 0.2, "counts": [0.75, 0.25]}
+    values = {
+        "bins": 2, "span": 4.0, "epsilon": 2.5, "networks": {"rnn": at},
+        "controls": {"null": [1.0, 0.0], "own": [0.5, 0.5], "exact": [1.0, 0.0]},
+    }  # fmt: skip
+    (figure,) = distributions(results_of(finished("mpl-distributions", "ag_news", values)))
+    assert [row[1:] for row in figure.rows if row[0] == "RNN"] == [["1", "75"], ["3", "25"]]
+    assert "25.0% of the triples lie beyond" in figure.says
+
+
+@pytest.mark.parametrize(("transition", "is_marked"), [(2.2, True), (5.0, True), (7.5, False)])
+def test_a_transition_outside_the_sweep_is_not_drawn(transition, is_marked):
+    at = {"rate": 0.2, "null": 0.1, "own": 0.15, "mean_mpl": 1.0}
+    rows = [{"epsilon": e, "one": at, "fitted": at, "exact": {"mean_mpl": 0.1}} for e in (1.0, 5.0)]
+    both = list(sweep(results_of(finished("epsilon-sweep", "imdb", {"rows": rows, "transition": transition}))))
+    assert [figure.title for figure in both] == ["IMDB: mean mPL over ε", "IMDB: violation ratio over ε"]
+    assert all(("ε* =" in figure.draw(WIDE, "x")) == is_marked for figure in both)
+
+
+def test_every_pair_of_scales_is_a_dot_with_its_controls():
+    points = [{"loss": 0.1 * k, "rate": 0.2, "own": 0.1, "null": 0.05} for k in range(4)]
+    (figure,) = tradeoff(results_of(finished("tradeoff", "amazon", {"points": points})))
+    assert figure.says.startswith("4 pairs of scales")
+    assert len(figure.rows) == 12
+
+
+def test_losses_are_those_of_the_middle_budget():
+    rows = [
+        {"epsilon": e, "method": m, "loss": e / 10, "remapped_loss": 0.1, "outputs": 100.0, "remapped_outputs": 9.0}
+        for e in EPSILONS
+        for m in ("EM", "AmPL")
+    ]
+    (figure,) = utility(results_of(finished("utility", "imdb", {"rows": rows, "constant_word": 0.3})))
+    assert figure.rows == [["EM", "0.2500", "0.1000"], ["AmPL", "0.2500", "0.1000"]]
+    assert "EM 100 → 9" in figure.says
+
+
+def test_the_toys_of_several_seeds_are_averaged():
+    def made(seed, error):
+        rows = [{"pairs": 100, "mean_error": error, "bound": 10.0}, {"pairs": 1_000, "mean_error": 0.0, "bound": 1.0}]
+        return finished("toy", f"learned-{seed}", {"rows": rows}, seed)
+
+    (figure,) = learning(results_of(made(0, 0.05), made(1, 0.15)))
+    assert "over 2 seeds" in figure.says
+    errors = [row for row in figure.rows if row[0] == "mean error"]
+    assert [float(value) for value in errors[0][1:]] == pytest.approx([2.0, -1.0])
+    assert float(errors[1][2]) == -9.0  # no error at all is drawn at a floor
+
+
+def test_exponents_are_drawn_on_a_logarithmic_axis():
+    row = {"dataset": "IMDB", "attacker": "RNN", "epsilon": 2.4, "printed": 1e6, "by_proposition": 1e3}
+    values = {"rows": [row], "observations_say_something": 0}
+    (figure,) = exponents(results_of(finished("failure-bounds", "failure-bounds", values)))
+    assert figure.rows == [["IMDB RNN 2.4", "6", "3", ""]]
+    assert "0 of 1 cells have a positive k" in figure.says
+
+
+def test_links_lead_to_cells_and_only_some_are_shown():
+    assert linked_files([]) == "-"
+    found = linked_files([f"toy/learned-{k}.json" for k in range(9)])
+    assert found == tuple(Linked(f"learned-{k}", f"toy/learned-{k}.json") for k in range(4))
+
+
+def tables_of(section):
+    return {block.title: block for block in section.blocks if isinstance(block, TableBlock)}
+
+
+def test_the_table_of_claims_has_a_row_for_each_and_counts_its_verdicts():
+    section = claims_section(NOTHING)
+    (table,) = tables_of(section).values()
+    said = section.blocks[0]
+    assert said.startswith(f"{len(table.rows)} claims: ")
+    counts = [int(number) for number in re.findall(r"(\d+) (?:holds|does not hold|cannot be told)", said)]
+    assert sum(counts) == len(table.rows)
+    assert all(len(row) == len(table.head) for row in table.rows)
+
+
+def test_corpora_that_were_not_run_say_so_in_the_table_of_violations():
+    section = violations_section(results_of(table_cell(seed=0), table_cell(seed=1)))
+    assert list(tables_of(section)) == ["AG News"]
+    assert {"IMDB: not run.", "Amazon: not run.", "Sound mode: not run."} <= set(map(str, section.blocks))
+    rows = tables_of(section)["AG News"].rows
+    assert len(rows) == 15  # five methods at three budgets
+    first = rows[0]
+    assert first[:3] == ["RNN", "2.4", "EM"]
+    assert first[4] == "20.00 ± 0.00"
+    assert first[8] == "20.00"  # the same numbers were put under the matched rule
+    assert "λ_1 = 5, λ_2 = 1 and η_0 = 0.3" in section.blocks[0]
+    said = next(block for block in section.blocks if isinstance(block, str) and block.startswith("AG News: "))
+    assert "2, 0, 0 seeds of noise" in said
+
+
+def test_what_the_paper_leaves_open_is_listed_even_where_nothing_was_run():
+    section = open_section(NOTHING)
+    assert list(tables_of(section)) == ["Left open by the paper"]
+    assert section.blocks[-1] == "How far the table moves: not run."
+
+
+def test_every_cell_is_listed_with_its_command_and_what_was_not_run_is_named():
+    section = origin_section(results_of(finished("toy", "exact", {}), finished("utility", "imdb", {})))
+    assert section.blocks[0] == "2 cells, 0 CPU minutes in all."
+    assert "Not run at all: " in section.blocks[1]
+    assert "toy" not in section.blocks[1].replace("Not run at all: ", "").split(", ")
+    (table,) = tables_of(section).values()
+    assert table.rows[0][:2] == [Linked("toy/exact.json", "toy/exact.json"), "oddshift reproduce toy"]
+
+
+def test_cells_of_the_table_come_in_an_order_in_which_each_finds_what_it_needs():
+    """A network reads the surface of its corpus, so surfaces come first."""
+    cells = violation_cells(small=True, literal=False, seeds=2)
+    for corpus in CORPORA:
+        kinds = [cell.settings["kind"] for cell in cells if cell.settings["corpus"] == corpus]
+        assert kinds == ["surface"] * 3 + ["network"] * 6 + ["sound"]
+    assert len({cell.key for cell in cells}) == len(cells)
+
+
+@pytest.mark.parametrize("corpus", CORPORA)
+def test_the_small_scale_reads_fewer_documents(corpus):
+    small, full = (corpus_settings(corpus, small=is_small, literal=False) for is_small in (True, False))
+    assert small["documents"] == SMALL_DOCUMENTS[corpus] < FULL_DOCUMENTS[corpus] == full["documents"]
+    assert small["epochs"] < full["epochs"] == 50
+    assert (full["candidates"], full["observations"]) == (512, 569)  # the paper's layout
+
+
+def test_a_cell_of_a_corpus_names_every_file_that_it_reads():
+    made = corpus_cell("utility", "imdb", corpus_settings("imdb", small=True, literal=False), others=("more.npz",))
+    assert made.files[0] == "imdb.csv"
+    assert made.files[-1] == "more.npz"
+    vocabulary = next(cell for cell in utility_cells(small=True, literal=False, seeds=1) if cell.key == "vocabulary")
+    assert "csv" not in " ".join(vocabulary.files)
+    assert all(
+        any("minilm" in file for file in cell.files) for cell in mismatch_cells(small=True, literal=False, seeds=1)
+    )
+    assert [cell.settings["attacker"] for cell in mismatch_cells(small=True, literal=False, seeds=1)] == list(ATTACKERS)
+
+
+def test_scales_of_a_tradeoff_end_at_one():
+    for is_small in (True, False):
+        for cell in tradeoff_cells(small=is_small, literal=False, seeds=1):
+            scales = cell.settings["scales"]
+            assert scales == sorted(scales)
+            assert (scales[0], scales[-1]) == (0.1, 1.0)
