@@ -1,0 +1,261 @@
+"""What the demo tells, what commands print, and mechanisms that are known only as functions."""
+
+import io
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from oddshift.app.black_box import find_function, sampler_of
+from oddshift.app.commands.terminal import NOT_SHOWN, console_for, next_step, progress_bar, waiting
+from oddshift.app.demo.people_story import SHOWN, tell_belief, tell_choice, tell_sample
+from oddshift.app.demo.toy import BUDGET, LEVEL, RELEASES, story, tell
+from oddshift.app.found_points import FoundPoints, found_in_records
+from oddshift.app.nearest_values import nearest_alternative
+from oddshift.audit.belief import Belief, Candidate
+from oddshift.base.errors import InvalidInput
+from oddshift.bounds import clopper_pearson_lower
+from oddshift.data.detectors import PlantedRecall
+from oddshift.mechanisms import Channel, Exponential, Mask
+from oddshift.model.records import Records
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
+from reports import made_up_adaptation
+
+
+def printed(tell_it, *values):
+    """What is written to a console that is no terminal."""
+    stream = io.StringIO()
+    tell_it(*values, Console(file=stream, width=200))
+    return stream.getvalue()
+
+
+@pytest.fixture(scope="module")
+def toy():
+    return story(0)
+
+
+def test_the_toy_keeps_its_promise_alone_and_breaks_it_together(toy):
+    assert toy.single == pytest.approx(np.log(0.72 / 0.28))
+    assert toy.single <= BUDGET < toy.joint
+    assert toy.joint == pytest.approx(1.845681, abs=1e-6)
+    assert (toy.prior, toy.budget) == (0.5, BUDGET)
+
+
+def test_what_was_witnessed_lies_below_the_truth_and_every_proven_bound_above(toy):
+    assert BUDGET < toy.witnessed <= toy.joint
+    assert all(bound >= toy.joint - 1e-9 for bound in toy.upper.values())
+    assert toy.guesses <= RELEASES
+    share = clopper_pearson_lower(toy.correct, toy.guesses, LEVEL)
+    assert toy.witnessed == pytest.approx(np.log(share / (1 - share)))
+
+
+def test_the_belief_of_the_toy_is_bayes_rule(toy):
+    """Pr[x1 = 0 | y = (0, 1)] by hand."""
+    table, channel = np.array([[0.01, 0.49], [0.49, 0.01]]), np.array([[0.72, 0.28], [0.28, 0.72]])
+    joint = (table * channel[:, [0]] * channel[None, :, 1]).sum(axis=1)
+    assert toy.posterior == pytest.approx(joint[0] / joint.sum())
+
+
+def test_the_seed_decides_the_guesses_and_nothing_else(toy):
+    again, other = story(0), story(1)
+    assert again == toy
+    assert replace(other, witnessed=toy.witnessed, guesses=toy.guesses, correct=toy.correct) == toy
+
+
+def test_the_story_is_told_with_its_own_numbers(toy):
+    said = printed(tell, toy)
+    for number in (toy.single, toy.joint, toy.masked, *toy.upper.values()):
+        assert f"{number:.4f}" in said
+    assert f"{toy.correct} of {toy.guesses} guesses" in said
+    assert "[bold]" not in said
+    assert json.loads(json.dumps(toy.as_json()))["joint"] == toy.joint
+
+
+def believed(candidates=6, truth=1):
+    rows = tuple(Candidate(name=f"w{k + 1}", prior=0.1, alone=0.2, together=0.5) for k in range(candidates))
+    return Belief(attacker="exact", tier="PII", documents=3, positions=9, candidates=rows, remaining=2, truth=truth,
+                  other=0, leakage=2.25, distance=1.0)  # fmt: skip
+
+
+def test_a_belief_is_told_with_its_truth_and_its_leakage():
+    said = printed(tell_belief, believed())
+    assert "w2 (the truth)" in said
+    assert "one PII word of a text, as exact sees it" in said
+    assert "moved by 2.25 per unit of distance" in said
+    assert f"w{SHOWN}" in said
+    assert f"w{SHOWN + 1}" not in said
+
+
+def test_a_choice_is_told_with_how_much_was_tried():
+    found = made_up_adaptation()
+    said = printed(tell_choice, found)
+    assert f"{len(found.grid)} scales tried, {len(found.rounds)} rounds of the loop, 1 candidates tested" in said
+    assert "CERTIFIED" in said
+
+
+def test_texts_of_a_sample_are_never_read_as_markup():
+    said = printed(tell_sample, [("[bold]Ann[/bold] met", "[red]Eve[/red] met")])
+    assert "before: [bold]Ann[/bold] met" in said
+    assert "after:  [red]Eve[/red] met" in said
+    assert "oddshift protect draws it from the operating system" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("report", "run"), "oddshift report run"),
+        (("audit", "my file.toml"), "oddshift audit 'my file.toml'"),
+        (("audit", "a; rm -rf ~"), "oddshift audit 'a; rm -rf ~'"),
+        (("adapt", 3), "oddshift adapt 3"),
+    ],
+)
+def test_the_next_command_can_be_pasted_whatever_the_names(words, line):
+    assert next_step(*words) == line
+
+
+def test_a_console_writes_nothing_next_to_json_and_reads_brackets_as_text(capsys):
+    console_for(as_json=True).print("hidden")
+    console_for(as_json=False).print("[red]tier[/red]")
+    assert capsys.readouterr().out == "[red]tier[/red]\n"
+    assert console_for(as_json=False).width == 120
+    assert NOT_SHOWN == 2
+
+
+def test_away_from_a_terminal_there_is_neither_a_bar_nor_a_spinner(capsys):
+    with progress_bar(Console(file=io.StringIO())) as show, waiting("reading"):
+        show("scales", 1, 2)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_on_a_terminal_a_bar_is_drawn_and_taken_away_again(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    stream = io.StringIO()
+    with progress_bar(Console(file=stream, force_terminal=True, width=100)) as show:
+        show("scales", 1, 2)
+    assert "scales" in stream.getvalue()
+
+
+@pytest.mark.parametrize("name", ["", "math", "math:", ":sqrt", "math.sqrt"])
+def test_a_function_is_named_by_its_module_and_its_name(name):
+    with pytest.raises(InvalidInput, match="is not of the form MODULE:FUNCTION"):
+        find_function(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("no_such_module_at_all:f", "module 'no_such_module_at_all' cannot be imported: ModuleNotFoundError"),
+        ("math:nothing", "'math' has no 'nothing', expected the name of a function in it"),
+        ("math:pi", "'math:pi' is a float, expected a function"),
+    ],
+)
+def test_what_is_no_function_is_one_line(name, said):
+    with pytest.raises(InvalidInput) as caught:
+        find_function(name)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_module_of_the_current_folder_is_found_and_one_that_fails_is_named(tmp_path, monkeypatch):
+    (tmp_path / "my_own_noise.py").write_text("def louder(word):\n    return word.upper()\n")
+    (tmp_path / "my_broken_noise.py").write_text("raise RuntimeError('first line\\nsecond line')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert find_function("my_own_noise:louder")("a") == "A"
+    with pytest.raises(InvalidInput, match=r"RuntimeError: first line$"):
+        find_function("my_broken_noise:louder")
+
+
+def test_a_function_gets_copies_so_that_it_cannot_change_the_points():
+    points = np.zeros((2, 3))
+
+    def careless(vector):
+        vector += 1.0
+        return vector
+
+    drawn = sampler_of(careless, ["a", "b"], points)(np.array([0, 0, 1]), np.random.default_rng(0))
+    np.testing.assert_array_equal(drawn, np.ones((3, 3)))
+    np.testing.assert_array_equal(points, np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda word: 1 / 0, "the function failed: ZeroDivisionError"),
+        (lambda word: None, "the function gave a NoneType, expected a word or a vector"),
+        (lambda word: [1.0, float("nan")], "the function gave a list, expected a word or a vector of finite numbers"),
+        (lambda word: [1.0] * (1 + (word == "b")), "the function gave a list, expected a word or a vector"),
+    ],
+)
+def test_what_a_function_must_not_give_is_one_line(function, said):
+    with pytest.raises(InvalidInput) as caught:
+        sampler_of(function, ["a", "b"])(np.array([0, 1]), np.random.default_rng(0))
+    assert said in str(caught.value)
+
+
+SPACE = Space(np.arange(4.0)[:, None])
+
+
+def points_found(times, marked=(0, 0), left=(0, 0), recall=None):
+    return FoundPoints(("PERSON", "DATE"), np.asarray(times), marked, left, recall, 1.0)
+
+
+def test_what_was_found_adds_up_by_kind():
+    found = points_found([[2, 0, 0, 1], [0, 5, 0, 0]], marked=(4, 0), left=(0, 1))
+    fate = found.fate(Mask(SPACE), np.random.default_rng(0))
+    assert [(k.name, k.found, k.perturbed, k.marked, k.left, k.unchanged) for k in fate.kinds] == [
+        ("PERSON", 7, 3, 4, 0, 0),
+        ("DATE", 6, 5, 0, 1, 0),
+    ]
+    assert fate.recall is None
+
+
+def test_kinds_without_a_word_are_left_out():
+    fate = points_found([[0, 0, 0, 0], [0, 5, 0, 0]]).fate(Mask(SPACE), np.random.default_rng(0))
+    assert [kind.name for kind in fate.kinds] == ["DATE"]
+
+
+def test_unchanged_words_are_those_that_a_draw_leaves_alone():
+    identity = Channel(SPACE, np.where(np.eye(4) > 0, 0.0, -np.inf), outputs=SPACE)
+    found = points_found([[2, 1, 0, 1], [0, 5, 0, 0]])
+    assert found.fate(identity, np.random.default_rng(0)).total.unchanged == 9
+    shifted = Channel(SPACE, np.where(np.roll(np.eye(4), 1, axis=1) > 0, 0.0, -np.inf), outputs=SPACE)
+    assert found.fate(shifted, np.random.default_rng(0)).total.unchanged == 0
+
+
+def test_outputs_that_are_not_the_points_cannot_be_called_unchanged():
+    mechanism = Exponential(SPACE, 1.0, outputs=Space(np.arange(3.0)[:, None]))
+    assert points_found([[1, 0, 0, 0], [0, 1, 0, 0]]).fate(mechanism, np.random.default_rng(0)) is None
+
+
+def test_the_recall_of_planted_names_is_an_interval():
+    fate = points_found([[1, 0, 0, 0], [0, 0, 0, 0]], recall=PlantedRecall(found=18, planted=20)).fate(
+        Mask(SPACE), np.random.default_rng(0)
+    )
+    low, high = fate.recall
+    assert (fate.planted, fate.recalled) == (20, 18)
+    assert low < 0.9 < high
+
+
+def test_counts_hold_no_point_in_their_representation():
+    assert repr(points_found([[2, 0, 0, 1], [0, 5, 0, 0]])) == "FoundPoints(2 kinds, 8 secrets with a point)"
+
+
+def test_records_are_counted_by_their_tiers_in_all_three_parts():
+    tiers = Tiers([0, 0, 1, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=True)
+    records = Records.from_documents(SPACE, [[0, 2], [1], [3, 3]] * 10)
+    found = found_in_records(records.split(rng=np.random.default_rng(0)), tiers)
+    assert found.times.sum(axis=1).tolist() == [20, 30]
+    assert found.nearest == 1.0
+
+
+def test_the_nearest_alternative_of_every_tier_is_the_largest_median():
+    space = Space([[0.0], [1.0], [10.0], [15.0]])
+    tiers = Tiers([0, 0, 1, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=True)
+    assert nearest_alternative(space, tiers, np.random.default_rng(0), every_tier=True) == 5.0
+    assert nearest_alternative(space, tiers, np.random.default_rng(0)) == 3.0  # the median of 1, 1, 5, 5
