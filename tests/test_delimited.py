@@ -164,6 +164,19 @@ def test_a_quote_inside_a_bare_cell_is_a_character(opened):
     assert read_columns(opened('a,b\n5" disk,x\n6",y\n'), ("a",)) == {"a": ['5" disk', '6"']}
 
 
+def test_a_cell_that_is_released_as_it_was_keeps_its_spelling(opened):
+    odd = b'a,b\n5" disk,"x"\n6",y\n'
+    assert released(opened(odd.decode()), a=['5" disk', '6"'], b=["x", "y"]) == odd
+
+
+@pytest.mark.parametrize("mark", ['"', "\r", "\n", ",", "\r\n"])
+def test_a_bare_cell_is_quoted_when_its_new_text_needs_it(opened, mark):
+    new = f"p{mark}q"
+    written = released(opened("a,b\nx,y\n"), a=[new])
+    assert standard_rows(written, ",") == [["a", "b"], [new, "y"]]
+    assert written.startswith(b'a,b\n"')
+
+
 def test_a_cell_that_was_quoted_stays_quoted(opened):
     assert released(opened('a,b\n"x",y\nx,y\n'), a=["1", "2"]) == b'a,b\n"1",y\n2,y\n'
 

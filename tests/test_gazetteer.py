@@ -9,7 +9,7 @@ from oddshift.data.detectors.gazetteer import Gazetteer, GazetteerSettings, Word
 from oddshift.data.detectors.occupations import OCCUPATION, OCCUPATIONS, Occupations, OccupationsSettings, plural
 from oddshift.data.detectors.surnames import surnames_of
 
-NAMES = ("Norma Kamali", "Omaha", "New York", "York", "Ng")
+NAMES = ("Norma Kamali", "Omaha", "York", "York Minster", "New York", "Ng")
 
 
 def found(detector, *texts):
@@ -20,7 +20,7 @@ def found(detector, *texts):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.sampled_from([*NAMES, "norma", "said", "new", "the"]), max_size=8),
+    st.lists(st.sampled_from([*NAMES, "norma", "said", "new", "minster"]), max_size=8),
     st.sampled_from([" ", ", ", "\n", " - "]),
 )
 def test_every_listed_name_is_found_and_nothing_else(words, between):
@@ -35,6 +35,11 @@ def test_every_listed_name_is_found_and_nothing_else(words, between):
         longest += [match] if match else []
         at += len(match or " ")
     assert [tuple(m.replace(",", " ").replace("-", " ").split()) for m in matches] == longest
+
+
+def test_the_longest_of_several_names_is_found_whatever_their_order_on_the_list():
+    for names in (["York", "York Minster"], ["York Minster", "York"]):
+        assert found(Gazetteer(names), "York Minster, York") == ["York Minster", "York"]
 
 
 def test_casing_counts_only_where_it_is_asked_for():
@@ -121,7 +126,7 @@ def test_a_list_that_finds_nothing_or_too_much_is_refused_without_its_entries(ma
 
 
 def test_lists_show_how_many_entries_they_have_and_none_of_them():
-    assert repr(Gazetteer(NAMES, "CLIENT")) == "Gazetteer(5 entries, label=CLIENT)"
+    assert repr(Gazetteer(NAMES, "CLIENT")) == "Gazetteer(6 entries, label=CLIENT)"
     assert repr(WordList({"asthma": "HEALTH"})) == "WordList(1 words)"
 
 

@@ -65,12 +65,18 @@ def test_every_row_past_a_budget_is_found_over_several_releases(ledger, monkeypa
     assert max(keeper.spent.values()) <= 2
 
 
-def test_ten_tenths_fit_into_one(ledger):
+@pytest.mark.parametrize(("epsilon", "budget", "fits"), [(0.1, 0.3, 3), (0.1, 1.0, 10), (0.7, 2.1, 3), (1.1, 3.3, 3)])
+@pytest.mark.parametrize("together", [True, False])
+def test_as_many_releases_fit_as_the_quotient_says_although_floats_round(ledger, epsilon, budget, fits, together):
     keys = ledger.keys()
-    terms = ClaimTerms(policy="p", epsilon=0.1, limit=UserLimit(budget=1.0, past="mask"))
-    for k in range(11):
-        found = ledger.claim([KeyBatch(keys.ids([k], "id"), keys.users(["ann"], "user"))], terms)
-        assert found.past.tolist() == ([] if k < 10 else [1])
+    terms = ClaimTerms(policy="p", epsilon=epsilon, limit=UserLimit(budget=budget, past="mask"))
+    sizes = [fits + 1] if together else [1] * (fits + 1)
+    past, first = [], 0
+    for size in sizes:
+        batch = KeyBatch(keys.ids(range(first, first + size), "id"), keys.users(["ann"] * size, "user"))
+        past += [first + row for row in ledger.claim([batch], terms).past.tolist()]
+        first += size
+    assert past == [fits + 1]
 
 
 def test_a_refused_input_spends_nothing(ledger):
