@@ -244,7 +244,9 @@ policy = load_policy(home / "policy")
 print("ready", flush=True)
 sys.stdin.readline()
 for turn in range(rounds):
-    while time.time() < float((home / "start").read_text()) + 0.25 * turn:
+    begin = float((home / "start").read_text()) + 0.25 * turn
+    time.sleep(max(0.0, begin - time.time() - 0.003))
+    while time.time() < begin:  # the last moments without sleep, so that all begin at once
         pass
     place = home / f"policy{turn}"
     try:
