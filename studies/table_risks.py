@@ -36,12 +36,12 @@ ATTACKS = 100
 
 ANONYMETER_NOTE = (
     f"Anonymeter ran in an environment of its own with {ATTACKS} attacks of each kind and at most 3,000 attempts at a "
-    "predicate; ours uses 500 attacks. The column that is inferred is the one of largest excess in each implementation, "
-    "so the two may name different ones. **The two disagree about inference after the release**: Anonymeter's rate lies "
-    "far above its baseline, ours does not. Its baseline draws random released rows and then aligns them with the "
+    "predicate; ours uses 500 attacks. The inferred column is the one of largest excess in each implementation, "
+    "so the two may name different ones. **The two disagree about inference after the release**: Anonymeter's rate "
+    "lies far above its baseline, ours does not. Its baseline draws random released rows and then aligns them with the "
     "targets by row number (`reindex_like`, version 1.1.0), so most baseline guesses are empty: on a release of anes96 "
-    "without remapping it gave .047 for the two-valued column vote, where guessing at random is right about half of the "
-    "time, next to an attack rate of .519. Ours compares with the cell of a random released row."
+    "without remapping it gave .047 for the two-valued column vote, where guessing at random is right about half of "
+    "the time, next to an attack rate of .519. Ours compares with the cell of a random released row."
 )
 
 Table = dict[str, list[Any]]
@@ -67,10 +67,12 @@ attacks, columns = int(sys.argv[3]), list(original.columns)
 half = len(columns) // 2
 found = {
     "singling out by one column": first(
-        lambda: SinglingOutEvaluator(ori=original, syn=released, n_attacks=attacks, max_attempts=3000), mode="univariate"
+        lambda: SinglingOutEvaluator(ori=original, syn=released, n_attacks=attacks, max_attempts=3000),
+        mode="univariate",
     ),
     "singling out by several columns": first(
-        lambda: SinglingOutEvaluator(ori=original, syn=released, n_attacks=attacks, n_cols=3, max_attempts=3000), mode="multivariate"
+        lambda: SinglingOutEvaluator(ori=original, syn=released, n_attacks=attacks, n_cols=3, max_attempts=3000),
+        mode="multivariate",
     ),
     "linking two halves of the columns": first(
         lambda: LinkabilityEvaluator(
