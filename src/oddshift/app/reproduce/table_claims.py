@@ -34,7 +34,7 @@ def lower_everywhere(results: Results) -> PaperClaim:
     sound, verdict = sound_says(results)
     falls = (
         f"At T = 1 the networks fall by {np.mean(ours):.1f} points and own, whose true rate is 0, by "
-        "{np.mean(own):.1f}: what falls is the sharpness of a reconstruction. "
+        f"{np.mean(own):.1f}: what falls is the sharpness of a reconstruction. "
         if own
         else ""
     )
