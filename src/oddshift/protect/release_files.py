@@ -251,15 +251,21 @@ class _Work:
     def _each(self, count: Count, write: Callable[[Any], object] | None, overrides: Overrides | None) -> None:
         first = 1
         for block in self.file.blocks(count):
-            encoded = self._encoded(block, first) if len(block) else None
-            shown, keep = self._release(encoded, len(block), is_drawn=write is not None)
-            if write is not None and overrides is not None:
-                loud = None if encoded is None else partial(self._drawn_with_more_noise, encoded)
-                shown, keep = overrides.apply(first, len(block), shown, keep, noisier=loud)
-                if not self._sanitizer.is_mask:
-                    self.sample.add(block, shown, first)
-                write(block.render(shown, keep))
+            self._one(block, first, write, overrides)  # by itself, so that one encoded block at a time is in memory
             first += len(block)
+
+    def _one(
+        self, block: Block, first: int, write: Callable[[Any], object] | None, overrides: Overrides | None
+    ) -> None:
+        encoded = self._encoded(block, first) if len(block) else None
+        shown, keep = self._release(encoded, len(block), is_drawn=write is not None)
+        if write is None or overrides is None:
+            return
+        loud = None if encoded is None else partial(self._drawn_with_more_noise, encoded)
+        shown, keep = overrides.apply(first, len(block), shown, keep, noisier=loud)
+        if not self._sanitizer.is_mask:
+            self.sample.add(block, shown, first)
+        write(block.render(shown, keep))
 
     def _encoded(self, block: Block, first: int) -> Encoded:
         """The secrets of one block; `first` is the number of its first record."""

@@ -85,9 +85,9 @@ def _goal(kind: str, units: int) -> str:
 
 
 def _grid(levels: int) -> list[float]:
-    """Few enough shares that all combinations can be tried."""
-    fewer = {3: [0.25, 0.5, 0.75, 1.0], 4: [0.3, 0.6, 1.0]}
-    return [round(0.1 * k, 1) for k in range(1, 11)] if levels <= 2 else fewer.get(levels, [0.4, 1.0])
+    """Few enough shares that all combinations can be tried; the search refines the best of them."""
+    fewer = {1: [round(0.1 * k, 1) for k in range(1, 11)], 2: [0.1, 0.25, 0.5, 0.75, 1.0], 3: [0.25, 0.5, 0.75, 1.0]}
+    return fewer.get(levels, [0.3, 0.6, 1.0] if levels == 4 else [0.4, 1.0])
 
 
 def quoted(text: str) -> str:
