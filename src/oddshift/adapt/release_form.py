@@ -10,11 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.base.arrays import FloatArray
 from oddshift.mechanisms.channel import Channel
 from oddshift.mechanisms.remap import Remap
-from oddshift.mechanisms.utility import effective_outputs, losses
+from oddshift.mechanisms.utility import effective_number, losses, output_law
 
 KEPT = 0.1
 """The share of the effective outputs as drawn that a remapping must leave."""
@@ -39,9 +41,14 @@ class ReleaseForm:
         return float(self.weights @ self.by_point)
 
     @cached_property
+    def output_law(self) -> FloatArray:
+        """The probability of every output under the prior."""
+        return output_law(self.mechanism, self.weights)
+
+    @property
     def effective_outputs(self) -> float:
         """exp of the entropy of the output."""
-        return effective_outputs(self.mechanism, self.weights)
+        return effective_number(self.output_law)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,12 +70,17 @@ def chosen_form(
     """
     if remap is False or (remap is None and settings.remap == "never"):
         return ChosenForm(plain, plain, False, "not remapped, as asked")
-    moved = ReleaseForm(Channel.of(Remap(plain.mechanism, plain.weights, plain.cost)), plain.weights, plain.cost)
-    if remap is True or settings.remap == "always":
-        return ChosenForm(moved, plain, True, "remapped, as asked")
-    left, of = moved.effective_outputs, plain.effective_outputs
-    if left < KEPT * of:
+    mapping = Remap(plain.mechanism, plain.weights, plain.cost)
+    asked = remap is True or settings.remap == "always"
+    left, of = (
+        effective_number(np.bincount(mapping.destination, plain.output_law).astype(np.float64)),
+        plain.effective_outputs,
+    )
+    if not asked and left < KEPT * of:  # seen from the outputs alone, before the matrix of the remapped form is built
         return ChosenForm(plain, plain, False, f"not remapped: {left:.1f} of {of:.1f} effective outputs would be left")
+    moved = ReleaseForm(Channel.of(mapping), plain.weights, plain.cost)
+    if asked:
+        return ChosenForm(moved, plain, True, "remapped, as asked")
     if moved.loss >= constant():
         return ChosenForm(plain, plain, False, "not remapped: one constant output would cost no more")
     if plain.loss < moved.loss:

@@ -175,14 +175,15 @@ def context_terms(
 ) -> tuple[list[FloatArray], FloatArray | None]:
     """The context term of every part, (positions, points) each, and the prior given W of the first that reads W."""
     terms, context_prior = [], None
+    impossible = ~np.isfinite(own)
     for part in parts:
         term, priors = np.empty_like(own), np.empty_like(own) if part.with_context and context_prior is None else None
         for block in part.beliefs(release):
-            mine = own[block.positions]
-            possible = np.isfinite(mine)
-            term[block.positions] = np.where(possible, block.shift - np.where(possible, mine, 0.0), 0.0)
+            with np.errstate(invalid="ignore"):  # −inf less −inf, which is put to 0 below
+                term[block.positions] = block.shift - own[block.positions]
             if priors is not None:
                 priors[block.positions] = block.log_prior
+        np.putmask(term, impossible, 0.0)
         terms.append(term)
         context_prior = priors if context_prior is None else context_prior
     return terms, context_prior

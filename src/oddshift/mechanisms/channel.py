@@ -88,7 +88,9 @@ class Channel(Mechanism):
         return self.kinds
 
     def log_likelihood(self, index: IntArray) -> FloatArray:
-        """Rows of the matrix."""
+        """Rows of the matrix; successive ones are not copied."""
+        if len(index) and index[-1] - index[0] == len(index) - 1 and (np.diff(index) == 1).all():
+            return self.table[index[0] : index[-1] + 1]
         return self.table[index]
 
     @property

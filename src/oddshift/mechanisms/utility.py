@@ -65,12 +65,26 @@ def effective_outputs(mechanism: Mechanism, weights: npt.ArrayLike) -> float:
     >>> effective_outputs(Mask(Space([[0.0], [3.0]])), [1, 1])
     1.0
     """
+    return effective_number(output_law(mechanism, weights))
+
+
+def output_law(mechanism: Mechanism, weights: npt.ArrayLike) -> FloatArray:
+    """Σ_x w(x)·Pr[y|x] for every output, for weights of the points that are made to sum to 1."""
     law = _weights(weights, len(mechanism.space))
     total = np.zeros(mechanism.n_outputs)
     everyone = np.arange(len(law))
     for part in blocks(len(law), mechanism.n_outputs):
         total += law[part] @ np.exp(mechanism.log_likelihood(everyone[part]))
-    seen = total[total > 0]
+    return total
+
+
+def effective_number(law: FloatArray) -> float:
+    """exp of the entropy of a law.
+
+    >>> round(effective_number(np.array([0.5, 0.5, 0.0])), 12)
+    2.0
+    """
+    seen = law[law > 0]
     return float(np.exp(-(seen * np.log(seen)).sum()))
 
 
