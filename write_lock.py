@@ -7,6 +7,7 @@ simple API, PEP 691); its address is not written into the file.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -40,11 +41,14 @@ def normal(name: str) -> str:
 
 
 def index() -> str:
-    """The address of the index that pip uses."""
-    asked = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False
-    )
-    return (asked.stdout.strip() or "https://pypi.org/simple").rstrip("/")
+    """The address of the index that pip uses, as pip's own help states it."""
+    wide = {**os.environ, "COLUMNS": "1000"}  # so that an address is not cut into lines
+    command = [sys.executable, "-m", "pip", "install", "--help"]
+    helped = subprocess.run(command, capture_output=True, text=True, check=True, env=wide)
+    found = re.search(r"--index-url\s.*?\(default\s+(\S+?)\)", helped.stdout, flags=re.DOTALL)
+    if found is None:
+        raise SystemExit("pip does not say which index it uses, expected its address in `pip install --help`")
+    return found[1].rstrip("/")
 
 
 def listed(text: str, kind: str) -> dict[str, str]:

@@ -37,7 +37,7 @@ def world():
 
 def test_reading_is_the_share_of_pairs_beyond_the_budget(world):
     made, attacker = world
-    found = read(attacker, made.known, made.secrets, made.secrets, LayoutSize(99, 9_999), 0)
+    found = read(attacker, made.known, made.secrets, made.secrets, LayoutSize(99, 9_999), seed=0)
     release, points = released(made.known, made.secrets, [0, 2]), made.known.fit.space.points
     guess = guesses(attacker, release)
     for temperature in (0.5, 2.0):
@@ -56,7 +56,7 @@ def test_reading_is_the_share_of_pairs_beyond_the_budget(world):
 
 def test_the_exact_single_release_never_exceeds_the_exact_epsilon(world):
     made, attacker = world
-    found = read(attacker, made.known, made.secrets, made.secrets, LayoutSize(99, 9_999), 0)
+    found = read(attacker, made.known, made.secrets, made.secrets, LayoutSize(99, 9_999), seed=0)
     largest = made.known.mechanism.exact_epsilon
     assert exact_row(found, largest * 1.000001)["rate"] == 0.0
     assert found.exact.max() <= largest * 1.000001

@@ -38,16 +38,16 @@ def test_places_are_those_that_were_run():
 
 def test_a_number_is_the_mean_over_seeds_in_percent():
     found = results_of(*table(em=0.2, seed=0), *table(em=0.3, seed=1))
-    place = ("ag_news", "rnn", 2.5, "EM", "one")
-    assert found.mean(*place, "rate") == pytest.approx(25.0)
-    assert found.spread(*place) == pytest.approx(100 * 0.05 * 2**0.5)  # √(2·.05²/(2 − 1))
-    assert found.mean("imdb", "rnn", 2.5, "EM", "one", "rate") is None
+    place = ("ag_news", "rnn", 2.5, "EM")
+    assert found.mean(place, "one", "rate") == pytest.approx(25.0)
+    assert found.spread(place, "one") == pytest.approx(100 * 0.05 * 2**0.5)  # √(2·.05²/(2 − 1))
+    assert found.mean(("imdb", "rnn", 2.5, "EM"), "one", "rate") is None
 
 
 def test_one_seed_has_no_spread():
     found = results_of(*table())
-    assert found.spread("ag_news", "rnn", 2.5, "EM", "one") is None
-    assert found.spread("imdb", "rnn", 2.5, "EM", "one") is None
+    assert found.spread(("ag_news", "rnn", 2.5, "EM"), "one") is None
+    assert found.spread(("imdb", "rnn", 2.5, "EM"), "one") is None
 
 
 def test_gaps_are_first_less_second_in_points():

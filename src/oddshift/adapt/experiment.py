@@ -87,11 +87,10 @@ class Experiment:
         kinds = self.known.mechanism.output_kinds
         return 1 if kinds is None else len(np.unique(kinds))
 
-    @cached_property
+    @property
     def weights(self) -> FloatArray:
         """π of every point, from the fit documents."""
-        prior = np.exp(self.known.log_prior)
-        return prior / prior.sum()
+        return self.known.weights
 
     def measure(self, known: Knowledge, attacker: Attacker) -> Scan:
         """Release the documents under `known` and scan what the attacker finds, under the chosen law."""

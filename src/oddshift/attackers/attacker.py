@@ -64,6 +64,12 @@ class Knowledge:
 
     fingerprint = cached_property(content)
 
+    @cached_property
+    def weights(self) -> FloatArray:
+        """π of every point; the weights of a utility loss."""
+        prior = np.exp(self.log_prior)
+        return prior / prior.sum()
+
     def __repr__(self) -> str:
         """Sizes only."""
         return f"Knowledge({self.mechanism!r}, {self.fit!r})"

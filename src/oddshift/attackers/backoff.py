@@ -57,6 +57,12 @@ class Observations:
     total: FloatArray
     kinds: FloatArray
 
+    def table(self, contexts: int, values: int) -> FloatArray:
+        """The same counts as a dense table (contexts, values)."""
+        counts = np.zeros((contexts, values))
+        counts[self.context, self.value] = self.count
+        return counts
+
 
 def observations(context: IntArray, value: IntArray, contexts: int, values: int) -> Observations:
     """Count pairs."""

@@ -102,8 +102,7 @@ def fit_steps(known: Knowledge) -> RegimeChains:
     before, after = successive(known.fit)
     size = len(prior)
     seen = observations(before, after, size, size)
-    counts = np.zeros((size, size))
-    counts[seen.context, seen.value] = seen.count
+    counts = seen.table(size, size)
     plain = np.broadcast_to(prior, counts.shape)
     moves = (*step_laws(known.fit.space, prior), *measured_steps(known.fit.space, counts, prior))
     step = backed_off(seen, counts, [plain, *moves])
@@ -114,8 +113,7 @@ def smoothed_table(known: Knowledge, before: IntArray, after: IntArray, law: Flo
     """Pr[after | before], (points, points), from pairs; `law` is that of the second value on its own."""
     size, space = len(law), known.fit.space
     seen = observations(before, after, size, size)
-    counts = np.zeros((size, size))
-    counts[seen.context, seen.value] = seen.count
+    counts = seen.table(size, size)
     plain = np.broadcast_to(law, counts.shape)
     equal = 0.999 * np.diag((law > 0).astype(np.float64)) + 0.001 * plain
     equal[law <= 0] = law
@@ -147,8 +145,7 @@ def fit_classes(known: Knowledge, rng: np.random.Generator) -> PlaceClasses:
     place = np.minimum(_places(fit), places - 1)
     prior = np.exp(known.log_prior)
     seen = observations(place, fit.points, places, size)
-    counts = np.zeros((places, size))
-    counts[seen.context, seen.value] = seen.count
+    counts = seen.table(places, size)
     base = backed_off(seen, counts, [np.broadcast_to(prior, counts.shape)])
     found: Mixture = choose_mixture(
         _by_document(fit, place * size + fit.points, places * size), base, fit.clusters, rng

@@ -151,8 +151,7 @@ class _Cells:
             return None
         law = self.law
         seen = observations(code.ravel(), self.value, len(distinct), self.size)
-        counts = np.zeros((len(distinct), self.size))
-        counts[seen.context, seen.value] = seen.count
+        counts = seen.table(len(distinct), self.size)
         rows = fit_backoff(seen, law[seen.value]).rows(counts, np.broadcast_to(law, counts.shape))
         codes = {tuple(self.names[t] for t in tokens): k for k, tokens in enumerate(distinct.tolist())}
         return ClearTable(places, weight, codes, np.log(rows / law))

@@ -211,8 +211,7 @@ def pair_law(space: Space, layout: RowLayout, values: IntArray, pair: tuple[int,
     both = (values[:, one] >= 0) & (values[:, two] >= 0)
     shape = (len(layout.members[one]), len(layout.members[two]))
     seen = observations(values[both, one], values[both, two], *shape)
-    counts = np.zeros(shape)
-    counts[seen.context, seen.value] = seen.count
+    counts = seen.table(*shape)
     bases = [np.broadcast_to(law, shape)]
     distances = [space.between(layout.members[c])[:, layout.members[c]] for c in pair]
     for width in WIDTHS:

@@ -91,8 +91,7 @@ def fit_second_order(known: Knowledge) -> SecondOrder:
         *onward_laws(fit.space, prior),
     ]
     seen = observations(a * size + b, c, size * size, size)
-    counts = np.zeros(shape)
-    counts[seen.context, seen.value] = seen.count
+    counts = seen.table(*shape)
     steps = backed_off(seen, counts, bases).reshape(size, size, size)
     return SecondOrder(chain.first[0], near, np.ascontiguousarray(steps.transpose(1, 0, 2)))
 

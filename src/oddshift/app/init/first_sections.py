@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.app.init.roles import MOST_CATEGORIES, Roles
 from oddshift.app.init.suggestion import Suggestion
 from oddshift.audit.audit_settings import DEFAULT_ATTACKERS
@@ -85,7 +86,7 @@ def _goal(units: int) -> str:
 
 def _grid(levels: int) -> list[float]:
     """Few enough shares that all combinations can be tried; the search refines the best of them."""
-    fewer = {1: [round(0.1 * k, 1) for k in range(1, 11)], 2: [0.1, 0.25, 0.5, 0.75, 1.0], 3: [0.25, 0.5, 0.75, 1.0]}
+    fewer = {1: [round(0.1 * k, 1) for k in range(1, 11)], 2: list(AdaptSettings.grid), 3: [0.25, 0.5, 0.75, 1.0]}
     return fewer.get(levels, [0.3, 0.6, 1.0] if levels == 4 else [0.4, 1.0])
 
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from oddshift.app.reproduce.cell_store import Cell
 from oddshift.app.reproduce.paper_numbers import ATTACKERS
-from oddshift.app.reproduce.paper_reading import Read, exact_row, read
+from oddshift.app.reproduce.paper_reading import Read, exact_row, layout_size, read
 from oddshift.app.reproduce.reproduction import Place
 from oddshift.app.reproduce.search_surface import Surface
 from oddshift.app.reproduce.studied_corpus import StudiedCorpus, conditioned, schedule_of, studied, tuned
-from oddshift.app.reproduce.violations import layout_size, sizes, stored_surface
+from oddshift.app.reproduce.violations import sizes, stored_surface
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.paper import fit_paper
 from oddshift.attackers.reconstruction import PaperSettings
@@ -50,7 +50,7 @@ def _histogram(leakages: FloatArray) -> list[float]:
 
 def _read(corpus: StudiedCorpus, network: Any, budgets: tuple[float, float], cell: Cell, base: float = 2.6) -> Read:
     known = corpus.known(budgets, base)
-    return read(network, known, corpus.split.certify, corpus.split.select, layout_size(cell.settings), cell.seed)
+    return read(network, known, corpus.split.certify, corpus.split.select, layout_size(cell.settings), seed=cell.seed)
 
 
 def tradeoff(cell: Cell, place: Place) -> dict[str, Any]:

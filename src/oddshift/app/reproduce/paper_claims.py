@@ -21,6 +21,9 @@ from oddshift.app.reproduce.reproductions import REPRODUCTIONS
 HOLDS, FAILS, UNKNOWN = "holds", "does not hold", "cannot be told"
 NOT_RUN = "not run"
 
+TablePlace = tuple[str, str, float, str]
+"""A place in the table of violations: corpus, attacker, ε and method."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PaperClaim:
@@ -59,9 +62,9 @@ class Results:
         return tuple(cell.file for key, cell in self.cells[name].items() if key.startswith(start))
 
     @cached_property
-    def table(self) -> dict[tuple[str, str, float, str], list[Mapping[str, Any]]]:
+    def table(self) -> dict[TablePlace, list[Mapping[str, Any]]]:
         """Rows of the table of violations by corpus, attacker, ε and method, one for each seed."""
-        found: dict[tuple[str, str, float, str], list[Mapping[str, Any]]] = {}
+        found: dict[TablePlace, list[Mapping[str, Any]]] = {}
         for cell in self.cells["table-violations"].values():
             if cell.settings["kind"] == "network":
                 for row in cell.values["rows"]:
@@ -74,14 +77,14 @@ class Results:
                     found.setdefault(place, []).append(row)
         return found
 
-    def mean(self, corpus: str, attacker: str, epsilon: float, method: str, rule: str, what: str) -> float | None:
+    def mean(self, place: TablePlace, rule: str, what: str) -> float | None:
         """The mean over seeds of a number of a row, in percent; None where it was not run."""
-        rows = self.table.get((corpus, attacker, epsilon, method))
+        rows = self.table.get(place)
         return None if not rows else 100 * float(np.mean([row["rules"][rule][what] for row in rows]))
 
-    def spread(self, corpus: str, attacker: str, epsilon: float, method: str, rule: str) -> float | None:
+    def spread(self, place: TablePlace, rule: str) -> float | None:
         """The standard deviation over seeds of a rate, in percent; None for fewer than two."""
-        rows = self.table.get((corpus, attacker, epsilon, method), [])
+        rows = self.table.get(place, [])
         return None if len(rows) < 2 else 100 * float(np.std([row["rules"][rule]["rate"] for row in rows], ddof=1))
 
     @cached_property
@@ -99,7 +102,7 @@ class Results:
 
     def gaps(self, first: str, second: str, what: str, rule: str = "one") -> list[float]:
         """first − second of a number over all places that were run, in points."""
-        pairs = [[self.mean(*place, method, rule, what) for method in (first, second)] for place in self.places]
+        pairs = [[self.mean((*place, method), rule, what) for method in (first, second)] for place in self.places]
         return [a - b for a, b in pairs if a is not None and b is not None]
 
 

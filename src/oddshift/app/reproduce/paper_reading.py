@@ -72,7 +72,14 @@ class LayoutSize:
     observations: int
 
 
-def read(attacker: Paper, known: Knowledge, audited: Records, validation: Records, size: LayoutSize, seed: int) -> Read:
+def layout_size(settings: Mapping[str, Any]) -> LayoutSize:
+    """The layout that a cell asks for."""
+    return LayoutSize(int(settings["candidates"]), int(settings["observations"]))
+
+
+def read(
+    attacker: Paper, known: Knowledge, audited: Records, validation: Records, size: LayoutSize, *, seed: int
+) -> Read:
     """Release validation and audited documents under `known`, fit T on the first and read leakage off the second."""
     fitted = fitted_temperature(attacker, released(known, validation, [seed, 1]), validation)
     release = released(known, audited, [seed, 2])

@@ -25,8 +25,8 @@ def dumbbells(results: Results) -> Iterator[Figure]:
                     bounds = (
                         None if sound is None else (100 * sound["uniform"]["lower"], 100 * sound["uniform"]["upper"])
                     )
-                    own = [results.mean(*place, "one", what) or 0.0 for what in ("null", "own")]
-                    ours = results.mean(*place, "one", "rate") or 0.0
+                    own = [results.mean(place, "one", what) or 0.0 for what in ("null", "own")]
+                    ours = results.mean(place, "one", "rate") or 0.0
                     printed = violation(method, corpus, attacker, epsilon)[0]
                     rows.append(MarkedRow(f"{called} {epsilon:g} {method}", (printed,), (ours,), own, bounds))
         if rows:

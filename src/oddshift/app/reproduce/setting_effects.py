@@ -12,11 +12,11 @@ import numpy as np
 
 from oddshift.app.reproduce.cell_store import Cell
 from oddshift.app.reproduce.paper_numbers import ATTACKERS
-from oddshift.app.reproduce.paper_reading import LayoutSize, Read, own_means, read, released
+from oddshift.app.reproduce.paper_reading import LayoutSize, Read, layout_size, own_means, read, released
 from oddshift.app.reproduce.reproduction import Place
 from oddshift.app.reproduce.search_surface import LoopWeights, Surface, replayed
 from oddshift.app.reproduce.studied_corpus import StudiedCorpus, schedule_of, studied
-from oddshift.app.reproduce.violations import layout_size, sizes, stored_surface
+from oddshift.app.reproduce.violations import sizes, stored_surface
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.paper import Paper, fit_paper, squared_distances
 from oddshift.attackers.reconstruction import PaperSettings
@@ -50,7 +50,7 @@ def open_settings(cell: Cell, place: Place) -> dict[str, Any]:
         rows.append({"setting": "network", "value": name, **other.at(2.5, 1.0), "fitted": other.fitted})
     for candidates in CANDIDATES:
         size = LayoutSize(candidates, int(cell.settings["observations"]))
-        other = read(base, known, corpus.split.certify, corpus.split.select, size, cell.seed)
+        other = read(base, known, corpus.split.certify, corpus.split.select, size, seed=cell.seed)
         rows.append({"setting": "candidates", "value": str(candidates), **other.at(2.5, 1.0), "fitted": other.fitted})
     rows.append({"setting": "prior", "value": "empirical", "T": 1.0, **_empirical(corpus, base, known, cell)})
     wide = _wide(corpus, int(cell.settings["more_outputs"]), place)
@@ -66,7 +66,7 @@ def _trained(known: Knowledge, settings: PaperSettings, cell: Cell) -> Paper:
 
 
 def _at(corpus: StudiedCorpus, network: Paper, known: Knowledge, cell: Cell) -> Read:
-    return read(network, known, corpus.split.certify, corpus.split.select, layout_size(cell.settings), cell.seed)
+    return read(network, known, corpus.split.certify, corpus.split.select, layout_size(cell.settings), seed=cell.seed)
 
 
 def _empirical(corpus: StudiedCorpus, network: Paper, known: Knowledge, cell: Cell) -> dict[str, float]:

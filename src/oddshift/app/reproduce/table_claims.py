@@ -18,7 +18,7 @@ def _controls(results: Results, method: str = "EM") -> str:
     if not results.places:
         return NOT_RUN
     found = {
-        what: float(np.mean([results.mean(*place, method, "one", what) or 0.0 for place in results.places]))
+        what: float(np.mean([results.mean((*place, method), "one", what) or 0.0 for place in results.places]))
         for what in ("null", "own", "rate")
     }
     return f"{method}: null {found['null']:.1f} %, own {found['own']:.1f} %, networks {found['rate']:.1f} %"
@@ -79,7 +79,7 @@ def relative_drop(results: Results) -> PaperClaim:
     ours = [
         100 * gap / em
         for gap, place in zip(results.gaps("EM", "AmPL", "rate"), results.places, strict=True)
-        if (em := results.mean(*place, "EM", "one", "rate"))
+        if (em := results.mean((*place, "EM"), "one", "rate"))
     ]
     return PaperClaim(
         says="about 29.89 % relative reduction on average",
@@ -157,7 +157,7 @@ def _groups(results: Results, method: str, what: str = "rate") -> list[list[floa
     found = []
     for corpus in CORPORA:
         for attacker in ATTACKERS:
-            values = [results.mean(corpus, attacker, e, method, "one", what) for e in EPSILONS]
+            values = [results.mean((corpus, attacker, e, method), "one", what) for e in EPSILONS]
             if None not in values:
                 found.append([v for v in values if v is not None])
     return found
@@ -205,8 +205,8 @@ def _falling(results: Results) -> str:
 def transformer_highest(results: Results) -> PaperClaim:
     """Transformers yield the largest EM ratios."""
     ours = [
-        results.mean(c, "transformer", e, "EM", "one", "rate")
-        == max(results.mean(c, a, e, "EM", "one", "rate") or 0.0 for a in ATTACKERS)
+        results.mean((c, "transformer", e, "EM"), "one", "rate")
+        == max(results.mean((c, a, e, "EM"), "one", "rate") or 0.0 for a in ATTACKERS)
         for c in CORPORA
         for e in EPSILONS
         if all((c, a, e, "EM") in results.table for a in ATTACKERS)
@@ -229,7 +229,7 @@ def average_leakage(results: Results) -> PaperClaim:
     said = paper_text("intro_mean_mPL")
     ours = [
         [
-            (results.mean(*place, method, rule, "mean_mpl") or 0.0) / 100
+            (results.mean((*place, method), rule, "mean_mpl") or 0.0) / 100
             for place in results.places
             if place[1] == "transformer"
         ]

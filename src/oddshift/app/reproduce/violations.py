@@ -13,7 +13,7 @@ import numpy as np
 
 from oddshift.app.reproduce.cell_store import Cell, read_cell
 from oddshift.app.reproduce.paper_numbers import EPSILONS, METHODS, violation
-from oddshift.app.reproduce.paper_reading import LayoutSize, Read, exact_row, read, released
+from oddshift.app.reproduce.paper_reading import LayoutSize, Read, exact_row, layout_size, read, released
 from oddshift.app.reproduce.reproduction import Place
 from oddshift.app.reproduce.search_surface import LoopWeights, Surface, replayed
 from oddshift.app.reproduce.studied_corpus import (
@@ -58,7 +58,7 @@ def surface_values(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str,
     architecture, size = str(cell.settings["attacker"]), layout_size(cell.settings)
     network, select = conditioned(corpus, architecture, cell.settings, cell.seed, place), corpus.split.select
     at_em = corpus.known((2.5, 2.5))
-    found = read(network.against(at_em), at_em, select, select, size, cell.seed)
+    found = read(network.against(at_em), at_em, select, select, size, seed=cell.seed)
     temperatures = {
         "one": 1.0,
         "fitted": found.fitted,
@@ -144,7 +144,7 @@ def _network(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str, Any]:
 def _reading(corpus: StudiedCorpus, start: Paper, budgets: Budgets, cell: Cell) -> Read:
     known = corpus.known(budgets)
     network = tuned(start.against(known), known, cell.settings, cell.seed)
-    return read(network, known, corpus.split.certify, corpus.split.select, layout_size(cell.settings), cell.seed)
+    return read(network, known, corpus.split.certify, corpus.split.select, layout_size(cell.settings), seed=cell.seed)
 
 
 def _loss(surface: Mapping[str, Any], epsilon: float, scales: tuple[float, float]) -> float:
@@ -189,11 +189,6 @@ def _sound(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str, Any]:
 def _interval(values: FloatArray) -> dict[str, float]:
     """The mean over documents and both bounds, each at level .05."""
     return {"mean": float(values.mean()), "lower": betting_lower(values, 0.05), "upper": betting_upper(values, 0.05)}
-
-
-def layout_size(settings: Mapping[str, Any]) -> LayoutSize:
-    """The layout that a cell asks for."""
-    return LayoutSize(int(settings["candidates"]), int(settings["observations"]))
 
 
 def sizes(corpus: StudiedCorpus) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from oddshift.app.reproduce.cell_store import Cell
 from oddshift.app.reproduce.paper_numbers import ATTACKERS, WDBC, paper_table
-from oddshift.app.reproduce.paper_reading import LayoutSize, Read, exact_row, read
+from oddshift.app.reproduce.paper_reading import Read, exact_row, layout_size, read
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper
 from oddshift.attackers.reconstruction import PaperSettings
@@ -56,7 +56,7 @@ def _row(epsilon: float, architecture: str, split: Split, tiers: Tiers, cell: Ce
         method: paper_table(WDBC).cell(row=row, attacker=ATTACKERS[architecture], epsilon=epsilon)["mean"]
         for method, row in (("EM", "EM (mDP)"), ("AmPL", "AmPL"))
     }
-    found = {scale: _read(epsilon, scale, architecture, split, tiers, cell) for scale in WDBC_SCALES}
+    found = {scale: _read(_known(epsilon, scale, split, tiers), architecture, split, cell) for scale in WDBC_SCALES}
     matched = found[1.0][0].matched(epsilon, printed["EM"] / 100)
     objective = {scale: f[0].at(epsilon, matched)["rate"] + f[2] for scale, f in found.items()}
     best = min(objective, key=lambda scale: objective[scale])
@@ -74,17 +74,12 @@ def _row(epsilon: float, architecture: str, split: Split, tiers: Tiers, cell: Ce
     return {"epsilon": epsilon, "attacker": architecture, "methods": methods}
 
 
-def _read(
-    epsilon: float, scale: float, architecture: str, split: Split, tiers: Tiers, cell: Cell
-) -> tuple[Read, float, float]:
-    """Paper mode at one scale, the exact ε of one release, and its expected cosine loss."""
-    known = _known(epsilon, scale, split, tiers)
+def _read(known: Knowledge, architecture: str, split: Split, cell: Cell) -> tuple[Read, float, float]:
+    """Paper mode against a mechanism, the exact ε of one release, and its expected cosine loss."""
     schedule = replace(PAPER_SCHEDULE, epochs=int(cell.settings["epochs"]), seed=cell.seed)
     attacker = fit_paper(known, PaperSettings(architecture=architecture), schedule)
-    size = LayoutSize(int(cell.settings["candidates"]), int(cell.settings["observations"]))
-    reading = read(attacker, known, split.certify, split.select, size, cell.seed)
-    prior = np.exp(known.log_prior)
-    return reading, known.mechanism.exact_epsilon, expected_loss(known.mechanism, prior / prior.sum(), "cosine")
+    reading = read(attacker, known, split.certify, split.select, layout_size(cell.settings), seed=cell.seed)
+    return reading, known.mechanism.exact_epsilon, expected_loss(known.mechanism, known.weights, "cosine")
 
 
 def _known(epsilon: float, scale: float, split: Split, tiers: Tiers) -> Knowledge:
