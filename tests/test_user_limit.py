@@ -8,10 +8,12 @@ import pytest
 from oddshift.app.configuration import parse_config
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
-from oddshift.protect import Ledger, UserLimit, protect, release_files
+from oddshift.protect import Ledger, Sanitizer, UserLimit, protect, release_files
 from oddshift.protect.claim_terms import NOISIER, ClaimTerms, KeyBatch
+from oddshift.protect.integrations import presidio_operator
 from oddshift.protect.ledger_store import LEDGER
 from oddshift.protect.policies import load_policy, make_policy, noisier_policy, save_policy
+from oddshift.protect.release_policy import ReleasePolicy
 from policies import people_policy, table_policy
 from test_repeated_release import CORPUS, MASKING, POLICY, released, settings, write
 
@@ -192,3 +194,53 @@ def test_an_adaptation_puts_the_limit_into_its_policy(tmp_path, monkeypatch):
 def test_what_a_limit_cannot_be():
     with pytest.raises(InvalidInput, match="expected one of refuse, mask, drop, noise"):
         UserLimit(budget=1.0, past="more")
+
+
+SMALL = limited(POLICY, budget=2.5 * POLICY.terms.mechanism.claimed_epsilon, past="mask")
+
+
+def test_a_sanitizer_counts_users_and_refuses_what_exceeds_their_budget(ledger):
+    sanitizer = Sanitizer(SMALL, ledger=ledger)
+    assert len(sanitizer.texts(CORPUS.texts[:3], users=["u", "v", "u"])) == 3
+    with pytest.raises(InvalidInput, match=r"1 of 2 records is beyond the budget .*: row 2"):
+        sanitizer.texts(CORPUS.texts[3:5], users=["v", "u"])
+    totals = ledger.totals()
+    assert (totals.records, totals.users, totals.user_releases) == (3, 2, 3)
+    assert len(sanitizer.texts(CORPUS.texts[3:4], users=["v"])) == 1
+
+
+def test_files_and_memory_share_the_budget_of_users(tmp_path, ledger):
+    source = tmp_path / "in.csv"
+    source.write_text("id,who,text\n" + "".join(f'{i},u,"{t}"\n' for i, t in enumerate(CORPUS.texts[:2])))
+    protect(source, tmp_path / "out.csv", SMALL, ledger, settings(id="id", user="who"))
+    with pytest.raises(InvalidInput, match="beyond the budget"):
+        Sanitizer(SMALL, ledger=ledger).texts(CORPUS.texts[5:6], ids=[9], users=["u"])
+
+
+def test_rows_and_columns_count_users_too(tmp_path):
+    policy = limited(table_policy(), budget=1e-3)
+    sanitizer = Sanitizer(policy, ledger=Ledger(tmp_path / LEDGER))
+    row = {name: [float(cell)] for name, cell in zip(policy.codec.released, policy.space.points[0], strict=True)}
+    with pytest.raises(InvalidInput, match="1 of 1 records is beyond the budget"):
+        sanitizer.columns(row, users=["u"])
+
+
+UNCOUNTED = {
+    "apply": lambda ledger: ReleasePolicy(SMALL).apply(CORPUS.texts[:1]),
+    "no users": lambda ledger: Sanitizer(SMALL, ledger=ledger).texts(CORPUS.texts[:1]),
+    "no ledger": lambda ledger: Sanitizer(SMALL).texts(CORPUS.texts[:1], users=["u"]),
+    "presidio": lambda ledger: presidio_operator.OddshiftOperator().validate({"sanitizer": Sanitizer(SMALL)}),
+}
+
+
+@pytest.mark.parametrize("use", list(UNCOUNTED))
+def test_what_cannot_count_users_refuses_a_policy_that_limits_them(ledger, use):
+    with pytest.raises(InvalidInput, match="the policy limits the budget of users"):
+        UNCOUNTED[use](ledger)
+
+
+def test_users_without_a_ledger_or_of_another_length_are_refused(ledger):
+    with pytest.raises(InvalidInput, match="users are counted in a ledger"):
+        Sanitizer(POLICY).texts(CORPUS.texts[:1], users=["u"])
+    with pytest.raises(InvalidInput, match="1 users for 2 records"):
+        Sanitizer(POLICY, ledger=ledger).texts(CORPUS.texts[:2], users=["u"])

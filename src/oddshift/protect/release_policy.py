@@ -68,8 +68,10 @@ class ReleasePolicy:
 
         Texts come as a column of strings or as a frame with the policy's text columns; tables and trajectories as a
         frame (or a mapping of columns); vectors as an array with one row for each. `clear` names columns of a table
-        that the policy does not know and that stay as they are; any other is refused.
+        that the policy does not know and that stay as they are; any other is refused. A policy that limits what users
+        spend cannot be applied in this way, because nothing counts it.
         """
+        self.sanitizer.refuse_uncounted_users()
         codec = self.sanitizer.codec
         if isinstance(codec, VectorCodec) and not is_frame(values):
             return column_like(values, list(self.sanitizer.rows(np.asarray(values, dtype=np.float64))))

@@ -39,7 +39,9 @@ class Sanitizer:
     """A policy ready to be applied; rows of its mechanism are built when they are first needed, and kept.
 
     `detector` finds further names in texts (see `TextCodec`). `ledger` (optional) remembers what was released:
-    equal texts of one call get one value, records that it holds are refused.
+    equal texts of one call get one value, records that it holds are refused. With a ledger `users` names the user of
+    each record, and what users spend is counted. A policy that limits it needs both, and refuses every call that
+    would exceed the limit, whatever it says about records of files.
 
     **Guarantee**: each secret is released through the policy's mechanism once for every call, with a uniform of its
     own; with `repeats = "once"` equal secrets of a document (or of a user, as the policy says) share one draw, and
@@ -61,7 +63,9 @@ class Sanitizer:
         """The policy, which shows no word."""
         return f"Sanitizer({self.policy!r})"
 
-    def texts(self, texts: Sequence[str], *, ids: Sequence[object] | None = None) -> list[str]:
+    def texts(
+        self, texts: Sequence[str], *, ids: Sequence[object] | None = None, users: Sequence[object] | None = None
+    ) -> list[str]:
         """Texts with every word that was found replaced by another or by a mark, and everything else unchanged.
 
         With a ledger a text is known by its id, or by its content when no `ids` are given.
@@ -73,7 +77,7 @@ class Sanitizer:
         if not isinstance(codec, TextCodec) or not len(texts):
             return []
         encoded = codec.on_columns(["text"]).encode({"text": list(texts)})
-        first = self._claim([texts], ids, by_content=True)
+        first = self._claim([texts], _Names(ids, users), by_content=True)
         released = self.released(encoded)["text"]
         return [str(released[row]) for row in first]
 
@@ -106,7 +110,9 @@ class Sanitizer:
             )
         return self._draws(indices(index, "index", len(self.policy.space), is_secret=True))
 
-    def rows(self, rows: npt.ArrayLike, *, ids: Sequence[object] | None = None) -> FloatArray:
+    def rows(
+        self, rows: npt.ArrayLike, *, ids: Sequence[object] | None = None, users: Sequence[object] | None = None
+    ) -> FloatArray:
         """Vectors (n, k), or latitude and longitude (n, 2), each replaced by a point of the policy (NaN for a mask).
 
         `ids` name the rows in the ledger, where there is one.
@@ -119,41 +125,56 @@ class Sanitizer:
         if not isinstance(codec, PlaceCodec | VectorCodec):
             raise InvalidInput(f"rows needs a policy of kind vectors, this one is of kind {self.policy.kind}")
         points = codec.points(table)
-        first = self._claim([table.tolist()], ids)
+        first = self._claim([table.tolist()], _Names(ids, users))
         outputs = self._draws(points)[first]
         return np.full(table.shape, np.nan) if self.is_mask else self.policy.space.points[outputs]
 
-    def columns(self, columns: Columns, *, ids: Sequence[object] | None = None) -> dict[str, list[Any]]:
+    def columns(
+        self, columns: Columns, *, ids: Sequence[object] | None = None, users: Sequence[object] | None = None
+    ) -> dict[str, list[Any]]:
         """The secret columns of a table, released; other columns are ignored.
 
         `ids` name the rows in the ledger, where there is one.
         """
         self._expect("table", "columns")
         encoded = self.codec.encode(columns)
-        first = self._claim([columns[name] for name in self.codec.released], ids)
+        first = self._claim([columns[name] for name in self.codec.released], _Names(ids, users))
         shown = self.released(encoded)
         return {name: [column[row] for row in first] for name, column in shown.items()}
 
-    def _claim(
-        self, columns: Sequence[Sequence[Any]], ids: Sequence[object] | None, *, by_content: bool = False
-    ) -> IntArray:
+    def refuse_uncounted_users(self, users: Sequence[object] | None = None) -> None:
+        """Refuse a release whose users cannot be counted although the policy limits what they spend."""
+        if self.policy.terms.user_limit is not None and (self.ledger is None or users is None):
+            raise InvalidInput(
+                "the policy limits the budget of users, expected a sanitizer with a ledger and the users of the "
+                "records, or oddshift protect"
+            )
+
+    def _claim(self, columns: Sequence[Sequence[Any]], names: _Names, *, by_content: bool = False) -> IntArray:
         """Claim some records, if there is a ledger; returns for each row the row whose value it gets."""
         count = len(columns[0])
         own: IntArray = np.arange(count)
-        if ids is not None and len(ids) != count:
-            raise InvalidInput(f"{len(ids)} ids for {count} records, expected one for each")
-        if self.ledger is None or not count:
+        names.check(count)
+        self.refuse_uncounted_users(names.users)
+        if self.ledger is None:
+            if names.users is not None:
+                raise InvalidInput("users are counted in a ledger, expected a sanitizer with one")
+            return own
+        if not count:
             return own
         keys = self.ledger.keys()
-        if ids is not None:
-            batch = KeyBatch(keys.ids(ids, "ids"))
+        if names.ids is not None:
+            known = keys.ids(names.ids, "ids")
         else:
-            batch = KeyBatch(keys.contents(columns) if by_content else keys.rows(columns))
+            known = keys.contents(columns) if by_content else keys.rows(columns)
+        limit = self.policy.terms.user_limit
         terms = ClaimTerms(
             policy=self.policy.sha256,
             epsilon=self.policy.terms.mechanism.claimed_epsilon,
-            is_named=by_content or ids is not None,
+            is_named=by_content or names.ids is not None,
+            limit=None if limit is None else replace(limit, past="refuse"),
         )
+        batch = KeyBatch(known, b"" if names.users is None else keys.users(names.users, "users"))
         claimed = self.ledger.claim([batch], terms, is_final=True)
         own[claimed.copies[:, 0] - 1] = claimed.copies[:, 1] - 1
         return own
@@ -185,3 +206,17 @@ class Sanitizer:
     def _expect(self, kind: str, method: str, also: str = "") -> None:
         if self.policy.kind not in (kind, also):
             raise InvalidInput(f"{method} needs a policy of kind {kind}, this one is of kind {self.policy.kind}")
+
+
+@dataclass(frozen=True, repr=False)
+class _Names:
+    """What the ledger knows the records of a call by, and the users they belong to."""
+
+    ids: Sequence[object] | None
+    users: Sequence[object] | None
+
+    def check(self, count: int) -> None:
+        """Refuse names that are not one for each record."""
+        for name, given in (("ids", self.ids), ("users", self.users)):
+            if given is not None and len(given) != count:
+                raise InvalidInput(f"{len(given)} {name} for {count} records, expected one for each")

@@ -58,4 +58,5 @@ def _checked(params: dict[str, Any] | None) -> tuple[Sanitizer, TextCodec]:
     given = (params or {}).get("sanitizer")
     if not isinstance(given, Sanitizer) or not isinstance(given.codec, TextCodec):
         raise InvalidInput(f"sanitizer={given!r}, expected a Sanitizer of a policy for texts")
+    given.refuse_uncounted_users()
     return given, given.codec
