@@ -136,11 +136,9 @@ def test_rules_are_checked():
         TierRule(names=("a", "a"), tier_of={})
 
 
-def test_spans_check_filter_and_renumber():
+def test_spans_check_and_filter():
     spans = Spans.of([(0, 0, 1, "A"), (1, 2, 3, "B"), (2, 0, 2, "A")], is_exact=True)
     assert len(spans.only(["A"])) == 2
-    assert spans.in_documents(np.array([2, 0])).document.tolist() == [0, 1]
-    assert spans.in_documents(np.array([2, 0])).end.tolist() == [2, 1]
     assert repr(spans) == "Spans(3 spans, 2 labels)"
     with pytest.raises(InvalidInput, match="empty"):
         Spans.of([(0, 1, 1, "A")], is_exact=True)

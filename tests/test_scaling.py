@@ -54,25 +54,5 @@ def test_values_without_a_spread_are_refused_by_column(name, values):
         SCALINGS[name]({"age": values}, "age")
 
 
-def test_few_distinct_values_keep_themselves():
-    assert scale_of([5, 1, 5, 3]).binned(3).tolist() == [1, 3, 5]
-
-
-def test_steps_that_hold_no_value_have_no_middle():
-    assert scale_of([0, 1, 9, 10]).binned(2).tolist() == [2.5, 7.5]
-    assert scale_of([0, 0.5, 1, 10]).binned(3).tolist() == pytest.approx([10 / 6, 50 / 6])
-
-
-@settings(max_examples=60)
-@given(COLUMN, st.integers(1, 8))
-def test_every_value_is_within_half_a_step_of_a_middle(values, bins):
-    middles = scale_of(values).binned(bins)
-    half = (max(values) - min(values)) / bins / 2
-    assert len(middles) <= bins
-    assert (np.diff(middles) > 0).all()
-    gaps = np.abs(np.array(values)[:, None] - middles[None, :]).min(axis=1)
-    assert gaps.max() <= half * (1 + 1e-9)
-
-
 def test_a_scale_shows_no_value():
     assert "54321" not in repr(scale_of([54321.0]))

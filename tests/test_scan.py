@@ -9,7 +9,7 @@ import pytest
 from oddshift.attackers.attacker import Beliefs
 from oddshift.attackers.controls import Null, Own
 from oddshift.audit.beliefs_by_tier import TierBeliefs, tier_beliefs
-from oddshift.audit.scan import BINS, HISTOGRAM_SPAN, Budget, leakage_from, scan, scores
+from oddshift.audit.scan import BINS, HISTOGRAM_SPAN, Budget, scan, scores
 from oddshift.base.errors import InvalidInput
 from oddshift.model.tiers import Tiers
 from worlds import ring, two_tiers
@@ -183,17 +183,6 @@ def test_only_what_was_asked_for_is_there(case):
         plain.rate("worst")
     with pytest.raises(InvalidInput, match="the scan has no detail"):
         _ = plain.details
-
-
-def test_leakage_from_any_anchor_is_zero_for_itself_and_mpl_for_the_others(case):
-    world, attacker, budget = case
-    for block in tier_beliefs(attacker, world.release, world.secrets, world.known.tiers):
-        anchor = np.zeros(len(block.positions), dtype=np.int64)
-        found = leakage_from(block, anchor, budget.space)
-        assert (found[:, 0] == 0.0).all()
-        for row, position in enumerate(block.positions[:3]):
-            expected = [leakage(world, attacker, position, block.index[0], x) for x in block.index[1:]]
-            np.testing.assert_allclose(found[row, 1:], expected)
 
 
 def test_beliefs_are_joined_with_the_truth_of_their_own_position(case):

@@ -40,16 +40,6 @@ def test_spans_of_some_labels_are_a_plain_filter(rows, labels):
     assert rows_of(Spans.of(rows, is_exact=False).only(tuple(labels))) == [row for row in rows if row[3] in labels]
 
 
-@settings(max_examples=50)
-@given(ROWS, st.permutations(range(4)), st.integers(0, 4))
-def test_spans_of_some_documents_are_renumbered_by_their_place(rows, order, count):
-    chosen = list(order[:count])
-    expected = [(place, *row[1:]) for place, document in enumerate(chosen) for row in rows if row[0] == document]
-    found = Spans.of(rows, is_exact=True).in_documents(np.array(chosen, dtype=np.int64))
-    assert rows_of(found) == expected
-    assert found.is_exact
-
-
 def test_some_spans_are_taken_by_number_or_by_truth():
     spans = Spans.of([(0, 0, 1, "A"), (1, 0, 2, "B"), (2, 0, 3, "A")], is_exact=False)
     assert rows_of(spans.take(np.array([2, 0]))) == [(2, 0, 3, "A"), (0, 0, 1, "A")]

@@ -153,13 +153,6 @@ def scores(attacker: Attacker, release: Release, truth: Records, budget: Budget)
     return found
 
 
-def leakage_from(block: TierBeliefs, anchor: IntArray, space: Space) -> FloatArray:
-    """mPL between each row's anchor and every candidate, 0 for the anchor itself."""
-    gap, distance = _gaps(block, anchor, space)
-    gap /= distance
-    return gap
-
-
 def _empty_detail(n: int, tiers: int) -> ScanDetail:
     return ScanDetail(
         diagnostic=np.zeros(n),

@@ -108,10 +108,6 @@ class Encoded(Protocol):
         """
 
 
-class Vocabulary(Protocol):
-    """What a codec learned, as a frozen dataclass of plain fields and arrays."""
-
-
 @runtime_checkable
 class Codec(Protocol):
     """How data of one kind become secrets; made by `fit` (from data) or by `from_policy` (from a stored policy)."""

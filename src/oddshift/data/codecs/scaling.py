@@ -25,19 +25,6 @@ class ColumnScale:
         """Values in units of the spread."""
         return (values - self.centre) / self.spread
 
-    def binned(self, bins: int) -> FloatArray:
-        """The middles of equal steps between the smallest and the largest value that hold some value.
-
-        A column of at most `bins` distinct values keeps them.
-        """
-        distinct: FloatArray = np.unique(self.values)
-        if len(distinct) <= bins:
-            return distinct
-        low, high = distinct[0], distinct[-1]
-        step = np.minimum(((distinct - low) / (high - low) * bins).astype(np.int64), bins - 1)
-        middles: FloatArray = low + (np.unique(step) + 0.5) * (high - low) / bins
-        return middles
-
 
 def _z_score(columns: Mapping[str, Sequence[Any]], name: str) -> ColumnScale:
     values = numbers(columns, name)

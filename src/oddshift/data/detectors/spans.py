@@ -65,16 +65,6 @@ class Spans:
         wanted = np.array([label in labels for label in self.labels], dtype=np.bool_)
         return self.take(wanted[self.label]) if len(self) else self
 
-    def in_documents(self, documents: IntArray) -> Spans:
-        """The spans of some documents, each known by its place in `documents`."""
-        place = np.full(int(max(documents.max(initial=-1), self.document.max(initial=-1))) + 1, -1, dtype=np.int64)
-        place[documents] = np.arange(len(documents))
-        where = place[self.document]
-        keep = np.flatnonzero(where >= 0)
-        keep = keep[np.argsort(where[keep], kind="stable")]
-        columns = (where[keep], self.start[keep], self.end[keep], self.label[keep])
-        return Spans(*columns, labels=self.labels, is_exact=self.is_exact)
-
 
 @runtime_checkable
 class Detector(Protocol):
