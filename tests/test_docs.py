@@ -73,6 +73,12 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(there), f"{page.name} links to {target}#{anchor}"
 
 
+@pages
+def test_a_link_with_the_name_of_a_file_leads_to_that_file(page):
+    for label, target in re.findall(r"\[([\w/]+\.py)\]\(([^)#]+)", page.read_text()):
+        assert target.endswith(label), f"{page.name} calls {target} {label}"
+
+
 def test_every_page_is_reached_from_the_index():
     """From the README over links: no page that nobody finds."""
     seen, waiting = set(), [ROOT / "README.md"]
