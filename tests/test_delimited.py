@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oddshift.base.errors import InvalidInput
 from oddshift.data.formats import bounded_streams, open_data, read_columns
 from oddshift.data.formats.data_file import uncounted
-from oddshift.data.formats.delimited import DelimitedFile, delimiter_of
+from oddshift.data.formats.delimited import DelimitedBlock, DelimitedFile, delimiter_of
 
 CELL = st.text(st.sampled_from("ab \"',;\t\r\né😀"), max_size=6)
 MARKS = {".csv": ",", ".tsv": "\t"}
@@ -231,3 +231,37 @@ def test_its_size_is_that_of_the_file_and_it_belongs_to_one_file(opened):
     file = opened("a,b\n1,2\n")
     assert file.unpacked_bytes == 8
     assert file.files == (file.path,)
+
+
+PLAIN = st.text(st.sampled_from("ab 'é1"), max_size=4)
+NEW = st.one_of(CELL, st.none(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False), st.integers())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.tuples(PLAIN, PLAIN), min_size=1, max_size=6),
+    new=st.lists(NEW, min_size=6, max_size=6),
+    end=st.sampled_from(["\n", ""]),
+)
+def test_plain_records_are_written_by_column_as_they_are_one_by_one(rows, new, end):
+    lines = ["\n"] * (len(rows) - 1) + [end]
+    records = [(list(row), line) for row, line in zip(rows, lines, strict=True)]
+    plain, careful = (DelimitedBlock(("x", "y"), records, "x,y\n", ",", is_plain) for is_plain in (True, False))
+    cells = {"y": new[: len(rows)]}
+    assert plain.render(cells, None) == careful.render(cells, None)
+    assert plain.cells("x") == careful.cells("x")
+
+
+def test_only_a_block_without_quotes_and_carriage_returns_is_plain(opened):
+    kinds = {"a,b\n1,2\n": True, 'a,b\n"1",2\n': False, "a,b\r\n1,2\r\n": False, "a,b\n1,2": True}
+    for text, is_plain in kinds.items():
+        (block,) = opened(text).blocks(uncounted)
+        assert block.is_plain == is_plain
+        assert block.render({}, None) == text.encode()
+
+
+def test_a_record_of_another_width_is_named_after_empty_lines_and_earlier_blocks(opened, monkeypatch):
+    monkeypatch.setattr(bounded_streams, "BLOCK", 8)
+    file = opened("a,b\n1,2\n3,4\n\n5,6\n7\n")
+    with pytest.raises(InvalidInput, match="row 4 has 1 columns, expected 2"):
+        list(file.blocks(uncounted))

@@ -11,6 +11,9 @@ from oddshift.data.codecs import TableCodec, TableSettings
 from oddshift.data.formats.cell_types import is_missing, missing_cells
 from oddshift.data.formats.cell_values import categories
 from oddshift.data.formats.delimited import DelimitedBlock
+from oddshift.mechanisms import MechanismSettings, build_mechanism
+from oddshift.protect import Sanitizer
+from oddshift.protect.policies import make_policy
 from oddshift.protect.record_keys import RecordKeys, normal_text
 
 
@@ -115,3 +118,21 @@ def test_unknown_categories_are_counted_or_named_by_row(unknown):
     encoded = codec.encode(later)
     assert encoded.counts.unseen == 2
     assert encoded.counts.masked == 2
+
+
+def test_rows_that_agree_in_any_column_share_a_draw_where_that_is_asked():
+    columns = {
+        "who": ["a", "a", "b", "b", "a"] * 12,
+        "x": ["p", "p", "q", "p", "q"] * 12,
+        "y": ["r", "s", "r", "s", "s"] * 12,
+    }
+    settings = TableSettings(categorical=("x", "y"), group="who", repeats="once")
+    codec = TableCodec.fit(columns, settings)
+    policy = make_policy(codec, build_mechanism(MechanismSettings(), codec.space, codec.tiers, 1e-6), codec.tiers)
+    shown = Sanitizer(policy).columns(columns)
+    for name in ("x", "y"):
+        draws = {}
+        for who, cell, new in zip(columns["who"], columns[name], shown[name], strict=True):
+            draws.setdefault((who, cell), set()).add(new)
+        assert all(len(values) == 1 for values in draws.values())
+    assert "drawn once for all rows of one who that agree" in " ".join(codec.notes)

@@ -37,6 +37,8 @@ CELL = {"numeric": ("age",), "categorical": ("sex",)}
         ({"masked": ("sex",)}, "column 'sex' has two roles"),
         ({"domains": {"city": ("a", "b")}}, "domains names 'city', expected secret columns"),
         ({"once": ("sex",)}, "once needs a group, unit='cell' and names of secret columns"),
+        ({"repeats": "once"}, "repeats='once' needs unit='cell' and a group"),
+        ({"repeats": "twice"}, "repeats='twice'"),
         ({"once": ("city",), "group": "who"}, "once needs a group, unit='cell' and names of secret columns"),
         ({"tier_of": {"age": "A"}, "tier_names": ("A",)}, "tier_of needs unit='cell' and a tier for every secret"),
         ({"tier_of": {"age": "A", "sex": "B"}, "tier_names": ("A",)}, r"a tier outside tier_names=\('A',\)"),
@@ -94,6 +96,8 @@ def test_which_points_belong_to_the_group():
         def __len__(self):
             return self.size
 
+    all_columns = TableSettings(**CELL, group="who", repeats="once")
+    assert all_columns.is_once([Domain("age", 3), Domain("sex", 2)]).all()
     made = TableSettings(**CELL, group="who", once=("sex",))
     found = made.is_once([Domain("age", 3), Domain("sex", 2)])
     assert found.tolist() == [False, False, False, True, True]

@@ -198,7 +198,7 @@ def _split(records: Records, part: IntArray, joint_by: str, by: str, once: BoolA
 def _drawn_once(codec: Codec) -> BoolArray | None:
     """Which points are drawn once within what is read together; None for none."""
     if isinstance(codec, TableCodec):
-        return codec.settings.is_once(codec.vocabulary.domains) if codec.settings.once else None
+        return codec.settings.is_once(codec.vocabulary.domains) if codec.settings.of_group else None
     repeats = getattr(codec.settings, "repeats", "each")
     return np.ones(len(codec.space), dtype=np.bool_) if repeats == "once" else None
 

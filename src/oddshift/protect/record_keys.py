@@ -10,6 +10,7 @@ import hashlib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from oddshift.base.errors import InvalidInput
@@ -67,8 +68,14 @@ def _normal_cells(column: Sequence[Any]) -> list[str]:
     """Every cell as `normal_text` gives it; one that occurs often is normalised once."""
     if set(map(type, column)) != {str}:  # equal cells of several types may read otherwise: 1 and True
         return list(map(normal_text, column))
-    known = {cell: normal_text(cell) for cell in set(column)}
+    known = {cell: _short_text(cell) if len(cell) < _LONGEST else normal_text(cell) for cell in set(column)}
     return [known[cell] for cell in column]
+
+
+@lru_cache(maxsize=1 << 16)
+def _short_text(cell: str) -> str:
+    """`normal_text` of a short cell, which other blocks of a table are likely to hold too."""
+    return normal_text(cell)
 
 
 def normal_text(cell: Any) -> str:

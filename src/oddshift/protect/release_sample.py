@@ -47,6 +47,8 @@ class ReleaseSample:
         """Some rows of one more block, none of which is left out; `first` is the number of its first row."""
         if not self.is_wanted or any(len(column) != len(block) for column in shown.values()):
             return
+        while len(block) > MOST_ROWS * self.step:  # a large block alone would make the step longer
+            self._thin()
         cells = [block.cells(name) for name in self.names]
         released = [shown.get(name) for name in self.names]
         for row in range(-(first - 1) % self.step, len(block), self.step):
@@ -54,8 +56,12 @@ class ReleaseSample:
             went = tuple(came[c] if column is None else column[row] for c, column in enumerate(released))
             self.rows[first - 1 + row] = (came, went)
         while len(self.rows) > MOST_ROWS:
-            self.step *= 2
-            self.rows = {number: row for number, row in self.rows.items() if number % self.step == 0}
+            self._thin()
+
+    def _thin(self) -> None:
+        """Keep every other row, and take as few of the later ones."""
+        self.step *= 2
+        self.rows = {number: row for number, row in self.rows.items() if number % self.step == 0}
 
     def measured(self) -> ReleasedTable | None:
         """The released rows next to the original ones; None where there is nothing to measure."""

@@ -1,9 +1,9 @@
 """Repeated draws: within what is read together a secret is drawn once, and its other occurrences repeat the output.
 
-What is read together is a sentence, a document, everything of a user, or the rows of a group in the columns that belong
-to it. The texts of a user may be anywhere in a file, so the uniform of (user, secret) is a keyed hash of the two: no
-table of users is needed. The key comes from the operating system, is new for every release, and is never written
-anywhere.
+What is read together is a sentence, a document, a trip, everything of a user, or the rows of a group in the columns
+that belong to it. The texts of a user may be anywhere in a file, so the uniform of (user, secret) is a keyed hash of
+the two: no table of users is needed. The key comes from the operating system, is new for every release, and is never
+written anywhere.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hashlib import blake2b
 import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray
-from oddshift.data.codecs import Encoded, EncodedTable, EncodedText
+from oddshift.data.codecs import Encoded, EncodedPlaces, EncodedTable, EncodedText
 from oddshift.model.records import Records
 from oddshift.model.repeats import draw_once
 from oddshift.protect.noise import Draws
@@ -40,9 +40,11 @@ def keyed_uniforms(key: bytes, units: Sequence[bytes], points: IntArray) -> Floa
 def outputs_once(encoded: Encoded, joint_by: str, draws: Draws) -> IntArray:
     """An output for each secret, the same for equal secrets within what is read together."""
     records = encoded.records
+    if isinstance(encoded, EncodedPlaces):
+        return _by_unit(records, encoded.units, draws) if encoded.units else draws(records.points)
     users = encoded.users if isinstance(encoded, EncodedText) else None
     if joint_by == "user" and users is not None:
-        return _by_user(records, users, draws)
+        return _by_unit(records, [user.encode("utf-8", "surrogatepass") for user in users], draws)
     by = "sentence" if joint_by == "sentence" and records.context is not None else "document"
     once = draw_once(records.joined(by))
     return draws(once.records.points)[once.position]
@@ -57,7 +59,7 @@ def outputs_of_groups(encoded: EncodedTable, draws: Draws) -> IntArray:
     return found
 
 
-def _by_user(records: Records, users: Sequence[str], draws: Draws) -> IntArray:
-    names = [user.encode("utf-8", "surrogatepass") for user in users]
-    who = [names[document] for document in records.document_of_position.tolist()]
+def _by_unit(records: Records, units: Sequence[bytes], draws: Draws) -> IntArray:
+    """An output for each secret; `units` has a name for each document, and equal names share draws."""
+    who = [units[document] for document in records.document_of_position.tolist()]
     return draws(records.points, keyed_uniforms(draws.key(), who, records.points))

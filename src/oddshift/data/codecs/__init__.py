@@ -12,7 +12,8 @@ from oddshift.data.codecs.coverage import Coverage
 from oddshift.data.codecs.lexicon import Lexicon
 from oddshift.data.codecs.own_vectors import vectors_from_text
 from oddshift.data.codecs.pipeline_vectors import FROM_PIPELINE, pipeline_with_vectors, vectors_of_pipeline
-from oddshift.data.codecs.place_codec import EncodedPlaces, PlaceCodec, PlaceSettings, PlaceVocabulary
+from oddshift.data.codecs.place_codec import EncodedPlaces, PlaceCodec, PlaceVocabulary
+from oddshift.data.codecs.place_settings import PlaceSettings
 from oddshift.data.codecs.published import PUBLISHED, Corpus, data_folder, read_published
 from oddshift.data.codecs.table_codec import EncodedTable, TableCodec, breast_cancer
 from oddshift.data.codecs.table_points import TableVocabulary

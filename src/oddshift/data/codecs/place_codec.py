@@ -5,18 +5,19 @@ A secret is where somebody was; the hour of the day stays public. A document is 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import BoolArray, FloatArray, IntArray, positive
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns, Counts, checked_outputs, length_of, points_of, rows_by_bytes
-from oddshift.data.codecs.trips import Trajectories, cell_centres, seconds_of, stay_points
+from oddshift.data.codecs.place_settings import PlaceSettings, seconds_of_fixes, trip_names, trips_of_fixes
+from oddshift.data.codecs.trips import Trajectories, cell_centres, stay_points
 from oddshift.data.formats.cell_types import number_cells
 from oddshift.data.formats.cell_values import strings
 from oddshift.model.records import SLOT, Context, Records, numbered, offsets_of
@@ -26,71 +27,6 @@ from oddshift.model.tiers import Tiers
 
 HOURS = tuple(f"{hour:02d}h" for hour in range(24))
 """Public symbols: the hour (UTC) of each position."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlaceSettings:
-    """How fixes become secrets. Columns are given by name; an empty name says that there is no such column."""
-
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
-    kind: ClassVar[str] = "location"
-
-    lat: str = "lat"
-    """The column of latitudes, in degrees."""
-    lon: str = "lon"
-    """The column of longitudes, in degrees."""
-    user: str = "user"
-    """The column that says who was there; without it every trip stands for itself."""
-    timestamp: str = "timestamp"
-    """The column of times, ISO 8601 or seconds since 1970; without it the file is in order of time."""
-    trip: str = "trip"
-    """What is read together; without it a user's day (UTC), and without times all of a user's fixes. Without user,
-    timestamp and trip every fix stands for itself."""
-    cell_km: float = 1.0
-    """Places become the centres of cells of about this size."""
-    every: float = 300.0
-    """One fix is kept in each interval of this many seconds of a trip; 0 keeps all."""
-    masked: tuple[str, ...] = ()
-    """Columns whose cells are left empty on release: names, plates, speeds, addresses."""
-    stays: bool = False
-    """Keep stay points only: the mean place of fixes that are close to each other for long enough."""
-    stay_kilometres: float = 0.2
-    """How far a stay may reach from its first fix."""
-    stay_minutes: float = 20.0
-    """How long a stay lasts at least."""
-    joint_by: Literal["document", "user"] = "document"
-    """What attackers read together: a trip, or all of a user's trips."""
-
-    def __post_init__(self) -> None:
-        """Check that there are columns of places."""
-        if not (self.lat and self.lon):
-            raise InvalidInput("expected columns lat and lon")
-        if set(self.masked) & set(self.wanted(())):
-            raise InvalidInput("masked names a column that says where, who, when or which trip, expected others")
-        if not self.timestamp and (self.every or self.stays):
-            raise InvalidInput("timestamp is empty, expected every = 0 and no stays: both need times")
-        for name in ("cell_km", "stay_kilometres", "stay_minutes"):
-            positive(getattr(self, name), name)
-        if self.every:
-            positive(self.every, "every")
-        if self.joint_by not in {"document", "user"}:
-            raise InvalidInput(f"joint_by={self.joint_by!r}, expected document or user")
-
-    def wanted(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The columns that are read."""
-        return tuple(name for name in (self.lat, self.lon, self.user, self.timestamp, self.trip) if name)
-
-    @property
-    def known(self) -> frozenset[str]:
-        """Every column that the settings say something about."""
-        return frozenset((*self.wanted(()), *self.masked))
-
-    def units(self, columns: Columns) -> tuple[IntArray, str]:
-        """A number for each row, equal for fixes that are not independent, and the name of such a unit."""
-        rows = length_of(columns, self.wanted(()))
-        if self.user:
-            return numbered(strings(columns, self.user))[0], "user"
-        return _trips(self, columns, _seconds(self, columns, rows, 1)), "user"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +41,8 @@ class EncodedPlaces:
     """Trajectories as secrets; `order` is the row of the data behind each position.
 
     `rows` is the first row of each trip, `keep` says which rows are released, `blank` which rows have no place: they
-    stay without one.
+    stay without one. `units` names what each trip is read together with, in any block of a file; it is empty where
+    every fix stands for itself.
     """
 
     records: Records
@@ -115,6 +52,7 @@ class EncodedPlaces:
     rows: IntArray
     keep: BoolArray | None
     blank: IntArray
+    units: tuple[bytes, ...]
 
     def __repr__(self) -> str:
         """Counts only."""
@@ -202,7 +140,9 @@ class PlaceCodec:
             users=fixes.user[start] if len(lengths) else None,
         )
         names = (self.settings.lat, self.settings.lon)
-        return EncodedPlaces(records, names, hidden, order, order[start], keep, without)
+        starts = order[start]
+        units = _unit_names(self.settings, columns, starts, first)
+        return EncodedPlaces(records, names, hidden, order, starts, keep, without, units)
 
     def points(self, places: FloatArray) -> IntArray:
         """The cell of each place (n, 2); of a place outside all cells, the nearest one."""
@@ -244,8 +184,8 @@ def _fixes(
     rows = length_of(columns, settings.wanted(()))
     places, there = _places(settings, columns, first), np.ones(rows, dtype=np.bool_)
     there[_blank(settings, columns, first)] = False
-    seconds = _seconds(settings, columns, rows, first)
-    trips = _trips(settings, columns, seconds)
+    seconds = seconds_of_fixes(settings, columns, rows, first)
+    trips = trips_of_fixes(settings, columns, seconds)
     users = numbered(strings(columns, settings.user, first=first))[0] if settings.user else trips
     kept = np.flatnonzero(there)
     if settings.every:
@@ -278,25 +218,14 @@ def _blank(settings: PlaceSettings, columns: Columns, first: int) -> IntArray:
     return np.flatnonzero(missing[0] | missing[1])
 
 
-def _seconds(settings: PlaceSettings, columns: Columns, rows: int, first: int) -> FloatArray:
-    if not settings.timestamp:
-        return np.zeros(rows)
-    times, where = strings(columns, settings.timestamp, first=first), f"column {settings.timestamp!r}"
-    return np.array([seconds_of(t, i, where) for i, t in enumerate(times, first)], dtype=np.float64)
-
-
-def _trips(settings: PlaceSettings, columns: Columns, seconds: FloatArray) -> IntArray:
-    """The number of each row's trip."""
-    return numbered(_trip_names(settings, columns, seconds))[0]
-
-
-def _trip_names(settings: PlaceSettings, columns: Columns, seconds: FloatArray) -> list[tuple[str, Hashable]]:
-    if not (settings.user or settings.timestamp or settings.trip):
-        return [("", row) for row in range(len(seconds))]
-    users = strings(columns, settings.user) if settings.user else [""] * len(seconds)
-    days: list[Any] = (seconds // 86400).astype(np.int64).tolist()
-    trips = strings(columns, settings.trip) if settings.trip else days
-    return list(zip(users, trips, strict=True))
+def _unit_names(settings: PlaceSettings, columns: Columns, starts: IntArray, first: int) -> tuple[bytes, ...]:
+    """What each trip is read together with, by a name that is the same in every block; none where fixes stand alone."""
+    if settings.repeats == "each" or not (settings.user or settings.timestamp or settings.trip):
+        return ()
+    some = {name: [columns[name][row] for row in starts.tolist()] for name in settings.wanted(())}
+    names = trip_names(settings, some, seconds_of_fixes(settings, some, len(starts), first))
+    by_user = settings.joint_by == "user" and settings.user
+    return tuple(repr(user if by_user else (user, trip)).encode() for user, trip in names)
 
 
 def _thinned(
@@ -313,7 +242,7 @@ def _thinned(
     keep = []
     seconds, there = times
     slots = np.floor(seconds / settings.every).tolist()
-    for row, (trip, slot) in enumerate(zip(_trip_names(settings, columns, seconds), slots, strict=True)):
+    for row, (trip, slot) in enumerate(zip(trip_names(settings, columns, seconds), slots, strict=True)):
         if not there[row]:
             continue
         before = last.get(trip, -np.inf)

@@ -114,7 +114,7 @@ def read_cells(domain: ColumnDomain, columns: Columns, settings: TableSettings, 
 def _category_cells(domain: ColumnDomain, columns: Columns, settings: TableSettings, first: int) -> ColumnCells:
     known = {value: code for code, value in enumerate(domain.values)}
     cells = _plain(columns, domain.name, first)
-    codes: IntArray = np.array([known.get(cell, -1) for cell in cells], dtype=np.int64)
+    codes: IntArray = np.fromiter((known.get(cell, -1) for cell in cells), dtype=np.int64, count=len(cells))
     outside = [row for row in np.flatnonzero(codes < 0).tolist() if not is_missing(cells[row])]
     if outside and settings.unknown == "refuse":
         raise InvalidInput(
@@ -201,5 +201,8 @@ def _categories(columns: Columns, name: str, declared: Any, settings: TableSetti
 
 def _plain(columns: Columns, name: str, first: int) -> list[Any]:
     """Cells that can be looked up; NaN is a missing one."""
-    cells = [None if isinstance(c, float) and isnan(c) else c for c in columns[name]]
+    cells = columns[name]
+    if {*map(type, cells)} == {str}:
+        return list(cells)
+    cells = [None if isinstance(c, float) and isnan(c) else c for c in cells]
     return categories({name: cells}, name, first=first)

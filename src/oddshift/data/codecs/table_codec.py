@@ -140,7 +140,7 @@ class TableCodec:
     @property
     def required(self) -> tuple[str, ...]:
         """The same, and the group where values belong to it."""
-        group = (self.settings.group,) if self.settings.once and self.settings.group else ()
+        group = (self.settings.group,) if self.settings.of_group and self.settings.group else ()
         return tuple(dict.fromkeys((*self.released, *group)))
 
     def encode(self, columns: Columns, first: int = 1) -> EncodedTable:
@@ -220,7 +220,7 @@ def _arranged(
 
 def _group_names(columns: Columns, settings: TableSettings, starts: IntArray) -> tuple[bytes, ...]:
     """The group of every document; a row without one is a group of its own."""
-    if not settings.once or settings.group is None or settings.group not in columns:
+    if not settings.of_group or settings.group is None or settings.group not in columns:
         return ()
     cells = columns[settings.group]
     return tuple(

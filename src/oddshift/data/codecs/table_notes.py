@@ -25,9 +25,9 @@ def table_notes(settings: TableSettings, domains: Sequence[ColumnDomain]) -> Ite
             f"the {len(domains)} cells of a row are released one by one, each as a value of its own column; their "
             f"budgets add up, so a whole row costs at most {len(domains)} times epsilon"
         )
-    if settings.once:
+    if settings.of_group:
         agreeing = f"rows of one {settings.group} that agree, and which rows agree is public"
-        yield f"drawn once for all {agreeing}: columns {', '.join(settings.once)}"
+        yield f"drawn once for all {agreeing}: columns {', '.join(settings.of_group)}"
     if settings.public:
         yield f"released as they are: columns {', '.join(settings.public)}"
     if settings.group and settings.group not in settings.masked:

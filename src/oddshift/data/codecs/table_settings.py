@@ -14,6 +14,7 @@ from oddshift.data.codecs.codec import Columns, length_of
 from oddshift.data.codecs.table_domains import ColumnDomain, Grid, Value
 from oddshift.data.formats.cell_types import is_missing
 from oddshift.model.records import numbered
+from oddshift.model.repeats import REPEATS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,8 @@ class TableSettings:
     """A column whose equal values are read together; without it each row is."""
     once: tuple[str, ...] = ()
     """Columns whose value belongs to the group (the sex of a patient): one draw for all rows of a group that agree."""
+    repeats: Literal["once", "each"] = "each"
+    """With "once" this holds for every secret column: equal values of a group share one draw."""
     public: tuple[str, ...] = ()
     """Columns that are released as they are and that an attacker may use."""
     masked: tuple[str, ...] = ()
@@ -104,6 +107,8 @@ class TableSettings:
                 raise InvalidInput(f"{field_name} names {min(odd)!r}, expected secret columns")
         if self.once and (not self.group or self.unit != "cell" or not set(self.once) <= set(self.secret)):
             raise InvalidInput("once needs a group, unit='cell' and names of secret columns")
+        if one_of(self.repeats, "repeats", REPEATS) == "once" and (not self.group or self.unit != "cell"):
+            raise InvalidInput("repeats='once' needs unit='cell' and a group, whose rows are read together")
         if self.tier_of and (self.unit != "cell" or set(self.tier_of) != set(self.secret)):
             raise InvalidInput("tier_of needs unit='cell' and a tier for every secret column")
         if not set(self.tier_of.values()) <= set(self.tier_names):
@@ -120,7 +125,12 @@ class TableSettings:
 
     def is_once(self, domains: Sequence[ColumnDomain]) -> BoolArray:
         """Which points are values of columns that belong to the group."""
-        return np.repeat([d.name in self.once for d in domains], [len(d) for d in domains])
+        return np.repeat([d.name in self.of_group for d in domains], [len(d) for d in domains])
+
+    @property
+    def of_group(self) -> tuple[str, ...]:
+        """The columns in which equal values of a group share one draw."""
+        return self.secret if self.repeats == "once" else self.once
 
     @property
     def known(self) -> frozenset[str]:

@@ -6,17 +6,19 @@ A date counts in days since 1970. Messages never quote a cell; rows are counted 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from math import floor, isnan, log10
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.base.errors import InvalidInput
+
+T = TypeVar("T")
 
 MISSING_WORDS = frozenset({"", "na", "n/a", "null", "nan"})
 """What a missing cell may contain, in any casing and surrounded by blanks."""
@@ -79,21 +81,25 @@ def is_missing(cell: Any) -> bool:
 
 
 def missing_cells(cells: Sequence[Any]) -> BoolArray:
-    """Which cells are missing; looked up by distinct cell, of which a long column has few."""
+    """Which cells are missing."""
+    return np.fromiter(_by_distinct(is_missing, cells), dtype=np.bool_, count=len(cells))
+
+
+def _by_distinct(function: Callable[[Any], T], cells: Sequence[Any]) -> Iterator[T]:
+    """The function of every cell, computed once for each distinct one, of which a long column has few."""
     try:
-        known = {cell: is_missing(cell) for cell in set(cells)}
-        return np.fromiter(map(known.__getitem__, cells), dtype=np.bool_, count=len(cells))
+        known = {cell: function(cell) for cell in set(cells)}
     except TypeError:  # a cell that cannot be a key
-        return np.fromiter(map(is_missing, cells), dtype=np.bool_, count=len(cells))
+        return map(function, cells)
+    return map(known.__getitem__, cells)
 
 
 def number_cells(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> FloatArray:
     """A column as finite numbers, NaN where a cell is missing; the first row that is neither is named."""
     cells = columns[name]
-    try:
-        values = np.array(cells, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        values = np.zeros((0, 0))
+    values = _numbers(cells)
+    if values.ndim != 1:
+        values = _numbers(["nan" if gone else cell for cell, gone in zip(cells, missing_cells(cells), strict=True)])
     if values.ndim != 1:
         values = np.array([_number(cell, name, row) for row, cell in enumerate(cells, start=first)])
     bad = np.flatnonzero(np.isinf(values))
@@ -102,18 +108,24 @@ def number_cells(columns: Mapping[str, Sequence[Any]], name: str, *, first: int 
     return values
 
 
+def _numbers(cells: Sequence[Any]) -> FloatArray:
+    """Cells as numbers; an array of two axes where they are not."""
+    try:
+        return np.array(cells, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.zeros((0, 0))
+
+
 def date_cells(columns: Mapping[str, Sequence[Any]], name: str, form: str, *, first: int = 1) -> FloatArray:
     """A column of dates of one form in days since 1970, NaN where a cell is missing."""
     if form in EPOCHS:
         return number_cells(columns, name, first=first) / (_DAY * EPOCHS[form])
-    read = _reader(form)
-    days = np.empty(len(columns[name]))
-    for row, cell in enumerate(columns[name]):
-        found = None if is_missing(cell) else read(cell)
-        if found is None and not is_missing(cell):
-            expected = f"a date like the others ({form})"
-            raise InvalidInput(f"column {name!r} at row {first + row} is not a date, expected {expected}") from None
-        days[row] = np.nan if found is None else found
+    read, cells = _reader(form), columns[name]
+    days = np.array(list(_by_distinct(lambda cell: None if is_missing(cell) else read(cell), cells)), dtype=np.float64)
+    bad = np.flatnonzero(np.isnan(days) & ~missing_cells(cells))
+    if len(bad):
+        expected = f"a date like the others ({form})"
+        raise InvalidInput(f"column {name!r} at row {first + int(bad[0])} is not a date, expected {expected}")
     return days
 
 

@@ -7,7 +7,7 @@ its row: a guess could move the rest of the record into another column.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -34,12 +34,16 @@ _CLOSED = re.compile(r'"[^"]*(?:""[^"]*)*"[^"]')  # a quoted field and the chara
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DelimitedBlock:
-    """Records of a file; `before` is what precedes them (a header, a byte-order mark), empty lines are kept."""
+    """Records of a file; `before` is what precedes them (a header, a byte-order mark), empty lines are kept.
+
+    `is_plain` says that no field is quoted and that every line, except perhaps the last one, ends in a line feed.
+    """
 
     names: tuple[str, ...]
     records: list[Record]
     before: str
     delimiter: str
+    is_plain: bool = False
 
     def __len__(self) -> int:
         """Records without the empty lines."""
@@ -54,16 +58,23 @@ class DelimitedBlock:
     def _rows(self) -> list[Record]:
         return [record for record in self.records if record[0] != _EMPTY]
 
+    @cached_property
+    def _fields(self) -> list[tuple[str, ...]]:
+        """The fields of every column."""
+        return list(zip(*(fields for fields, _ in self._rows), strict=True)) or [()] * len(self.names)
+
     def cells(self, name: str) -> list[str]:
         """One column, unquoted."""
         if name not in self._read:
-            column = self.names.index(name)
-            cells = [fields[column] for fields, _ in self._rows]
-            self._read[name] = [cell if cell[:1] != '"' else _unquoted(cell) for cell in cells]
+            cells = self._fields[self.names.index(name)]
+            unquoted = cells if self.is_plain else (cell if cell[:1] != '"' else _unquoted(cell) for cell in cells)
+            self._read[name] = list(unquoted)
         return self._read[name]
 
     def render(self, released: Released, keep: BoolArray | None) -> bytes:
         """The records with other cells in some columns."""
+        if self.is_plain and keep is None and self._rows and len(self._rows) == len(self.records):
+            return self._rendered_by_column(released)
         columns = [(self.names.index(name), iter(cells)) for name, cells in released.items()]
         kept = iter([True] * len(self) if keep is None else keep.tolist())
         written, fresh = [self.before], dict[str, str]()
@@ -81,6 +92,16 @@ class DelimitedBlock:
                         new[column] = fresh.get(text) or fresh.setdefault(text, _replaced("", text, self.delimiter))
                 written += [self.delimiter.join(new), end]
         return "".join(written).encode()
+
+    def _rendered_by_column(self, released: Released) -> bytes:
+        """The same for plain records that all stay, column by column, which is faster."""
+        columns: list[Iterable[str]] = list(self._fields)
+        for name, cells in released.items():
+            texts = cells if {*map(type, cells)} == {str} else [shown(cell) for cell in cells]
+            fields = {text: _replaced("", text, self.delimiter) for text in {*texts}}
+            columns[self.names.index(name)] = map(fields.__getitem__, texts)
+        lines = map(self.delimiter.join, zip(*columns, strict=True))
+        return (self.before + "\n".join(lines) + self.records[-1][1]).encode()
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +122,7 @@ class DelimitedFile:
         """The columns, from the header row unless they were given."""
         if self.header is not None:
             return self.header
-        first = next((records[0] for records in self._records(uncounted) if records), None)
+        first = next((records[0] for records, _ in self._records(uncounted) if records), None)
         return () if first is None else tuple(_unquoted(field) for field in first[0])
 
     @property
@@ -113,26 +134,35 @@ class DelimitedFile:
         """All records, a block at a time; a record of another width is refused."""
         names, row = self.names, 0
         before = BYTE_ORDER_MARK if starts_with_mark(self.path) else ""
-        for number, records in enumerate(self._records(count)):
+        for number, (records, is_plain) in enumerate(self._records(count)):
             if number == 0 and self.header is None and records:
                 fields, end = records.pop(0)
                 before += self.delimiter.join(fields) + end
-            for fields, _ in records:
-                row += fields != _EMPTY
-                if len(fields) != len(names) and fields != _EMPTY:
-                    raise InvalidInput(f"{self.path.name} row {row} has {len(fields)} columns, expected {len(names)}")
-            yield DelimitedBlock(names, records, before, self.delimiter)
-            before = ""
+            self._check_widths(records, row)
+            yield (block := DelimitedBlock(names, records, before, self.delimiter, is_plain))
+            before, row = "", row + len(block)
+
+    def _check_widths(self, records: list[Record], row: int) -> None:
+        """Refuse a record of another width than the header, by its number; `row` records stand before these."""
+        width = len(self.names)
+        if {len(fields) for fields, _ in records} <= {width}:
+            return
+        for fields, _ in records:
+            row += fields != _EMPTY
+            if len(fields) != width and fields != _EMPTY:
+                raise InvalidInput(f"{self.path.name} row {row} has {len(fields)} columns, expected {width}")
 
     def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], object]]:
         """Bytes."""
         return byte_sink(path)
 
-    def _records(self, count: Count) -> Iterator[list[Record]]:
-        """Whole records of each block of the file; the first list holds the first record."""
+    def _records(self, count: Count) -> Iterator[tuple[list[Record], bool]]:
+        """Whole records of each block of the file, and whether they are plain; the first list begins with the first."""
         rest, row = "", 0 if self.header is None else 1
         for text, is_last in texts_of(self.path, count, skip_mark=True):
-            records, rest, is_odd = _cut(rest + text, is_last, self.delimiter)
+            is_plain = _is_plain(rest) and _is_plain(text)
+            cut = _cut_plain if is_plain else _cut
+            records, rest, is_odd = cut(rest + text, is_last, self.delimiter)
             row += sum(fields != _EMPTY for fields, _ in records)
             if is_odd or (rest and is_last):
                 where = "the header row" if row == 0 and self.header is None else f"row {row}"
@@ -142,7 +172,7 @@ class DelimitedFile:
                 )
             refuse_long(rest, self.path, row)
             if records or is_last:
-                yield records
+                yield records, is_plain
 
 
 def delimiter_of(path: Path) -> str:
@@ -152,13 +182,15 @@ def delimiter_of(path: Path) -> str:
     return next((mark for mark in (",", ";", "\t") if mark in first), ",")
 
 
+def _is_plain(text: str) -> bool:
+    return '"' not in text and "\r" not in text
+
+
 def _cut(text: str, is_last: bool, delimiter: str) -> tuple[list[Record], str, bool]:
     """The complete records of a text, the rest, and whether the rest has text after a closing quote.
 
     The last record of a block counts only when the file ends.
     """
-    if '"' not in text and "\r" not in text:
-        return _cut_plain(text, is_last, delimiter)
     records: list[Record] = []
     fields: list[str] = []
     at = done = 0

@@ -1,0 +1,110 @@
+"""What is asked of places: which columns say where, who, when and which trip, and what is read together."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from oddshift.base.arrays import FloatArray, IntArray, one_of, positive
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.codec import Columns, length_of
+from oddshift.data.codecs.trips import seconds_of
+from oddshift.data.formats.cell_values import strings
+from oddshift.model.records import numbered
+from oddshift.model.repeats import REPEATS
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceSettings:
+    """How fixes become secrets. Columns are given by name; an empty name says that there is no such column."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    kind: ClassVar[str] = "location"
+
+    lat: str = "lat"
+    """The column of latitudes, in degrees."""
+    lon: str = "lon"
+    """The column of longitudes, in degrees."""
+    user: str = "user"
+    """The column that says who was there; without it every trip stands for itself."""
+    timestamp: str = "timestamp"
+    """The column of times, ISO 8601 or seconds since 1970; without it the file is in order of time."""
+    trip: str = "trip"
+    """What is read together; without it a user's day (UTC), and without times all of a user's fixes. Without user,
+    timestamp and trip every fix stands for itself."""
+    cell_km: float = 1.0
+    """Places become the centres of cells of about this size."""
+    every: float = 300.0
+    """One fix is kept in each interval of this many seconds of a trip; 0 keeps all."""
+    masked: tuple[str, ...] = ()
+    """Columns whose cells are left empty on release: names, plates, speeds, addresses."""
+    stays: bool = False
+    """Keep stay points only: the mean place of fixes that are close to each other for long enough."""
+    stay_kilometres: float = 0.2
+    """How far a stay may reach from its first fix."""
+    stay_minutes: float = 20.0
+    """How long a stay lasts at least."""
+    joint_by: Literal["document", "user"] = "document"
+    """What attackers read together: a trip, or all of a user's trips."""
+    repeats: Literal["once", "each"] | None = None
+    """How often a place is drawn within what is read together: once, so that every fix there is released as the same
+    place and which fixes are equal is public (the default for joint_by = "user"), or for each fix (for a trip)."""
+
+    def __post_init__(self) -> None:
+        """Check that there are columns of places."""
+        if not (self.lat and self.lon):
+            raise InvalidInput("expected columns lat and lon")
+        if set(self.masked) & set(self.wanted(())):
+            raise InvalidInput("masked names a column that says where, who, when or which trip, expected others")
+        if not self.timestamp and (self.every or self.stays):
+            raise InvalidInput("timestamp is empty, expected every = 0 and no stays: both need times")
+        for name in ("cell_km", "stay_kilometres", "stay_minutes"):
+            positive(getattr(self, name), name)
+        if self.every:
+            positive(self.every, "every")
+        if self.joint_by not in {"document", "user"}:
+            raise InvalidInput(f"joint_by={self.joint_by!r}, expected document or user")
+        usual = "once" if self.joint_by == "user" else "each"
+        object.__setattr__(self, "repeats", one_of(self.repeats or usual, "repeats", REPEATS))
+
+    def wanted(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The columns that are read."""
+        return tuple(name for name in (self.lat, self.lon, self.user, self.timestamp, self.trip) if name)
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Every column that the settings say something about."""
+        return frozenset((*self.wanted(()), *self.masked))
+
+    def units(self, columns: Columns) -> tuple[IntArray, str]:
+        """A number for each row, equal for fixes that are not independent, and the name of such a unit."""
+        rows = length_of(columns, self.wanted(()))
+        if self.user:
+            return numbered(strings(columns, self.user))[0], "user"
+        return trips_of_fixes(self, columns, seconds_of_fixes(self, columns, rows, 1)), "user"
+
+
+def seconds_of_fixes(settings: PlaceSettings, columns: Columns, rows: int, first: int) -> FloatArray:
+    """The time of each row in seconds since 1970; 0 where there are no times."""
+    if not settings.timestamp:
+        return np.zeros(rows)
+    times, where = strings(columns, settings.timestamp, first=first), f"column {settings.timestamp!r}"
+    return np.array([seconds_of(t, i, where) for i, t in enumerate(times, first)], dtype=np.float64)
+
+
+def trips_of_fixes(settings: PlaceSettings, columns: Columns, seconds: FloatArray) -> IntArray:
+    """The number of each row's trip."""
+    return numbered(trip_names(settings, columns, seconds))[0]
+
+
+def trip_names(settings: PlaceSettings, columns: Columns, seconds: FloatArray) -> list[tuple[str, Hashable]]:
+    """The user and the trip of each row, by name; without a trip column the day."""
+    if not (settings.user or settings.timestamp or settings.trip):
+        return [("", row) for row in range(len(seconds))]
+    users = strings(columns, settings.user) if settings.user else [""] * len(seconds)
+    days: list[Any] = (seconds // 86400).astype(np.int64).tolist()
+    trips = strings(columns, settings.trip) if settings.trip else days
+    return list(zip(users, trips, strict=True))
