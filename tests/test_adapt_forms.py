@@ -231,6 +231,15 @@ def test_steps_shrink_and_levels_that_may_not_move_stay():
     assert [step.step for step in path] == pytest.approx([0.3 / (t + 1) ** 0.6 for t in range(6)])
 
 
+def test_levels_that_move_together_share_every_step():
+    bowl = Bowl((0.2, 0.8), rounds=30, first_step=0.2)
+    path = list(rounds(bowl, lambda p: p.tiers[0].rate, together=True))
+    assert all(len(set(step.outcome.scales)) == len(set(step.gradient)) == 1 for step in path)
+    assert path[-1].outcome.scales == pytest.approx((0.5, 0.5), abs=0.03)
+    preset = PRESETS["AmPL-1-one-level"]
+    assert list(preset.rounds(bowl))[-1].outcome.scales == pytest.approx((0.5, 0.5), abs=0.03)
+
+
 def test_no_round_is_taken_where_none_is_asked_for():
     assert list(rounds(Bowl((0.2, 0.2), rounds=0), lambda p: p.tiers[0].rate)) == []
 

@@ -98,7 +98,10 @@ def test_the_largest_loss_is_told_by_the_printed_ranges_and_ours_stand_next_to_i
 def test_every_reading_of_a_method_that_is_stated_three_ways_is_shown():
     claim = first_tier_only(results_of(utility_cell("imdb")))
     assert claim.paper_mode == "IMDB: AmPL-1 0.410, AmPL-1-clear 0.120"
+    assert claim.reason.startswith("On IMDB AmPL-1 lies inside the printed 0.40-0.47.")
     assert claim.verdict == UNKNOWN
+    other = first_tier_only(results_of(utility_cell("amazon")))
+    assert other.reason.startswith("On Amazon AmPL-1 comes nearest, 0.04 away from the printed 0.45-0.49.")
 
 
 def learning(corpus, part, full, shares=(0.6, 1.0)):

@@ -7,7 +7,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from oddshift.app.reproduce import corpus_cells, corpus_figures, setting_effects, utility_values, violations  # noqa: E402
+from oddshift.app.reproduce import (  # noqa: E402
+    corpus_cells,
+    corpus_figures,
+    retraining_check,
+    setting_effects,
+    utility_values,
+    violations,
+)
 from oddshift.app.reproduce.cell_runs import run_cells  # noqa: E402
 from oddshift.app.reproduce.cell_store import Cell  # noqa: E402
 from oddshift.app.reproduce.paper_numbers import ATTACKERS, EPSILONS, METHODS  # noqa: E402
@@ -49,7 +56,7 @@ def corpus():
 def place(tmp_path, corpus, monkeypatch):
     rng = np.random.default_rng(0)
     vectors = Words([f"other{k}" for k in range(30)], rng.normal(size=(30, 2)))
-    for module in (violations, corpus_figures, setting_effects, utility_values):
+    for module in (violations, corpus_figures, retraining_check, setting_effects, utility_values):
         monkeypatch.setattr(module, "studied", lambda settings, data: corpus)
         if hasattr(module, "read_vectors"):
             monkeypatch.setattr(module, "read_vectors", lambda path: vectors)
@@ -209,6 +216,24 @@ def test_a_literal_network_is_trained_from_nothing(corpus, place):
     assert again.fingerprint == start.fingerprint, "a network that was kept is not trained again"
 
 
+def test_networks_trained_on_and_from_nothing_are_read_on_the_same_release(surfaces):
+    found = run(surfaces, "table-violations", "ag_news-retrained-rnn", kind="retrained", attacker="rnn")
+    assert [row["method"] for row in found["rows"]] == list(retraining_check.CHECKED_METHODS)
+    for row in found["rows"]:
+        for way in ("tuned", "retrained"):
+            shares(row[way]["one"])
+        assert [row["tuned"]["one"][c] for c in ("null", "own")] == [
+            row["retrained"]["one"][c] for c in ("null", "own")
+        ]
+        assert row["tuned"]["cosine"] != row["retrained"]["cosine"], "two trainings, not one read twice"
+
+
+def test_nine_cells_are_checked_by_retraining():
+    cells = [c for c in corpus_cells.violation_cells(True, False, 3) if c.settings["kind"] == "retrained"]
+    assert len(cells) * len(retraining_check.CHECKED_METHODS) == 9
+    assert {cell.settings["attacker"] for cell in cells} == set(ATTACKERS)
+
+
 def test_a_missing_corpus_is_one_line(tmp_path):
     place = Place(tmp_path / "none", tmp_path / "results", tmp_path / "work")
     for name, found in REPRODUCTIONS.items():
@@ -218,6 +243,8 @@ def test_a_missing_corpus_is_one_line(tmp_path):
                 run_cells(cells[:1], place)
             assert name in str(refused.value)
             assert "\n" not in str(refused.value)
+            assert f"expected at {tmp_path / 'none'}" in str(refused.value)
+            assert "It is made " in str(refused.value)
 
 
 def reproduction_options():

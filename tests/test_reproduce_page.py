@@ -171,6 +171,24 @@ def test_no_verdict_rests_on_a_matched_temperature(with_table):
     assert [make(Results.of(with_table)).verdict for make in ALL_CLAIMS] == before
 
 
+def test_the_check_by_retraining_says_how_far_both_ways_are_apart(with_table):
+    assert "Trained from nothing at the same scales: not run." in write_page(with_table)[0].read_text()
+    at = {"T": 1.0, "rate": 0.2, "null": 0.1, "own": 0.3, "mean_mpl": 1.0}
+    rows = [
+        {
+            "epsilon": 2.5, "method": method, "scales": [0.5, 1.0],
+            "tuned": {"one": at, "cosine": 0.7}, "retrained": {"one": {**at, "rate": 0.2 + gap}, "cosine": 0.8},
+        }
+        for method, gap in (("EM", 0.01), ("AmPL", -0.03))
+    ]  # fmt: skip
+    made = cell("table-violations", "ag_news-retrained-rnn", {"rows": rows, **SIZE}, kind="retrained", attacker="rnn")
+    write_cell(with_table, made)
+    said = write_page(with_table)[0].read_text()
+    assert "differs by -1.00 points on average, and by at most -3.00" in said
+    assert "| RNN | 2.5 | AmPL | 0.5, 1 | 20.00 | 17.00 |" in said
+    assert "| 10.00 | 30.00 | 0.700, 0.800 |" in said
+
+
 @pytest.mark.parametrize(
     ("em", "ampl", "verdict"),
     [

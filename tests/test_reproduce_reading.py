@@ -18,7 +18,7 @@ from oddshift.app.reproduce.paper_reading import (  # noqa: E402
     read,
     released,
 )
-from oddshift.app.reproduce.search_surface import ONE_LEVEL, LoopWeights, Surface, replayed  # noqa: E402
+from oddshift.app.reproduce.search_surface import READINGS, LoopWeights, Surface, replayed  # noqa: E402
 from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper, squared_distances  # noqa: E402
 from oddshift.attackers.reconstruction import PaperSettings  # noqa: E402
 from oddshift.attackers.temperature import fitted_temperature, guesses  # noqa: E402
@@ -125,9 +125,10 @@ def test_methods_end_where_their_objective_leads():
     first, second = replayed(found, 2.5, "AmPL-1", LoopWeights(rate=20.0))
     assert (first, second) == (0.1, 1.0)
     assert replayed(found, 2.5, "AmPL-1-clear", LoopWeights(rate=20.0)) == (0.1, 1e4)
-    one, same = replayed(found, 2.5, ONE_LEVEL, LoopWeights(rate=3.0))
+    one, same = replayed(found, 2.5, "AmPL-1-one-level", LoopWeights(rate=3.0))
     assert one == same < 1.0
-    assert set(PRESETS) >= {"EM", "AmPL", "AmPL-U", "AmPL-P", "AmPL-1", "AmPL-1-clear", "AmPL-1-averages"}
+    assert set(PRESETS) >= {"EM", "AmPL", "AmPL-U", "AmPL-P", *READINGS}
+    assert len(READINGS) == 4
 
 
 def test_the_weights_decide_whether_ampl_moves():
@@ -153,4 +154,4 @@ def test_cells_of_corpora_name_their_files_and_settings():
         assert [cell.settings for cell in make(True, False, 2)] != [cell.settings for cell in make(False, False, 2)]
         assert all(cell.settings["literal"] for cell in make(False, True, 1))
     table = corpus_cells.violation_cells(True, False, 3)
-    assert len(table) == 3 * (3 + 9 + 1)
+    assert len(table) == 3 * (3 + 9 + 1) + 3

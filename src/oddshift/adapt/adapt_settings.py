@@ -24,7 +24,9 @@ AdaptedLaw = Literal["anchored", "uniform"]
 RemapChoice = Literal["auto", "always", "never"]
 """Whether outputs are remapped; `auto` refuses a remapping that collapses."""
 
-PresetName = Literal["", "EM", "AmPL", "AmPL-U", "AmPL-P", "AmPL-1", "AmPL-1-clear", "AmPL-1-averages"]
+PresetName = Literal[
+    "", "EM", "AmPL", "AmPL-U", "AmPL-P", "AmPL-1", "AmPL-1-clear", "AmPL-1-averages", "AmPL-1-one-level"
+]
 """A method of the paper by its name in `oddshift.adapt.PRESETS`; the empty name is none of them."""
 
 CostName = Literal["cosine", "euclidean", "haversine"]
@@ -61,7 +63,7 @@ class AdaptSettings:
     - `rate_weight`, `loss_weight`: the paper's λ_1 and λ_2.
     - `pooled`: whether the rate of the loop is the mean over tiers or the largest of them.
     - `first_step`, `decay`: a step of the loop is first_step/(t+1)^decay.
-    - `preset`: a method of the paper by name: `AmPL`, `AmPL-U`, `AmPL-P`, `AmPL-1` in three readings, or `EM`. It
+    - `preset`: a method of the paper by name: `AmPL`, `AmPL-U`, `AmPL-P`, `AmPL-1` in four readings, or `EM`. It
       sets the objective to `weighted`, puts weights to 0 where the method does, and says which levels move.
     - `tolerance`: the loop stops when scales move by less than this.
     """

@@ -1,7 +1,7 @@
 """The paper's methods by name: what each minimises, and which tiers it moves.
 
 AmPL-1 "applies identity-salience weighting to PII only (no PoII weighting)"; the paper uses it in three senses, so all
-three are here under names that say which.
+three are here under names that say which, and a fourth that has one level for everything.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class Preset:
     """Weights of the objective, and what happens to the tiers below the first.
 
     First is the most sensitive level. `only_first_moves` keeps the scale of the others where they start, `others` is
-    where they start, and `only_first_counts` leaves their tiers out of rate and loss.
+    where they start, and `only_first_counts` leaves their tiers out of rate and loss. With `one_level` all levels have
+    one scale.
     """
 
     meaning: str
@@ -32,6 +33,7 @@ class Preset:
     only_first_moves: bool = False
     only_first_counts: bool = False
     others: float = 1.0
+    one_level: bool = False
 
     def settings(self, asked: AdaptSettings) -> AdaptSettings:
         """The settings with this preset's weights: 0 stays 0, 1 keeps the weight asked for."""
@@ -52,7 +54,9 @@ class Preset:
         first = [k for k, level in enumerate(tiers.levels) if level == 0]
         objective = weighted(settings, first if self.only_first_counts else None)
         moving = [0] if self.only_first_moves else None
-        return rounds(measuring, objective, start=self.start(tiers.n_levels), moving=moving, after=after)
+        return rounds(
+            measuring, objective, start=self.start(tiers.n_levels), moving=moving, together=self.one_level, after=after
+        )
 
 
 PRESETS: dict[str, Preset] = {
@@ -68,5 +72,8 @@ PRESETS: dict[str, Preset] = {
         others=CLEAR,
     ),
     "AmPL-1-averages": Preset("all tiers move, rate and loss of the first alone count", only_first_counts=True),
+    "AmPL-1-one-level": Preset(
+        "one scale for everything, rate and loss of the first tier alone count", only_first_counts=True, one_level=True
+    ),
 }
 """Every method of the paper's tables by name; each with and without remapping, as the settings say."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import Round, ScaledOutcome, Scales
 from oddshift.adapt.measuring import Measuring, rounded_scales
-from oddshift.base.arrays import BoolArray, FloatArray
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.model.tiers import Tiers
 
 DIFFERENCE = 0.05
@@ -45,12 +45,14 @@ def rounds(
     *,
     start: Scales | None = None,
     moving: Sequence[int] | None = None,
+    together: bool = False,
     after: Round | None = None,
 ) -> Iterator[Round]:
     """Rounds from scales 1 on (or from `start`), until they move by less than the tolerance.
 
     Tiers of one level move together: `start`, `moving` (the levels whose scale may change, by default all) and the
-    gradient of a round have one entry for each level. `after` resumes after a round of an earlier run.
+    gradient of a round have one entry for each level. `together` moves those levels by one step that they share.
+    `after` resumes after a round of an earlier run.
     """
     settings, tiers = measuring.experiment.settings, measuring.experiment.known.tiers
     n = tiers.n_levels
@@ -58,23 +60,29 @@ def rounds(
     first = np.asarray(start if start is not None else np.ones(n), dtype=np.float64)
     number, here = (0, first) if after is None else (after.number + 1, _next(after, settings, movable, tiers))
     while number < settings.rounds and not (after is not None and after.moved < settings.tolerance):
-        after = _round(number, here, measuring, objective, movable)
+        after = _round(number, here, measuring, objective, _steps_of(movable, together))
         yield after
         number, here = number + 1, _next(after, settings, movable, tiers)
 
 
-def _round(number: int, here: FloatArray, measuring: Measuring, objective: Objective, movable: BoolArray) -> Round:
+def _steps_of(movable: BoolArray, together: bool) -> list[IntArray]:
+    """The levels that each step of a round moves: one alone, or all that may move."""
+    levels = np.flatnonzero(movable)
+    return [levels] if together else [levels[k : k + 1] for k in range(len(levels))]
+
+
+def _round(number: int, here: FloatArray, measuring: Measuring, objective: Objective, steps: list[IntArray]) -> Round:
     experiment, settings = measuring.experiment, measuring.experiment.settings
     tiers = experiment.known.tiers
-    sides = [_sides(here, int(level), settings) for level in np.flatnonzero(movable)]
+    sides = [_sides(here, levels, settings) for levels in steps]
     places = [here, *(side for pair in sides for side in pair)]
     wanted = [experiment.scales_of(rounded_scales(place)) for place in places]
     centre, *around = measuring.outcomes(wanted, f"round {number + 1}")
     gradient = np.zeros(len(here))
-    for k, level in enumerate(np.flatnonzero(movable)):
+    for k, levels in enumerate(steps):
         low, high = around[2 * k], around[2 * k + 1]
-        width = levels_of(high.scales, tiers)[level] - levels_of(low.scales, tiers)[level]
-        gradient[level] = (objective(high) - objective(low)) / width if width > 0 else 0.0
+        width = float((levels_of(high.scales, tiers) - levels_of(low.scales, tiers))[levels].max(initial=0.0))
+        gradient[levels] = (objective(high) - objective(low)) / width if width > 0 else 0.0
     step = settings.first_step / (number + 1) ** settings.decay
     made = Round(
         number=number,
@@ -84,14 +92,16 @@ def _round(number: int, here: FloatArray, measuring: Measuring, objective: Objec
         step=step,
         moved=0.0,
     )
+    movable = np.isin(np.arange(len(here)), np.concatenate(steps)) if steps else np.zeros(len(here), dtype=np.bool_)
     return replace(made, moved=float(np.linalg.norm(_next(made, settings, movable, tiers) - here)))
 
 
-def _sides(here: FloatArray, level: int, settings: AdaptSettings) -> tuple[FloatArray, FloatArray]:
-    """The scales a little below and above in one level, inside the box."""
+def _sides(here: FloatArray, levels: IntArray, settings: AdaptSettings) -> tuple[FloatArray, FloatArray]:
+    """The scales a little below and above in some levels, inside the box."""
     lowest, highest = min(settings.grid), max(settings.grid)
     low, high = here.copy(), here.copy()
-    low[level], high[level] = max(here[level] - DIFFERENCE, lowest), min(here[level] + DIFFERENCE, highest)
+    low[levels] = np.maximum(here[levels] - DIFFERENCE, lowest)
+    high[levels] = np.minimum(here[levels] + DIFFERENCE, highest)
     return low, high
 
 

@@ -110,10 +110,26 @@ def data_hashes(cell: Cell, data: Path) -> dict[str, str]:
         if not path.is_file():
             raise InvalidInput(
                 f"{cell.name} needs the data file {name}, expected at {path}; give its folder with --data or "
-                "ODDSHIFT_DATA (docs/results.md says how the files are made)"
+                f"ODDSHIFT_DATA. It is made {made_from(name)}."
             )
         found[name] = _sum_of(path, path.stat().st_mtime_ns)
     return found
+
+
+FILES_MADE = {
+    "ag_news.csv": "from the public corpus AG News as a CSV file with the columns label, title and text",
+    "imdb.csv": "from the public corpus IMDB reviews as a CSV file with the columns label and text",
+    "amazon.csv": "from public Amazon reviews as a CSV file with the columns label and text",
+    "glove.6B.100d.npz": "from glove.6B.100d.txt with numpy.savez: words, most frequent first, and vectors",
+    "minilm.100d.npz": "with numpy.savez: the same words and their MiniLM vectors, projected on 100 dimensions",
+    "ner": "by loading spaCy's en_core_web_sm without its other components and saving it as ner/en_core_web_sm_ner",
+}
+"""How each data file is made, by its name or its first folder."""
+
+
+def made_from(name: str) -> str:
+    """How a data file is made."""
+    return FILES_MADE[name.split("/", maxsplit=1)[0]]
 
 
 _SUMS: dict[tuple[str, int], str] = {}  # files of a run do not change under it

@@ -104,20 +104,32 @@ def amazon_loss(results: Results) -> PaperClaim:
 
 def first_tier_only(results: Results) -> PaperClaim:
     """AmPL-1 loses .33-.49."""
-    shown = []
-    for corpus in CORPORA:
+    shown, near = [], []
+    for corpus, name in CORPORA.items():
         found = results.values("utility", corpus)
         if found is not None:
-            readings = found["readings_of_ampl_1"]
-            shown.append(f"{CORPORA[corpus]}: " + ", ".join(f"{n} {r['loss']:.3f}" for n, r in readings.items()))
+            losses = {reading: float(row["loss"]) for reading, row in found["readings_of_ampl_1"].items()}
+            shown.append(f"{name}: " + ", ".join(f"{reading} {loss:.3f}" for reading, loss in losses.items()))
+            near.append(_nearest_reading(name, losses))
     return PaperClaim(
         says="AmPL-1 (three readings, and one level for all) has losses of .33-.49",
         paper=".33-.49",
         paper_mode="; ".join(shown) or NOT_RUN,
         verdict=UNKNOWN,
-        reason="Which reading is meant is not stated, and where each ends is decided by λ_1, λ_2 and η_0.",
+        reason=" ".join(
+            [*near, "Which reading is meant is not stated, and where each ends is decided by λ_1, λ_2 and η_0."]
+        ),
         files=results.files("utility"),
     )
+
+
+def _nearest_reading(corpus: str, losses: Mapping[str, float]) -> str:
+    """Which reading of AmPL-1 comes nearest to the printed range of a corpus, and whether it lies inside."""
+    low, high = paper_text("utility_text")["AmPL-1"][corpus]["no_RMP"]
+    away = {reading: max(low - loss, loss - high, 0.0) for reading, loss in losses.items()}
+    best = min(away, key=lambda reading: away[reading])
+    says = "lies inside" if away[best] == 0.0 else f"comes nearest, {away[best]:.2f} away from"
+    return f"On {corpus} {best} {says} the printed {low:.2f}-{high:.2f}."
 
 
 def saturation(results: Results) -> PaperClaim:

@@ -57,9 +57,10 @@ def _wdbc(cell: Cell, place: Place) -> Values:
 
 
 def _violations(cell: Cell, place: Place) -> Values:
+    from oddshift.app.reproduce.retraining_check import retraining_check
     from oddshift.app.reproduce.violations import violations
 
-    return violations(cell, place)
+    return retraining_check(cell, place) if cell.settings["kind"] == "retrained" else violations(cell, place)
 
 
 def _figure(name: str) -> Callable[[Cell, Place], Values]:

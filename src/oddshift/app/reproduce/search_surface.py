@@ -18,10 +18,7 @@ from oddshift.base.arrays import FloatArray
 
 ROUNDS = 20
 LOWEST_SCALE = 0.1
-ONE_LEVEL = "AmPL-1-one-level"
-"""A fourth reading of AmPL-1: one scale for everything, moved by the objective of the first tier."""
-
-READINGS = ("AmPL-1", "AmPL-1-clear", "AmPL-1-averages", ONE_LEVEL)
+READINGS = tuple(name for name in PRESETS if name.startswith("AmPL-1"))
 """What AmPL-1 may mean."""
 
 
@@ -72,9 +69,7 @@ class LoopWeights:
 def replayed(surface: Surface, epsilon: float, method: str, weights: LoopWeights | None = None) -> tuple[float, float]:
     """The scales that a method ends at for one ε; EM and AmPL-U stay at 1 without a step."""
     chosen = weights or LoopWeights()
-    preset = PRESETS["AmPL-1-averages" if method == ONE_LEVEL else method]
-    one_level = method == ONE_LEVEL
-    clear = method == "AmPL-1-clear"
+    preset = PRESETS[method]
 
     def objective(scales: FloatArray) -> float:
         rates, losses = surface.rate(epsilon * scales), surface.loss(epsilon * scales)
@@ -86,7 +81,7 @@ def replayed(surface: Surface, epsilon: float, method: str, weights: LoopWeights
     for number in range(ROUNDS):
         step = chosen.first_step / (number + 1) ** 0.6
         gradient = np.array([_slope(objective, here, level) for level in range(2)])
-        if one_level:
+        if preset.one_level:
             gradient[:] = gradient.sum()
         if preset.only_first_moves:
             gradient[1] = 0.0
@@ -96,7 +91,7 @@ def replayed(surface: Surface, epsilon: float, method: str, weights: LoopWeights
         moved, here = float(np.linalg.norm(there - here)), there
         if moved < 0.005:
             break
-    return (round(float(here[0]), 2), 1e4 if clear else round(float(here[1]), 2))
+    return (round(float(here[0]), 2), preset.others if preset.others > 1.0 else round(float(here[1]), 2))
 
 
 def _slope(objective: Any, here: FloatArray, level: int) -> float:

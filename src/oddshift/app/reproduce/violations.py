@@ -124,7 +124,7 @@ def _network(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str, Any]:
             scales = replayed(Surface.of(surface, epsilon, "one"), epsilon, chosen, loop)
             budgets = (round(scales[0] * epsilon, 4), round(scales[1] * epsilon, 4))
             if budgets not in done:
-                done[budgets] = _reading(corpus, start, budgets, cell)
+                done[budgets] = budget_reading(corpus, start, budgets, cell)
             reading = done[budgets]
             rows.append(
                 {
@@ -141,9 +141,14 @@ def _network(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str, Any]:
     return {"rows": rows, "temperature_curve": curve, "matched_T": surface["temperatures"]["matched"], **sizes(corpus)}
 
 
-def _reading(corpus: StudiedCorpus, start: Paper, budgets: Budgets, cell: Cell) -> Read:
-    known = corpus.known(budgets)
-    network = tuned(start.against(known), known, cell.settings, cell.seed)
+def budget_reading(
+    corpus: StudiedCorpus, start: Paper, budgets: Budgets, cell: Cell, *, literal: bool | None = None
+) -> Read:
+    """A network for some budgets, read on the certify part; `literal` overrides what the cell says about training."""
+    known, settings = corpus.known(budgets), dict(cell.settings)
+    if literal is not None:
+        settings["literal"] = literal
+    network = tuned(start.against(known), known, settings, cell.seed)
     return read(network, known, corpus.split.certify, corpus.split.select, layout_size(cell.settings), seed=cell.seed)
 
 
