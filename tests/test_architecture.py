@@ -192,7 +192,7 @@ COMMANDS = "app.commands."
 LOCAL = {
     "app.reproduce.reproductions": {
         *("app.reproduce", "app.reproduce.setting_effects", "app.reproduce.utility_values"),
-        *("app.reproduce.violations", "app.reproduce.wdbc"),
+        *("app.reproduce.retraining_check", "app.reproduce.violations", "app.reproduce.wdbc"),
     },  # load torch
     "attackers.fitting": {
         *("attackers.informed", "attackers.paper", "attackers.reconstruction", "attackers.temperature"),

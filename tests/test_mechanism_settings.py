@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from oddshift import Exponential, InvalidInput, PathExponential, Space, Tiered, Tiers
-from oddshift.mechanisms import MECHANISMS, Mask, MechanismSettings, Truncated, build_mechanism
+from oddshift.mechanisms import (
+    MECHANISMS,
+    Deletion,
+    Mask,
+    MechanismSettings,
+    NoiseCharacter,
+    Substitution,
+    Truncated,
+    build_mechanism,
+)
+from oddshift.mechanisms.settings import WordChoice
 from oddshift.model.release import one_tier
 
 SPACE = Space(np.random.default_rng(0).normal(size=(8, 2)))
@@ -55,6 +65,55 @@ def test_a_mask_needs_nothing():
     assert isinstance(build(name="mask"), Mask)
 
 
+WORDS = WordChoice(tuple("abcdefgh"), SPACE.points[:3] + 0.25)
+
+
+def test_channels_that_act_on_words_take_their_numbers_from_the_settings():
+    deleted = build(name="deletion", probability=0.25)
+    assert isinstance(deleted, Deletion)
+    assert deleted.probability == 0.25
+    swapped = build(name="substitution", probability=0.5, neighbours=3)
+    assert isinstance(swapped, Substitution)
+    assert (swapped.probability, swapped.neighbours) == (0.5, 3)
+    asked = MechanismSettings(name="noise_character", probability=0.5, alphabet="xy")
+    noisy = build_mechanism(asked, SPACE, PUBLIC, 2.0, WORDS)
+    assert isinstance(noisy, NoiseCharacter)
+    assert (noisy.words, noisy.alphabet) == (WORDS.names, "xy")
+
+
+def test_all_words_are_candidates_after_the_points():
+    made = build_mechanism(MechanismSettings(outputs="words"), SPACE, PUBLIC, 2.0, WORDS)
+    assert isinstance(made, Exponential)
+    assert made.n_outputs == 11
+    np.testing.assert_array_equal(made.outputs.points[8:], WORDS.others)
+    np.testing.assert_allclose(np.exp(made.log_matrix).sum(axis=1), 1.0)
+    calibrated = MechanismSettings(outputs="words", calibrated=True)
+    assert build_mechanism(calibrated, SPACE, PUBLIC, 2.0, WORDS).exact_epsilon == pytest.approx(2.0, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words", "says"),
+    [
+        ({"name": "deletion"}, None, "'deletion' needs mechanism.probability"),
+        ({"name": "substitution"}, None, "'substitution' needs mechanism.probability"),
+        ({"name": "noise_character", "probability": 0.5}, None, "'noise_character' needs words"),
+        ({"name": "noise_character"}, WORDS, "'noise_character' needs mechanism.probability"),
+        ({"outputs": "words"}, None, "outputs='words' needs words"),
+        ({"outputs": "words"}, WordChoice(("a",)), "needs the vectors of other words"),
+        ({"outputs": "words", "name": "path", "scales": (1.0, 1.0)}, WORDS, "expected the exponential mechanism"),
+    ],
+)
+def test_what_a_word_mechanism_lacks_is_one_line(asked, words, says):
+    with pytest.raises(InvalidInput, match=says):
+        build_mechanism(MechanismSettings(**asked), SPACE, PUBLIC, 2.0, words)
+
+
+@pytest.mark.parametrize("wrong", [{"probability": 0.0}, {"probability": 1.5}, {"neighbours": 0}])
+def test_numbers_that_no_channel_can_have_are_refused(wrong):
+    with pytest.raises(InvalidInput, match=next(iter(wrong))):
+        MechanismSettings(**wrong)
+
+
 def test_calibration_meets_the_exact_epsilon():
     made = build(tiers=one_tier(SPACE), calibrated=True)
     assert made.exact_epsilon == pytest.approx(2.0, rel=1e-5)
@@ -62,12 +121,13 @@ def test_calibration_meets_the_exact_epsilon():
     assert made.epsilon > 2.0
 
 
-BY_OBJECT = {"channel", "deletion", "noise_character", "optimal", "projected_laplace", "substitution"}
+BY_OBJECT = {"channel", "optimal", "projected_laplace"}
 
 
 def by_name(name):
     line = Space(np.arange(8.0)[:, None])
-    return build_mechanism(MechanismSettings(name=name, scales=(0.5, 1.0), radius=1.0), line, PUBLIC, 1.0)
+    asked = MechanismSettings(name=name, scales=(0.5, 1.0), radius=1.0, probability=0.5, neighbours=2)
+    return build_mechanism(asked, line, PUBLIC, 1.0, WORDS)
 
 
 @pytest.mark.parametrize("name", sorted(set(MECHANISMS) - BY_OBJECT))
@@ -97,7 +157,11 @@ def test_what_is_missing_is_named(settings, said):
 
 @pytest.mark.parametrize(
     ("settings", "said"),
-    [({"epsilon": -1.0}, "epsilon"), ({"radius": 0.0}, "radius"), ({"outputs": "words"}, "expected tier or all")],
+    [
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"radius": 0.0}, "radius"),
+        ({"outputs": "some"}, "expected one of all, tier, words"),
+    ],
 )
 def test_numbers_are_checked_at_once(settings, said):
     with pytest.raises(InvalidInput, match=said):

@@ -22,6 +22,8 @@ def scale_family(settings: MechanismSettings, space: Space, tiers: Tiers, epsilo
         raise InvalidInput(f"mechanism.name={settings.name!r} has no scales to adapt, expected {', '.join(SCALED)}")
     if settings.name == "tiered" and not tiers.is_public:
         raise InvalidInput("mechanism.name='tiered' promises nothing across secret tiers, expected path")
+    if settings.outputs == "words":
+        raise InvalidInput("mechanism.outputs='words' can be audited but not adapted, expected tier or all")
     is_plain = settings.name == "exponential" and len(tiers) == 1
     is_path = settings.name == "path" or not tiers.is_public
     keeps_tier = settings.outputs == "tier" and tiers.is_public and len(tiers) > 1

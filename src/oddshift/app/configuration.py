@@ -150,14 +150,17 @@ def _configuration(raw: dict[str, Any], folder: Path | None) -> Configuration:
         data=_data(tables["data"], folder),
         mechanism=mechanism,
         audit=audit,
-        adapt=_adapt(tables["adapt"], audit),
+        adapt=_adapt(tables["adapt"], audit, mechanism),
         execution=validated(Execution, tables["execution"], "execution"),
         users=validated(UserLimit, tables["users"], "users") if tables["users"] else None,
     )
 
 
-def _adapt(table: Mapping[str, Any], audit: AuditSettings) -> AdaptSettings | None:
-    """The question of an adaptation: what it shares with the audit, and its own table."""
+def _adapt(table: Mapping[str, Any], audit: AuditSettings, mechanism: MechanismSettings) -> AdaptSettings | None:
+    """The question of an adaptation: what it shares with the audit, and its own table.
+
+    What is remapped in the audit is always remapped here too, unless the table says otherwise.
+    """
     for name in SHARED:
         if name in table:
             raise InvalidInput(f"adapt.{name} belongs in the table [audit], expected it there")
@@ -166,6 +169,8 @@ def _adapt(table: Mapping[str, Any], audit: AuditSettings) -> AdaptSettings | No
     if audit.delta is None or audit.law == "worst":
         return None
     shared = {name: getattr(audit, name) for name in SHARED}
+    if mechanism.remap:
+        shared["remap"] = "always"
     return validated(AdaptSettings, {**shared, **table}, "adapt")
 
 

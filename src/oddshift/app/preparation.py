@@ -43,12 +43,22 @@ COPY = 0.95
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class DocumentLabels:
+    """The label of every text by name, and as numbers for the documents of each part that is learned from or judged."""
+
+    names: tuple[str, ...]
+    fit: IntArray
+    certify: IntArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Prepared:
     """Secrets ready to be audited.
 
     `codec` found them and finds those of new data in the same way; it is None for records that were built by hand.
     `prior_of` is the exact law of the secrets, where it is known, `encoded` the texts and `columns` the table, where
-    there are any; `found` counts what was found.
+    there are any; `found` counts what was found. `labels` are those of texts, where a column of them was named and
+    texts are read document by document.
     """
 
     split: Split
@@ -61,6 +71,7 @@ class Prepared:
     encoded: EncodedText | None = None
     columns: Columns | None = None
     found: FoundPoints | None = None
+    labels: DocumentLabels | None = None
 
     def __repr__(self) -> str:
         """Counts only."""
@@ -119,7 +130,19 @@ def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
         encoded=encoded if isinstance(encoded, EncodedText) else None,
         columns=data.columns if isinstance(settings, TableSettings) else None,
         found=_found(codec, encoded, split),
+        labels=_labels(data, encoded, part) if joint_by == "document" else None,
     )
+
+
+def _labels(data: Dataset, encoded: Encoded, part: IntArray) -> DocumentLabels | None:
+    """The labels of texts, in the order in which the parts hold their documents."""
+    settings = data.settings
+    if not isinstance(settings, TextSettings) or settings.label is None:
+        return None
+    names = np.array([str(value) for value in data.columns[settings.label]])[encoded.rows]
+    numbers = np.unique(names, return_inverse=True)[1].astype(np.int64)
+    where = part[encoded.rows]
+    return DocumentLabels(tuple(names.tolist()), numbers[where == 0], numbers[where == 2])
 
 
 def _found(codec: Codec, encoded: Encoded, split: Split) -> FoundPoints:

@@ -16,6 +16,7 @@ from oddshift.adapt import Adaptation, AdaptSettings, AdaptTask, Experiment, Fam
 from oddshift.adapt.comparison import verify_epsilon
 from oddshift.adapt.families import scale_family
 from oddshift.adapt.measuring import Progress, silent
+from oddshift.app.measured_use import check_use, measured_use
 from oddshift.app.preparation import Prepared
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
@@ -32,8 +33,9 @@ from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
 from oddshift.base.identity import fingerprint
-from oddshift.data.codecs import TableCodec
+from oddshift.data.codecs import TableCodec, TextCodec
 from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
+from oddshift.mechanisms.remap import Remap
 from oddshift.protect.measured_release import column_odds, drawn_release
 from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy
 from oddshift.protect.policies.policy_terms import CodecSettings
@@ -91,7 +93,8 @@ def ask_audit(
 ) -> Audited:
     """Fit the attackers and measure what they learn from releases; `attackers` are by default those of the settings."""
     work = means or Means()
-    known = _known(prepared, mechanism, settings.epsilon)
+    check_use(prepared, settings)
+    known = knowledge_of(prepared, mechanism, settings.epsilon)
     seconds = None if work.max_cpu is None else work.max_cpu / 2
     options = FitOptions(epochs=settings.epochs, max_seconds=seconds, checkpoints=work.folder, paper=settings.paper)
     names = settings.attackers if attackers is None else attackers
@@ -112,7 +115,9 @@ def ask_audit(
     )
     release, details = _released(prepared, known.mechanism, settings.seed)
     fate = _fate(prepared, known.mechanism, settings.seed)
-    found = replace(found, release=release, fate=fate, warnings=(*found.warnings, *notes, *details))
+    use = measured_use(prepared, known, settings, COSTS.get(prepared.kind, "euclidean"))
+    said = (*notes, *details, *(() if use is None else use.sentences()))
+    found = replace(found, release=release, fate=fate, use=use, warnings=(*found.warnings, *said))
     return Audited(found, prepared, known, tuple(fitted))
 
 
@@ -289,14 +294,17 @@ def _fit_key(name: str, known: Knowledge, seeds: list[int], options: FitOptions)
     return fingerprint(("fit", name, known, seeds, () if name in UNTRAINED else limits))
 
 
-def _known(prepared: Prepared, mechanism: MechanismSettings | Mechanism, epsilon: float) -> Knowledge:
+def knowledge_of(prepared: Prepared, mechanism: MechanismSettings | Mechanism, epsilon: float) -> Knowledge:
     """What attackers know: the mechanism, the tiers with its scales, and the fit part."""
     split, tiers = prepared.split, prepared.tiers
     if isinstance(mechanism, Mechanism):
         made = mechanism
     else:
-        made = build_mechanism(mechanism, split.fit.space, tiers, epsilon)
+        words = prepared.codec.output_words if isinstance(prepared.codec, TextCodec) else None
+        made = build_mechanism(mechanism, split.fit.space, tiers, epsilon, words)
         tiers = tiers if mechanism.scales is None else tiers.with_scales(mechanism.scales)
+        if mechanism.remap:
+            made = Remap(made, knowledge(made, tiers, split.fit).weights, COSTS.get(prepared.kind, "euclidean"))
     return knowledge(made, tiers, split.fit)
 
 

@@ -9,6 +9,7 @@ from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.training import Curve
 from oddshift.audit.audit_settings import AuditSettings
 from oddshift.audit.data_fate import DataFate
+from oddshift.audit.release_use import ReleaseUse
 from oddshift.audit.released_table import ReleasedTable
 from oddshift.base.arrays import FloatArray
 from oddshift.evidence.certificates import Certificate, Claim, Evidence, JointCertificate
@@ -119,7 +120,7 @@ class Audit:
     whether one release alone exceeds ε. `calibration` is that of the strongest attacker, on certify documents.
     `upper_basis` says what the proven bound rests on, `witness_needs` how many documents an undecided witness would
     need; both are empty where there is nothing to say. `release` is what leaves a table, drawn once and measured;
-    `fate` is what happened to the data, where that was counted.
+    `fate` is what happened to the data, where that was counted; `use` what the release is still good for.
     """
 
     settings: AuditSettings
@@ -146,6 +147,7 @@ class Audit:
     learning: tuple[LearningOfSize, ...] = ()
     release: ReleasedTable | None = None
     fate: DataFate | None = None
+    use: ReleaseUse | None = None
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:

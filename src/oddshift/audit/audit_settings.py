@@ -17,6 +17,12 @@ from oddshift.leakage.mpl import PAIR_LAWS, PairLaw
 UpperMethod = Literal["chain", "diameter"]
 """What a proven upper bound rests on: a chain of secrets, or no law at all."""
 
+AttributeColumn = Literal["", "label", "subgroup"]
+"""A column of documents that attackers infer as a whole; empty for none."""
+
+TaskName = Literal["classification", "retrieval"]
+"""A task on the labels of texts, by its function in `oddshift.mechanisms.utility`."""
+
 DEFAULT_ATTACKERS = ("portfolio", "portfolio+W")
 """Attackers that are used when none are named; they need no training. Without a context W the second is left out."""
 
@@ -44,6 +50,10 @@ class AuditSettings:
     - `advantage`: the same for the gain over the guess before any release.
     - `independent`: declares that secrets are independent of each other, which is printed as an assumption.
     - `seed`: the same seed repeats the audit.
+    - `attribute`: also infers a column of whole documents from their releases: the `label` or the `subgroup` of the
+      data; empty: none.
+    - `tasks`: tasks with the label of texts that are measured before and after a release: `classification`,
+      `retrieval`.
     - `paper`: the options of attackers in paper mode (`paper-rnn`, `paper-lstm`, `paper-transformer`).
     """
 
@@ -64,10 +74,15 @@ class AuditSettings:
     independent: bool = False
     seed: int = 0
     paper: PaperOptions = field(default_factory=PaperOptions)
+    attribute: AttributeColumn = ""
+    tasks: tuple[TaskName, ...] = ()
 
     def __post_init__(self) -> None:
         """Check every option once."""
         check_question(self.epsilon, self.delta, self.alpha, self.method)
+        one_of(self.attribute, "attribute", get_args(AttributeColumn))
+        for task in self.tasks:
+            one_of(task, "tasks", get_args(TaskName))
         one_of(self.law, "law", PAIR_LAWS)
         check_fitting(self.attackers, self.epochs, self.gamma, self.seed)
         check_caps(self.success, "success")

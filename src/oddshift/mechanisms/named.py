@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from oddshift.base.errors import InvalidInput
 from oddshift.base.registry import Registry
 from oddshift.mechanisms.calibrate import calibrate
@@ -12,7 +14,7 @@ from oddshift.mechanisms.line import Geometric, RandomizedResponse
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.optimal import Optimal
 from oddshift.mechanisms.path import PathExponential
-from oddshift.mechanisms.settings import MechanismSettings
+from oddshift.mechanisms.settings import MechanismSettings, WordChoice
 from oddshift.mechanisms.tiered import Tiered
 from oddshift.mechanisms.truncated import Truncated
 from oddshift.mechanisms.word_channels import Deletion, Mask, NoiseCharacter, Substitution
@@ -41,8 +43,12 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
 """Every mechanism by name, those of installed packages included."""
 
 
-def build_mechanism(settings: MechanismSettings, space: Space, tiers: Tiers, epsilon: float) -> Mechanism:
+def build_mechanism(
+    settings: MechanismSettings, space: Space, tiers: Tiers, epsilon: float, words: WordChoice | None = None
+) -> Mechanism:
     """The mechanism that settings ask for over some points; `epsilon` is spent where the settings name no other.
+
+    `words` are those of texts, which some settings need. Remapping needs a prior too, and is left to the caller.
 
     >>> from oddshift.model.release import one_tier
     >>> space = Space([[0.0], [1.0]])
@@ -52,6 +58,32 @@ def build_mechanism(settings: MechanismSettings, space: Space, tiers: Tiers, eps
     if settings.name not in MECHANISMS:
         raise InvalidInput(f"mechanism.name={settings.name!r}, expected one of {', '.join(MECHANISMS)}")
     kind, nominal = MECHANISMS[settings.name], settings.epsilon or epsilon
-    if not settings.calibrated:
-        return kind.configured(space, tiers, nominal, settings)
-    return calibrate(lambda e: kind.configured(space, tiers, e, settings), nominal)
+    if kind is NoiseCharacter:  # the one mechanism that reads the words themselves
+        names = _needed(words, "mechanism.name='noise_character'").names
+        return NoiseCharacter(space, names, settings.stated_probability, settings.alphabet)
+    outputs = None
+    if settings.outputs == "words":
+        outputs = _all_words(settings, space, _needed(words, "mechanism.outputs='words'"))
+
+    def at(budget: float) -> Mechanism:
+        if outputs is not None:
+            return Exponential(space, budget, outputs)
+        return kind.configured(space, tiers, budget, settings)
+
+    return calibrate(at, nominal) if settings.calibrated else at(nominal)
+
+
+def _needed(words: WordChoice | None, what: str) -> WordChoice:
+    if words is None:
+        raise InvalidInput(f"{what} needs words, expected data of kind text")
+    return words
+
+
+def _all_words(settings: MechanismSettings, space: Space, words: WordChoice) -> Space:
+    """The points and every further word as candidates."""
+    if settings.name != "exponential":
+        raise InvalidInput(f"mechanism.outputs='words' with {settings.name!r}, expected the exponential mechanism")
+    others = words.others
+    if others is None:
+        raise InvalidInput("mechanism.outputs='words' needs the vectors of other words, which these data do not carry")
+    return Space(np.concatenate([space.points, np.asarray(others, dtype=np.float64)]), metric=space.metric)

@@ -83,6 +83,11 @@ class Deletion(Mechanism):
         object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "probability", _share(probability))
 
+    @classmethod
+    def configured(cls, space: Space, tiers: Tiers, epsilon: float, settings: MechanismSettings) -> Mechanism:
+        """With the probability of the settings; no ε is spent."""
+        return cls(space, settings.stated_probability)
+
     @property
     def claimed_epsilon(self) -> float:
         """0 when everything is deleted, otherwise none."""
@@ -121,6 +126,11 @@ class Substitution(Mechanism):
         object.__setattr__(self, "space", space_of(space))
         object.__setattr__(self, "probability", _share(probability))
         object.__setattr__(self, "neighbours", whole(neighbours, "neighbours", 1, len(space) - 1))
+
+    @classmethod
+    def configured(cls, space: Space, tiers: Tiers, epsilon: float, settings: MechanismSettings) -> Mechanism:
+        """With the probability and the number of neighbours of the settings; no ε is spent."""
+        return cls(space, settings.stated_probability, settings.neighbours)
 
     @property
     def claimed_epsilon(self) -> float:

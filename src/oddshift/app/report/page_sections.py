@@ -21,6 +21,7 @@ from oddshift.app.report.origin import origin
 from oddshift.app.report.sources import Sources
 from oddshift.app.report.wording import SIGNS, interval, number, percent, scales_in_words
 from oddshift.audit import Audit
+from oddshift.audit.release_use import ReleaseUse
 from oddshift.data.codecs.passages import Piece
 
 TIER_MARKS = 6
@@ -38,7 +39,17 @@ def leaks(sources: Sources) -> Html:
     figures.append(attacker_rates(audit))
     if audit.subgroups:
         figures.append(subgroup_rates(audit))
-    return join([figure.html for figure in figures])
+    used = [] if audit.use is None else [_use(audit.use)]
+    return join([*(figure.html for figure in figures), *used])
+
+
+def _use(found: ReleaseUse) -> Html:
+    """What the release is still good for, and the loss of every subgroup."""
+    said = "; ".join(found.sentences())
+    rows = [[row.tier, row.subgroup, f"{row.loss:.4f}", str(row.documents), str(row.positions)] for row in found.losses]
+    title = "What the release is good for"
+    losses = table(("tier", "subgroup", "expected loss", "documents", "positions"), rows, title) if rows else NOTHING
+    return _table(title, f"{said[:1].upper()}{said[1:]}.", losses)
 
 
 def texts(sources: Sources) -> Html:

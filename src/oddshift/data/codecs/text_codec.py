@@ -26,9 +26,16 @@ from oddshift.data.codecs.tokens import tokenise
 from oddshift.data.codecs.word_vectors import WordVectors, read_vectors
 from oddshift.data.detectors import Detector, PlantedRecall, Spans, default_rule, recall_of_planted
 from oddshift.data.detectors.detection_report import DetectionReport, planted_recall, report_on
+from oddshift.data.detectors.occurrences import Occurrences
 from oddshift.data.detectors.tagging import NAME_LABELS, TierRule, TypeTags, stop_words, tag_types
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.settings import WordChoice
+from oddshift.mechanisms.word_channels import NoiseCharacter
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
+
+ONE_OCCURRENCE = 1e-9
+"""A share that a single occurrence always reaches."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -52,11 +59,17 @@ class TextVocabulary:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TextFindings:
-    """What fitting found: the tags behind the lexicon, the detection report, and the recall on planted names."""
+    """What fitting found: the tags behind the lexicon, the detection report, and the recall on planted names.
+
+    `vectors` are those that the lexicon was built with, and `others` the words of the fit texts that have a vector and
+    are not points.
+    """
 
     tags: TypeTags
     report: DetectionReport
     recall: PlantedRecall | None = None
+    vectors: WordVectors | None = None
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,6 +139,14 @@ class TextCodec:
     def point_names(self) -> tuple[str, ...]:
         """The word of each point."""
         return self.lexicon.words
+
+    @property
+    def output_words(self) -> WordChoice:
+        """The word of each point, and the vectors of the other words of the fit texts where those are at hand."""
+        found = self.findings
+        if found is None or found.vectors is None:
+            return WordChoice(self.point_names)
+        return WordChoice(self.point_names, found.vectors.look_up(found.others)[0].astype(np.float64))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -237,7 +258,7 @@ def _fitted(
     seen = tokens.occurrences
     known = vectors_from_text(seen) if vectors is None else vectors
     rule = tier_rule(settings, [label for part in spans for label in part.labels])
-    tags = tag_types(seen, spans, rule, stop)
+    tags = tag_types(seen, spans, rule, frozenset() if settings.tier_rule == "any" else stop)
     if settings.similar_percent:
         similar = Similar(settings.similar_name, settings.similar_percent, settings.similar_variant)
         tags = add_similar(tags, seen, known, similar, stop)
@@ -254,9 +275,33 @@ def _fitted(
     casing_rules(lexicon.tiers, settings.casing)
     share = planted_recall(detectors, texts, settings.planted) if settings.planted else None
     report = report_on(seen, tags, has_point(seen, known), detectors, share)
-    return cls(
-        settings, lexicon, finders, TextFindings(tags, report, _recall(detectors, texts, alone, settings.trials))
-    )
+    recall = _recall(detectors, texts, alone, settings.trials)
+    return cls(settings, lexicon, finders, TextFindings(tags, report, recall, known, _others(seen, known, lexicon)))
+
+
+def _others(seen: Occurrences, vectors: WordVectors, lexicon: Lexicon) -> tuple[str, ...]:
+    """The words of the texts that have a vector of their own and are not points, in order."""
+    words = {word for word, is_word in zip(seen.types, seen.is_word.tolist(), strict=True) if is_word}
+    candidates = sorted(word for word in words if word in vectors.row and word not in lexicon.point_of)
+    taken = {row.tobytes() for row in lexicon.space.points.astype(np.float32)}
+    found = []
+    for word in candidates:
+        row = vectors.vectors[vectors.row[word]].tobytes()
+        if row not in taken:
+            taken.add(row)
+            found.append(word)
+    return tuple(found)
+
+
+def words_released(codec: TextCodec, mechanism: Mechanism) -> tuple[str | None, ...]:
+    """The word of every output of a mechanism over a codec's points; None where nothing is left of the word."""
+    names = codec.point_names
+    if isinstance(mechanism, NoiseCharacter):
+        return mechanism.strings
+    if mechanism.outputs is None:
+        return (*names, None) if mechanism.n_outputs == len(names) + 1 else (None,) * mechanism.n_outputs
+    others = () if codec.findings is None else codec.findings.others
+    return names if mechanism.n_outputs == len(names) else (*names, *others)
 
 
 def _recall(
@@ -281,8 +326,9 @@ def tier_rule(settings: TextSettings, labels: Sequence[str]) -> TierRule:
     """Labels and their tiers: by kind, or, where tiers are named, as `tier_of` says and otherwise to the first."""
     if not labels:
         raise InvalidInput("none of 0 sensitive word types has a vector (the detectors found nothing), expected some")
+    share, count = (ONE_OCCURRENCE, 1) if settings.tier_rule == "any" else (settings.share, settings.count)
     if not settings.tier_names:
-        return default_rule(labels, settings.share, settings.count)
+        return default_rule(labels, share, count)
     first = dict.fromkeys((*NAME_LABELS, *labels), settings.tier_names[0])
     tier_of = {**first, **settings.tier_of}
-    return TierRule(names=settings.tier_names, tier_of=tier_of, share=settings.share, count=settings.count)
+    return TierRule(names=settings.tier_names, tier_of=tier_of, share=share, count=count)

@@ -58,6 +58,10 @@ class TextSettings:
     """The number of words that a kind needs to be a tier, where no tiers are named and some kind has that many; words
     of smaller kinds become marks.
     """
+    tier_rule: Literal["most", "any"] = "most"
+    """When a word enters its tier, so that its undetected occurrences are secrets too: `most` asks for the `share` and
+    the `count` below and leaves out stop words; `any` takes every word that was detected at least once, stop words
+    included, as the paper does."""
     share: float = 0.5
     """The share of a word's occurrences that must be detected for the undetected ones to be secrets too."""
     count: int = 2
@@ -109,6 +113,9 @@ class TextSettings:
         whole(self.trials, "trials", 0)
         if not 0.0 <= self.similar_percent < 100.0:
             raise InvalidInput(f"similar_percent={self.similar_percent}, expected at least 0 and below 100")
+        one_of(self.tier_rule, "tier_rule", ("most", "any"))
+        if self.tier_rule == "any" and (self.share, self.count) != (0.5, 2):
+            raise InvalidInput("tier_rule='any' takes words detected once, expected no share and no count with it")
         one_of(self.unknown, "unknown", ("mark", "refuse"))
         one_of(self.marks, "marks", ("kind", "substitute"))
         one_of(self.repeats, "repeats", REPEATS)
