@@ -20,8 +20,8 @@ FULL_DOCUMENTS = {"ag_news": 12_599, "amazon": 5_000, "imdb": 5_000}
 
 SMALL = {"epochs": 12, "tuning_epochs": 2, "batch": 16, "width": 64, "candidates": 128, "observations": 400}
 SMALL_ON = {"imdb": {"batch": 4, "tuning_epochs": 1}}
-"""What a corpus has otherwise at the small scale: a review of IMDB holds some thirty secrets, five times those of a news
-item, so that there are fewer documents and smaller batches."""
+"""What differs for a corpus at the small scale: a review of IMDB holds some thirty secrets, a news item nine, so that
+fewer documents and smaller batches are taken."""
 
 FULL = {"epochs": 50, "tuning_epochs": 10, "batch": 64, "width": 64, "candidates": 512, "observations": 569}
 
