@@ -4,12 +4,13 @@ import os
 import shutil
 import sqlite3
 import stat
+import threading
 from contextlib import closing
 
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect import Ledger
+from oddshift.protect import Ledger, ledger_store
 from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
 from oddshift.protect.ledger_store import COUNT, LEDGER, identity, reading, secret_key, writing
 
@@ -144,7 +145,29 @@ def test_links_are_not_followed(path, tmp_path):
     assert target.read_bytes() == b"mine"
 
 
-def test_reading_needs_a_ledger(path):
+def test_a_ledger_that_another_process_is_making_is_waited_for(path):
+    path.touch()
+    made = threading.Timer(0.2, lambda: claim(path, 1))
+    made.start()
+    assert Ledger(path).totals().records == 1
+    made.join()
+
+
+def test_a_change_while_a_reader_looks_is_not_taken_for_an_older_copy(path, monkeypatch):
+    claim(path, 1)
+
+    def meanwhile(connection):
+        monkeypatch.undo()
+        claim(path, 2)
+        return identity(connection)
+
+    monkeypatch.setattr(ledger_store, "identity", meanwhile)
+    assert Ledger(path).totals().records == 1
+    assert Ledger(path).totals().records == 2
+
+
+def test_reading_needs_a_ledger(path, monkeypatch):
+    monkeypatch.setattr(ledger_store, "MAKING", 0.0)
     with pytest.raises(InvalidInput, match="is not a file"):
         Ledger(path).totals()
     assert not path.exists()

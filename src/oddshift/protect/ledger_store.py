@@ -23,6 +23,9 @@ LEDGER = "releases.db"
 COUNT = "releases.count"
 """Name of the file with the counter, in the same folder."""
 
+MAKING = 1.0
+"""Seconds for which an empty file may be a ledger that another process is making."""
+
 WAIT = 300.0
 """Seconds to wait for other writers."""
 
@@ -61,9 +64,9 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
     with _opened(path, is_new_allowed=True) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+            if not _is_made(connection):
                 _create(connection, path)
-            check_counter(connection, path)
+            check_counter(connection, path, _read_count(path.with_name(COUNT)))
             connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'counter'")
             yield connection
             name, counter = identity(connection)
@@ -79,12 +82,30 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """The database as it is at one moment; there must be one."""
     with _opened(path, is_new_allowed=False) as connection:
+        counted = _read_count(path.with_name(COUNT))  # first: the file may be raised while the database is looked at
         connection.execute("BEGIN")
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
-            raise InvalidInput(f"{path} is empty, expected a ledger of releases")
-        check_counter(connection, path)
+        if not _is_made(connection):
+            _wait_until_made(connection, path)
+        check_counter(connection, path, counted)
         yield connection
         connection.execute("ROLLBACK")
+
+
+def _is_made(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is not None
+
+
+def _wait_until_made(connection: sqlite3.Connection, path: Path) -> None:
+    """Give another process that has just made the file the time to fill it; refuse a file that stays empty."""
+    give_up = time.monotonic() + MAKING
+    while not _is_made(connection):
+        if time.monotonic() > give_up:
+            raise InvalidInput(f"{path} is empty, expected a ledger of releases")
+        connection.execute("ROLLBACK")
+        time.sleep(0.01)
+        connection.execute("BEGIN IMMEDIATE")  # waits for the end of a first change
+        connection.execute("ROLLBACK")
+        connection.execute("BEGIN")
 
 
 def secret_key(connection: sqlite3.Connection) -> bytes:
@@ -98,16 +119,15 @@ def identity(connection: sqlite3.Connection) -> tuple[str, int]:
     return str(found["name"]), int(found["counter"])
 
 
-def check_counter(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database that is older than its counter file, or a different one."""
+def check_counter(connection: sqlite3.Connection, path: Path, counted: tuple[str, int]) -> None:
+    """Refuse a database that is older than its counter file said (name and counter), or a different one."""
     version = connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
     if version is None or version[0] != _VERSION:
         raise InvalidInput(f"{path} is a ledger of version {version and version[0]}, expected {_VERSION}")
-    count = path.with_name(COUNT)
-    name, counter = identity(connection)  # before the file is read: the file is never ahead of a whole change
-    known, least = _read_count(count)
+    name, counter = identity(connection)
+    known, least = counted
     if known and known != name:
-        raise InvalidInput(f"{path} is another ledger than the one that {count.name} counts; was it replaced?")
+        raise InvalidInput(f"{path} is another ledger than the one that {COUNT} counts; was it replaced?")
     if least > counter:
         raise InvalidInput(
             f"{path} is older than its last release (change {counter}, expected {least} or more); bring back the newest"
