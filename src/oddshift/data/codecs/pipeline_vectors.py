@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.base.errors import InvalidInput
+from oddshift.base.spacy_import import import_spacy
 from oddshift.data.codecs.word_vectors import WordVectors
 from oddshift.data.detectors.linking import Linking
 from oddshift.data.detectors.spacy_pipeline import Pipeline, pipeline_folder
@@ -74,10 +75,7 @@ def _listed(vocabulary: Any) -> Iterable[str]:
 
 @lru_cache(maxsize=1)
 def _vocabulary(folder: str) -> Any:
-    try:
-        import spacy
-    except ImportError as error:
-        raise InvalidInput("spaCy is not installed; get it with: pip install 'oddshift[text]'") from error
+    spacy = import_spacy()
     try:
         config = spacy.util.load_config(Path(folder) / "config.cfg")
         language = spacy.util.get_lang_class(config["nlp"]["lang"])

@@ -10,14 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray, one_of
 from oddshift.base.errors import InvalidInput
+from oddshift.base.spacy_import import import_spacy
 from oddshift.data.detectors.honorifics import is_no_end
-from oddshift.data.detectors.long_runs import bounded
+from oddshift.data.detectors.long_runs import BoundedTokenizer
 from oddshift.data.detectors.normalising import Normalised, normalised
 from oddshift.data.detectors.occurrences import Occurrences
 from oddshift.data.detectors.spans import Spans
@@ -146,25 +148,27 @@ def no_tokens(documents: int) -> Tokens:
 
 
 def _by_spacy(texts: Sequence[str]) -> Tokens:
-    nlp = _blank()
-    arrays = [nlp.make_doc(text).to_array(["ORTH", "SPACY"]).reshape(-1, 2) for text in texts]
+    cut = _english()
+    arrays = [cut(text).to_array(["ORTH", "SPACY"]).reshape(-1, 2) for text in texts]
     table = np.concatenate(arrays)
     hashes, form = np.unique(table[:, 0], return_inverse=True)
-    forms = tuple(nlp.vocab.strings[int(h)] for h in hashes)
-    if len(nlp.vocab) > MOST_WORDS:
-        _blank.cache_clear()
+    forms = tuple(cut.vocab.strings[int(h)] for h in hashes)
+    if len(cut.vocab) > MOST_WORDS:
+        _english.cache_clear()
     return Tokens(forms, form.astype(np.int64), table[:, 1] == 1, offsets_of([len(a) for a in arrays]))
 
 
 @lru_cache(maxsize=1)
-def _blank() -> Any:
-    try:
-        import spacy
-    except ImportError as error:
-        raise InvalidInput("spaCy is not installed; get it with: pip install 'oddshift[text]'") from error
-    nlp = bounded(spacy.blank("en"))
-    nlp.max_length = 10**9
-    return nlp
+def _english() -> BoundedTokenizer:
+    """The tokenizer of `spacy.blank("en")`, without the plug-ins that making a whole pipeline imports first."""
+    import_spacy()
+    from spacy.lang.en import English
+    from spacy.language import create_tokenizer
+    from spacy.vocab import create_vocab
+
+    vocab = create_vocab("en", English.Defaults)
+    rules: Any = SimpleNamespace(vocab=vocab, Defaults=English.Defaults)  # all that a tokenizer takes from a pipeline
+    return BoundedTokenizer(create_tokenizer()(rules), vocab)
 
 
 def _by_pieces(texts: Sequence[str]) -> Tokens:

@@ -64,13 +64,14 @@ class Patterns:
         _refuse_without_presidio()
         found: list[tuple[int, int, int, str]] = []
         for document, text in enumerate(texts):
+            has_digits = sum(map(str.isdigit, text)) >= _FEWEST_DIGITS
             for label in self.labels:
-                if _may_hold(text, label):
+                if _may_hold(text, label, has_digits):
                     found += [(document, start, end, label) for start, end in _finder(label)(text, self.threshold)]
         return Spans.of(sorted(set(found)), is_exact=True)
 
 
-def _may_hold(text: str, label: str) -> bool:
+def _may_hold(text: str, label: str, has_digits: bool) -> bool:
     """A cheap test before the slow one."""
     if label == "EMAIL_ADDRESS":
         return "@" in text
@@ -80,7 +81,7 @@ def _may_hold(text: str, label: str) -> bool:
         return text.count(":") > 1 or _DOTTED.search(text) is not None
     if label == "MAC_ADDRESS":
         return _HEXADECIMAL.search(text) is not None
-    return sum(c.isdigit() for c in text) >= _FEWEST_DIGITS
+    return has_digits
 
 
 _Finder = Callable[[str, float], Iterator[tuple[int, int]]]

@@ -19,6 +19,7 @@ import numpy as np
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution, run
+from oddshift.base.spacy_import import import_spacy
 from oddshift.data.detectors import span_cache
 from oddshift.data.detectors.honorifics import PERSON, with_titled_names
 from oddshift.data.detectors.kinds import ENTITY_KINDS
@@ -122,10 +123,7 @@ def _check_labels(folder: Path, labels: Sequence[str]) -> None:
 
 @lru_cache(maxsize=2)
 def _loaded(folder: str) -> Any:
-    try:
-        import spacy
-    except ImportError as error:
-        raise InvalidInput("spaCy is not installed; get it with: pip install 'oddshift[text]'") from error
+    spacy = import_spacy()
     try:
         nlp = spacy.load(folder, exclude=list(_NOT_NEEDED))
     except (OSError, ValueError) as error:

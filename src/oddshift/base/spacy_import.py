@@ -1,0 +1,51 @@
+"""The import of spaCy: one refusal where it is missing, and without torch where that is possible.
+
+The library below spaCy imports torch whenever it is installed, which takes two thirds of the time, although only
+pipelines with transformers use it. A command that runs in a process of its own spares itself that.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.util import find_spec
+from typing import Any
+
+from oddshift.base.errors import InvalidInput
+
+WITH_TORCH = ("spacy_curated_transformers", "spacy_transformers")
+"""Libraries whose pipelines run on torch: where one of them is installed, torch is imported as usual."""
+
+_IS_SPARED: ContextVar[bool] = ContextVar("is_spared", default=False)
+
+
+@contextmanager
+def sparing_torch() -> Iterator[None]:
+    """Let a first import of spaCy in this block leave torch out; for a process that belongs to oddshift alone.
+
+    In a process of a user spaCy stays as it is everywhere, because it would be without torch for good.
+    """
+    before = _IS_SPARED.set(True)
+    try:
+        yield
+    finally:
+        _IS_SPARED.reset(before)
+
+
+def import_spacy() -> Any:
+    """Return the module spaCy, imported if need be."""
+    try:
+        if not _IS_SPARED.get() or "torch" in sys.modules or any(map(find_spec, WITH_TORCH)):
+            import spacy
+
+            return spacy
+        sys.modules["torch"] = None  # type: ignore[assignment]  # so that importing it fails as if it were missing
+        try:
+            import spacy
+        finally:
+            del sys.modules["torch"]
+        return spacy
+    except ImportError as error:
+        raise InvalidInput("spaCy is not installed; get it with: pip install 'oddshift[text]'") from error
