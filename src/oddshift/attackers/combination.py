@@ -16,13 +16,13 @@ import numpy as np
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge
 from oddshift.attackers.cooccurrence import Cooccurrence, document_blocks
 from oddshift.attackers.gains import SIGNIFICANT, Units, gain, units_of
-from oddshift.attackers.law_attacker import LawAttacker
+from oddshift.attackers.law_attacker import LawAttacker, Terms
 from oddshift.attackers.plugin import Plugin
 from oddshift.attackers.training import split
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content
-from oddshift.base.logarithms import log_sum
+from oddshift.base.logarithms import log, log_sum, peak
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records
 from oddshift.model.release import Release, candidates, perturb
@@ -144,15 +144,14 @@ class ContextTerms:
     def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Mean of the scores, and its gradient: E[c_k] under the posterior minus c_k at the truth."""
         total = self._total(weights)
-        normal = log_sum(total)
         rows = np.arange(len(self.truth))
-        value = float(np.mean(normal - total[rows, self.truth]))
-        posterior = np.exp(total - normal[:, None])
-        gradient = [
-            np.mean(np.einsum("ij,ij->i", posterior, term) - term[rows, self.truth], dtype=np.float64)
-            for term in self.terms
-        ]
-        return value, np.array(gradient)
+        at_truth, top = total[rows, self.truth], peak(total, axis=1)
+        total -= top
+        mass = np.exp(total, out=total).sum(axis=1, keepdims=True)
+        value = float(np.mean(log(mass[:, 0]) + top[:, 0] - at_truth))
+        total /= mass  # the posterior
+        gradient = [np.vdot(total, term) - term[rows, self.truth].sum(dtype=np.float64) for term in self.terms]
+        return value, np.array(gradient) / len(rows)
 
     def inside(self, candidates: BoolArray) -> ContextTerms:
         """The positions whose truth is among some candidates, and those candidates alone."""
@@ -163,10 +162,10 @@ class ContextTerms:
         return ContextTerms(self.base[at], tuple(term[at] for term in self.terms), truth, units)
 
     def _total(self, weights: FloatArray) -> FloatArray:
-        total = self.base.copy()
+        total, scaled = self.base.copy(), np.empty_like(self.base)
         for weight, term in zip(weights, self.terms, strict=True):
             if weight:
-                total += weight * term
+                total += np.multiply(term, weight, out=scaled)
         return total
 
 
@@ -178,15 +177,26 @@ def context_terms(
     impossible = ~np.isfinite(own)
     for part in parts:
         term, priors = np.empty_like(own), np.empty_like(own) if part.with_context and context_prior is None else None
-        for block in part.beliefs(release):
-            with np.errstate(invalid="ignore"):  # −inf less −inf, which is put to 0 below
-                term[block.positions] = block.shift - own[block.positions]
+        for positions, context, log_prior in _terms(part, release, own):
+            term[positions] = context
             if priors is not None:
-                priors[block.positions] = block.log_prior
+                priors[positions] = log_prior
         np.putmask(term, impossible, 0.0)
         terms.append(term)
         context_prior = priors if context_prior is None else context_prior
     return terms, context_prior
+
+
+def _terms(part: Attacker, release: Release, own: FloatArray) -> Iterator[Terms]:
+    """Yield the context terms of one part: as it computes them, or what its beliefs add to the own release."""
+    if isinstance(part, LawAttacker):
+        yield from part.law.terms(part.known, release)
+    elif isinstance(part, Plugin | Cooccurrence):
+        yield from part.terms(release)
+    else:
+        for block in part.beliefs(release):
+            with np.errstate(invalid="ignore"):  # −inf less −inf, which the caller puts to 0
+                yield block.positions, block.shift - own[block.positions], block.log_prior
 
 
 def held_out_terms(

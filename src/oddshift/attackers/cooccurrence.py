@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
+from oddshift.attackers.law_attacker import Terms
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.identity import content
 from oddshift.model.records import Records
@@ -54,6 +55,10 @@ class Cooccurrence:
         """The same counts against another mechanism: nothing is estimated again."""
         return replace(self, known=known)
 
+    def terms(self, release: Release) -> Iterator[Terms]:
+        """Positions, context term and prior, a block of documents at a time."""
+        return ((positions, context, self.known.log_prior) for positions, context in self.context_terms(release))
+
     def context_terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray]]:
         """c_l(x) for every point x; 0 for a document with one position."""
         for documents in document_blocks(release, len(self.known.log_prior)):
@@ -76,13 +81,14 @@ class Cooccurrence:
         result = np.empty((high - low, len(self.known.log_prior)))
         for tier in np.unique(sets):
             rows, near = np.flatnonzero(sets == tier), self.neighbours[tier]
-            seen = np.where(near.allowed, self.known.mechanism.log_columns(outputs[rows]), -np.inf)
+            distinct, number = np.unique(outputs[rows], return_inverse=True)  # equal outputs say the same
+            seen = np.where(near.allowed, self.known.mechanism.log_columns(distinct), -np.inf)
             seen -= np.maximum(seen.max(axis=1, keepdims=True), -1e300)
             np.exp(seen, out=seen)
             average = seen @ near.prior
             ratio = (near.law @ seen.T).T / np.where(average > 0, average, 1.0)[:, None]
             ratio[average <= 0] = 1.0  # an output that no candidate gives says nothing
-            result[rows] = np.log1p(near.weight * (ratio - 1.0))
+            result[rows] = np.log1p(near.weight * (ratio - 1.0))[number]
         return result
 
 

@@ -41,18 +41,26 @@ class Copies:
             yield positions.ravel(), context.reshape(-1, size), known.log_prior
 
     def _add(self, context: FloatArray, seen: FloatArray, mine: BoolArray, law: FloatArray, excess: FloatArray) -> None:
-        """The terms between positions of one candidate set; (documents, length, points) each."""
-        average = seen @ law
-        ratio = np.where(average[..., None] > 0, seen / np.where(average > 0, average, 1.0)[..., None], 1.0)
-        length = seen.shape[1]
-        for gap in range(1, length):
-            e = equal_again(law, float(excess[_distance_class(np.array([gap]))[0]]))
+        """Add the terms between positions of one candidate set to `context`; both are (documents, length, points)."""
+        inside = np.flatnonzero(law > 0)
+        if not len(inside) or not mine.any():
+            return
+        law, seen = law[inside], seen[..., inside]
+        average = (seen @ law)[..., None]
+        ratio = np.where(average > 0, seen / np.where(average > 0, average, 1.0), 1.0)
+        total, length = np.zeros_like(ratio), seen.shape[1]
+        gaps = np.arange(1, length)
+        for number in np.unique(_distance_class(gaps)):
+            e = equal_again(law, float(excess[number]))
             rest = (1.0 - e) / np.maximum(1.0 - law, 1e-12)
-            # e·r + rest·(1 − π·r), a line in r
+            # e·r + rest·(1 − π·r), a line in r, the same for all gaps of one class
             factor = np.log(np.maximum((e - rest * law) * ratio + rest, 1e-12))
-            both = (mine[:, gap:] & mine[:, :-gap])[..., None] & (law > 0)
-            context[:, gap:] += np.where(both, factor[:, :-gap], 0.0)
-            context[:, :-gap] += np.where(both, factor[:, gap:], 0.0)
+            factor[~mine] = 0.0
+            for gap in gaps[_distance_class(gaps) == number].tolist():
+                total[:, gap:] += factor[:, :-gap]
+                total[:, :-gap] += factor[:, gap:]
+        total[~mine] = 0.0
+        context[..., inside] += total
 
 
 def equal_again(law: FloatArray, excess: float) -> FloatArray:

@@ -100,14 +100,23 @@ class Dense:
 
 
 def likelihoods(known: Knowledge, release: Release, positions: IntArray) -> FloatArray:
-    """Likelihood of the output at each position under every point, the largest of each row scaled to one."""
-    columns = known.mechanism.log_columns(release.outputs[positions])
+    """Return the likelihood of the output at each position under every point, the largest of each row scaled to one."""
+    return of_outputs(known, release.outputs[positions])
+
+
+def of_outputs(known: Knowledge, outputs: IntArray) -> FloatArray:
+    """Return the same for outputs in any shape, (..., points); every distinct output is computed once."""
+    distinct, number = np.unique(outputs, return_inverse=True)
+    columns = known.mechanism.log_columns(distinct)
     columns = columns - columns.max(axis=1, keepdims=True)
-    return np.asarray(np.exp(columns, out=columns))
+    return np.asarray(np.exp(columns, out=columns)[number.reshape(outputs.shape)])
 
 
 def length_batches(release: Release, width: int, entries: int = BATCH_ENTRIES) -> Iterator[IntArray]:
-    """Positions (documents, length) of documents of one length, about `entries` entries of `width` a position each."""
+    """Yield positions (documents, length), for documents of one length at a time.
+
+    A batch has about `entries` entries, where every position counts for `width` of them.
+    """
     for length in np.unique(release.lengths[release.lengths > 0]):
         documents = np.flatnonzero(release.lengths == length)
         size = max(1, entries // int(length * width))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
+from oddshift.attackers.law_attacker import Terms, of_outputs
 from oddshift.attackers.spacing import UNKNOWN, gap_classes
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, whole
 from oddshift.base.identity import content
@@ -41,6 +42,11 @@ class ChainStep:
     weight: FloatArray  # λ of every point
     topics: FloatArray  # (topics, points), rows sum to one over the candidates
     first: FloatArray  # (topics, points), the law of a document's first secret
+
+    @cached_property
+    def across(self) -> Any:
+        """The bigram with rows and columns exchanged."""
+        return self.bigram.T
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +76,7 @@ class Plugin:
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus context term, document batch by document batch."""
-        for positions, context, log_prior in self._terms(release):
+        for positions, context, log_prior in self.terms(release):
             columns = self.known.mechanism.log_columns(release.outputs[positions])
             yield Beliefs(positions, columns + context, log_prior)
 
@@ -80,9 +86,9 @@ class Plugin:
 
     def context_terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray]]:
         """log Pr[the other outputs | x] for every point x, up to a constant for each position."""
-        return ((positions, context) for positions, context, _ in self._terms(release))
+        return ((positions, context) for positions, context, _ in self.terms(release))
 
-    def _terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+    def terms(self, release: Release) -> Iterator[Terms]:
         """Positions, context term, and the chain's own prior there (given the public tiers so far)."""
         sets = np.zeros(len(release.outputs), dtype=np.int64)
         if release.position_tiers is not None:
@@ -104,7 +110,7 @@ class Plugin:
     def _batch(self, outputs: IntArray, sets: IntArray) -> tuple[FloatArray, FloatArray]:
         """Context terms and log priors of documents of one length, each (documents·length, points)."""
         documents, length = outputs.shape
-        likelihoods = self._likelihoods(outputs)
+        likelihoods = of_outputs(self.known, outputs)
         seen = [likelihoods[:, t] for t in range(length)]
         steps = _SparseSteps(self.chain, sets)
         first = np.stack([self.chain.steps[g].first for g in sets[:, 0]], axis=1)
@@ -129,11 +135,6 @@ class Plugin:
             priors[:, t] = log_mix(mass, shares)
         return priors
 
-    def _likelihoods(self, outputs: IntArray) -> FloatArray:
-        columns = self.known.mechanism.log_columns(outputs.ravel())
-        columns -= columns.max(axis=1, keepdims=True)
-        return np.exp(columns, out=columns).reshape(*outputs.shape, -1)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _SparseSteps:
@@ -151,7 +152,7 @@ class _SparseSteps:
         for g, rows in self._groups(t + 1):
             step, part = self.chain.steps[g], mass[:, rows]
             flat = (part * step.weight).reshape(-1, part.shape[2])
-            moved = (step.bigram.T @ flat.T).T.reshape(part.shape)
+            moved = (step.across @ flat.T).T.reshape(part.shape)
             rest = part.sum(axis=2) - flat.sum(axis=1).reshape(part.shape[:2])
             result[:, rows] = moved + rest[:, :, None] * step.topics[:, None, :]
         return result

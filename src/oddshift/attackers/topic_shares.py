@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -78,12 +79,13 @@ def fit_topic_shares(known: Knowledge, rng: np.random.Generator) -> TopicShares:
     shares = np.full((len(fit), topics), 1.0 / topics)
     laws = prior * rng.gamma(1.0, size=(topics, len(prior)))
     laws /= laws.sum(axis=1, keepdims=True)
+    by_point, by_document = _adding(point, len(prior)), _adding(document, len(fit))
     for _ in range(ITERATIONS):
         belongs = shares[document] * laws.T[point]
         belongs *= (count / np.maximum(belongs.sum(axis=1), 1e-300))[:, None]
-        laws = _summed(belongs, point, len(prior)).T + prior
+        laws = np.asarray(by_point @ belongs).T + prior
         laws /= laws.sum(axis=1, keepdims=True)
-        held = _summed(belongs, document, len(fit))
+        held = np.asarray(by_document @ belongs)
         mean = held.sum(axis=0) / max(1.0, held.sum())
         shares = (held + STRENGTH * mean) / (held.sum(axis=1, keepdims=True) + STRENGTH)
     sets = range(len(known.tiers)) if known.tiers.is_public else [0]
@@ -92,9 +94,8 @@ def fit_topic_shares(known: Knowledge, rng: np.random.Generator) -> TopicShares:
     return TopicShares(mean, inside)
 
 
-def _summed(rows: FloatArray, group: IntArray, groups: int) -> FloatArray:
-    """Rows added up by group, (groups, columns)."""
+def _adding(group: IntArray, groups: int) -> Any:
+    """Return the sparse (groups, rows) matrix that adds up rows by group."""
     from scipy.sparse import csr_array
 
-    pick = csr_array((np.ones(len(group)), (group, np.arange(len(group)))), shape=(groups, len(group)))
-    return np.asarray(pick @ rows)
+    return csr_array((np.ones(len(group)), (group, np.arange(len(group)))), shape=(groups, len(group)))
