@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -24,8 +25,9 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp
 TIERS = ("PII", "PoII")
 
 
-def small_audit(documents=400):
-    """A real audit of few documents, and the belief that goes with it."""
+@cache
+def small_audit(documents=200):
+    """A real audit of few documents, and the belief that goes with it; made once for all files of tests."""
     corpus = people(documents)
     split = corpus.records.split(rng=np.random.default_rng(0))
     known = knowledge(Exponential(corpus.space, 1.5), corpus.tiers, split.fit)

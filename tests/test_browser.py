@@ -40,7 +40,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    folder, audited = tmp_path_factory.mktemp("report"), small_audit(200)
+    folder, audited = tmp_path_factory.mktemp("report"), small_audit()
     for name, made in (("plain", sources(audited)), ("hostile", hostile(audited))):
         (folder / f"{name}.html").write_text(page(made), encoding="utf-8")
     return folder

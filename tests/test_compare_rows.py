@@ -25,7 +25,7 @@ from reports import made_up_adaptation, small_audit
 
 @pytest.fixture(scope="module")
 def found():
-    return small_audit(150)[0]
+    return small_audit()[0]
 
 
 def test_a_plain_row_is_second_less_first_and_infinities_have_no_difference():

@@ -12,7 +12,7 @@ from reports import HOSTILE, complete, made_up_adaptation, small_audit
 
 @pytest.fixture(scope="module")
 def found():
-    return small_audit(150)[0]
+    return small_audit()[0]
 
 
 def printed(show, value):

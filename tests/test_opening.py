@@ -34,7 +34,7 @@ LEFT = (
 
 @pytest.fixture(scope="module")
 def found():
-    return replace(small_audit(200)[0], fate=FATE, detector="patterns")
+    return replace(small_audit()[0], fate=FATE, detector="patterns")
 
 
 def test_counts_add_up_and_say_what_came_out_unchanged():

@@ -35,7 +35,7 @@ VOID = {"meta", "link", "br", "hr"}
 
 @pytest.fixture(scope="module")
 def audited():
-    return small_audit()
+    return small_audit(400)
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from reports import complete, made_up_adaptation, small_audit
 
 @pytest.fixture(scope="module")
 def found():
-    return small_audit(150)[0]
+    return small_audit()[0]
 
 
 @given(st.floats(1e-6, 1e6))
