@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from oddshift.app.answers import AdaptRun, AuditRun, Verdict
     from oddshift.app.datasets import embeddings, read, table, texts, trajectories
     from oddshift.app.front_door import StoredRun, adapt, audit, load_policy, load_run
+    from oddshift.app.watch.watch_answer import Watch
+    from oddshift.app.watch.watching import watch
     from oddshift.data.dataset import Dataset
     from oddshift.protect.release_policy import ReleasePolicy
 
@@ -58,6 +60,8 @@ _FRONT_DOOR = {
     **dict.fromkeys(("StoredRun", "adapt", "audit", "load_policy", "load_run"), "oddshift.app.front_door"),
     "Dataset": "oddshift.data.dataset",
     "ReleasePolicy": "oddshift.protect.release_policy",
+    "Watch": "oddshift.app.watch.watch_answer",
+    "watch": "oddshift.app.watch.watching",
 }
 """Names that are imported when they are first used, and the module of each."""
 
@@ -121,6 +125,7 @@ __all__ = [
     "Tiers",
     "Truncated",
     "Verdict",
+    "Watch",
     "Witness",
     "WorstCase",
     "adapt",
@@ -148,6 +153,7 @@ __all__ = [
     "true_epsilon",
     "upper_bound",
     "verify_file",
+    "watch",
     "witness",
     "witness_mdp",
     "worst_case",

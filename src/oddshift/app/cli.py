@@ -1,6 +1,7 @@
 """The command line: the commands, and how their refusals are shown.
 
-Exit codes: 0 done; 1 bad input, in one line; 2 ran, but the answer is no (not certified, or not verified); 3 a defect
+Exit codes: 0 done; 1 bad input, in one line; 2 ran, but the answer is no (not certified, not verified,
+or a watch found a change); 3 a defect
 of oddshift, in one line that quotes no data; 130 stopped by Ctrl-C.
 """
 
@@ -39,6 +40,7 @@ COMMANDS = (
     "adapt",
     "protect",
     "ledger",
+    "watch",
     "report",
     "verify",
     "sign",

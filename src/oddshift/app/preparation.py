@@ -58,7 +58,7 @@ class Prepared:
     `codec` found them and finds those of new data in the same way; it is None for records that were built by hand.
     `prior_of` is the exact law of the secrets, where it is known, `encoded` the texts and `columns` the table, where
     there are any; `found` counts what was found. `labels` are those of texts, where a column of them was named and
-    texts are read document by document.
+    texts are read document by document. `certify_rows` are the raw rows of the certify part.
     """
 
     split: Split
@@ -72,6 +72,7 @@ class Prepared:
     columns: Columns | None = None
     found: FoundPoints | None = None
     labels: DocumentLabels | None = None
+    certify_rows: Columns | None = None
 
     def __repr__(self) -> str:
         """Counts only."""
@@ -84,10 +85,13 @@ class Prepared:
         return None if self.codec is None else self.codec.point_names
 
 
-def prepare(data: Dataset | PeopleSettings, seed: int) -> Prepared:
-    """Split, fit and encode; the same data and seed give the same parts."""
+def prepare(data: Dataset | PeopleSettings, seed: int, parts: IntArray | None = None) -> Prepared:
+    """Split, fit and encode; the same data and seed give the same parts.
+
+    `parts` says of every row whether it is learned from (0), chosen with (1) or certified on (2), instead of chance.
+    """
     rng = np.random.default_rng([seed, 1])
-    return _people(data, rng) if isinstance(data, PeopleSettings) else _dataset(data, rng)
+    return _people(data, rng) if isinstance(data, PeopleSettings) else _dataset(data, rng, parts)
 
 
 def prepare_records(records: Records, tiers: Tiers | None, seed: int) -> Prepared:
@@ -102,13 +106,13 @@ def prepare_records(records: Records, tiers: Tiers | None, seed: int) -> Prepare
     return Prepared(split, chosen, "none (every position was given)", "records", found=found)
 
 
-def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
+def _dataset(data: Dataset, rng: np.random.Generator, parts: IntArray | None) -> Prepared:
     settings = data.settings
-    data, sampled = _sampled(data, rng)
+    data, sampled = _sampled(data, rng) if parts is None else (data, ())
     with data.naming():
         units, by = settings.units(data.columns)
-        units, copies = _merged(data, units, by)
-        part = assign_parts(units, FRACTIONS, rng)
+        units, copies = merged_units(data, units, by)
+        part = assign_parts(units, FRACTIONS, rng) if parts is None else _last_of_each(units, parts)
         codec = data.fit(part == 0)
         encoded = codec.encode(data.columns)
     joint_by = getattr(settings, "joint_by", "document")
@@ -118,8 +122,8 @@ def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
     else:
         records = encoded.records
         if copies:
-            records = replace(records, sources=_first_of_each(units)[encoded.rows])
-        split = _split(records, part[encoded.rows], joint_by, by, _drawn_once(codec))
+            records = replace(records, sources=first_of_each(units)[encoded.rows])
+        split = _split(records, part[encoded.rows], joint_by, by, drawn_once(codec))
     return Prepared(
         split,
         codec.tiers,
@@ -131,6 +135,7 @@ def _dataset(data: Dataset, rng: np.random.Generator) -> Prepared:
         columns=data.columns if isinstance(settings, TableSettings) else None,
         found=_found(codec, encoded, split),
         labels=_labels(data, encoded, part) if joint_by == "document" else None,
+        certify_rows=data.rows(part == 2),
     )
 
 
@@ -172,7 +177,7 @@ def _sampled(data: Dataset, rng: np.random.Generator) -> tuple[Dataset, tuple[st
     return replace(data, columns=data.rows(chosen)), (line,)
 
 
-def _merged(data: Dataset, units: IntArray, by: str) -> tuple[IntArray, tuple[str, ...]]:
+def merged_units(data: Dataset, units: IntArray, by: str) -> tuple[IntArray, tuple[str, ...]]:
     """Units that join near-duplicate texts, and a line that says how many there are."""
     if not isinstance(data.settings, TextSettings) or by != "document" or not data.settings.near_duplicates:
         return units, ()
@@ -185,7 +190,7 @@ def _merged(data: Dataset, units: IntArray, by: str) -> tuple[IntArray, tuple[st
     return groups, (f"{len(groups) - left} of {len(groups)} documents nearly repeat another: {left} independent units",)
 
 
-def _first_of_each(units: IntArray) -> IntArray:
+def first_of_each(units: IntArray) -> IntArray:
     """For every row the first row of its unit."""
     _, first, inverse = np.unique(units, return_index=True, return_inverse=True)
     found: IntArray = first.astype(np.int64)[inverse.ravel()]
@@ -213,12 +218,26 @@ def _people(data: PeopleSettings, rng: np.random.Generator) -> Prepared:
 
 def _split(records: Records, part: IntArray, joint_by: str, by: str, once: BoolArray | None) -> Split:
     """The parts decided before the vocabulary was built, read together as asked; `once` marks points drawn once."""
-    parts = [records.take(np.flatnonzero(part == p)).joined(joint_by) for p in range(3)]
-    fit, select, certify = (p if once is None else draw_once(p, once).records for p in parts)
+    parts = (records.take(np.flatnonzero(part == p)) for p in range(3))
+    fit, select, certify = (read_together(p, joint_by, once) for p in parts)
     return Split(fit=fit, select=select, certify=certify, by=by)
 
 
-def _drawn_once(codec: Codec) -> BoolArray | None:
+def read_together(records: Records, joint_by: str, once: BoolArray | None) -> Records:
+    """Records as attackers read them: joined as asked, and points that are drawn once put where they first stand."""
+    joined = records.joined(joint_by)
+    return joined if once is None else draw_once(joined, once).records
+
+
+def _last_of_each(units: IntArray, parts: IntArray) -> IntArray:
+    """Parts that keep units whole: a unit of several parts goes to the last of them."""
+    last = np.zeros(int(units.max()) + 1, dtype=np.int64)
+    np.maximum.at(last, units, parts)
+    found: IntArray = last[units]
+    return found
+
+
+def drawn_once(codec: Codec) -> BoolArray | None:
     """Which points are drawn once within what is read together; None for none."""
     if isinstance(codec, TableCodec):
         return codec.settings.is_once(codec.vocabulary.domains) if codec.settings.of_group else None

@@ -23,6 +23,7 @@ from oddshift.bounds.binomial import (
     robbins_upper,
 )
 from oddshift.bounds.clusters import Clustering, design_effect
+from oddshift.bounds.conformal import conformal_ranks
 from oddshift.bounds.means import (
     failure_exponent,
     hoeffding_bentkus_lower,
@@ -44,6 +45,7 @@ from oddshift.bounds.planners import (
     plan_zero_failures,
     zero_failures,
 )
+from oddshift.bounds.shift_stream import ShiftStream
 from oddshift.bounds.streams import BettingStream, RobbinsStream
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "Method",
     "Plan",
     "RobbinsStream",
+    "ShiftStream",
     "betting_log_e",
     "betting_lower",
     "betting_plugin_lower",
@@ -66,6 +69,7 @@ __all__ = [
     "clopper_pearson_lower",
     "clopper_pearson_pvalue",
     "clopper_pearson_upper",
+    "conformal_ranks",
     "decision",
     "design_effect",
     "failure_exponent",

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from oddshift.base.arrays import FloatArray, IntArray, positive
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, positive
 from oddshift.base.errors import InvalidInput
 from oddshift.data.formats.cell_types import CellType
 
@@ -93,9 +93,13 @@ class ColumnDomain:
         else:
             edges = (known[:-1] + known[1:]) / 2.0
         found = np.searchsorted(edges, numbers).astype(np.int64)
+        return np.where(np.isnan(numbers), -1, found), int(self.is_outside(numbers).sum())
+
+    def is_outside(self, numbers: FloatArray) -> BoolArray:
+        """Which numbers lie more than a step outside the domain."""
+        known = np.array(self.values, dtype=np.float64)
         steps = (known[1] - known[0], known[-1] - known[-2]) if len(known) > 1 else (0.0, 0.0)
-        outside = int(((numbers < known[0] - steps[0]) | (numbers > known[-1] + steps[1])).sum())
-        return np.where(np.isnan(numbers), -1, found), outside
+        return (numbers < known[0] - steps[0]) | (numbers > known[-1] + steps[1])
 
     def shown(self, *, as_text: bool) -> list[Any]:
         """How each value is written in the table."""

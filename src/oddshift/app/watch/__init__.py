@@ -1,0 +1,1 @@
+"""Watching a standing policy: windows of new data, audited one after another, and an alarm by a certified change."""

@@ -1,0 +1,153 @@
+"""Watch a run: audit windows of new data under its policy, without fitting, until a change is certified.
+
+The paper's sliding windows for drift (Section 1): new data are audited window after window, and the attackers and the
+policy are made again from the newest windows when an alarm says so.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oddshift.app.configuration import FileData, parse_config, read_config
+from oddshift.app.configured_runs import prepare_configured
+from oddshift.app.inputs import inputs_of
+from oddshift.app.kept_work import read_kept
+from oddshift.app.preparation import prepare
+from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, POLICY, refuse_other_run
+from oddshift.app.watch.baseline import Baseline, make_baseline, read_baseline, save_baseline
+from oddshift.app.watch.new_windows import DataWindow, cut_windows, read_window_data
+from oddshift.app.watch.watch_answer import Watch, watch_of
+from oddshift.app.watch.watch_store import NewWindow, count_window, counted_windows, is_counted, watch_state
+from oddshift.app.watch.watched_series import WatchedSeries, watched_series
+from oddshift.app.watch.window_values import window_values
+from oddshift.base.arrays import FloatArray, unit_open
+from oddshift.base.errors import InvalidInput
+from oddshift.bounds.shift_stream import ShiftStream
+from oddshift.data.dataset import Dataset
+from oddshift.protect.policies import Policy, load_policy
+
+NewData = str | Path | Dataset
+"""A file, or a data set in memory."""
+
+
+def watch(
+    run: str | Path,
+    new: NewData | Sequence[NewData],
+    *,
+    window: int = 0,
+    alpha: float = 0.05,
+    reference: Dataset | None = None,
+) -> Watch:
+    """Audit windows of new data under the policy of a run folder, and say whether a change is certified.
+
+    Every file (or data set) of `new` is a window, or is cut into windows of `window` rows. Watched are the rate of
+    every tier under the attackers of the run, their log score, the share of unknown values, and for texts the recall
+    on planted names. A window that was counted before is not counted again. `reference` is the data of the run, where
+    they were in memory; it is needed once.
+
+    **Guarantee**: without a change an alarm is ever raised with probability at most `alpha`, however many windows
+    come: each series is an e-process that may be looked at after every window, and their levels sum to `alpha`. It
+    assumes that units (documents, users) are independent and that none is in two windows.
+
+    >>> import numpy as np
+    >>> import oddshift as od
+    >>> from tempfile import TemporaryDirectory
+    >>> rng = np.random.default_rng(0)
+    >>> def documents(n, alike):  # six secrets each; in a share of the documents they are all the same
+    ...     drawn, same = rng.integers(0, 3, (n, 6)), rng.random((n, 1)) < alike
+    ...     corners = np.array([[4.0, 4.0], [4.0, 8.0], [8.0, 4.0]])[np.where(same, drawn[:, :1], drawn).ravel()]
+    ...     return od.embeddings(corners, groups=np.repeat(np.arange(n), 6), settings={"points": "fit"})
+    >>> data = documents(400, 0.4)
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = od.audit(data, epsilon=1.0, delta=0.05, attackers=["plugin"]).save(folder)
+    ...     quiet = watch(folder, [documents(100, 0.4) for _ in range(3)], reference=data)
+    ...     later = watch(folder, [documents(300, 0.9) for _ in range(3)])
+    >>> quiet.state, later.state, sorted(alarm.series for alarm in later.alarms)
+    ('quiet', 'alarm', ['log score', 'rate, all, plugin'])
+    """
+    home, level = Path(run), unit_open(alpha, "alpha")
+    baseline = _baseline(home, reference)
+    series = watched_series(baseline)
+    settings = baseline.watcher.codec.settings
+    places = [new] if isinstance(new, str | Path | Dataset) else list(new)
+    with watch_state(home, {"baseline": baseline.key, "alpha": repr(level)}) as db:
+        read = [_read(db, read_window_data(place, settings), window, baseline, series) for place in places]
+        windows = counted_windows(db)
+    counted, known, waiting = (sum(numbers) for numbers in zip(*read, strict=True))
+    return watch_of(series, windows, level, (counted, known, waiting), baseline.notes)
+
+
+def _read(
+    db: sqlite3.Connection, data: Dataset, rows: int, baseline: Baseline, series: Sequence[WatchedSeries]
+) -> tuple[int, int, int]:
+    """Count the windows of one data set: how many are new, how many were known, and the rows that fill no window."""
+    windows = list(cut_windows(data, rows))
+    new = [_count(db, one, baseline, series) for one in windows]
+    return sum(new), len(new) - sum(new), len(data) - sum(len(one.data) for one in windows)
+
+
+def _count(db: sqlite3.Connection, one: DataWindow, baseline: Baseline, series: Sequence[WatchedSeries]) -> bool:
+    """Measure a window and add it to the evidence; False when it was counted before.
+
+    The same window always gets the same noise, so that a process that was killed changes nothing.
+    """
+    content = one.content
+    if is_counted(db, content):
+        return False
+    seeds = [baseline.settings.seed, 32, int(content[:16], 16)]
+    found = window_values(baseline.watcher, one.data, np.random.default_rng(seeds))
+    by_name = {each.name: each for each in series}
+    values = {name: values for name, values in found.values.items() if name in by_name}
+    grow = partial(_grown, by_name, np.random.default_rng([*seeds, 1]))
+    return count_window(db, NewWindow(content, one.name, found.units, values), grow)
+
+
+def _grown(
+    by_name: Mapping[str, WatchedSeries],
+    rng: np.random.Generator,
+    name: str,
+    values: FloatArray,
+    earlier: list[FloatArray],
+    state: Mapping[str, Any],
+) -> ShiftStream:
+    one = by_name[name]
+    return replace(one.start, **state).update(one.compared(values, earlier, rng))
+
+
+def _baseline(home: Path, reference: Dataset | None) -> Baseline:
+    """The kept baseline of a run, or a new one from its data; one of another policy is refused."""
+    if not any((home / name).is_file() for name in (AUDIT, ADAPTATION)):
+        raise InvalidInput(f"{home} is not a run folder: it has neither {AUDIT} nor {ADAPTATION}")
+    policy = load_policy(home) if (home / POLICY).is_file() else None
+    found = read_baseline(home)
+    if found is None:
+        found = _made(home, reference, policy)
+        save_baseline(home, found)
+    if found.policy != ("" if policy is None else policy.sha256):
+        raise InvalidInput(f"{home} has another policy than when its watch began, expected a new run folder")
+    return found
+
+
+def _made(home: Path, reference: Dataset | None, policy: Policy | None) -> Baseline:
+    config = parse_config(read_config(home / CONFIG), str(home / CONFIG), home.absolute().parent)
+    if reference is not None:
+        return make_baseline(prepare(reference, config.audit.seed), config.mechanism, config.audit, policy, {})
+    if not isinstance(config.data, FileData):
+        raise InvalidInput("the run is about the embedded corpus, expected a run of a file")
+    if not config.data.path.exists():
+        raise InvalidInput(
+            f"{config.data.path}, the data of the run, is not there; expected it once, when a watch begins "
+            "(from Python: reference=)"
+        )
+    inputs = inputs_of(config)
+    refuse_other_run(home, inputs)
+    earlier = read_kept(home, inputs)
+    fits = {} if earlier is None else dict(earlier.fits)
+    return make_baseline(prepare_configured(config), config.mechanism, config.audit, policy, fits)
