@@ -10,6 +10,9 @@ import resource
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
 
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
@@ -18,6 +21,7 @@ from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import knowledge
 from oddshift.audit import AttackerResult, Audit, AuditSettings, audit
 from oddshift.mechanisms import build_mechanism
+from oddshift.model.records import Split
 from studies.ag_news import ag_news
 from studies.tables import table, write
 
@@ -54,8 +58,11 @@ class Clock:
         return f"{table(['stage', 'elapsed s', 'CPU s'], rows)}\n\nPeak memory {peak:.1f} GB; entity spans were cached."
 
 
-def audited(names: Sequence[str], clock: Clock) -> Audit:
-    """Load, fit each attacker, audit them all beside their controls."""
+def audited(names: Sequence[str], clock: Clock, documents: int | None = None, folder: Path | None = None) -> Audit:
+    """Load, fit each attacker, audit them all beside their controls.
+
+    `documents` limits the select and the certify documents, drawn at random; `folder` keeps finished scans.
+    """
     config = parse_config(ag_news(ASKED.format(attackers=list(names), epochs=EPOCHS)), "this study")
     loaded = prepare_configured(config)
     mechanism = build_mechanism(config.mechanism, loaded.split.fit.space, loaded.tiers, config.audit.epsilon)
@@ -66,9 +73,18 @@ def audited(names: Sequence[str], clock: Clock) -> Audit:
         attackers += fit_attackers([name], known, loaded, config.audit, FitOptions(epochs=EPOCHS))
         clock.tick(f"fitting {name}")
     settings = AuditSettings(epsilon=2.5, delta=config.audit.delta)
-    found = audit(loaded.split, known, attackers, settings, detector=loaded.detector)
+    split = loaded.split if documents is None else _some(loaded.split, documents)
+    found = audit(split, known, attackers, settings, detector=loaded.detector, folder=folder)
     clock.tick("auditing all of them, certificates, witness")
     return replace(found, warnings=(*found.warnings, *loaded.notes))
+
+
+def _some(split: Split, documents: int) -> Split:
+    """All fit documents, and some of the others."""
+    rng = np.random.default_rng(0)
+    parts = (part.take(np.sort(rng.permutation(len(part))[:documents])) for part in (split.select, split.certify))
+    select, certify = parts
+    return replace(split, select=select, certify=certify)
 
 
 def row(result: AttackerResult) -> list[str]:

@@ -195,7 +195,13 @@ LOCAL = {
         *("app.reproduce.retraining_check", "app.reproduce.violations", "app.reproduce.wdbc"),
     },  # load torch
     "attackers.fitting": {
-        *("attackers.informed", "attackers.paper", "attackers.reconstruction", "attackers.temperature"),
+        *(
+            "attackers.informed",
+            "attackers.masked",
+            "attackers.paper",
+            "attackers.reconstruction",
+            "attackers.temperature",
+        ),
     },  # load torch
     "protect.integrations.spacy_component": {"protect", "protect.policies"},  # spaCy imports it for every pipeline
 }

@@ -96,6 +96,20 @@ def _informed(architecture: str, reads_context: bool = False) -> Fit:
     return fit
 
 
+def _masked(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+    """The masked network, its term weighed on documents that it was not trained on."""
+    limits, seed = options or FitOptions(), int(rng.integers(1 << 31))
+
+    def fit(part: Knowledge) -> Attacker:
+        from oddshift.attackers.masked import MASKED_SCHEDULE, MaskedSettings, fit_masked
+
+        schedule = _limited(replace(MASKED_SCHEDULE, seed=seed), limits)
+        settings = MaskedSettings(width=limits.width) if limits.width else MaskedSettings()
+        return fit_masked(part, settings, schedule, checkpoint=_file(limits, "masked", part))
+
+    return replace(fit_and_combine(known, [fit], refit=(False,), rng=rng), name="masked")
+
+
 def _counts(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
     """All evidence from counts, weighed together: chain with topics, and co-occurrence."""
     seed = int(rng.integers(1 << 31))
@@ -185,6 +199,7 @@ ATTACKERS: Registry[Fit] = Registry(
         "rnn": _informed("rnn"),
         "lstm": _informed("lstm"),
         "transformer": _informed("transformer"),
+        "masked": _masked,
         "lstm+W": _informed("lstm", reads_context=True),
         "combination": _combination(),
         "combination+W": _combination(reads_context=True),
