@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from oddshift.app.report.figure import Figure
 from oddshift.app.reproduce.cell_runs import run_cells
 from oddshift.app.reproduce.cell_store import FinishedCell, write_cell
 from oddshift.app.reproduce.further_claims import FURTHER_CLAIMS
@@ -261,11 +262,14 @@ def test_every_figure_is_drawn_from_its_cell(with_table):
     assert len({figure.title for figure in found}) == len(found)
     page = write_page(with_table)[1].read_text()
     assert page.count("<figure") == len(found)
+    for name in ("epsilon-sweep/ag_news", "learning-curve/ag_news", "tradeoff/ag_news", "toy/learned-0"):
+        assert f'href="{name}.json"' in page.split('id="figures"')[1].split("</section>")[0], name
     assert "effective outputs 100 → 3" in write_page(with_table)[0].read_text()
 
 
 def figures(folder):
-    return next(section for section in sections(Results.of(folder)) if section.key == "figures").blocks
+    section = next(section for section in sections(Results.of(folder)) if section.key == "figures")
+    return [block for block in section.blocks if isinstance(block, Figure)]
 
 
 def content_of(page):

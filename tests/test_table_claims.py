@@ -182,10 +182,10 @@ def rising(step, corpus="ag_news", attacker="rnn"):
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        ([rising(-0.1)], "rises in 0 of 1 groups at T = 1"),
-        ([rising(0.1)], "rises in 1 of 1 groups at T = 1"),
-        ([rising(0.0)], "rises in 0 of 1 groups at T = 1"),
-        ([rising(0.1), rising(-0.1, "imdb")], "rises in 1 of 2 groups at T = 1"),
+        ([rising(-0.1)], "rises in 0 of 1 groups at T = 1, in 0 of 1 at the fitted T"),
+        ([rising(0.1)], "rises in 1 of 1 groups at T = 1, in 0 of 1 at the fitted T"),
+        ([rising(0.0)], "rises in 0 of 1 groups at T = 1, in 0 of 1 at the fitted T"),
+        ([rising(0.1), rising(-0.1, "imdb")], "rises in 1 of 2 groups at T = 1, in 0 of 2 at the fitted T"),
         ([], NOT_RUN),
     ],
 )
@@ -209,7 +209,15 @@ def test_a_group_without_all_budgets_is_left_out():
     whole = rising(0.1)
     part = rising(0.1, "imdb")
     part.values["rows"][:] = [row for row in part.values["rows"] if row["epsilon"] != 2.5]
-    assert em_rises(results_of(whole, part)).paper_mode == "rises in 1 of 1 groups at T = 1"
+    assert em_rises(results_of(whole, part)).paper_mode == "rises in 1 of 1 groups at T = 1, in 0 of 1 at the fitted T"
+
+
+def test_a_ratio_may_fall_at_one_temperature_and_rise_at_the_fitted_one():
+    falls = rising(-0.1)
+    for row in falls.values["rows"]:
+        row["rules"]["fitted"] = {**row["rules"]["fitted"], "rate": 0.01 * row["epsilon"]}
+    said = em_rises(results_of(falls)).paper_mode
+    assert said == "rises in 0 of 1 groups at T = 1, in 1 of 1 at the fitted T"
 
 
 @pytest.mark.parametrize(("best", "said"), [("transformer", "3 of 3"), ("lstm", "0 of 3")])

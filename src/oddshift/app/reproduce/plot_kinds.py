@@ -24,6 +24,12 @@ from oddshift.app.report.svg import (
 KINDS = ("first", "second", "third", "fourth")
 SHAPES = ("circle", "square", "diamond", "star")
 
+CLOSE = 60.0
+"""Vertical lines nearer to each other than this have their names behind the last of them, where none crosses a name."""
+
+MOST_MARKS = 25
+"""A line of more points has a mark at some of them only."""
+
 Point = tuple[float, float]
 
 
@@ -55,7 +61,8 @@ class LinePlot:
         marks: list[str] = []
         for number, (name, at) in enumerate(self.upright.items()):
             marks.append(line((x(at), frame.top), (x(at), frame.bottom), "limit"))
-            marks.append(_beside(name, x(at), frame.top + 10 + 15 * number, frame))
+            clear = max(x(other) for other in self.upright.values() if abs(x(other) - x(at)) < CLOSE)
+            marks.append(_beside(name, clear, frame.top + 10 + 15 * number, frame))
         if self.level is not None:
             marks.append(line((frame.left, y(self.level)), (frame.right, y(self.level)), "limit"))
         for k, points in enumerate(self.series.values()):
@@ -65,7 +72,8 @@ class LinePlot:
                 continue
             if not self.dots:
                 marks.append(polyline(places, f"curve {KINDS[k % 4]}"))
-            marks += [mark(SHAPES[k % 4], *place, 3.2, f"dot {KINDS[k % 4]}") for place in places]
+            shown = places[:: 1 if self.dots else max(1, len(places) // MOST_MARKS)]
+            marks += [mark(SHAPES[k % 4], *place, 3.2, f"dot {KINDS[k % 4]}") for place in shown]
         below = axis_below(frame, x, self.across, lambda v: f"{v:g}")
         left = axis_left(frame, y, self.up, lambda v: f"{v:g}")
         return drawing((width, frame.bottom + 42), label, left, below, *marks)
@@ -110,13 +118,14 @@ class RowPlot:
         return Figure(self.title, self.says, self._draw, self.key, ("row", "hollow", "filled", "ticks"), shown)
 
     def _draw(self, width: float, label: str) -> Html:
-        room, step = min(190.0, width * 0.42), 19
+        longest = max(width_of(row.name) for row in self.rows)
+        room, step = min(1.1 * longest + 14.0, width * 0.55), 19  # the browser's font may be a tenth wider
         frame = Frame(room, 14, width - 14, 14 + step * len(self.rows))
         values = [v for row in self.rows for v in (*row.hollow, *row.filled, *row.ticks, *(row.span or ()))]
         x, marks = frame.across(min(0.0, *values), max(values) * 1.03), []
         for number, row in enumerate(self.rows):
             at = frame.top + step * (number + 0.5)
-            marks.append(text(0, at + 4, fitted(row.name, room - 8)))
+            marks.append(text(0, at + 4, fitted(row.name, room - 6)))
             marks.append(line((frame.left, at), (frame.right, at), "grid"))
             if row.span is not None:
                 marks.append(line((x(row.span[0]), at), (x(row.span[1]), at), "whisker strong"))

@@ -14,9 +14,10 @@ import numpy as np
 from oddshift.app.report.figure import Figure
 from oddshift.app.reproduce.corpus_cells import RETRAINED_CORPUS
 from oddshift.app.reproduce.further_claims import FURTHER_CLAIMS
-from oddshift.app.reproduce.paper_claims import NOT_RUN, Results
+from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, Results
 from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, METHODS, left_open, violation
 from oddshift.app.reproduce.reproductions import REPRODUCTIONS
+from oddshift.app.reproduce.results_figures import FIGURES
 from oddshift.app.reproduce.statement_claims import STATEMENT_CLAIMS
 from oddshift.app.reproduce.table_claims import TABLE_CLAIMS
 
@@ -47,18 +48,43 @@ class TableBlock:
 
 
 @dataclass(frozen=True)
+class CellLinks:
+    """The cells behind the figures above."""
+
+    links: tuple[Linked, ...]
+
+
+Block = str | TableBlock | Figure | CellLinks
+"""A part of a section."""
+
+
+@dataclass(frozen=True)
 class Section:
     """A part of the page: key for links, title, and its paragraphs, tables and figures in order."""
 
     key: str
     title: str
-    blocks: Sequence[str | TableBlock | Figure]
+    blocks: Sequence[Block]
 
 
-def linked_files(files: Sequence[str], most: int = 4) -> Entry:
-    """Links to some cells of one reproduction, or to its folder's first ones."""
-    shown = tuple(Linked(file.rsplit("/", 1)[-1].removesuffix(".json"), file) for file in files)
-    return shown[:most] if shown else "-"
+def linked_files(files: Sequence[str]) -> Entry:
+    """Links to cells."""
+    return tuple(Linked(file.rsplit("/", 1)[-1].removesuffix(".json"), file) for file in files) or "-"
+
+
+def figures_section(results: Results) -> Section:
+    """Every figure, each group of them with links to its cells."""
+    blocks: list[Block] = []
+    for make, (name, start) in FIGURES.items():
+        drawn, files = list(make(results)), linked_files(results.files(name, start))
+        blocks += drawn
+        if drawn and isinstance(files, tuple):
+            blocks.append(CellLinks(files))
+    return Section("figures", "Figures", blocks)
+
+
+MANY = {HOLDS: "hold", FAILS: "do not hold", UNKNOWN: "cannot be told"}
+"""Each verdict as it is said of several claims."""
 
 
 def claims_section(results: Results) -> Section:
@@ -71,8 +97,7 @@ def claims_section(results: Results) -> Section:
         ]
         for c in made
     ]  # fmt: skip
-    counts = {state: sum(c.verdict == state for c in made) for state in dict.fromkeys(c.verdict for c in made)}
-    said = ", ".join(f"{number} {state}" for state, number in counts.items())
+    said = ", ".join(f"{sum(c.verdict == state for c in made)} {many}" for state, many in MANY.items())
     head = ("claim", "paper", "from its own tables", "paper mode", "null, own", "sound", "verdict", "reason", "cells")
     return Section(
         "claims",
@@ -103,7 +128,7 @@ def _loop_said(results: Results) -> str:
 
 def violations_section(results: Results) -> Section:
     """The table of violation ratios by corpus, theirs next to ours under three rules for T, with null and own."""
-    blocks: list[str | TableBlock | Figure] = [
+    blocks: list[Block] = [
         "Violation ratios in percent: mean ± standard deviation over seeds. T = 1, T fitted by validation log score, "
         "and T matched to the printed EM ratio at 2.5, on which nothing rests. null ignores the release, own is the "
         "exact posterior mean of one release; the true ratio of both is 0. AmPL's scales come from the loop on the "
@@ -207,7 +232,7 @@ def _sound_table(results: Results) -> TableBlock | str:
     )
 
 
-def retraining_blocks(results: Results) -> list[str | TableBlock | Figure]:
+def retraining_blocks(results: Results) -> list[Block]:
     """Networks trained on from the one for all scales, next to networks trained from nothing at the same scales."""
     title, rows, gaps = "Trained from nothing at the same scales", [], []
     for cell in results.cells["table-violations"].values():

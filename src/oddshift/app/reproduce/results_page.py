@@ -10,16 +10,18 @@ from oddshift.app.report.markup import Html, join, pairs, table, tag
 from oddshift.app.report.page import page_frame
 from oddshift.app.reproduce.paper_claims import Results
 from oddshift.app.reproduce.results_content import (
+    Block,
+    CellLinks,
     Entry,
     Linked,
     Section,
     TableBlock,
     claims_section,
+    figures_section,
     open_section,
     origin_section,
     violations_section,
 )
-from oddshift.app.reproduce.results_figures import FIGURES
 from oddshift.base.storage import write_atomic
 
 TITLE = "The paper, reproduced"
@@ -27,11 +29,10 @@ TITLE = "The paper, reproduced"
 
 def sections(results: Results) -> list[Section]:
     """The whole content, in order."""
-    figures = [figure for make in FIGURES for figure in make(results)]
     return [
         claims_section(results),
         violations_section(results),
-        Section("figures", "Figures", figures),
+        figures_section(results),
         open_section(results),
         origin_section(results),
     ]
@@ -63,6 +64,8 @@ def markdown(content: list[Section], folder: str) -> str:
                 parts += [f"### {block.title}", _markdown_table(block, folder)]
             elif isinstance(block, Figure):
                 parts.append(f"- **{block.title}.** {block.says}")
+            elif isinstance(block, CellLinks):
+                parts.append(f"Cells: {_in_markdown(block.links, folder)}")
             else:
                 parts.append(block)
     return "\n\n".join(parts) + "\n"
@@ -91,9 +94,11 @@ def html(content: list[Section]) -> str:
     return page_frame(made, name=TITLE, foot="Made by oddshift reproduce page from the cells alone.")
 
 
-def _block(block: str | TableBlock | Figure) -> Html:
+def _block(block: Block) -> Html:
     if isinstance(block, Figure):
         return block.html
+    if isinstance(block, CellLinks):
+        return tag("p", {"class": "legend"}, "Cells: ", Html(_in_html(block.links)))
     if isinstance(block, TableBlock) and block.long:
         return join([_row_by_row(block, row) for row in block.rows])
     if isinstance(block, TableBlock):

@@ -152,12 +152,12 @@ def within_noise(results: Results) -> PaperClaim:
     )
 
 
-def _groups(results: Results, method: str, what: str = "rate") -> list[list[float]]:
-    """Values over ε for every corpus and network that was run."""
+def _groups(results: Results, method: str, what: str = "rate", rule: str = "one") -> list[list[float]]:
+    """Values over ε for every corpus and network that was run, under one rule for T."""
     found = []
     for corpus in CORPORA:
         for attacker in ATTACKERS:
-            values = [results.mean((corpus, attacker, e, method), "one", what) for e in EPSILONS]
+            values = [results.mean((corpus, attacker, e, method), rule, what) for e in EPSILONS]
             if None not in values:
                 found.append([v for v in values if v is not None])
     return found
@@ -165,17 +165,17 @@ def _groups(results: Results, method: str, what: str = "rate") -> list[list[floa
 
 def em_rises(results: Results) -> PaperClaim:
     """EM's ratio rises with ε."""
-    ours, own = _groups(results, "EM"), _groups(results, "EM", "own")
-    rises = [all(b > a for a, b in pairwise(group)) for group in ours]
+    ours, fitted, own = _groups(results, "EM"), _groups(results, "EM", rule="fitted"), _groups(results, "EM", "own")
+    rises, then = ([all(b > a for a, b in pairwise(group)) for group in groups] for groups in (ours, fitted))
     return PaperClaim(
         says="EM often shows increasing ratios as ε grows",
         paper="often",
         recomputed=f"rises in {own_tables().em_rises} of 9 groups",
-        paper_mode=f"rises in {count(rises)} groups at T = 1" if ours else NOT_RUN,
+        paper_mode=f"rises in {count(rises)} groups at T = 1, in {count(then)} at the fitted T" if ours else NOT_RUN,
         controls=f"own rises in {count([all(b > a for a, b in pairwise(g)) for g in own])}" if own else NOT_RUN,
         verdict=UNKNOWN,
-        reason="The printed table says so. At one fixed T the threshold ε grows as well, so that a ratio can also "
-        "fall; whether T changes with ε is not stated.",
+        reason="The printed table says so. Whether a ratio rises with ε is decided by T, which is not stated: at T = 1 "
+        "the threshold grows faster than the reconstruction sharpens, at a T fitted anew for each ε it does not.",
         files=results.files(TABLE),
     )
 
