@@ -209,8 +209,13 @@ def test_what_was_found_adds_up_by_kind():
     found = points_found([[2, 0, 0, 1], [0, 5, 0, 0]], marked=(4, 0), left=(0, 1))
     fate = found.fate(Mask(SPACE), np.random.default_rng(0))
     assert [(k.name, k.found, k.perturbed, k.marked, k.left, k.unchanged) for k in fate.kinds] == [
-        ("PERSON", 7, 3, 4, 0, 0),
-        ("DATE", 6, 5, 0, 1, 0),
+        ("PERSON", 7, 0, 7, 0, 0),
+        ("DATE", 6, 0, 5, 1, 0),
+    ]
+    fate = found.fate(Exponential(SPACE, 1.0), np.random.default_rng(0))
+    assert [(k.name, k.found, k.perturbed, k.marked, k.left) for k in fate.kinds] == [
+        ("PERSON", 7, 3, 4, 0),
+        ("DATE", 6, 5, 0, 1),
     ]
     assert fate.recall is None
 

@@ -8,7 +8,6 @@ from oddshift.app.report.page_sections import texts
 from oddshift.app.report.sources import read_sources
 from oddshift.app.runs import AS_AUDITED, BY_POLICY, read_passages
 from oddshift.data.codecs.passages import LONGEST, passages
-from oddshift.data.codecs.text import MASK
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Deletion, Exponential, Mask
 
@@ -41,7 +40,7 @@ def test_the_pieces_are_the_texts_and_the_tiers_are_those_of_the_secrets(corpus)
 
 def test_masks_are_shown_and_other_outputs_are_not(corpus):
     found = shown(corpus, Mask(corpus.space))
-    assert {piece.text for piece in found[0].after if piece.tier} == {MASK}
+    assert {piece.text for piece in found[0].after if piece.tier} == {f"[{kind}]" for kind in corpus.encoded.kinds}
     assert shown(corpus, Deletion(corpus.space, probability=0.5)) == ()
 
 

@@ -260,7 +260,7 @@ def test_the_columns_of_a_row_are_one_document_and_come_back_as_columns():
         "title": ["Ann met", "", None, "Bob"],
         "body": ["the nurse. Bob", "Ann left", None, "\nmet [PERSON] "],
     }
-    assert encoded.decode(np.zeros(5, dtype=int), masked=True)["title"] == [f"{MASK} met", "", None, MASK]
+    assert encoded.decode(np.zeros(5, dtype=int), masked=True)["title"] == ["[PERSON] met", "", None, "[PERSON]"]
 
 
 def test_a_name_that_reaches_into_the_next_cell_is_protected_in_both():

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 import oddshift as od
 from oddshift.app.cli import app
 from oddshift.app.configuration import parse_config
+from oddshift.app.made_policies import why_no_policy
 from oddshift.app.preparation import prepare
-from oddshift.app.questions import _why_no_policy
 from oddshift.attackers import ATTACKERS
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import CODECS, Codec, Encoded
@@ -182,12 +182,12 @@ def test_a_detector_by_name_finds_words_in_both_doors(lantern, tmp_path):
     (tmp_path / "posts.csv").write_text("\n".join(["text", *posts, ""]))
     config = parse_config(text_config("hashtags"), "posts.toml", tmp_path)
     assert config.data.settings.detectors == data.settings.detectors
-    assert "cannot be kept in a policy" in _why_no_policy(prepared)
+    assert "cannot be kept in a policy" in why_no_policy(prepared)
 
 
 def test_a_codec_that_no_policy_can_hold_says_so(lantern, tmp_path):
     data = od.read(shades_csv(tmp_path), kind="shades", settings={"levels": 6})
-    assert _why_no_policy(prepare(data, seed=0)) == (
+    assert why_no_policy(prepare(data, seed=0)) == (
         "a policy cannot store data of kind 'shades', which another package brings"
     )
 

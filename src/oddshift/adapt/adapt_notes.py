@@ -60,7 +60,8 @@ def warnings(
     if outcome.loss >= constant:
         found.append(
             f"one constant output{each} costs no more ({constant:.4f}) than this release ({outcome.loss:.4f}): judge "
-            f"the release by a task of your own, not by this loss"
+            'the release by a task of your own, or release a mark in its place ([mechanism] name = "mask"), which '
+            "reveals nothing and is certified by proof"
         )
     return tuple(found)
 

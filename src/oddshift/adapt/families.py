@@ -19,7 +19,10 @@ def scale_family(settings: MechanismSettings, space: Space, tiers: Tiers, epsilo
     calibrated one spends at scale 1 what its exact ε leaves over.
     """
     if settings.name not in SCALED:
-        raise InvalidInput(f"mechanism.name={settings.name!r} has no scales to adapt, expected {', '.join(SCALED)}")
+        raise InvalidInput(
+            f"mechanism.name={settings.name!r} has no scales to adapt, expected {', '.join(SCALED)}; "
+            "a certified audit of it writes the policy"
+        )
     if settings.name == "tiered" and not tiers.is_public:
         raise InvalidInput("mechanism.name='tiered' promises nothing across secret tiers, expected path")
     if settings.outputs == "words":

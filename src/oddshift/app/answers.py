@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -35,11 +35,15 @@ class Verdict:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AuditRun:
-    """An audit with everything that a run folder keeps; `result` holds every number."""
+    """An audit with everything that a run folder keeps; `result` holds every number.
+
+    `policy` releases data through the audited mechanism where that is certified and has no scales to adapt (a mask).
+    """
 
     result: Audit
     configuration: str = ""
     illustration: Illustration | None = None
+    policy: ReleasePolicy | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -61,6 +65,8 @@ class AuditRun:
         home = Path(folder)
         if self.illustration is not None:
             self.illustration.write(home)
+        if self.policy is not None:
+            self.policy.save(home)
         return write_run(home, self.result, self.configuration)
 
     def report(self, path: str | Path) -> Path:
@@ -91,7 +97,7 @@ class AuditRun:
     def _repr_html_(self) -> str:
         """The report, as a notebook shows it."""
         with TemporaryDirectory() as folder:
-            return str(page(read_sources(self.save(folder))))
+            return str(page(read_sources(replace(self, policy=None).save(folder))))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

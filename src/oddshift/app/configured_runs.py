@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from oddshift.adapt import Adaptation
+from oddshift.adapt.families import SCALED
 from oddshift.adapt.measuring import Progress, silent
 from oddshift.app.asked_questions import QuestionLevel, level_of_question
 from oddshift.app.configuration import Configuration, FileData, parse_config
@@ -37,7 +38,7 @@ from oddshift.audit import Audit
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TextCodec
 from oddshift.data.dataset import read_dataset
-from oddshift.protect.policies import save_policy
+from oddshift.protect.policies import Policy, save_policy
 
 UNFINISHED = ".unfinished"
 """Where unfinished work of an audit is kept in its run folder."""
@@ -84,10 +85,18 @@ def run_audit(
             _with_note(prepared, asked), config.mechanism, replace(config.audit, alpha=asked.level), means=means
         )
         illustrate(found, with_secrets=keep_examples).write(folder)
-        if keep and config.adapt is not None and not (folder / ADAPTATION).is_file():
+        can_adapt = config.adapt is not None and config.mechanism.name in SCALED
+        if keep and can_adapt and not (folder / ADAPTATION).is_file():
             keep_work(folder, inputs, prepared, means.fits, kept)
+        if found.policy is not None:
+            save_policy(folder, _limited(found.policy, config))
         write_run(folder, found.result, text, inputs)
     return found.result
+
+
+def _limited(policy: Policy, config: Configuration) -> Policy:
+    """The policy with the limit on what users spend that the configuration states."""
+    return replace(policy, terms=replace(policy.terms, user_limit=config.users))
 
 
 def run_adapt(
@@ -122,7 +131,7 @@ def run_adapt(
             _with_note(prepared, asked), config.mechanism, replace(config.adapt, alpha=asked.level), means=means
         )
         if found.policy is not None:
-            save_policy(folder, replace(found.policy, terms=replace(found.policy.terms, user_limit=config.users)))
+            save_policy(folder, _limited(found.policy, config))
             if (folder / EXAMPLES).is_dir():
                 _show_release(folder, config, found)
         else:

@@ -44,11 +44,14 @@ class FoundPoints:
         rows = []
         for row, kind in enumerate(self.kinds):
             points = np.repeat(np.arange(self.times.shape[1]), self.times[row])
-            drawn = mechanism.sample(points, rng) if mechanism.n_outputs > 1 and len(points) else points - 1
-            perturbed, marked, left = len(points), self.marked[row], self.left[row]
-            same = int((drawn == points).sum())
-            found = perturbed + marked + left
-            rows.append(KindFate(name=kind, found=found, perturbed=perturbed, marked=marked, left=left, unchanged=same))
+            marked, left = self.marked[row], self.left[row]
+            found = len(points) + marked + left
+            if mechanism.n_outputs == 1:
+                marked, points = marked + len(points), points[:0]
+            same = int((mechanism.sample(points, rng) == points).sum()) if len(points) else 0
+            rows.append(
+                KindFate(name=kind, found=found, perturbed=len(points), marked=marked, left=left, unchanged=same)
+            )
         kinds = tuple(sorted((row for row in rows if row.found), key=lambda row: -row.found))
         planted = self.recall
         if planted is None:

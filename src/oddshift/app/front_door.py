@@ -172,8 +172,10 @@ def load_run(folder: str | Path) -> StoredRun:
         raise InvalidInput(f"{home} is not a run folder: it has neither {AUDIT} nor {ADAPTATION}")
     text = read_config(home / CONFIG) if (home / CONFIG).is_file() else ""
     policy = load_release_policy(home) if (home / POLICY).is_file() else None
-    audited = AuditRun(read_run(home), text, read_illustration(home)) if (home / AUDIT).is_file() else None
-    adapted = None
+    audited, adapted = None, None
+    if (home / AUDIT).is_file():
+        own = None if (home / ADAPTATION).is_file() else policy
+        audited = AuditRun(read_run(home), text, read_illustration(home), own)
     if (home / ADAPTATION).is_file():
         why = "" if policy is not None else "the run folder holds no policy"
         ask = None if audited is None else (lambda: audited)
@@ -182,7 +184,8 @@ def load_run(folder: str | Path) -> StoredRun:
 
 
 def _audit_run(found: Audited, text: str) -> AuditRun:
-    return AuditRun(found.result, text, illustrate(found))
+    policy = None if found.policy is None else ReleasePolicy(found.policy)
+    return AuditRun(found.result, text, illustrate(found), policy)
 
 
 def _prepared(data: Data, tiers: Tiers | None, seed: int) -> Prepared:

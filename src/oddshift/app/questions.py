@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 
-from oddshift.adapt import Adaptation, AdaptSettings, AdaptTask, Experiment, Family, adapt
-from oddshift.adapt.comparison import verify_epsilon
+from oddshift.adapt import Adaptation, AdaptSettings, AdaptTask, Family, adapt
 from oddshift.adapt.families import scale_family
 from oddshift.adapt.measuring import Progress, silent
+from oddshift.app.made_policies import adapted_policy, audited_policy, why_no_policy
 from oddshift.app.measured_use import check_use, measured_use
 from oddshift.app.preparation import Prepared
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
@@ -29,16 +28,13 @@ from oddshift.audit.cpu_limit import within_cpu
 from oddshift.audit.data_fate import DataFate
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.audit.released_table import ReleasedTable, release_sentences
-from oddshift.base.arrays import FloatArray
-from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
 from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import TableCodec, TextCodec
 from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
 from oddshift.mechanisms.remap import Remap
 from oddshift.protect.measured_release import column_odds, drawn_release
-from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy
-from oddshift.protect.policies.policy_terms import CodecSettings
+from oddshift.protect.policies import Policy
 
 COSTS = {"text": "cosine", "vectors": "cosine", "location": "haversine", "table": "euclidean", "records": "euclidean"}
 """What a changed value costs by default, by kind of data."""
@@ -65,12 +61,13 @@ class Means:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audited:
-    """An audit, and what it was computed with."""
+    """An audit, what it was computed with, and the policy of a certified mechanism that has no scales to adapt."""
 
     result: Audit
     prepared: Prepared
     known: Knowledge
     attackers: tuple[Attacker, ...]
+    policy: Policy | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,7 +115,7 @@ def ask_audit(
     use = measured_use(prepared, known, settings, COSTS.get(prepared.kind, "euclidean"))
     said = (*notes, *details, *(() if use is None else use.sentences()))
     found = replace(found, release=release, fate=fate, use=use, warnings=(*found.warnings, *said))
-    return Audited(found, prepared, known, tuple(fitted))
+    return Audited(found, prepared, known, tuple(fitted), audited_policy(found, prepared, known, mechanism))
 
 
 def _refittable(
@@ -154,29 +151,16 @@ def ask_adapt(
     found = replace(found, warnings=(*found.warnings, *prepared.notes))
     if found.scales is None:
         return Adapted(found, prepared, None, "no scales were certified: undecided is not a pass")
-    missing = _why_no_policy(prepared)
+    missing = why_no_policy(prepared)
     if missing:
         return Adapted(found, prepared, None, missing)
     why = "" if found.chosen is not None else f"not certified: {found.basis}"
-    policy = _policy(found, task, prepared, mechanism)
+    policy = adapted_policy(found, task, prepared, mechanism)
     released = policy.mechanism()
     release, details = _released(prepared, released, settings.seed)
     fate = _fate(prepared, released, settings.seed)
     found = replace(found, release=release, fate=fate, warnings=(*found.warnings, *details))
     return Adapted(found, prepared, policy, why)
-
-
-def _why_no_policy(prepared: Prepared) -> str:
-    """Why no policy can be made of these data, whatever was certified; empty where one can."""
-    if prepared.codec is None:
-        return "the records were built by hand: there is no data to protect"
-    try:
-        settings, _ = prepared.codec.to_policy()
-    except InvalidInput as error:
-        return str(error)
-    if not isinstance(settings, get_args(CodecSettings)):
-        return f"a policy cannot store data of kind {prepared.kind!r}, which another package brings"
-    return ""
 
 
 def _fate(prepared: Prepared, mechanism: Mechanism, seed: int) -> DataFate | None:
@@ -309,26 +293,10 @@ def knowledge_of(prepared: Prepared, mechanism: MechanismSettings | Mechanism, e
 
 
 def _proven(settings: AuditSettings, known: Knowledge, prepared: Prepared) -> Proven | None:
-    """The proven bound that was asked for, if any."""
-    if settings.upper is None:
+    """The proven bound that was asked for, if any; outputs that never depend on the secret have one without asking."""
+    says_nothing = known.mechanism.claimed_epsilon == 0.0
+    if settings.upper is None and not says_nothing:
         return None
-    if settings.upper == "diameter":
+    if settings.upper == "diameter" or says_nothing:
         return bound_without_law(known, prepared.split)
     return bound_under_chain(known, prepared.split, prepared.prior_of)
-
-
-def _policy(found: Adaptation, task: AdaptTask, prepared: Prepared, asked: MechanismSettings) -> Policy:
-    """The policy of certified or proposed scales, marked as such; its exact ε is computed again first."""
-    assert found.scales is not None
-    assert found.verdict is not None
-    assert prepared.codec is not None
-    tiers = task.known.tiers.with_scales(found.scales)
-    nothing: FloatArray = task.known.log_prior[:0]
-    experiment = Experiment(task.known, task.family, task.split.fit, nothing, task.settings)
-    mechanism = experiment.released(found.scales, remap=found.remapped)
-    nominal = asked.epsilon or task.settings.epsilon
-    verify_epsilon(mechanism, nominal * (1.0 if asked.calibrated else max(found.scales)))
-    certificate = replace(UNCERTIFIED, sentence=f"Not certified: {found.basis}.")
-    if found.chosen is not None:
-        certificate = certificate_terms(found.verdict, found.evidence)
-    return make_policy(prepared.codec, mechanism, tiers, calibrated=asked.calibrated, certificate=certificate)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, progress_bar
+from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, progress_bar, protect_step
 
 
 def adapt(
@@ -42,9 +42,7 @@ def adapt(
         console.print(f"next: {next_step('report', out)}", markup=False, soft_wrap=True)
         data = getattr(parse_config(text, str(config), config.parent).data, "path", None)
         if found.scales is not None and data is not None:
-            there = data.with_name(f"{data.stem}-protected{data.suffix}")
             allowed = () if found.chosen is not None else ("--allow-uncertified",)
-            following = next_step("protect", data, there, "--policy", out / POLICY, *allowed)
-            console.print(f"next: {following}", markup=False, soft_wrap=True)
+            console.print(f"next: {protect_step(data, out / POLICY, *allowed)}", markup=False, soft_wrap=True)
     if found.chosen is None:
         raise typer.Exit(NOT_SHOWN)

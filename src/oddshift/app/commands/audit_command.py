@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, waiting
+from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, protect_step, waiting
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, zero_failures
 
@@ -58,15 +58,19 @@ def audit(
 
 
 def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[str]:
-    """What can be done next: check a certificate, make the report, and adapt where there are enough documents."""
+    """What can be done next: check a certificate, make the report, and release or adapt where that is possible."""
     import numpy as np
 
-    from oddshift.app.runs import EVIDENCE
+    from oddshift.app.configuration import parse_config, read_config
+    from oddshift.app.runs import EVIDENCE, POLICY
 
     asked, evidence = found["settings"], out / EVIDENCE / found["certificates"][0]["file"]
     lines = [f"check: {next_step('verify', evidence)}", f"next: {next_step('report', out)}"]
     if config is None or asked["delta"] is None:
         return lines
+    if (out / POLICY).is_file():
+        data = getattr(parse_config(read_config(config), str(config), config.parent).data, "path", None)
+        return lines if data is None else [*lines, f"next: {protect_step(data, out / POLICY)}"]
     mine = [c for c in found["certificates"] if c["claim"]["pair_law"] == asked["law"]]
     least = min(mine, key=lambda c: c["documents"])
     has, needs = least["documents"], zero_failures(asked["delta"], asked["alpha"], asked["method"])

@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 """The option every command has."""
+
+
+def protect_step(data: Path, policy: Path, *options: str) -> str:
+    """The command that releases a file under a new name next to it."""
+    there = data.with_name(f"{data.stem}-protected{data.suffix}")
+    return next_step("protect", data, there, "--policy", policy, *options)
 
 
 def next_step(*words: object) -> str:

@@ -57,7 +57,7 @@ def passages(
         outputs = perturb(once.records, mechanism, tiers, rng).outputs[once.position]
     else:
         outputs = perturb(some.records, mechanism, tiers, rng).outputs
-    replaced = some.replaced(outputs, None if mechanism.n_outputs > 1 else [None])
+    replaced = some.replaced(outputs) if mechanism.n_outputs > 1 else some.marked(outputs)
     names = dict.fromkeys(some.masked.tolist(), MASKED)
     labels = some.records.tier_of_position(tiers).tolist()
     names |= {slot: tiers.names[label] for slot, label in zip(some.slots.tolist(), labels, strict=True)}

@@ -75,7 +75,7 @@ class EncodedText:
 
     def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
         """The columns with released words in place of secrets; a cell without text stays as it is."""
-        replaced = self.replaced(outputs, [None] if masked else None)
+        replaced = self.marked(outputs) if masked else self.replaced(outputs)
         if self.substitutes:
             replaced |= substituted(self.tokens, self.masked, self.marks)
         if self.cells is None:
@@ -106,6 +106,14 @@ class EncodedText:
             said = MASK if word is None else cased(word, rule, opens[i])
             replaced[slot] = (said.upper() if rule == WRITTEN and heading[i] else said) or None
         return replaced
+
+    def marked(self, outputs: npt.ArrayLike) -> dict[int, str | None]:
+        """What a mask puts in the place of every found token: a mark of its kind."""
+        replaced = self.replaced(outputs, [None])
+        kinds = [_mark(kind, self.tiers) for kind in self.kinds]
+        return replaced | {
+            slot: kinds[kind] for slot, kind in zip(self.slots.tolist(), self.kind_of_slot.tolist(), strict=True)
+        }
 
     def unchanged(self, outputs: npt.ArrayLike) -> dict[str, int]:
         """The number of secrets of each kind that the mechanism released unchanged."""
