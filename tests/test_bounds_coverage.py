@@ -19,6 +19,41 @@ def test_every_shipped_method_covers(icc):
     assert naive < 0.85 if icc else naive > floor
 
 
+def sorted_documents(rng):
+    """Half of the documents never exceed the budget, half do in one case of five: as a file sorted by kind has them."""
+    return np.concatenate([np.zeros(100), rng.random(100) < 0.2]).astype(float)
+
+
+def test_the_default_of_one_shot_audits_covers_in_a_random_order_and_not_in_that_of_a_sorted_file():
+    """Both sides of the plug-in bettor at the true mean .1; betting also holds for the sorted file."""
+    rng, level, runs = np.random.default_rng(8), 0.05, 800
+    above = {name: bounds.METHODS[name].pvalue for name in (bounds.ONE_SHOT, "betting")}
+    missed = dict.fromkeys(("below", "above", "sorted", "betting"), 0)
+    for _ in range(runs):
+        documents = sorted_documents(rng)
+        shuffled = rng.permutation(documents)
+        missed["below"] += above[bounds.ONE_SHOT](shuffled, 0.1, level) <= level
+        missed["above"] += above[bounds.ONE_SHOT](1.0 - shuffled, 0.9, level) <= level
+        missed["sorted"] += above[bounds.ONE_SHOT](documents, 0.1, level) <= level
+        missed["betting"] += above["betting"](documents, 0.1, level) <= level
+    most = runs * level + 3 * math.sqrt(runs * level * (1 - level))
+    assert max(missed["below"], missed["above"], missed["betting"]) <= most
+    assert missed["sorted"] > 0.9 * runs
+
+
+def test_a_frozen_sequence_of_plug_in_bounds_on_the_same_documents_errs_within_the_level():
+    """Adaptation: the first candidates keep δ, the later ones do not; taking one of those is the error."""
+    rng, level, runs, delta = np.random.default_rng(9), 0.05, 800, 0.1
+    rates, wrong = (0.03, 0.05, 0.101, 0.102, 0.104), 0
+    test = bounds.METHODS[bounds.ONE_SHOT].pvalue
+    for _ in range(runs):
+        common = rng.random(150)  # candidates are tried on the same documents, so their values go together
+        taken = bounds.fixed_sequence([test((common < rate) * 1.0, delta, level) for rate in rates], level)
+        wrong += sum(taken) > 2
+    assert wrong <= runs * level + 3 * math.sqrt(runs * level * (1 - level))
+    assert wrong > 0
+
+
 def test_peeking_after_every_document():
     betting, robbins, misused = peeking.rates(0.1, 0.0, runs=300, looks=1000)
     assert betting <= 0.065 + 2 * math.sqrt(0.05 * 0.95 / 300)

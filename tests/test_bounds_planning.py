@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from oddshift import bounds
 from oddshift.base.errors import InvalidInput, NoGuarantee
 from oddshift.base.storage import load, save
+from oddshift.bounds import betting
 from oddshift.bounds.betting import BETS
 
 
@@ -20,6 +21,8 @@ from oddshift.bounds.betting import BETS
         (0.01, "betting", 561),
         (0.05, "betting", 115),
         (0.1, "betting", 59),
+        (0.01, "betting_plugin", 308),
+        (0.05, "betting_plugin", 63),
         (0.1, "clopper_pearson", 29),
     ],
 )
@@ -34,6 +37,14 @@ def test_zero_failure_minimum_is_where_the_method_first_certifies(method):
     needs = bounds.zero_failures(0.1, 0.05, method)
     assert bounds.METHODS[method].upper(np.zeros(needs), 0.05) <= 0.1
     assert bounds.METHODS[method].upper(np.zeros(needs - 1), 0.05) > 0.1
+
+
+def test_the_plug_in_bettor_is_planned_far_beyond_what_can_be_added_up(monkeypatch):
+    """The stakes below 1 by their integral: near the sum where both are possible, and a billion values in no time."""
+    summed = betting.plugin_zeros_log_e(200_000, 1.5e-5, 0.05)
+    monkeypatch.setattr(betting, "_SUMMED", 1_000)
+    assert betting.plugin_zeros_log_e(200_000, 1.5e-5, 0.05) == pytest.approx(summed, rel=1e-5)
+    assert 2.9e9 < bounds.zero_failures(1e-9, 0.05, "betting_plugin") < 3.2e9
 
 
 def slow_power(n, delta, p, alpha):

@@ -15,7 +15,7 @@ from oddshift.adapt.frontier import BISECTIONS, LADDER, TARGET, equal_utility, f
 from oddshift.adapt.goals import MARGIN, Goals, Strain
 from oddshift.adapt.rounds import levels_of
 from oddshift.audit.caps import TierCaps
-from oddshift.audit.claims import NOTHING_LEARNED
+from oddshift.audit.claims import CROSSED, NOTHING_LEARNED
 from oddshift.audit.verdict_rule import Basis
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, zero_failures
@@ -48,6 +48,16 @@ def outcome(scales=(0.5, 0.5), *, rate=0.0, loss=0.5, top1=0.1, before=0.0, gain
     )
     return ScaledOutcome(scales=scales, admissible=is_admissible(scales), tiers=tiers, loss=loss, plain_loss=loss,
                          effective_outputs=outputs, gain=gain, gain_error=0.1)  # fmt: skip
+
+
+def test_bounds_that_cross_are_never_passed_over():
+    """A cap whose bounds contradict each other is not one of the goals that only lack an attacker."""
+    crossed = SuccessClaim(cap=0.3, tier="PII", attacker="counts", attacker_hash="counts", with_context=False,
+                           detector="list", withheld=CROSSED)  # fmt: skip
+    nothing = Basis((), 1, withheld=NOTHING_LEARNED)
+    claims = [rate_claim(withheld=NOTHING_LEARNED)]
+    assert trial([NEVER, NEVER], [*claims, cap_claim()], basis=nothing, keeps=True).passes
+    assert not trial([NEVER, NEVER], [*claims, crossed], basis=nothing, keeps=True).passes
 
 
 def trial(values, claims, *, basis=None, keeps=False, vacuous="", made=None):

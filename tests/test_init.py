@@ -223,7 +223,7 @@ def test_vectors_of_a_file(nowhere):
     np.savez(nowhere / "v.npz", vectors=rng.normal(size=(60, 3)), group=np.repeat(np.arange(20), 3))
     found = start(nowhere / "v.npz", nowhere / "v.toml")
     assert found.documents == (12, 4, 4)
-    assert found.certify_units < found.needed_units == 115
+    assert found.certify_units < found.needed_units == 63
 
 
 def test_any_name_is_quoted_so_that_toml_reads_it_back():

@@ -142,12 +142,12 @@ def test_trajectories(tmp_path):
 def test_few_rows_are_measured_undecided_and_told_how_many_it_takes(tmp_path):
     write_texts(tmp_path / "few.csv", 200, np.random.default_rng(3))
     started = oddshift(tmp_path, "oddshift init few.csv")
-    assert "needs at least 115 documents to certify on, this file has 40" in started.stdout
+    assert "needs at least 63 documents to certify on, this file has 40" in started.stdout
     audited = oddshift(tmp_path, following(started, "audit"))
     assert audited.returncode == 2
     check = next(line for line in audited.stdout.splitlines() if line.startswith("check: "))
     assert oddshift(tmp_path, check.removeprefix("check: ")).returncode == 0
-    assert re.search(r"then: delta = 0.05 needs 115 to certify on, tier \w+ has 40; about 2.9 times", audited.stdout)
+    assert re.search(r"then: delta = 0.05 needs 63 to certify on, tier \w+ has 40; about 1.6 times", audited.stdout)
     assert "oddshift adapt" not in audited.stdout, "it could only refuse"
     assert oddshift(tmp_path, following(audited, "report")).returncode == 0
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import oddshift as od
+from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.controls import Own
@@ -14,12 +15,13 @@ from oddshift.attackers.gains import Gain
 from oddshift.attackers.known_chain import Exact
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.audit_verdict import worst_of_units
+from oddshift.audit.caps import TierCaps
 from oddshift.audit.choice import Standing
-from oddshift.audit.claims import NOTHING_LEARNED, ClaimBuilder, TierValues
+from oddshift.audit.claims import CROSSED, NOTHING_LEARNED, ClaimBuilder, TierValues
 from oddshift.audit.measurement import AuditReleases
 from oddshift.audit.recalibration import Recalibrated, recalibrated
 from oddshift.audit.scan import Budget, scan, scores
-from oddshift.audit.verdict_rule import GuessValues, basis_of
+from oddshift.audit.verdict_rule import Basis, GuessValues, Seen, basis_of, judged, rate_parts, success_parts
 from oddshift.base.errors import InvalidInput, NoGuarantee
 from oddshift.bounds import betting_plugin_lower, betting_plugin_upper, betting_upper
 from oddshift.evidence.certificates import Claim, certify, certify_joint, evidence_name, verify
@@ -204,6 +206,32 @@ def test_bounds_that_cross_are_an_error():
     crossed = np.concatenate([np.zeros(400), np.ones(400)])
     with pytest.raises(NoGuarantee, match=r"the lower bound .* lies above the upper bound"):
         certify(crossed, claim, 0.05, "betting_plugin")
+
+
+def test_bounds_that_cross_by_chance_withhold_the_claim_and_show_the_wider_pair():
+    """In a random order a crossing is chance, about one in 2,000: the audit goes on, and that claim decides nothing."""
+    crossed = TierValues(0, np.concatenate([np.zeros(400), np.ones(400)]), 0)
+    asked = AuditSettings(epsilon=1.0, delta=0.1)
+    claims = ClaimBuilder(asked, "list", "document")
+    low, high = (bound(crossed.values, 0.05) for bound in (betting_plugin_upper, betting_plugin_lower))
+    assert low < high
+    guesses = (GuessValues(crossed, crossed),)
+    seen = Seen(Own(knowledge(EM, one_tier(SPACE), walks(9, 0))), (crossed,), guesses)
+    parts = [
+        *rate_parts(seen, "anchored", claims, ("all",), Basis((1,), 1), accuses=True),
+        *success_parts(seen, [TierCaps(success=0.3, advantage=0.1)], claims, ("all",)),
+    ]
+    verdict = judged(parts[:2], claims).verdict
+    assert verdict.state == "undecided"
+    assert [part.claim.withheld for part in verdict.parts] == [CROSSED, CROSSED]
+    assert [(part.lower, part.upper) for part in verdict.parts] == [(low, high)] * 2
+    assert parts[2].claim.withheld == ""  # the gain of equal guesses is the same in every unit
+    orderless = ClaimBuilder(replace(asked, method="betting"), "list", "document")
+    assert orderless.contradiction(crossed) == ""
+
+
+def test_audits_and_adaptations_bet_on_a_random_order_by_default():
+    assert AuditSettings(epsilon=1.0).method == AdaptSettings(epsilon=1.0, delta=0.1).method == "betting_plugin"
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.9, 0.0])

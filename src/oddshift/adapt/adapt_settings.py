@@ -14,6 +14,7 @@ from oddshift.audit.audit_settings import DEFAULT_ATTACKERS, check_fitting, chec
 from oddshift.audit.caps import check_caps
 from oddshift.base.arrays import float_of, one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
+from oddshift.bounds import ONE_SHOT
 
 ObjectiveName = Literal["certified", "weighted"]
 """`certified`: least loss whose rate is certified in every tier; `weighted`: the paper's loop alone decides."""
@@ -74,7 +75,7 @@ class AdaptSettings:
     delta: float
     alpha: float = 0.05
     law: AdaptedLaw = "anchored"
-    method: str = "betting"
+    method: str = ONE_SHOT
     attackers: tuple[str, ...] = DEFAULT_ATTACKERS
     epochs: int | None = None
     gamma: float | None = None

@@ -85,7 +85,7 @@ class Trial:
         """Whether it is certified, or only lacks an attacker that learned and keeps ε in a single release."""
         if self.is_certified:
             return True
-        rest = [part for part in self.judgement.verdict.parts if not part.claim.withheld]
+        rest = [part for part in self.judgement.verdict.parts if part.claim.withheld != self.basis.withheld]
         may_pass = bool(self.basis.withheld) and self.keeps_single and not self.vacuous
         return may_pass and all(part.state == "certified" for part in rest)
 

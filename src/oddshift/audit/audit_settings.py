@@ -10,7 +10,7 @@ from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.caps import check_caps
 from oddshift.base.arrays import one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.bounds import METHODS
+from oddshift.bounds import METHODS, ONE_SHOT
 from oddshift.bounds.checks import error_level
 from oddshift.leakage.mpl import PAIR_LAWS, PairLaw
 
@@ -38,7 +38,8 @@ class AuditSettings:
     - `delta`: the share of pairs that may exceed ε; None asks for bounds without a verdict.
     - `alpha`: the level at which certificates may err.
     - `law`: the pair law of the verdict (`anchored`, `uniform` or `worst`); all laws are reported.
-    - `method`: the bound on a mean, by name in `oddshift.bounds.METHODS`.
+    - `method`: the bound on a mean, by name in `oddshift.bounds.METHODS`; one that depends on the order of documents
+      gets an order that the seed draws.
     - `attackers`: names of attackers to fit; the controls `null` and `own` are always added.
     - `epochs`: a limit on the training of networks; None leaves their own, at most 60.
     - `gamma`: raises every posterior to at least this value; None leaves beliefs as they are.
@@ -63,7 +64,7 @@ class AuditSettings:
     delta: float | None = None
     alpha: float = 0.05
     law: PairLaw = "anchored"
-    method: str = "betting"
+    method: str = ONE_SHOT
     attackers: tuple[str, ...] = DEFAULT_ATTACKERS
     epochs: int | None = None
     gamma: float | None = None

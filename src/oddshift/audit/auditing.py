@@ -34,7 +34,6 @@ from oddshift.audit.witness_search import search_witness
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, run
 from oddshift.bounds import METHODS
-from oddshift.bounds.checks import bracket
 from oddshift.model.records import Split
 from oddshift.model.release import perturb
 
@@ -176,7 +175,8 @@ def _subgroups(trials: AuditTrials) -> tuple[SubgroupRate, ...]:
     for tier, number in cells:
         inside = (labels == tier) & (group == number)
         found = trials.claims.in_order(TierValues(tier, units.means(values, inside), 0)).values
-        lower, upper = bracket(method.lower(found, level), method.upper(found, level))
+        # sorted: the wider pair where chance lets them cross
+        lower, upper = sorted((method.lower(found, level), method.upper(found, level)))
         name = truth.subgroup_names[number]
         rows.append(SubgroupRate(tiers.names[tier], name, len(found), float(found.mean()), lower, upper))
     return tuple(rows)

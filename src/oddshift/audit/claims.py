@@ -25,6 +25,9 @@ NO_DETECTOR = "none (every position was given)"
 NOTHING_LEARNED = "no attacker beat the single-release one in held-out log score"
 """Why a verdict is withheld: a stronger attacker might find more."""
 
+CROSSED = "the lower bound lies above the upper bound in the order that was drawn, so one of them is wrong by chance"
+"""Why a verdict is withheld: a method that depends on the order of documents contradicts itself."""
+
 INDEPENDENT = "secrets are independent of each other (declared)"
 """What the user declared, in the words of a certificate."""
 
@@ -73,10 +76,10 @@ class ClaimBuilder:
         )
 
     def success_claim(
-        self, attacker: Attacker, tier: str, cap: float | None, *, over_prior: bool = False
+        self, attacker: Attacker, tier: str, cap: float | None, withheld: str = "", *, over_prior: bool = False
     ) -> SuccessClaim:
         """The claim that at most a given share of first guesses about one tier is right; None asks for a bound."""
-        return SuccessClaim(cap=cap, over_prior=over_prior, **self._about(attacker, tier, "", ""))
+        return SuccessClaim(cap=cap, over_prior=over_prior, **self._about(attacker, tier, withheld, ""))
 
     def values(self, by_position: FloatArray, truth: Records, tiers: Tiers) -> list[TierValues]:
         """One value for every unit, tier by tier, in an order that a certificate may be computed in."""
@@ -92,6 +95,12 @@ class ClaimBuilder:
             return row
         order = np.random.default_rng([self.question.seed, 13, row.tier]).permutation(len(row.values))
         return TierValues(row.tier, row.values[order], row.excluded)
+
+    def contradiction(self, row: TierValues) -> str:
+        """CROSSED where the bounds of values in a random order cross, which chance allows (rarely); otherwise empty."""
+        method, alpha = METHODS[self.question.method], self.question.alpha
+        crosses = method.ordered and method.lower(row.values, alpha) > method.upper(row.values, alpha)
+        return CROSSED if crosses else ""
 
     def _about(self, attacker: Attacker, tier: str, withheld: str, basis: str) -> dict[str, Any]:
         declared = (INDEPENDENT,) if self.question.independent else ()

@@ -51,6 +51,12 @@ class DataFate:
         names = ("found", "perturbed", "marked", "left", "unchanged")
         return KindFate(name="all", **{name: sum(getattr(kind, name) for kind in self.kinds) for name in names})
 
+    @property
+    def marked_share(self) -> float:
+        """The share of marks among the words that do not stay as they are."""
+        changed = self.total.perturbed + self.total.marked
+        return self.total.marked / changed if changed else 0.0
+
     def odds(self, epsilon: float) -> float | None:
         """By how much the odds between a value and its nearest alternative may change within ε."""
         return None if self.nearest is None else exp(min(700.0, epsilon * self.nearest))

@@ -120,9 +120,10 @@ def rate_parts(
     seen: Seen, law: str, claims: ClaimBuilder, names: Sequence[str], basis: Basis, *, accuses: bool
 ) -> list[Part]:
     """The rate claims of one attacker, one for each tier."""
+    withheld = [basis.withheld or claims.contradiction(row) for row in seen.rates]
     return [
-        Part(claims.claim(seen.attacker, names[row.tier], law, basis.withheld, basis.carrier), row, accuses)
-        for row in seen.rates
+        Part(claims.claim(seen.attacker, names[row.tier], law, why, basis.carrier), row, accuses)
+        for row, why in zip(seen.rates, withheld, strict=True)
     ]
 
 
@@ -134,8 +135,10 @@ def success_parts(
     for row in seen.guesses:
         tier, asked = row.after.tier, caps[row.after.tier]
         if asked.success is not None or every_tier:
-            found.append(Part(claims.success_claim(seen.attacker, names[tier], asked.success), row.after, True))
+            why = claims.contradiction(row.after)
+            found.append(Part(claims.success_claim(seen.attacker, names[tier], asked.success, why), row.after, True))
         if asked.advantage is not None:
-            claim = claims.success_claim(seen.attacker, names[tier], asked.advantage, over_prior=True)
+            why = claims.contradiction(row.advantage)
+            claim = claims.success_claim(seen.attacker, names[tier], asked.advantage, why, over_prior=True)
             found.append(Part(claim, row.advantage, True))
     return found

@@ -36,7 +36,7 @@ from oddshift.bounds.means import (
     maurer_pontil_pvalue,
     maurer_pontil_upper,
 )
-from oddshift.bounds.methods import METHODS, STATES, Method, decision
+from oddshift.bounds.methods import METHODS, ONE_SHOT, STATES, Method, decision
 from oddshift.bounds.multiplicity import bonferroni, fixed_sequence, holm, intersection_union, spend
 from oddshift.bounds.planners import (
     Plan,
@@ -51,6 +51,7 @@ from oddshift.bounds.streams import BettingStream, RobbinsStream
 __all__ = [
     "BETS",
     "METHODS",
+    "ONE_SHOT",
     "STATES",
     "BettingStream",
     "Clustering",

@@ -26,6 +26,8 @@ _GROUP = 16  # factors multiplied before a logarithm is taken
 _COARSE = 1024  # cells into which very many distinct values are first gathered
 _NEAR = 1e-7  # step over which the slope of ln E is taken
 _MANY = 4096  # distinct values above which that pays
+_SUMMED = 1_000_000  # zeros up to which the stakes of the plug-in bettor are added up one by one
+_CELLS = 10_000  # cells of the integral that is used for more
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +160,22 @@ def plugin_bets(values: FloatArray, alpha: float) -> FloatArray:
     variances = (0.25 + np.cumsum((values - means) ** 2)) / (rounds + 1)
     earlier = np.concatenate(([0.25], variances[:-1]))
     return np.minimum(1.0, np.sqrt(2 * math.log(1 / alpha) / (n * earlier)))
+
+
+def plugin_zeros_log_e(n: int, m: float, alpha: float) -> float:
+    """ln Π_t (1 + λ_t m): what the plug-in bettor reaches on n values that are all 0.
+
+    Above `_SUMMED` values the stakes below 1, which grow as √t, are added up by their integral.
+
+    >>> zeros = np.zeros(100)
+    >>> plugin_zeros_log_e(100, 0.1, 0.05) == float(np.log1p(0.1 * plugin_bets(zeros, 0.05)).sum())
+    True
+    """
+    if n <= _SUMMED:
+        return float(np.log1p(m * plugin_bets(np.zeros(n), alpha)).sum())
+    rising = math.pi**2 / 24 / (2 * math.log(1 / alpha))  # share of values with λ_t < 1; n·σ̂²_n → ¼ Σ 1/i² = π²/24
+    roots = np.sqrt((np.arange(_CELLS) + 0.5) / _CELLS)
+    return n * (rising * float(np.log1p(m * roots).mean()) + max(0.0, 1.0 - rising) * math.log1p(m))
 
 
 def _log_e(sample: Tally, m: float) -> float:

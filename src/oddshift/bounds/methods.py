@@ -97,6 +97,9 @@ METHODS: dict[str, Method] = {
 }
 """Every method by name; `betting` is the default of a certificate."""
 
+ONE_SHOT = "betting_plugin"
+"""The default of an audit and of an adaptation, which fix the number of documents and draw their order themselves."""
+
 STATES = ("certified", "violated", "undecided")
 """What may be said of "the mean is at most δ"; undecided is never a pass."""
 

@@ -18,7 +18,7 @@ from oddshift.app.init.roles import Roles, roles_of
 from oddshift.app.init.suggestion import suggest_epsilon
 from oddshift.app.preparation import Prepared
 from oddshift.base.errors import InvalidInput
-from oddshift.bounds import zero_failures
+from oddshift.bounds import ONE_SHOT, zero_failures
 from oddshift.model.records import Split
 
 
@@ -61,7 +61,7 @@ def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
         tiers=tiers.names,
         documents=(len(split.fit), len(split.select), len(split.certify)),
         certify_units=units,
-        needed_units=zero_failures(DELTA, ALPHA, "betting"),
+        needed_units=zero_failures(DELTA, ALPHA, ONE_SHOT),
         unit=split.by,
         detector=prepared.detector,
         notes=prepared.notes,

@@ -89,7 +89,8 @@ def certify(
 ) -> Certificate:
     """Certify a claim from one value in [0, 1] for each independent document: the fraction of its pairs that violate ε.
 
-    `trials` (optional) is the number of pairs behind each fraction; it is used for the design effect only.
+    `trials` (optional) is the number of pairs behind each fraction; it is used for the design effect only. Bounds that
+    cross are refused; a withheld claim, which decides nothing, shows the wider pair.
 
     **Guarantee**: that of `Certificate`; `betting` also at any stopping time; `betting_plugin` for the order in which
     documents came; the others for a number of documents fixed beforehand.
@@ -104,7 +105,8 @@ def certify(
         raise InvalidInput(f"claim is a {type(claim).__name__}, expected a Claim")
     values, level = unit_values(values_per_document, "values_per_document"), error_level(alpha)
     chosen = METHODS[one_of(method, "method", list(METHODS))]
-    lower, upper = bracket(chosen.lower(values, level), chosen.upper(values, level))
+    found = chosen.lower(values, level), chosen.upper(values, level)
+    lower, upper = (min(found), max(found)) if claim.withheld else bracket(*found)
     spread = clustering(values, trials)
     return Certificate(
         claim=claim,
