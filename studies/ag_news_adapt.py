@@ -22,9 +22,9 @@ from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_publ
 from oddshift.data.codecs.features import text_features
 from oddshift.data.codecs.text_settings import PAPER_TIERS
 from oddshift.data.detectors import Pipeline
-from oddshift.mechanisms.utility import classification
 from oddshift.model.records import FRACTIONS, assign_parts
 from studies.ag_news import ag_news
+from studies.downstream import ALONE, DROPPED, accuracy, parts, with_error
 from studies.tables import table, write
 
 ASKED = """\
@@ -85,6 +85,8 @@ def _comparison(found: Adaptation, config: Config) -> str:
                 f"{tier.top1:.1%} ± {1.96 * tier.top1_error:.1%}",
             ]
         rows.append([*cells, accuracies.get(row.name, "-")])
+    for name in (DROPPED, ALONE):
+        rows.append([name, *["-"] * (3 + 2 * len(found.tier_names)), accuracies[name]])
     tiers = [f"{tier} {what}" for tier in found.tier_names for what in ("rate", "top-1")]
     return table(["release", "scales", "loss", "outputs", *tiers, "downstream"], rows)
 
@@ -103,12 +105,13 @@ def _downstream(found: Adaptation, config: Config) -> dict[str, str]:
     experiment = Experiment(task.known, task.family, task.split.fit, np.empty(0), task.settings)
     before, labels = text_features(made, vectors), corpus.labels
     accuracies = {}
+    for name, features in parts(made, vectors):
+        accuracies[name] = with_error(accuracy(before, features, labels)[0], len(labels))
     for row in found.compared:
         mechanism = experiment.at(row.outcome.scales, remap=row.name.endswith("remapped")).known.mechanism
         outputs = mechanism.sample(made.records.points, np.random.default_rng(1))
-        done = classification(before, text_features(made, vectors, outputs), labels, rng=np.random.default_rng(2))
-        spread = 1.96 * np.sqrt(done.after * (1 - done.after) / (0.2 * len(labels)))
-        accuracies[row.name] = f"{done.after:.1%} ± {spread:.1%} (before {done.before:.1%})"
+        after, untouched = accuracy(before, text_features(made, vectors, outputs), labels)
+        accuracies[row.name] = f"{with_error(after, len(labels))} (before {untouched:.1%})"
     return accuracies
 
 

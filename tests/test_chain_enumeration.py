@@ -269,9 +269,9 @@ def steps(*rates, tiers=("all",)):
     ("rates", "expected"),
     [
         ((0.01, 0.02, 0.04), 0.08),  # doubles once more
-        ((0.01, 0.04, 0.02), 0.02),  # a rate that fell does not fall on
+        ((0.01, 0.04, 0.02), 0.04),  # a rate that fell was as good an estimate before
         ((0.0, 0.0, 0.01), float("inf")),
-        ((0.0, 0.5, 0.0), 0.0),
+        ((0.0, 0.5, 0.0), 0.5),
         ((0.03, 0.03, 0.03), 0.03),
     ],
 )

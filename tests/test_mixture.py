@@ -21,6 +21,13 @@ def test_likelihood_and_membership_by_hand():
     assert belongs[0, 0] == pytest.approx(0.125 / 0.2)
 
 
+def test_vague_membership_is_a_power_of_the_sharp_one():
+    mixture = Mixture(np.array([0.25, 0.75]), np.array([[[0.5, 0.5]], [[0.1, 0.9]]]))
+    features = bags(np.array([[0], [1]]), 1, 2)
+    powers = mixture.belongs(features)[0] ** 0.4
+    np.testing.assert_allclose(mixture.vaguely_belongs(features, 0.4), powers / powers.sum(axis=1, keepdims=True))
+
+
 def test_what_was_mixed_is_recovered():
     rng = np.random.default_rng(0)
     laws = rng.dirichlet(np.full(6, 0.2), size=(3, 5))

@@ -14,6 +14,7 @@ from oddshift.app.report.opening import (
     opening_of_adaptation,
     opening_of_audit,
 )
+from oddshift.app.report.wording import number, percent
 from oddshift.audit.data_fate import DataFate, KindFate
 from oddshift.base.errors import InvalidInput
 from oddshift.data.detectors import PlantedRecall
@@ -50,6 +51,18 @@ def test_the_share_that_is_missed_is_an_interval_or_said_to_be_unknown():
     assert "Of 200 public names put into these texts, 190 were found" in said
     assert "between 3% and 9% of such names are missed" in said
     assert "was not measured" in missed_sentence(DataFate(kinds=(CITY,)))
+
+
+def test_words_that_become_marks_enter_the_cost_as_a_constant_output():
+    made = replace(made_up_adaptation(), left=LEFT)
+    loss = made.choice("AmPL, remapped" if made.remapped else "AmPL").loss
+    assert "marks" not in opening_of_adaptation(made).headline
+    marked = replace(made, fate=FATE)
+    whole = (130 * loss + 15 * made.constant_loss) / 145
+    assert marked.loss_with_marks(loss) == pytest.approx(whole)
+    said = f"and {number(whole)} when the {percent(15 / 145)} of words that become marks count as one constant output"
+    assert said in opening_of_adaptation(marked).headline
+    assert made.loss_with_marks(loss) == loss == replace(made, fate=DataFate(kinds=(CITY,))).loss_with_marks(loss)
 
 
 def test_a_budget_is_said_in_odds():

@@ -22,7 +22,7 @@ def learning(half, full):
 
 @pytest.mark.parametrize(
     ("half", "full", "expected"),
-    [(0.02, 0.04, 0.08), (0.04, 0.04, 0.04), (0.05, 0.04, 0.04), (0.0, 0.01, np.inf), (0.0, 0.0, 0.0)],
+    [(0.02, 0.04, 0.08), (0.04, 0.04, 0.04), (0.06, 0.04, 0.06), (0.0, 0.01, np.inf), (0.0, 0.0, 0.0)],
 )
 def test_the_rate_of_twice_as_many_documents(half, full, expected):
     found = learning(half, full)

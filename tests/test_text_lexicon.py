@@ -3,7 +3,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.casing import CASINGS, cased
-from oddshift.data.codecs.features import text_features
+from oddshift.data.codecs.features import features_of_part, text_features
 from oddshift.data.codecs.found_tokens import found_tokens
 from oddshift.data.codecs.lexicon import (
     WITHOUT_POINT,
@@ -124,6 +124,9 @@ def test_features_read_the_released_words():
     np.testing.assert_allclose(after[1], np.mean([[1, 0], [-1, 0], [0.9, 0.1]], axis=0), atol=1e-6)
     gone = text_features(encoded, VECTORS, [0, 0, 0], [None])
     np.testing.assert_allclose(gone[1], [-1, 0], atol=1e-6)
+    dropped, alone = (features_of_part(encoded, VECTORS, sensitive=kept) for kept in (False, True))
+    np.testing.assert_allclose(dropped[1], [-1, 0], atol=1e-6)
+    np.testing.assert_allclose(alone[1], np.mean([[0.9, 0.1], [1, 0]], axis=0), atol=1e-6)
 
 
 def test_names_of_several_words_have_similar_words_too():

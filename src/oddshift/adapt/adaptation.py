@@ -184,6 +184,14 @@ class Adaptation:
         """What the constant release is called."""
         return "one constant output of each kind" if self.constant_outputs > 1 else "one constant output"
 
+    def loss_with_marks(self, loss: float) -> float:
+        """The loss with words that become marks: a mark says as little as a constant output and costs the same.
+
+        The expected loss itself is about words that have a point; detected words without one are marked instead.
+        """
+        share = 0.0 if self.fate is None else self.fate.marked_share
+        return (1.0 - share) * loss + share * self.constant_loss
+
     def choice(self, name: str) -> ScaledOutcome | None:
         """What was measured under that name, if anything."""
         return next((row.outcome for row in self.compared if row.name == name), None)

@@ -1,7 +1,8 @@
 """Learning by size: what an attacker finds when it is fitted on a quarter, a half and all of the fit documents.
 
 A rate that still grows with the documents is a rate of this attacker, not of the data. If doubling the documents
-multiplies the rate once more by rate(n)/rate(n/2), it reaches rate(n)²/rate(n/2): beyond δ, it is not saturated.
+multiplies the rate once more by rate(n)/rate(n/2), it reaches rate(n)²/rate(n/2): beyond δ, it is not saturated. Nor
+is it where half of the documents were enough to find more than δ.
 """
 
 from __future__ import annotations
@@ -49,7 +50,11 @@ class LearningOfSize:
 
     @property
     def expected_rates(self) -> tuple[float, ...]:
-        """rate(n)²/rate(n/2) in every tier; infinite where nothing was found before, 0 where nothing is found now."""
+        """rate(n)²/rate(n/2) in every tier, rate(n/2) where that was larger than rate(n).
+
+        Infinite where nothing was found before, 0 where nothing was ever found. An attacker that finds less with more
+        documents has not settled, and what it found with fewer ones is as good an estimate.
+        """
         half, full = self.steps[-2].rates, self.steps[-1].rates
         return tuple(_extrapolated(before, now) for before, now in zip(half, full, strict=True))
 
@@ -73,9 +78,9 @@ class LearningOfSize:
 
 
 def _extrapolated(before: float, now: float) -> float:
-    if now == 0.0:
-        return 0.0
-    return now * max(1.0, now / before) if before > 0.0 else float("inf")
+    if before == 0.0:
+        return float("inf") if now > 0.0 else 0.0
+    return max(before, now * max(1.0, now / before))
 
 
 def smaller_fits(

@@ -43,12 +43,33 @@ class Mixture:
 
     def belongs(self, features: Any) -> tuple[FloatArray, FloatArray]:
         """Pr[kind | document], (documents, kinds), and log Pr[document]."""
+        scores = self._log_joint(features)
+        top, total = _normalise(scores)
+        return scores, (np.log(total) + top)[:, 0]
+
+    def vaguely_belongs(self, features: Any, power: float) -> FloatArray:
+        """Pr[kind | document] raised to a power, and divided by its sum."""
+        scores = self._log_joint(features)
+        scores *= power
+        _normalise(scores)
+        return scores
+
+    def _log_joint(self, features: Any) -> FloatArray:
+        """log Pr[kind, document], (documents, kinds)."""
         flat = np.log(np.maximum(self.laws.reshape(len(self.shares), -1), 1e-300))
-        scores = np.asarray(features @ flat.T + np.log(self.shares))
-        top = scores.max(axis=1, keepdims=True)
-        np.exp(scores - top, out=scores)
-        total = scores.sum(axis=1, keepdims=True)
-        return scores / total, (np.log(total) + top)[:, 0]
+        scores = np.asarray(features @ flat.T)
+        scores += np.log(self.shares)
+        return scores
+
+
+def _normalise(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Exponentials of every row, divided by their sum, in place; returns the largest logarithms and the sums."""
+    top = scores.max(axis=1, keepdims=True)
+    scores -= top
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=1, keepdims=True)
+    scores /= total
+    return top, total
 
 
 def one_kind(base: FloatArray) -> Mixture:
@@ -64,12 +85,10 @@ def fit_mixture(
     made: list[tuple[float, int, FloatArray]] = []
     for _ in range(starts):
         belongs = rng.dirichlet(np.full(kinds, 0.3), size=features.shape[0])
-        for step in range(WARM):
+        for step in range(WARM - 1):
             found = _maximise(across, belongs, base, strength)
-            power = min(1.0, COLDEST + (1.0 - COLDEST) * step / (0.75 * WARM))
-            belongs, score = found.belongs(features)
-            belongs = belongs**power if power < 1.0 else belongs
-            belongs /= belongs.sum(axis=1, keepdims=True)
+            belongs = found.vaguely_belongs(features, min(1.0, COLDEST + (1.0 - COLDEST) * step / (0.75 * WARM)))
+        belongs, score = _maximise(across, belongs, base, strength).belongs(features)
         made.append((float(score.mean()), len(made), belongs))
     before, _, belongs = max(made, key=lambda run: run[:2])
     for _ in range(LONG):

@@ -139,7 +139,14 @@ def cost_in_words(found: Adaptation) -> str:
     if mine is None:
         return "its cost was not measured"
     before = "" if plain is None else f" ({number(plain.loss)} before adapting)"
-    return f"the cost is an expected loss of {number(mine.loss)}{before}"
+    return f"the cost is an expected loss of {number(mine.loss)}{before}{_marks_in_words(found, mine.loss)}"
+
+
+def _marks_in_words(found: Adaptation, loss: float) -> str:
+    if found.fate is None or not found.fate.marked_share:
+        return ""
+    share, whole = percent(found.fate.marked_share), number(found.loss_with_marks(loss))
+    return f", and {whole} when the {share} of words that become marks count as {found.constant_name}"
 
 
 def found_sentence(fate: DataFate) -> str:
