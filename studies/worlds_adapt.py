@@ -1,0 +1,121 @@
+"""How often certified scales truly exceed delta, in the five worlds whose exact posterior is known.
+
+Every adaptation draws documents and noise of its own, learns the portfolio from the fit documents, and chooses a scale
+for a delta of half the true rate at scale 1. Then the exact posterior is measured on fresh documents at that scale.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.adapt import AdaptSettings, AdaptTask, adapt
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.portfolio import fit_portfolio
+from oddshift.base.storage import load, save
+from oddshift.mechanisms import Mechanism, Tiered
+from oddshift.model.records import Split
+from oddshift.model.release import one_tier
+from oddshift.model.tiers import Tiers
+from studies.tables import table, write
+from studies.world_laws import WORLDS
+from studies.worlds import CERTIFY, EPSILON, HOME, SELECT, SIZES, Task, cells, exact_rate, file_of, truth
+
+SHARE, FRESH = 0.5, 10_000
+"""The limit in units of the true rate at scale 1, and the documents that the truth of a chosen scale is measured on."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One adaptation: the certified scale, if any, and its true rate in units of delta."""
+
+    scale: float | None
+    share: float | None
+    seconds: float
+
+
+def once(task: Task) -> Choice:
+    """Draw, fit, adapt, and look what is true of the choice."""
+    name, size, seed = task
+    start, world, rng = time.process_time(), WORLDS[name](), np.random.default_rng([2027, size, seed])
+    delta = SHARE * truth(name)
+
+    def family(tiers: Tiers) -> Mechanism:
+        return Tiered(world.space, tiers, EPSILON)
+
+    split = Split(*(world.records(n, rng) for n in (size, SELECT, CERTIFY)), by="document")
+    tiers = one_tier(world.space)
+    known = knowledge(family(tiers), tiers, split.fit)
+    attackers = (fit_portfolio(known, np.random.default_rng(seed)),)
+    settings = AdaptSettings(epsilon=EPSILON, delta=delta, remap="never", cost="euclidean", seed=seed)
+    found = adapt(AdaptTask(split=split, known=known, family=family, attackers=attackers, settings=settings))
+    taken = time.process_time() - start
+    if found.chosen is None or not found.certified:
+        return Choice(None, None, taken)
+    real = exact_rate(world, family(tiers.with_scales(found.chosen)), FRESH)
+    return Choice(found.chosen[0], real / delta, taken)
+
+
+def work(minutes: float, repetitions: int) -> None:
+    """Run adaptations that are missing, for as long as there is time."""
+    end = time.monotonic() + 60 * minutes
+    for task in cells(repetitions):
+        file = file_of("adapt", *task)
+        if not file.is_file():
+            if time.monotonic() > end:
+                return
+            save(file, once(task))
+
+
+def finished(name: str, size: int, repetitions: int) -> list[Choice]:
+    """The adaptations in one world at one size that were run so far."""
+    files = (file_of("adapt", name, size, seed) for seed in range(repetitions))
+    return [load(file, Choice) for file in files if file.is_file()]
+
+
+def row(name: str, size: int, done: Sequence[Choice]) -> list[object]:
+    """One line: a world at one size."""
+    shares = [choice.share for choice in done if choice.share is not None]
+    scales = [choice.scale for choice in done if choice.scale is not None]
+    shown = f"{np.mean(shares):.2f} ({max(shares):.2f})" if shares else "-"
+    return [
+        name,
+        f"{size:,}",
+        f"{SHARE * truth(name):.2%}",
+        f"{len(shares)} of {len(done)}",
+        f"{np.mean(scales):.2f}" if scales else "-",
+        shown,
+        f"{sum(share > 1 for share in shares)} of {len(shares)}",
+        f"{np.median([choice.seconds for choice in done]):.0f}",
+    ]
+
+
+def main() -> None:
+    """Work for some minutes, then write the page from everything that is finished."""
+    HOME.mkdir(parents=True, exist_ok=True)
+    minutes, repetitions = ([float(word) for word in sys.argv[1:3]] + [60.0, 20.0][len(sys.argv) - 1 :])[:2]
+    work(minutes, int(repetitions))
+    lines = [(name, size, finished(name, size, int(repetitions))) for name in WORLDS for size in sorted(SIZES)]
+    header = [
+        "world", "fit documents", "delta", "certified", "mean scale", "true rate / delta, mean (largest)",
+        "truly above delta", "median CPU s",
+    ]  # fmt: skip
+    about = " ".join((__doc__ or "").split())
+    shares = [choice.share for _, _, done in lines for choice in done if choice.share is not None]
+    write(
+        "worlds_adapt",
+        "How often certified scales exceed delta in worlds with a known posterior",
+        f"{about}\n\n{table(header, [row(*line) for line in lines if line[2]])}\n\n"
+        f"{len(shares)} certified choices in all, {sum(share > 1 for share in shares)} truly above delta. "
+        f"Epsilon {EPSILON}, {SELECT} select and {CERTIFY:,} certify documents, level 0.05, without remapping; "
+        f"{FRESH:,} fresh documents for the truth of a scale. The command takes the number of minutes to work for and "
+        "the largest number of adaptations of each world and size; it continues where it stopped.",
+    )
+
+
+if __name__ == "__main__":
+    main()
