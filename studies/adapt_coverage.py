@@ -43,12 +43,13 @@ ASKED = AdaptSettings(
     epsilon=EPSILON,
     delta=DELTA,
     alpha=ALPHA,
+    method="betting",
     remap="never",
     attackers=LEARNERS,
     success={"*": CAP},
     grid=(0.1, 0.25, 0.5, 0.75),
 )
-"""What is asked; without remapping, so that the truth depends on the scales alone."""
+"""What is asked; without remapping, so that the truth depends on the scales alone. The bound is that of streams."""
 
 HOME = Path(tempfile.gettempdir()) / "oddshift-adapt-coverage"
 
@@ -153,8 +154,8 @@ def main() -> None:
         "adapt_coverage",
         "How often certified scales break their promise",
         f"{about}\n\n{_table(done)}\n\n{_by_kind(done)}\n\nEpsilon {EPSILON}, delta {DELTA}, cap {CAP} in every "
-        f"tier, level {ALPHA}; {DOCUMENTS:,} documents a run, a fifth of them certify; attackers "
-        f"{', '.join(LEARNERS)}; kinds are tiers and outputs keep their kind; {FRESH:,} fresh documents for the truth. "
+        f"tier, level {ALPHA}, bounds by {ASKED.method}; {DOCUMENTS:,} documents a run, a fifth of them certify; "
+        f"attackers {', '.join(LEARNERS)}; kinds are tiers and outputs keep their kind; {FRESH:,} fresh documents for the truth. "
         "A promise may be broken in 5 % of the runs, and in more where attackers that learn from 720 documents achieve "
         "less than the one that knows the law: what is certified is what they see. Among 100 runs, 12 broken promises "
         f"or more would be evidence (at level 0.01) that it happens in more than 5 %.{part}",
