@@ -155,9 +155,10 @@ def main() -> None:
         "How often certified scales break their promise",
         f"{about}\n\n{_table(done)}\n\n{_by_kind(done)}\n\nEpsilon {EPSILON}, delta {DELTA}, cap {CAP} in every "
         f"tier, level {ALPHA}, bounds by {ASKED.method}; {DOCUMENTS:,} documents a run, a fifth of them certify; "
-        f"attackers {', '.join(LEARNERS)}; kinds are tiers and outputs keep their kind; {FRESH:,} fresh documents for the truth. "
-        "A promise may be broken in 5 % of the runs, and in more where attackers that learn from 720 documents achieve "
-        "less than the one that knows the law: what is certified is what they see. Among 100 runs, 12 broken promises "
+        f"attackers {', '.join(LEARNERS)}; kinds are tiers and outputs keep their kind; {FRESH:,} fresh documents for "
+        "the truth. A promise may be broken in 5 % of the runs, and in more where attackers that learn from 720 "
+        "documents achieve less than the one that knows the law: what is certified is what they see. "
+        "Among 100 runs, 12 broken promises "
         f"or more would be evidence (at level 0.01) that it happens in more than 5 %.{part}",
     )
 
