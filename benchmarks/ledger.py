@@ -19,7 +19,7 @@ from oddshift.data.embedded import people
 from oddshift.data.formats import open_data
 from oddshift.data.formats.data_file import uncounted
 from oddshift.mechanisms import Exponential
-from oddshift.protect import Ledger, ProtectSettings, protect, release_files
+from oddshift.protect import Ledger, ProtectSettings, protect, release_work
 from oddshift.protect.claim_terms import Claimed, ClaimTerms, KeyBatch
 from oddshift.protect.kept_cells import kept_cells
 from oddshift.protect.ledger_store import LEDGER
@@ -58,7 +58,7 @@ def cost_of_a_ledger(suffix: str, rows: int = 20_000) -> Line:
                 place = home / f"without{turn}{suffix}"
 
                 def without(place: Path = place, plain: Overrides = plain) -> None:
-                    work = release_files._Work(policy, settings, open_data(source, "text"))
+                    work = release_work.ReleaseWork(policy, settings, open_data(source, "text"))
                     work.run(place, uncounted, plain)
 
                 times["without"].append(cpu(without)[1])

@@ -8,7 +8,7 @@ import pytest
 from oddshift.app.configuration import parse_config
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
-from oddshift.protect import Ledger, Sanitizer, UserLimit, protect, release_files
+from oddshift.protect import Ledger, Sanitizer, UserLimit, protect, release_work
 from oddshift.protect.claim_terms import NOISIER, ClaimTerms, KeyBatch
 from oddshift.protect.integrations import presidio_operator
 from oddshift.protect.ledger_store import LEDGER
@@ -93,7 +93,7 @@ def test_a_noisier_policy_has_a_part_of_the_epsilon_and_no_certificate(policy):
 def test_only_the_rows_beyond_the_budget_get_more_noise(tmp_path, monkeypatch):
     """At an enormous ε nothing changes, so a row that changes was drawn by the noisier mechanism."""
     far = make_policy(MASKING, Exponential(CORPUS.space, 1e6), CORPUS.tiers)
-    monkeypatch.setattr(release_files, "noisier_policy", lambda policy, factor: noisier_policy(policy, 1e12))
+    monkeypatch.setattr(release_work, "noisier_policy", lambda policy, factor: noisier_policy(policy, 1e12))
     texts = CORPUS.texts[:6]
     source = write(tmp_path / "a.csv", texts, ["u", "v", "u", "u", "v", "w"])
     plain = write(tmp_path / "b.csv", texts, ["u", "v", "u", "u", "v", "w"])

@@ -6,8 +6,10 @@ way they were computed on one machine. Everything goes through joblib.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from oddshift.base.arrays import one_of, whole
@@ -18,10 +20,20 @@ Result = TypeVar("Result")
 
 KINDS = ("serial", "processes", "cluster")
 
+LOCAL = "local"
+"""The address of a Dask cluster that is started on this machine and stopped when the work is done."""
+
+_LOST = frozenset(
+    {"TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "CommClosedError", "FutureCancelledError"}
+)
+
 
 @dataclass(frozen=True)
 class Execution:
-    """`serial`; `processes` with that many workers (joblib's loky); or `cluster`, the Dask scheduler at `address`."""
+    """`serial`; `processes` with that many workers (joblib's loky); or `cluster`, the Dask scheduler at `address`.
+
+    With the address `local`, a Dask cluster of that many workers is started on this machine.
+    """
 
     kind: str = "serial"
     workers: int = 2
@@ -45,30 +57,101 @@ def run(function: Callable[[Task], Result], tasks: Iterable[Task], execution: Ex
     [1, 2, 3]
     """
     work: Sequence[Task] = list(tasks)
-    if execution.kind == "serial" or not work:
+    if execution.kind == "serial" or not work or _is_worker():
         return [_single_threaded(function, task) for task in work]
     if execution.kind == "processes":
         return _joblib(function, work, n_jobs=execution.workers, backend="loky")
-    return _on_cluster(function, work, execution.address)
+    with _on_cluster(execution):
+        return _joblib(function, work)
+
+
+def run_unordered(
+    function: Callable[[Task], Result], tasks: Iterable[Task], execution: Execution = SERIAL
+) -> Iterator[Result]:
+    """function(task) for every task, each result as soon as it is there.
+
+    When workers die, a cluster does their tasks again; processes raise an error for which `is_worker_lost` holds.
+
+    >>> sorted(run_unordered(abs, [-1, 2, -3]))
+    [1, 2, 3]
+    """
+    work: Sequence[Task] = list(tasks)
+    if execution.kind == "serial" or not work or _is_worker():
+        yield from (_single_threaded(function, task) for task in work)
+    elif execution.kind == "processes":
+        yield from _joblib_unordered(function, work, n_jobs=execution.workers, backend="loky")
+    else:
+        with _on_cluster(execution):
+            yield from _joblib_unordered(function, work)
+
+
+def is_worker_lost(error: BaseException) -> bool:
+    """Whether an error says that a worker died, and nothing about its task."""
+    return type(error).__name__ in _LOST
+
+
+def _joblib_unordered(function: Callable[[Task], Result], work: Sequence[Task], **settings: Any) -> Iterator[Result]:
+    from joblib import Parallel, delayed
+
+    made = Parallel(**settings, return_as="generator_unordered", batch_size=1)
+    yield from made(delayed(_in_worker)(function, task) for task in work)
 
 
 def _joblib(function: Callable[[Task], Result], work: Sequence[Task], **settings: Any) -> list[Result]:
     from joblib import Parallel, delayed
 
-    results: list[Result] = Parallel(**settings)(delayed(_single_threaded)(function, task) for task in work)
+    results: list[Result] = Parallel(**settings)(delayed(_in_worker)(function, task) for task in work)
     return results
 
 
-def _on_cluster(function: Callable[[Task], Result], work: Sequence[Task], address: str) -> list[Result]:
-    try:
-        from dask.distributed import Client
-    except ImportError as error:
-        raise InvalidInput("execution on a cluster needs the extra: pip install 'oddshift[cluster]'") from error
+@contextmanager
+def started(execution: Execution) -> Iterator[Execution]:
+    """The same execution for several calls: a cluster on this machine is started once, and stopped at the end."""
+    if execution.kind != "cluster" or execution.address != LOCAL:
+        yield execution
+        return
+    _, make = _distributed()
+    settings = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "silence_logs": 50}
+    with make(n_workers=execution.workers, **settings) as cluster:
+        yield replace(execution, address=cluster.scheduler_address)
+
+
+@contextmanager
+def _on_cluster(execution: Execution) -> Iterator[None]:
+    """Let joblib use a cluster."""
+    client_of, _ = _distributed()
     from joblib import parallel_config
 
-    make: Any = Client
-    with make(address, set_as_default=False) as client, parallel_config(backend="dask", client=client):
-        return _joblib(function, work)
+    with (
+        started(execution) as running,
+        client_of(running.address, set_as_default=False) as client,
+        parallel_config(backend="dask", client=client),
+    ):
+        yield
+
+
+def _distributed() -> tuple[Any, Any]:
+    try:
+        from dask.distributed import Client, LocalCluster
+    except ImportError as error:
+        raise InvalidInput("execution on a cluster needs the extra: pip install 'oddshift[cluster]'") from error
+    return Client, LocalCluster
+
+
+_here = threading.local()
+
+
+def _is_worker() -> bool:
+    """Whether this is a task in a worker: what a task maps is done one after the other, by the worker itself."""
+    return getattr(_here, "is_worker", False)
+
+
+def _in_worker(function: Callable[[Task], Result], task: Task) -> Result:
+    _here.is_worker = True
+    try:
+        return _single_threaded(function, task)
+    finally:
+        _here.is_worker = False
 
 
 def _single_threaded(function: Callable[[Task], Result], task: Task) -> Result:

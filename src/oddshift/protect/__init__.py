@@ -8,6 +8,7 @@ from oddshift.protect.ledger import Ledger
 from oddshift.protect.noise import os_uniforms, seeded_uniforms
 from oddshift.protect.release_files import protect
 from oddshift.protect.release_report import Protected, ProtectSettings
+from oddshift.protect.release_set import SetMeans, protect_set
 from oddshift.protect.sanitizer import Sanitizer
 
 __all__ = [
@@ -15,8 +16,10 @@ __all__ = [
     "ProtectSettings",
     "Protected",
     "Sanitizer",
+    "SetMeans",
     "UserLimit",
     "os_uniforms",
     "protect",
+    "protect_set",
     "seeded_uniforms",
 ]

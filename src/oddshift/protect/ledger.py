@@ -147,8 +147,13 @@ class Ledger:
             if _dropped(db, release):
                 return
             _move(db, release, (CLAIMED, PUBLISHING), "abandoned")
-            for table in ("record", "content", "person"):
-                db.execute(f"DELETE FROM {table} WHERE release = ?", (release,))
+            _forget(db, release)
+
+    def restart(self, release: int) -> None:
+        """Withdraw the claim of a release for which no noise was drawn yet, so that it can claim again."""
+        with writing(self.path) as db:
+            _move(db, release, (PREPARING, CLAIMED), PREPARING)
+            _forget(db, release)
 
     def unfinished(self) -> list[tuple[int, StagedFolder, bool]]:
         """Releases that are being made, or whose process died: number, folder, and whether one was becoming visible."""
@@ -241,6 +246,12 @@ def _begin(db: sqlite3.Connection, terms: ClaimTerms, staged: StagedFolder | Non
     )
     assert made.lastrowid is not None
     return made.lastrowid
+
+
+def _forget(db: sqlite3.Connection, release: int) -> None:
+    """Delete what a release claimed."""
+    for table in ("record", "content", "person"):
+        db.execute(f"DELETE FROM {table} WHERE release = ?", (release,))
 
 
 def _dropped(db: sqlite3.Connection, release: int) -> bool:

@@ -49,8 +49,8 @@ class Draws:
     Points beyond `row_bytes` are drawn by the mechanism itself, which builds their rows again for every call.
     """
 
-    def __init__(self, mechanism: Mechanism, uniforms: Uniforms, row_bytes: int = ROW_BYTES) -> None:
-        """The mechanism, where uniforms come from, and how much memory rows may take."""
+    def __init__(self, mechanism: Mechanism, uniforms: Uniforms, row_bytes: int = ROW_BYTES, key: bytes = b"") -> None:
+        """The mechanism, where uniforms come from, how much memory rows may take, and the key where it is shared."""
         self._inner = mechanism.inner if isinstance(mechanism, Remap) else mechanism
         self._destination = mechanism.destination if isinstance(mechanism, Remap) else None
         self._uniforms = uniforms
@@ -59,7 +59,7 @@ class Draws:
         self._rows = np.empty((self._room, self._inner.n_outputs))  # pages are taken when they are written
         self._filled = 0
         self._lock = Lock()
-        self._key = b""
+        self._key = key
 
     def __call__(self, points: IntArray, z: FloatArray | None = None) -> IntArray:
         """One output for each point, each with a uniform of its own unless `z` gives them; threads may call it."""

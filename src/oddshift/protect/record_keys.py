@@ -35,6 +35,10 @@ class RecordKeys:
         """The keys of some users."""
         return self._named(b"person", cells, name, first)
 
+    def trips(self, names: Iterable[tuple[str, object]]) -> bytes:
+        """The keys of some trips, each named by its user and what tells the user's trips apart."""
+        return self._hashed(b"trip", (f"{user}{_BETWEEN}{trip}" for user, trip in names))
+
     def contents(self, columns: Iterable[Sequence[Any]]) -> bytes:
         """The keys of some records by the content of the given columns."""
         rows = zip(*map(_normal_cells, columns), strict=True)

@@ -7,52 +7,24 @@ the records in the `ledger`, a second draws their noise and writes; see `staging
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, Counts, Encoded, EncodedText, TextCodec
-from oddshift.data.formats import TEXT, Block, Count, DataFile, open_data, require_columns
-from oddshift.data.formats.plain_text import TextFile, TextFolder
-from oddshift.protect.claim_terms import NOISIER, Claimed, ClaimTerms, UserLimit
-from oddshift.protect.kept_cells import Cells, KeptCells, kept_cells, read_cells
-from oddshift.protect.known_by import KnownBy, Survey, known_by, survey
-from oddshift.protect.known_columns import refuse_unknown_columns
+from oddshift.data.formats import Count, DataFile, open_data
+from oddshift.data.formats.data_set import find_data_set
+from oddshift.protect.kept_cells import kept_cells
+from oddshift.protect.known_by import survey
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.old_ledger import OLD_LEDGER, earlier_releases
-from oddshift.protect.overrides import Overrides, Shown
-from oddshift.protect.policies import Policy, noisier_policy
+from oddshift.protect.policies import Policy
 from oddshift.protect.record_keys import RecordKeys
-from oddshift.protect.release_report import Protected, ProtectSettings, claim_notes, claim_report, sidecar
-from oddshift.protect.release_sample import ReleaseSample
-from oddshift.protect.sanitizer import Sanitizer
+from oddshift.protect.release_report import Protected, ProtectSettings, sidecar
+from oddshift.protect.release_set import SetMeans, protect_set
+from oddshift.protect.release_work import ReleaseWork
 from oddshift.protect.staging import Staging, clear_dead, refuse_existing, staging_for
-
-
-@dataclass(eq=False)
-class _Tally:
-    """Counts that grow with every block."""
-
-    records: int = 0
-    counts: Counts = field(default_factory=Counts)
-    tiers: Counter[int] = field(default_factory=Counter)
-
-    def add(self, rows: int, encoded: Encoded, labels: IntArray, outputs: IntArray | None) -> None:
-        """One more block; `labels` are the tiers of the policy's points, `outputs` what was drawn, if anything was."""
-        self.records += rows
-        counts = encoded.counts
-        if outputs is not None and isinstance(encoded, EncodedText):
-            counts = counts.after_draw(encoded.unchanged(outputs))
-        self.counts += counts
-        self.tiers.update(dict(enumerate(np.bincount(labels[encoded.records.points]).tolist())))
 
 
 def protect(
@@ -64,9 +36,11 @@ def protect(
     *,
     count: Count = lambda size: None,
     tell: Callable[[tuple[str, ...]], None] = lambda names: None,
+    means: SetMeans | None = None,
 ) -> Protected:
     """Release `source` as `out`, every record once, each secret with its own noise from the operating system.
 
+    A folder or pattern of CSV, JSON lines or Parquet files is a data set, which `protect_set` releases by `means`.
     `tell` is called with every name that is released as it is (columns, keys, file names), before anything is written.
 
     **Guarantee**: records are claimed in the ledger before their noise is drawn. When it returns, `out` is complete
@@ -75,14 +49,20 @@ def protect(
     """
     asked, start, target = settings or ProtectSettings(), Path(source), Path(out)
     _refuse_uncertified(policy, asked)
-    work = _Work(policy, asked, _opened(start, target, policy))
+    data = find_data_set(source)
+    if data is not None:
+        _refuse_earlier(ledger, data.files, asked)
+        return protect_set(data, target, policy, ledger, asked, replace(means or SetMeans(), tell=tell))
+    if means is not None and means.is_continued:
+        raise InvalidInput(f"{start.name} is a single input, expected a data set to continue")
+    work = ReleaseWork(policy, asked, _opened(start, target, policy))
     refuse_existing(target)
     moments = [path.stat().st_mtime_ns for path in work.file.files]
-    _refuse_earlier(ledger, work)
+    _refuse_earlier(ledger, work.file.files, asked)
     if asked.dry_run:
         return _rehearse(work, ledger, target, count, tell)
     try:
-        clear_dead(ledger)
+        clear_dead(ledger, data_sets_too=asked.take_over)
         with staging_for(target) as staging:
             release = ledger.prepare(work.terms, staging.staged)
             with _abandoned_on_error(ledger, release, staging):
@@ -105,7 +85,7 @@ def protect(
 
 
 def _rehearse(
-    work: _Work, ledger: Ledger, out: Path, count: Count, tell: Callable[[tuple[str, ...]], None]
+    work: ReleaseWork, ledger: Ledger, out: Path, count: Count, tell: Callable[[tuple[str, ...]], None]
 ) -> Protected:
     """Count what would be released, and ask the ledger whether it may be; nothing is written, not even a new ledger."""
     keys = ledger.keys() if ledger.exists else RecordKeys(bytes(32))
@@ -140,199 +120,16 @@ def _opened(source: Path, out: Path, policy: Policy) -> DataFile:
     return file
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Work:
-    """One application of a policy to an input."""
-
-    policy: Policy
-    settings: ProtectSettings
-    file: DataFile
-    tally: _Tally = field(default_factory=_Tally)
-
-    def __post_init__(self) -> None:
-        """Refuse files without the columns that are needed, and settings that cannot be met."""
-        asked, known = self.settings, self.known
-        if asked.columns and self.policy.kind != "text":
-            raise InvalidInput(f"text columns were named for a policy of kind {self.policy.kind}, expected none")
-        if self.limit is not None and not known.user:
-            raise InvalidInput("the policy limits the budget of users, expected the column that names them (--user)")
-        require_columns(self.file, (*self.codec.required, *known.columns, *((known.user,) if known.user else ())))
-        refuse_unknown_columns(self.codec, self.file.names, (*asked.clear, asked.id, known.user))
-        if asked.keep_releases and not known.is_named:
-            raise InvalidInput("rows without an id cannot be kept, expected an id column (--id)")
-        if self.limit is not None and self.limit.past == "drop" and self.file.path.suffix in (".npz", ".npy"):
-            raise InvalidInput(f"{self.file.path.name} cannot lose rows, expected refuse or mask beyond the budget")
-
-    @cached_property
-    def known(self) -> KnownBy:
-        """What identifies the records."""
-        own = getattr(self.policy.terms.data, "user", None) if self.limit is not None else None
-        user = self.settings.user or own or ""
-        return known_by(self.policy, self.codec.released, identity=self.settings.id, user=user)
-
-    @cached_property
-    def limit(self) -> UserLimit | None:
-        """What users may spend: what was asked for, and never more than the policy says."""
-        asked, stated = self.settings.limit, self.policy.terms.user_limit
-        if asked is None or stated is None:
-            return asked or stated
-        if asked.budget > stated.budget:
-            raise InvalidInput(
-                f"a budget of {asked.budget:g} for users, expected at most the policy's {stated.budget:g}"
-            )
-        return asked
-
-    @property
-    def terms(self) -> ClaimTerms:
-        """What the ledger is told."""
-        asked = self.settings
-        return ClaimTerms(
-            policy=self.policy.sha256,
-            epsilon=self.policy.terms.mechanism.claimed_epsilon,
-            may_repeat=asked.allow_repeat,
-            is_kept=asked.keep_releases,
-            may_take_over=asked.take_over,
-            is_named=self.known.is_named,
-            limit=self.limit,
-        )
-
-    def survey(self, ledger: Ledger, place: Path) -> Survey:
-        """The first pass over the input."""
-        return survey(self.file, self.known, ledger.keys(), place, allow_new_keys=self.settings.allow_new_keys)
-
-    def overrides(self, claimed: Claimed, found: Survey, cells: KeptCells, ledger: Ledger) -> Overrides:
-        """What the claim says about single rows."""
-        asked = self.settings
-
-        def earlier(row: int) -> Cells:
-            (text,) = ledger.kept_cells(found.key(row), self.policy.sha256)
-            return None if text is None else read_cells(text)
-
-        return Overrides(
-            claimed,
-            cells,
-            earlier,
-            empty="" if self.policy.kind == "text" else None,
-            is_dropping=self.limit is not None and self.limit.past == "drop",
-            is_keeping=asked.keep_releases,
-        )
-
-    @cached_property
-    def sample(self) -> ReleaseSample:
-        """Released rows, kept until the release is measured."""
-        return ReleaseSample(self.codec, self.file.names)
-
-    def as_they_are(self, found: Survey) -> tuple[str, ...]:
-        """Columns, keys and names of files that are released as they are."""
-        columns = tuple(name for name in (*self.file.names, *found.new_keys) if name not in self.codec.released)
-        if not isinstance(self.file, TextFolder):
-            return columns
-        return (*columns, *(path.relative_to(self.file.path).as_posix() for path in self.file.files))
-
-    @cached_property
-    def codec(self) -> Codec:
-        """What finds the secrets, in the columns that this input has them in."""
-        codec = self._sanitizer.codec.stream()
-        if not isinstance(codec, TextCodec):
-            return codec
-        is_plain = isinstance(self.file, TextFile | TextFolder)
-        return codec.on_columns((TEXT,) if is_plain else self.settings.columns or codec.released)
-
-    def run(self, place: Path | None, count: Count, overrides: Overrides | None) -> None:
-        """Read everything, and write it to `place`; a dry run has none, draws nothing and writes nothing."""
-        if place is None:
-            self._each(count, None, None)
-        else:
-            with self.file.sink(place) as write:
-                self._each(count, write, overrides)
-        if not self.tally.records:
-            raise InvalidInput(f"{self.file.path.name} has 0 records, expected at least 1")
-
-    def _each(self, count: Count, write: Callable[[Any], object] | None, overrides: Overrides | None) -> None:
-        first = 1
-        for block in self.file.blocks(count):
-            self._one(block, first, write, overrides)  # by itself, so that one encoded block at a time is in memory
-            first += len(block)
-
-    def _one(
-        self, block: Block, first: int, write: Callable[[Any], object] | None, overrides: Overrides | None
-    ) -> None:
-        encoded = self._encoded(block, first) if len(block) else None
-        shown, keep = self._release(encoded, len(block), is_drawn=write is not None)
-        if write is None or overrides is None:
-            return
-        loud = None if encoded is None else partial(self._drawn_with_more_noise, encoded)
-        shown, keep = overrides.apply(first, len(block), shown, keep, noisier=loud)
-        if not self._sanitizer.is_mask:
-            self.sample.add(block, shown, first)
-        write(block.render(shown, keep))
-
-    def _encoded(self, block: Block, first: int) -> Encoded:
-        """The secrets of one block; `first` is the number of its first record."""
-        return self.codec.encode({name: block.cells(name) for name in self.codec.required}, first)
-
-    def _release(self, encoded: Encoded | None, rows: int, *, is_drawn: bool) -> tuple[Shown, BoolArray | None]:
-        """The released cells of one block, and which rows are shown."""
-        if encoded is None:
-            return {}, None
-        sanitizer = self._sanitizer
-        outputs = sanitizer.outputs(encoded) if is_drawn else None
-        self.tally.add(rows, encoded, self.policy.vocabulary.labels, None if sanitizer.is_mask else outputs)
-        return ({}, None) if outputs is None else (encoded.decode(outputs, masked=sanitizer.is_mask), encoded.keep)
-
-    def _drawn_with_more_noise(self, encoded: Encoded) -> Shown:
-        """The cells of a block, drawn again with NOISIER times the noise."""
-        return encoded.decode(self._noisier.outputs(encoded), masked=False)
-
-    @cached_property
-    def _noisier(self) -> Sanitizer:
-        return Sanitizer(noisier_policy(self.policy, NOISIER), detector=self.settings.detector)
-
-    @cached_property
-    def _sanitizer(self) -> Sanitizer:
-        return Sanitizer(self.policy, detector=self.settings.detector)
-
-    def report(self, out: Path, found: Survey, claimed: Claimed | None) -> Protected:
-        """What was done, or would be done."""
-        tally, terms = self.tally, self.policy.terms
-        return Protected(
-            out=str(out),
-            positions={name: self.tally.tiers[t] for t, name in enumerate(terms.tiers.names)},
-            as_they_are=self.as_they_are(found),
-            policy=self.policy.sha256,
-            input=found.mark,
-            notes=tuple(self._notes(claimed)),
-            is_dry_run=self.settings.dry_run,
-            records=tally.records,
-            dropped=tally.counts.left_out,
-            masked=tally.counts.masked,
-            unseen=tally.counts.unseen,
-            kinds=tally.counts.kinds,
-            table=self.sample.measured(),
-            **claim_report(claimed, terms, self.known),
-        )
-
-    def _notes(self, claimed: Claimed | None) -> Iterator[str]:
-        if not self.policy.terms.certificate.holds:
-            yield f"NOT CERTIFIED: the policy's state is {self.policy.terms.certificate.state}"
-        if claimed is not None:
-            yield from claim_notes(claimed, self.known, self.limit)
-        if self.settings.detector is not None:
-            yield f"{self.settings.detector.name} found further words, which no certificate covers"
-        if self.policy.kind == "location":
-            yield "times and trips are released as they are; the certificate only considers the hour of each fix"
-
-
 def _refuse_uncertified(policy: Policy, settings: ProtectSettings) -> None:
     certificate = policy.terms.certificate
     if not certificate.holds and not settings.allow_uncertified:
         raise InvalidInput(f"the policy is not certified (state: {certificate.state}); --allow-uncertified applies it")
 
 
-def _refuse_earlier(ledger: Ledger, work: _Work) -> None:
+def _refuse_earlier(ledger: Ledger, files: tuple[Path, ...], settings: ProtectSettings) -> None:
     """Refuse an input that the ledger of an earlier version holds."""
-    before = earlier_releases(ledger.path.with_name(OLD_LEDGER), work.file.files)
-    if before and not work.settings.allow_repeat:
+    before = earlier_releases(ledger.path.with_name(OLD_LEDGER), files)
+    if before and not settings.allow_repeat:
         raise InvalidInput(
             f"{OLD_LEDGER} says that this input was released before, and releases add up; --allow-repeat adds one"
         )

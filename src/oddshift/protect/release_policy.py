@@ -26,6 +26,7 @@ from oddshift.protect.ledger import Ledger
 from oddshift.protect.policies import POLICY, Policy, load_policy, save_policy
 from oddshift.protect.release_files import protect
 from oddshift.protect.release_report import Protected, ProtectSettings
+from oddshift.protect.release_set import SetMeans
 from oddshift.protect.sanitizer import Sanitizer
 
 
@@ -92,11 +93,20 @@ class ReleasePolicy:
             )
         return frame_like(values, self.sanitizer.released(encoded))
 
-    def protect(self, path_in: str | Path, path_out: str | Path, settings: ProtectSettings | None = None) -> Protected:
-        """Release a file or folder under a new name, each record once; a ledger in the policy's folder records it."""
+    def protect(
+        self,
+        path_in: str | Path,
+        path_out: str | Path,
+        settings: ProtectSettings | None = None,
+        means: SetMeans | None = None,
+    ) -> Protected:
+        """Release a file or folder under a new name, each record once; a ledger in the policy's folder records it.
+
+        `means` says how the parts of a data set are released: one after the other, by processes or by a cluster.
+        """
         if self.folder is None:
             raise InvalidInput("the policy was not saved, expected policy.save(folder) first: its ledger is kept there")
-        return protect(path_in, path_out, self.policy, Ledger.beside(self.folder / POLICY), settings)
+        return protect(path_in, path_out, self.policy, Ledger.beside(self.folder / POLICY), settings, means=means)
 
     def save(self, folder: str | Path) -> ReleasePolicy:
         """Write the policy and its vocabulary into a folder that only its owner can read, and return it from there."""

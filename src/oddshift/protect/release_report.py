@@ -57,7 +57,8 @@ class Protected:
     says how records were identified: `copies` of a record in this input have one value, `kept` records got their
     earlier release, `repeated` ones were released again, `past_budget` ones were masked or left out, `noisier` ones
     drawn with more noise to stay within the budget of their user. `composed_epsilon` is the largest metric budget that
-    any record has spent. `table` is what was measured on a sample of the rows of a table.
+    any record has spent. `table` is what was measured on a sample of the rows of a table. A data set is released in
+    `parts`; `worker_megabytes` is the most memory that one of its workers had.
     """
 
     out: str
@@ -85,6 +86,8 @@ class Protected:
     notes: tuple[str, ...]
     is_dry_run: bool
     table: ReleasedTable | None = None
+    parts: int = 1
+    worker_megabytes: int = 0
 
 
 def claim_report(claimed: Claimed | None, terms: PolicyTerms, known: KnownBy) -> dict[str, Any]:
@@ -140,7 +143,7 @@ def claim_notes(claimed: Claimed, known: KnownBy, limit: UserLimit | None) -> It
 
 def sidecar(done: Protected) -> bytes:
     """The sidecar of OUT. It has no count by tier, which would reveal secret tiers, and nothing measured on secrets."""
-    left_out = ("positions", "kinds", "out", "is_dry_run", "table")
+    left_out = ("positions", "kinds", "out", "is_dry_run", "table", "worker_megabytes")
     note = {key: value for key, value in asdict(done).items() if key not in left_out}
     note["replaced"] = sum(done.positions.values())
     note["composed_epsilon"] = str(done.composed_epsilon)  # it may be infinite, which JSON cannot say

@@ -29,7 +29,7 @@ from oddshift.data.detectors import Detector
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
 from oddshift.protect.ledger import Ledger
-from oddshift.protect.noise import Draws, Uniforms, os_uniforms, seeded_uniforms
+from oddshift.protect.noise import ROW_BYTES, Draws, Uniforms, os_uniforms, seeded_uniforms
 from oddshift.protect.policies import Policy
 from oddshift.protect.repeated_draws import keyed_uniforms, outputs_of_groups, outputs_once
 
@@ -41,7 +41,8 @@ class Sanitizer:
     `detector` finds further names in texts (see `TextCodec`). `ledger` (optional) remembers what was released:
     equal texts of one call get one value, records that it holds are refused. With a ledger `users` names the user of
     each record, and what users spend is counted. A policy that limits it needs both, and refuses every call that
-    would exceed the limit, whatever it says about records of files.
+    would exceed the limit, whatever it says about records of files. `key` is given where several processes make one release, and
+    equal secrets must be drawn equally in all of them. `row_bytes` is memory for kept rows.
 
     **Guarantee**: each secret is released through the policy's mechanism once for every call, with a uniform of its
     own; with `repeats = "once"` equal secrets of a document (or of a user, as the policy says) share one draw, and
@@ -53,6 +54,8 @@ class Sanitizer:
     uniforms: Uniforms = os_uniforms
     detector: Detector | None = None
     ledger: Ledger | None = None
+    key: bytes = b""
+    row_bytes: int = ROW_BYTES
 
     @classmethod
     def seeded_for_experiments(cls, policy: Policy, seed: int) -> Sanitizer:
@@ -101,6 +104,11 @@ class Sanitizer:
         """An output for each secret of a unit that is read in pieces; equal secrets of all its pieces share a draw."""
         points = encoded.records.points
         return self._draws(points, keyed_uniforms(self._draws.key(), [unit.encode()] * len(points), points))
+
+    def redraw(self, encoded: Encoded, outputs: IntArray, positions: IntArray, units: Sequence[bytes]) -> None:
+        """Draw some positions again: equal pairs (unit, secret) have one output in all processes of a release."""
+        points = encoded.records.points[positions]
+        outputs[positions] = self._draws(points, keyed_uniforms(self._draws.key(), units, points))
 
     def points(self, index: npt.ArrayLike) -> IntArray:
         """One output for each point, by row number (a mask has the one output 0)."""
@@ -201,7 +209,7 @@ class Sanitizer:
 
     @cached_property
     def _draws(self) -> Draws:
-        return Draws(self.mechanism, self.uniforms)
+        return Draws(self.mechanism, self.uniforms, self.row_bytes, self.key)
 
     def _expect(self, kind: str, method: str, also: str = "") -> None:
         if self.policy.kind not in (kind, also):

@@ -25,6 +25,9 @@ SIDECAR = ".protected.json"
 PREFIX = ".oddshift-"
 """How the names of hidden folders begin."""
 
+JOB = "job.json"
+"""What the folder of a data set holds from the start: another process can finish such a release, so it is kept."""
+
 _PART, _NOTE = "part", "note"
 _CANNOT_LINK = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EISDIR)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -117,34 +120,69 @@ def refuse_existing(out: Path) -> None:
 
 
 @contextmanager
-def staging_for(out: Path) -> Iterator[Staging]:
-    """A fresh folder for a new release of `out`; whatever happens inside, only what was published is left behind."""
+def staging_for(
+    out: Path, begun: StagedFolder | None = None, *, stays_after: type[BaseException] | None = None
+) -> Iterator[Staging]:
+    """A fresh folder for a new release of `out`; whatever happens inside, only what was published is left behind.
+
+    `begun` is a folder that a dead process left, to be used again. After an error of the kind `stays_after` the folder
+    stays, so that another process can go on.
+    """
     import fcntl  # not on every system, and needed for files only
 
-    name = PREFIX + secrets.token_hex(8)
     parent = os.open(out.parent, os.O_RDONLY | os.O_DIRECTORY)
+    is_left = False
     try:
-        os.mkdir(name, 0o700, dir_fd=parent)
+        name = _made(parent) if begun is None else Path(begun.path).name
+        folder = os.open(name, _FOLDER, dir_fd=parent)
         try:
-            folder = os.open(name, _FOLDER, dir_fd=parent)
-            try:
+            if begun is None:
                 fcntl.flock(folder, fcntl.LOCK_EX)  # the system releases it when the process dies
+            else:
+                _take(folder, begun, out)
+            try:
                 yield Staging(out, out.parent / name, folder, parent)
+            except BaseException as error:
+                is_left = stays_after is not None and isinstance(error, stays_after)
+                raise
             finally:
-                os.close(folder)
+                if not is_left:
+                    shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
         finally:
-            shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
+            os.close(folder)
     finally:
         os.close(parent)
 
 
-def clear_dead(ledger: Ledger) -> int:
+def _made(parent: int) -> str:
+    name = PREFIX + secrets.token_hex(8)
+    os.mkdir(name, 0o700, dir_fd=parent)
+    return name
+
+
+def _take(folder: int, begun: StagedFolder, out: Path) -> None:
+    """Lock a folder that was left behind; refuse one that is in use, or that something else has replaced."""
+    import fcntl
+
+    found = os.fstat(folder)
+    if (found.st_dev, found.st_ino) != (begun.device, begun.inode):
+        raise InvalidInput(f"the folder of the unfinished release of {out} was replaced, expected it as it was")
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InvalidInput(f"another process is releasing {out}, expected one at a time") from None
+
+
+def clear_dead(ledger: Ledger, *, data_sets_too: bool = False) -> int:
     """Delete what dead processes left of releases of this ledger, wherever their OUT was; returns how many died.
 
     Their claims stay: somebody may have seen what was drawn. `Ledger.claim` with `may_take_over` claims them again.
+    A data set that can be finished is left alone, unless `data_sets_too`.
     """
     died = 0
     for release, staged, _ in ledger.unfinished():
+        if not data_sets_too and (Path(staged.path) / JOB).is_file():
+            continue
         found = _removed(staged)
         if found is not None:
             ledger.settle(release, lambda is_visible=found: is_visible)  # type: ignore[misc]

@@ -18,16 +18,19 @@ from oddshift.app.commands.terminal import Json, console_for
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from oddshift.base.execution import Execution
     from oddshift.protect import Protected, ProtectSettings
+    from oddshift.protect.set_progress import Watch
 
 REPEAT = "Release records again. Together the releases leak more than was certified, and the output says so."
 KEEP = "Keep what is released; a record that was released before gets its earlier release again."
+CONTINUE = "Finish the release of a data set that stopped before its end; parts that are done stay as they are."
 TAKE_OVER = "Claim the records of a release whose process died before its output became visible."
 
 
 def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     source: Annotated[
-        Path, typer.Argument(metavar="IN", help="A .csv, .jsonl, .parquet, .txt or .npz file, or a folder.")
+        Path, typer.Argument(metavar="IN", help="A .csv, .jsonl, .parquet, .txt or .npz file, a folder, or a pattern.")
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A new file (or folder) of the same kind.")],
     policy: Annotated[Path, typer.Option(help="A policy.json, with its vocabulary in the same folder.")],
@@ -52,6 +55,9 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     allow_uncertified: Annotated[
         bool, typer.Option("--allow-uncertified", help="Apply a policy that is not certified.")
     ] = False,
+    workers: Annotated[int, typer.Option(help="How many processes release the parts of a data set.")] = 1,
+    cluster: Annotated[str, typer.Option(help="The address of a Dask scheduler, or local to start one here.")] = "",
+    is_continued: Annotated[bool, typer.Option("--continue", help=CONTINUE)] = False,
     as_json: Json = False,
 ) -> None:
     """Release data under a policy: secrets go through its mechanism, everything else is unchanged, each record once.
@@ -74,19 +80,44 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
         allow_uncertified=allow_uncertified,
         dry_run=dry_run,
     )
-    _run(source, out, policy, settings, as_json)
+    _run((source, out, policy), settings, _execution(workers, cluster), is_continued=is_continued, as_json=as_json)
 
 
-def _run(source: Path, out: Path, policy: Path, settings: ProtectSettings, as_json: bool) -> None:
+def _execution(workers: int, cluster: str) -> Execution:
+    """How parts are mapped: by a cluster if one is named, otherwise by as many processes as were asked for."""
+    from oddshift.base.execution import Execution
+
+    if cluster:
+        return Execution("cluster", workers, cluster)
+    return Execution("serial" if workers == 1 else "processes", workers)
+
+
+def _run(
+    paths: tuple[Path, Path, Path],
+    settings: ProtectSettings,
+    execution: Execution,
+    *,
+    is_continued: bool,
+    as_json: bool,
+) -> None:
     from oddshift.app.policy_run import expected_lines
-    from oddshift.protect import Ledger
+    from oddshift.protect import Ledger, SetMeans
     from oddshift.protect import protect as release
     from oddshift.protect.policies import load_policy
 
+    source, out, policy = paths
     chosen, console = load_policy(policy), console_for(as_json)
+    means = SetMeans(execution=execution, is_continued=is_continued, watch=_watched(as_json))
     with _counted(source, as_json) as count:
         done = release(
-            source, out, chosen, Ledger.beside(policy), settings, count=count, tell=lambda names: _tell(names, console)
+            source,
+            out,
+            chosen,
+            Ledger.beside(policy),
+            settings,
+            count=count,
+            tell=lambda names: _tell(names, console),
+            means=means,
         )
     if as_json:
         print(json.dumps({**asdict(done), "composed_epsilon": _finite(done.composed_epsilon)}))
@@ -153,9 +184,29 @@ def _show(done: Protected, kind: str, expected: tuple[str, ...], screen: Console
             "(a number is taken for the nearest, a category is left empty)"
         )
     console.print(done.sentence, markup=False)
+    if done.worker_megabytes:
+        console.print(f"{done.parts:,} parts; the largest worker had {done.worker_megabytes:,} MB of memory")
     if not done.is_dry_run:
         console.print(f"released: {done.out}", markup=False)
         console.print(_WHAT_IS_REFUSED[done.known_by])
+
+
+_EVERY = 5.0  # seconds between two lines
+
+
+def _watched(quiet: bool) -> Watch:
+    """Say on standard error how far a data set is: now and then, and after the last part."""
+    from oddshift.protect.set_progress import SetProgress
+
+    last = [-_EVERY]
+
+    def watch(progress: SetProgress) -> None:
+        is_last = progress.parts == progress.of
+        if not quiet and (is_last or progress.seconds - last[0] >= _EVERY):
+            last[0] = -_EVERY if is_last else progress.seconds
+            print(progress.line, file=sys.stderr, flush=True)
+
+    return watch
 
 
 @contextmanager
@@ -167,7 +218,10 @@ def _counted(source: Path, quiet: bool) -> Iterator[Callable[[int], None]]:
     from rich.console import Console
     from rich.progress import Progress
 
-    files = [source] if source.is_file() else source.rglob("*.txt")
+    files = [source] if source.is_file() else [*source.rglob("*.txt")]
+    if not files:  # a data set, which says how far it is in lines
+        yield lambda size: None
+        return
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("protecting", total=sum(path.stat().st_size for path in files))
         yield lambda size: bar.advance(task, size)

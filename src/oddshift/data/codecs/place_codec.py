@@ -177,6 +177,12 @@ def fixes_of(settings: PlaceSettings, columns: Columns) -> Trajectories:
     return _fixes(settings, columns, 1, {})[0]
 
 
+def trips_of(settings: PlaceSettings, columns: Columns, first: int = 1) -> list[tuple[str, Hashable]]:
+    """User and trip of each row; rows that agree in both are thinned together, so they must be read together."""
+    rows = length_of(columns, settings.wanted(()))
+    return trip_names(settings, columns, seconds_of_fixes(settings, columns, rows, first))
+
+
 def _fixes(
     settings: PlaceSettings, columns: Columns, first: int, last: dict[tuple[str, Hashable], float]
 ) -> tuple[Trajectories, IntArray]:

@@ -22,15 +22,21 @@ BYTE_ORDER_MARK = "\ufeff"
 """What some systems put in front of a UTF-8 text."""
 
 
-def texts_of(path: Path, count: Count, *, skip_mark: bool = False) -> Iterator[tuple[str, bool]]:
-    """The text of a UTF-8 file in blocks, and whether each is the last; with or without a byte-order mark."""
+def texts_of(
+    path: Path, count: Count, *, skip_mark: bool = False, span: tuple[int, int] | None = None
+) -> Iterator[tuple[str, bool]]:
+    """The text of a UTF-8 file in blocks, and whether each is the last; with or without a byte-order mark.
+
+    `span` is the first byte and the end of a range that is read instead of the whole file.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     skipped = len(BYTE_ORDER_MARK.encode()) if skip_mark and starts_with_mark(path) else 0
+    start, end = (skipped, path.stat().st_size) if span is None else span
     with path.open("rb") as stream:
-        stream.seek(skipped)
-        data = stream.read(BLOCK)
+        stream.seek(start)
+        data = stream.read(min(BLOCK, end - start))
         while data:
-            following = stream.read(BLOCK)
+            following = stream.read(min(BLOCK, max(0, end - stream.tell())))
             try:
                 text = decoder.decode(data, not following)
             except UnicodeDecodeError:  # its message quotes the file

@@ -98,9 +98,10 @@ class JsonLinesBlock:
 
 @dataclass(frozen=True, eq=False)
 class JsonLinesFile:
-    """A file of JSON objects, one on each line."""
+    """A file of JSON objects, one on each line; or those in some range of its bytes, which are whole lines."""
 
     path: Path
+    span: tuple[int, int] | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -114,14 +115,15 @@ class JsonLinesFile:
 
     @property
     def unpacked_bytes(self) -> int:
-        """The size of the file."""
-        return self.path.stat().st_size
+        """The size of the file, or of the range."""
+        return self.path.stat().st_size if self.span is None else self.span[1] - self.span[0]
 
     def blocks(self, count: Count) -> Iterator[JsonLinesBlock]:
         """All objects, a block at a time."""
         first = 1
-        for lines in lines_of(self.path, count):
-            yield JsonLinesBlock(lines, self.path.name, first)
+        source = f"{self.path.name} from byte {self.span[0]}" if self.span and self.span[0] else self.path.name
+        for lines in lines_of(self.path, count, self.span):
+            yield JsonLinesBlock(lines, source, first)
             first += len(lines)
 
     def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], object]]:

@@ -59,9 +59,10 @@ class ParquetBlock:
 
 @dataclass(frozen=True, eq=False)
 class ParquetFile:
-    """A Parquet file."""
+    """A Parquet file, or some of its row groups, by number."""
 
     path: Path
+    groups: tuple[int, ...] | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -86,18 +87,32 @@ class ParquetFile:
     @property
     def unpacked_bytes(self) -> int:
         """What the row groups state."""
+        return sum(self.group_bytes)
+
+    @property
+    def group_bytes(self) -> tuple[int, ...]:
+        """About how many bytes each row group takes once it is unpacked."""
+        return tuple(max(0, group.total_byte_size) for group in self._groups())
+
+    @property
+    def schema(self) -> str:
+        """The columns and their types in one line."""
+        return ", ".join(f"{field.name} {field.type}" for field in self._file.schema_arrow)
+
+    def _groups(self) -> list[Any]:
         meta = self._file.metadata
-        return sum(max(0, meta.row_group(group).total_byte_size) for group in range(meta.num_row_groups))
+        return [meta.row_group(group) for group in (range(meta.num_row_groups) if self.groups is None else self.groups)]
 
     def blocks(self, count: Count) -> Iterator[ParquetBlock]:
         """All rows, about bounded_streams.BLOCK bytes at a time."""
         import pyarrow as pa
 
-        rows = max(1, self._file.metadata.num_rows)
+        rows = max(1, sum(group.num_rows for group in self._groups()))
         at_once = min(max(_FEWEST, bounded_streams.BLOCK * rows // max(1, self.unpacked_bytes)), _MOST)
-        share = self.path.stat().st_size / rows
+        share = self.path.stat().st_size / max(1, self._file.metadata.num_rows)
+        chosen = None if self.groups is None else list(self.groups)
         try:
-            for batch in self._file.iter_batches(batch_size=at_once, use_threads=False):
+            for batch in self._file.iter_batches(batch_size=at_once, row_groups=chosen, use_threads=False):
                 yield ParquetBlock(pa.Table.from_batches([batch], self._file.schema_arrow))
                 count(round(batch.num_rows * share))
         except (pa.ArrowException, OSError) as error:

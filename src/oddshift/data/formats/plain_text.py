@@ -160,10 +160,10 @@ class TextFolder:
         yield write
 
 
-def lines_of(path: Path, count: Count) -> Iterator[list[str]]:
-    """Whole lines of each block of a file, with their ends."""
+def lines_of(path: Path, count: Count, span: tuple[int, int] | None = None) -> Iterator[list[str]]:
+    """Whole lines of each block of a file, or of a range of its bytes, with their ends."""
     rest, row = "", 1
-    for text, is_last in texts_of(path, count):
+    for text, is_last in texts_of(path, count, span=span):
         whole, end, rest = (rest + text).rpartition("\n")
         lines = [line + "\n" for line in whole.split("\n")] if end else []
         lines += [rest] if is_last and rest else []
