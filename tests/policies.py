@@ -3,8 +3,11 @@
 from dataclasses import replace
 from functools import lru_cache
 
-from oddshift.data.codecs import TextCodec, TextSettings, breast_cancer, read_published
-from oddshift.data.detectors import Pipeline
+import numpy as np
+
+import encoding
+from oddshift.data.codecs import TextCodec, TextSettings, WordVectors, breast_cancer, read_published
+from oddshift.data.detectors import Pipeline, WordList
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential, Mask
 from oddshift.protect.policies import make_policy
@@ -64,3 +67,22 @@ def table_policy(epsilon=2.0):
     """Rows of the breast cancer data as secrets."""
     codec, _ = breast_cancer()
     return make_policy(codec, mechanism_of(codec.space, epsilon), codec.tiers)
+
+
+NAMES = tuple(f"name{c}" for c in "abcdefghij")
+"""Ten words that are secrets."""
+
+
+def names_policy(epsilon=1e-3, **changes):
+    """The ten words under a mechanism that hardly depends on the secret; users are in the column who."""
+    vectors = WordVectors(NAMES, np.random.default_rng(0).normal(size=(10, 3)).astype(np.float32))
+    settings = TextSettings(is_public=True, tier_names=("PII",), casing=("lower",), user="who", **changes)
+    texts = [f"{a} met {b}. {a} left {b} and {a}." for a in NAMES[:3] for b in NAMES[3:]]
+    columns = {"who": [str(k % 3) for k in range(len(texts))]}
+    made = encoding.text(texts, vectors, [WordList(dict.fromkeys(NAMES, "PERSON"))], settings, **columns)
+    return make_policy(made.codec, Exponential(made.space, epsilon), made.tiers)
+
+
+def names_in(text):
+    """Which of the ten words are in a text, in order."""
+    return [word.strip(".") for word in text.split() if word.startswith("name")]

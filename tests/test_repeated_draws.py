@@ -6,57 +6,41 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import encoding
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import TextSettings, WordVectors
-from oddshift.data.detectors import WordList
 from oddshift.data.formats import bounded_streams
-from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, ProtectSettings, Sanitizer, protect
-from oddshift.protect.policies import load_policy, make_policy, save_policy
+from oddshift.protect.policies import load_policy, save_policy
 from oddshift.protect.repeated_draws import keyed_uniforms
+from policies import NAMES, names_in, names_policy
 
-WORDS = tuple(f"name{c}" for c in "abcdefghij")
-TEXTS = [f"{a} met {b}. {a} left {b} and {a}." for a in WORDS[:3] for b in WORDS[3:]]
-
-
-def policy_of(**changes):
-    vectors = WordVectors(WORDS, np.random.default_rng(0).normal(size=(10, 3)).astype(np.float32))
-    settings = TextSettings(is_public=True, tier_names=("PII",), casing=("lower",), user="who", **changes)
-    columns = {"who": [str(k % 3) for k in range(len(TEXTS))]}
-    made = encoding.text(TEXTS, vectors, [WordList(dict.fromkeys(WORDS, "PERSON"))], settings, **columns)
-    return make_policy(made.codec, Exponential(made.space, 1e-3), made.tiers)
-
-
-def words_of(text):
-    return [word.strip(".") for word in text.split() if word.startswith("name")]
+TEXTS = [f"{a} met {b}. {a} left {b} and {a}." for a in NAMES[:3] for b in NAMES[3:]]
 
 
 def test_equal_secrets_of_a_document_come_out_alike():
-    for text in Sanitizer(policy_of()).texts(TEXTS):
-        a, b, *rest = words_of(text)
+    for text in Sanitizer(names_policy()).texts(TEXTS):
+        a, b, *rest = names_in(text)
         assert rest == [a, b, a]
 
 
 def test_documents_are_drawn_apart():
-    shown = [words_of(text)[0] for text in Sanitizer(policy_of()).texts([TEXTS[0]] * 200)]
+    shown = [names_in(text)[0] for text in Sanitizer(names_policy()).texts([TEXTS[0]] * 200)]
     assert len(set(shown)) == 10
 
 
 def test_each_occurrence_by_itself_where_that_is_asked_for():
-    shown = [words_of(text) for text in Sanitizer(policy_of(repeats="each")).texts(TEXTS * 5)]
+    shown = [names_in(text) for text in Sanitizer(names_policy(repeats="each")).texts(TEXTS * 5)]
     assert sum(words[0] == words[2] for words in shown) < len(shown) / 2
 
 
 def test_sentences_are_drawn_apart_where_they_are_read_apart():
-    shown = [words_of(text) for text in Sanitizer(policy_of(joint_by="sentence")).texts(TEXTS * 5)]
+    shown = [names_in(text) for text in Sanitizer(names_policy(joint_by="sentence")).texts(TEXTS * 5)]
     assert all(words[2] == words[4] for words in shown)
     assert sum(words[0] == words[2] for words in shown) < len(shown) / 2
 
 
 def test_a_user_has_one_draw_for_each_secret_over_all_blocks_of_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr(bounded_streams, "BLOCK", 64)
-    save_policy(tmp_path / "run", policy_of(joint_by="user"))
+    save_policy(tmp_path / "run", names_policy(joint_by="user"))
     policy = load_policy(tmp_path / "run")
     rows = [(f"u{k % 4}", text) for k, text in enumerate(TEXTS * 3)]
     with (tmp_path / "in.csv").open("w", newline="") as stream:
@@ -67,14 +51,14 @@ def test_a_user_has_one_draw_for_each_secret_over_all_blocks_of_a_file(tmp_path,
         shown = list(csv.DictReader(stream))
     drawn = {}
     for (who, text), row in zip(rows, shown, strict=True):
-        for secret, output in zip(words_of(text), words_of(row["text"]), strict=True):
+        for secret, output in zip(names_in(text), names_in(row["text"]), strict=True):
             drawn.setdefault((who, secret), set()).add(output)
     assert all(len(outputs) == 1 for outputs in drawn.values())
-    assert len({(secret, *outputs) for (_, secret), outputs in drawn.items()}) > len(WORDS)  # users are drawn apart
+    assert len({(secret, *outputs) for (_, secret), outputs in drawn.items()}) > len(NAMES)  # users are drawn apart
 
 
 def test_a_file_without_its_users_is_refused(tmp_path):
-    save_policy(tmp_path / "run", policy_of(joint_by="user"))
+    save_policy(tmp_path / "run", names_policy(joint_by="user"))
     (tmp_path / "in.csv").write_text("text\nnamea met\n")
     free = ProtectSettings(allow_uncertified=True)
     policy = load_policy(tmp_path / "run")
@@ -94,7 +78,7 @@ def test_keyed_uniforms_are_uniform_and_depend_on_key_unit_and_point():
 
 
 def test_the_key_is_new_for_every_sanitizer_and_repeats_under_a_seed():
-    policy = policy_of(joint_by="user")
+    policy = names_policy(joint_by="user")
     one, two = Sanitizer(policy), Sanitizer(policy)
     assert one._draws.key() == one._draws.key() != two._draws.key()
     seeded = [Sanitizer.seeded_for_experiments(policy, 3)._draws.key() for _ in range(2)]
@@ -103,10 +87,10 @@ def test_the_key_is_new_for_every_sanitizer_and_repeats_under_a_seed():
 
 def test_draws_follow_the_mechanism():
     """Over many documents the shared draw of a secret has the mechanism's law."""
-    policy = policy_of()
+    policy = names_policy()
     codec = policy.codec
     sharp = replace(policy, terms=replace(policy.terms, mechanism=replace(policy.terms.mechanism, epsilon=1.0)))
-    shown = Sanitizer.seeded_for_experiments(sharp, 1).texts([f"{WORDS[0]} and {WORDS[0]}"] * 4000)
-    times = np.bincount([codec.lexicon.words.index(words_of(text)[0]) for text in shown], minlength=10) / 4000
-    expected = np.exp(sharp.mechanism().log_likelihood(np.array([codec.lexicon.words.index(WORDS[0])]))[0])
+    shown = Sanitizer.seeded_for_experiments(sharp, 1).texts([f"{NAMES[0]} and {NAMES[0]}"] * 4000)
+    times = np.bincount([codec.lexicon.words.index(names_in(text)[0]) for text in shown], minlength=10) / 4000
+    expected = np.exp(sharp.mechanism().log_likelihood(np.array([codec.lexicon.words.index(NAMES[0])]))[0])
     assert abs(times - expected).max() < 0.04

@@ -6,6 +6,7 @@ way they were computed on one machine. Everything goes through joblib.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ KINDS = ("serial", "processes", "cluster")
 
 LOCAL = "local"
 """The address of a Dask cluster that is started on this machine and stopped when the work is done."""
+
+WORKER_GROWTH = 4_000_000_000
+"""Bytes by which a worker process may grow after its first task before it is replaced."""
 
 _LOST = frozenset(
     {"TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "CommClosedError", "FutureCancelledError"}
@@ -148,10 +152,18 @@ def _is_worker() -> bool:
 
 def _in_worker(function: Callable[[Task], Result], task: Task) -> Result:
     _here.is_worker = True
+    _keep_worker()
     try:
         return _single_threaded(function, task)
     finally:
         _here.is_worker = False
+
+
+def _keep_worker() -> None:
+    """Let a worker grow: loky would stop one that is 300 MB larger than after its first task, and its caches are."""
+    loky = sys.modules.get("joblib.externals.loky.process_executor")
+    if loky is not None:
+        loky._MAX_MEMORY_LEAK_SIZE = WORKER_GROWTH  # type: ignore[attr-defined]
 
 
 def _single_threaded(function: Callable[[Task], Result], task: Task) -> Result:

@@ -54,7 +54,7 @@ class _Opened:
         """The policy applied to one part."""
         file = self.job.opened(number, self.policy)
         _refuse_other_keys(file, self.job)
-        return ReleaseWork(self.policy, self.settings, file, given=self.sanitizer, shared=shared)
+        return ReleaseWork(self.policy, self.settings, file, shared_sanitizer=self.sanitizer, shared=shared)
 
 
 @lru_cache(maxsize=1)

@@ -47,14 +47,27 @@ def protect(
     and the release is recorded. When it raises, there is no `out` and no claim. When it is killed, there is no `out` or
     a complete one, and its claims stay.
     """
-    asked, start, target = settings or ProtectSettings(), Path(source), Path(out)
+    asked, target = settings or ProtectSettings(), Path(out)
     _refuse_uncertified(policy, asked)
     data = find_data_set(source)
     if data is not None:
         _refuse_earlier(ledger, data.files, asked)
         return protect_set(data, target, policy, ledger, asked, replace(means or SetMeans(), tell=tell))
     if means is not None and means.is_continued:
-        raise InvalidInput(f"{start.name} is a single input, expected a data set to continue")
+        raise InvalidInput(f"{Path(source).name} is a single input, expected a data set to continue")
+    return _protect_file(Path(source), target, policy, ledger, asked, count=count, tell=tell)
+
+
+def _protect_file(
+    start: Path,
+    target: Path,
+    policy: Policy,
+    ledger: Ledger,
+    asked: ProtectSettings,
+    *,
+    count: Count,
+    tell: Callable[[tuple[str, ...]], None],
+) -> Protected:
     work = ReleaseWork(policy, asked, _opened(start, target, policy))
     refuse_existing(target)
     moments = [path.stat().st_mtime_ns for path in work.file.files]

@@ -132,7 +132,7 @@ def _rehearsed(job: SetJob, policy: Policy, ledger: Ledger, settings: ProtectSet
     track = StepTrack("read", job, means.watch, tuple(range(len(job.parts))))
     for number in track.numbers:
         before = tally.records
-        work = ReleaseWork(policy, settings, job.opened(number, policy), tally, given=sanitizer)
+        work = ReleaseWork(policy, settings, job.opened(number, policy), tally, shared_sanitizer=sanitizer)
         found = survey(work.file, work.known, keys, None, allow_new_keys=settings.allow_new_keys)
         batches += found.in_memory
         new_keys.update(dict.fromkeys(found.new_keys))

@@ -54,14 +54,14 @@ class ReleaseTally:
 class ReleaseWork:
     """One application of a policy to an input.
 
-    `given` is a sanitizer that several inputs share; `shared` are records that other inputs of the release have too.
+    `shared_sanitizer` is one that several inputs share; `shared` are records that other inputs of the release have too.
     """
 
     policy: Policy
     settings: ProtectSettings
     file: DataFile
     tally: ReleaseTally = field(default_factory=ReleaseTally)
-    given: Sanitizer | None = None
+    shared_sanitizer: Sanitizer | None = None
     shared: SharedRecords | None = None
 
     def __post_init__(self) -> None:
@@ -209,7 +209,7 @@ class ReleaseWork:
 
     @cached_property
     def _sanitizer(self) -> Sanitizer:
-        return self.given or Sanitizer(self.policy, detector=self.settings.detector)
+        return self.shared_sanitizer or Sanitizer(self.policy, detector=self.settings.detector)
 
     def report(self, out: Path, found: Survey, claimed: Claimed | None) -> Protected:
         """What was done, or would be done."""

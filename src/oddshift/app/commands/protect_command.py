@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 REPEAT = "Release records again. Together the releases leak more than was certified, and the output says so."
 KEEP = "Keep what is released; a record that was released before gets its earlier release again."
+NEW_KEYS = "Also release JSON keys that first appear in later lines."
+UNCERTIFIED = "Apply a policy that is not certified."
 CONTINUE = "Finish the release of a data set that stopped before its end; parts that are done stay as they are."
 TAKE_OVER = "Claim the records of a release whose process died before its output became visible."
 
@@ -49,12 +51,8 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     keep_releases: Annotated[bool, typer.Option("--keep-releases", help=KEEP)] = False,
     allow_repeat: Annotated[bool, typer.Option("--allow-repeat", help=REPEAT)] = False,
     take_over: Annotated[bool, typer.Option("--take-over", help=TAKE_OVER)] = False,
-    allow_new_keys: Annotated[
-        bool, typer.Option("--allow-new-keys", help="Also release JSON keys that first appear in later lines.")
-    ] = False,
-    allow_uncertified: Annotated[
-        bool, typer.Option("--allow-uncertified", help="Apply a policy that is not certified.")
-    ] = False,
+    allow_new_keys: Annotated[bool, typer.Option("--allow-new-keys", help=NEW_KEYS)] = False,
+    allow_uncertified: Annotated[bool, typer.Option("--allow-uncertified", help=UNCERTIFIED)] = False,
     workers: Annotated[int, typer.Option(help="How many processes release the parts of a data set.")] = 1,
     cluster: Annotated[str, typer.Option(help="The address of a Dask scheduler, or local to start one here.")] = "",
     is_continued: Annotated[bool, typer.Option("--continue", help=CONTINUE)] = False,
