@@ -41,8 +41,8 @@ class Sanitizer:
     `detector` finds further names in texts (see `TextCodec`). `ledger` (optional) remembers what was released:
     equal texts of one call get one value, records that it holds are refused. With a ledger `users` names the user of
     each record, and what users spend is counted. A policy that limits it needs both, and refuses every call that
-    would exceed the limit, whatever it says about records of files. `key` is given where several processes make one release, and
-    equal secrets must be drawn equally in all of them. `row_bytes` is memory for kept rows.
+    would exceed the limit, whatever it says about records of files. `key` is given where several processes make one
+    release, and equal secrets must be drawn equally in all of them. `row_bytes` is memory for kept rows.
 
     **Guarantee**: each secret is released through the policy's mechanism once for every call, with a uniform of its
     own; with `repeats = "once"` equal secrets of a document (or of a user, as the policy says) share one draw, and

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.base.arrays import IntArray
-from oddshift.data.codecs import Encoded
-from oddshift.data.codecs.place_codec import EncodedPlaces
+from oddshift.data.codecs import Encoded, EncodedPlaces, EncodedText
 from oddshift.model.repeats import draw_once
 from oddshift.protect.sanitizer import Sanitizer
 
@@ -31,10 +30,10 @@ class SharedRecords:
     def redraw(self, sanitizer: Sanitizer, encoded: Encoded, outputs: IntArray, first: int, rows: int) -> None:
         """Draw the secrets of shared records of one block again, by keyed hashes; `first` numbers its first row.
 
-        Where secrets are drawn once for each user, all parts draw them equally already.
+        Where secrets are drawn once for each user or trip, all parts draw them equally already.
         """
         start, end = np.searchsorted(self.rows, [first, first + rows])
-        if start == end or _is_by_user(sanitizer.codec.settings):
+        if start == end or _is_keyed(encoded, sanitizer.codec.settings):
             return
         here = self.rows[start:end] - first
         row_of = _row_of_position(encoded)
@@ -45,9 +44,12 @@ class SharedRecords:
             sanitizer.redraw(encoded, outputs, positions, list(units))
 
 
-def _is_by_user(settings: Any) -> bool:
-    is_once = getattr(settings, "repeats", "each") == "once"
-    return bool(is_once and settings.joint_by == "user" and settings.user)
+def _is_keyed(encoded: Encoded, settings: Any) -> bool:
+    """Whether every uniform is a keyed hash already."""
+    if isinstance(encoded, EncodedPlaces):
+        return bool(encoded.units)
+    is_by_user = isinstance(encoded, EncodedText) and settings.joint_by == "user" and encoded.users is not None
+    return is_by_user and settings.repeats == "once"
 
 
 def _row_of_position(encoded: Encoded) -> IntArray:
@@ -60,7 +62,7 @@ def _row_of_position(encoded: Encoded) -> IntArray:
 def _groups(encoded: Encoded, settings: Any) -> IntArray:
     """A number for each secret, equal for those that share a draw."""
     records = encoded.records
-    if getattr(settings, "repeats", "each") == "each":
+    if not isinstance(encoded, EncodedText) or settings.repeats == "each":
         return np.arange(len(records.points), dtype=np.int64)
     by = "sentence" if settings.joint_by == "sentence" and records.context is not None else "document"
     return draw_once(records.joined(by)).position
