@@ -18,6 +18,7 @@ from oddshift.app.reproduce.corpus_cells import (
     utility_cells,
     violation_cells,
 )
+from oddshift.app.reproduce.open_points import OUR_DEFAULTS, open_section
 from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, MISMATCH, paper_table, violation
 from oddshift.app.reproduce.plot_kinds import SHAPES, BarPlot, LinePlot, MarkedRow, RowPlot
 from oddshift.app.reproduce.results_content import (
@@ -25,7 +26,6 @@ from oddshift.app.reproduce.results_content import (
     TableBlock,
     claims_section,
     linked_files,
-    open_section,
     origin_section,
     violations_section,
 )
@@ -258,6 +258,22 @@ def test_what_the_paper_leaves_open_is_listed_even_where_nothing_was_run():
     section = open_section(NOTHING)
     assert list(tables_of(section)) == ["Left open by the paper"]
     assert section.blocks[-1] == "How far the table moves: not run."
+    assert set(OUR_DEFAULTS) == {row[0] for row in section.blocks[0].rows}, "a default for each open point, no other"
+
+
+def test_the_watched_row_is_shown_at_several_temperatures_with_its_range():
+    at = {"null": 0.05, "own": 0.2}
+    rows = [
+        {"setting": "default", "value": "", "rate": 0.2, **at},
+        {"setting": "prior", "value": "x", "rate": 0.3, **at},
+    ]
+    curve = [[0.52, 0.6, 0.5, 0.6], [1.0, 0.2, 0.05, 0.2], [2.1, 0.01, 0.0, 0.01], [7.0, 0.0, 0.0, 0.0]]
+    values = {"rows": rows, "temperatures": curve, "loops": []}
+    section = open_section(results_of(finished("open-settings", "ag_news", values)))
+    shown = tables_of(section)["AG News, LSTM, ε = 2.5, EM at T = 1"].rows
+    assert [row[1] for row in shown if row[0] == "T"] == ["0.52", "1", "2.1", "2.1"]
+    assert shown[2][2:5] == ["60.00%", "50.00%", "60.00%"]
+    assert "between 1.0% and 60.0%" in section.blocks[1]
 
 
 def test_every_cell_is_listed_with_its_command_and_what_was_not_run_is_named():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from oddshift.app.report.figure import Figure
 from oddshift.app.reproduce.corpus_cells import RETRAINED_CORPUS
 from oddshift.app.reproduce.further_claims import FURTHER_CLAIMS
 from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, Results
-from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, METHODS, left_open, violation
+from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, METHODS, violation
 from oddshift.app.reproduce.reproductions import REPRODUCTIONS
 from oddshift.app.reproduce.results_figures import FIGURES
 from oddshift.app.reproduce.statement_claims import STATEMENT_CLAIMS
@@ -265,39 +264,6 @@ def retraining_blocks(results: Results) -> list[Block]:
         f"{max(gaps, key=abs):+.2f}."
     )
     return [said, TableBlock(title, (*head, "cosine of both", "cells"), rows)]
-
-
-def open_section(results: Results) -> Section:
-    """What the paper leaves open, our default, and how far the watched row moves."""
-    found, blocks = results.values("open-settings", "ag_news"), []
-    blocks.append(
-        TableBlock(
-            "Left open by the paper", ("subject", "what"), [[name, _plain(what)] for name, what in left_open().items()]
-        )
-    )
-    if found is None:
-        return Section("open", "What the paper leaves open", [*blocks, "How far the table moves: not run."])
-    files = linked_files(results.files("open-settings"))
-    rows: list[Sequence[Entry]] = [
-        [row["setting"], row["value"], f"{row['rate']:.2%}", f"{row['null']:.2%}", f"{row['own']:.2%}", files]
-        for row in found["rows"]
-    ]
-    loops: list[Sequence[Entry]] = [
-        [
-            f"{row['rate_weight']:g}", f"{row['first_step']:g}", ", ".join(f"{s:g}" for s in row["scales"]),
-            f"{row['rate']:.2%}", f"{row['loss']:.3f}", files,
-        ]
-        for row in found["loops"]
-    ]  # fmt: skip
-    blocks += [
-        TableBlock("AG News, LSTM, ε = 2.5, EM at T = 1", ("setting", "value", "ratio", "null", "own", "cells"), rows),
-        TableBlock("Where AmPL ends", ("λ_1/λ_2", "η_0", "scales", "ratio on the surface", "loss", "cells"), loops),
-    ]
-    return Section("open", "What the paper leaves open", blocks)
-
-
-def _plain(value: Any) -> str:
-    return "; ".join(str(part) for part in value) if isinstance(value, list) else str(value)
 
 
 NOT_ATTEMPTED = (

@@ -8,6 +8,7 @@ from pathlib import Path
 from oddshift.app.report.figure import Figure
 from oddshift.app.report.markup import Html, join, pairs, table, tag
 from oddshift.app.report.page import page_frame
+from oddshift.app.reproduce.open_points import open_section
 from oddshift.app.reproduce.paper_claims import Results
 from oddshift.app.reproduce.results_content import (
     Block,
@@ -18,7 +19,6 @@ from oddshift.app.reproduce.results_content import (
     TableBlock,
     claims_section,
     figures_section,
-    open_section,
     origin_section,
     violations_section,
 )
