@@ -131,20 +131,24 @@ def test_a_learning_curve_without_both_sizes_decides_nothing():
     assert (claim.verdict, claim.paper_mode) == (UNKNOWN, NOT_RUN)
 
 
+RATES = {"null": 0.05, "own": 0.25, "rate": 0.2}
+
+
 def test_the_mismatch_of_embeddings_is_told_by_the_printed_table():
     rows = [
-        {"epsilon": 2.5, "kind": kind, "rules": {"one": {"mean_mpl": value}}}
+        {"epsilon": 2.5, "kind": kind, "rules": {"one": {"mean_mpl": value, **RATES}}}
         for kind, value in (("mismatched", 1.25), ("matched", 1.5))
     ]
     claim = mismatch(results_of(finished("embedding-mismatch", "ag_news-rnn", {"attacker": "rnn", "rows": rows})))
     assert claim.verdict == FAILS
     assert claim.recomputed == "higher in 8 of 9; printed means 1.2766-1.6498"
     assert claim.paper_mode == "rnn 1.50 matched, 1.25 mismatched (T = 1)"
+    assert claim.controls == "rnn: null 5.0%, own 25.0%, matched 20.0% beyond ε"
 
 
 def test_several_budgets_of_an_embedding_come_in_increasing_order():
     rows = [
-        {"epsilon": epsilon, "kind": kind, "rules": {"one": {"mean_mpl": epsilon}}}
+        {"epsilon": epsilon, "kind": kind, "rules": {"one": {"mean_mpl": epsilon, **RATES}}}
         for epsilon in (2.6, 2.4, 2.5)
         for kind in ("matched", "mismatched")
     ]

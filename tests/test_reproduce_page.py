@@ -265,6 +265,10 @@ def test_every_figure_is_drawn_from_its_cell(with_table):
     for name in ("epsilon-sweep/ag_news", "learning-curve/ag_news", "tradeoff/ag_news", "toy/learned-0"):
         assert f'href="{name}.json"' in page.split('id="figures"')[1].split("</section>")[0], name
     assert "effective outputs 100 → 3" in write_page(with_table)[0].read_text()
+    claims = [make(Results.of(with_table)) for make in ALL_CLAIMS]
+    with_paper_mode = [claim for claim in claims if claim.paper_mode not in {"-", NOT_RUN}]
+    assert len(with_paper_mode) > 12
+    assert not [claim.says for claim in with_paper_mode if claim.controls in {"-", NOT_RUN}], "null and own everywhere"
 
 
 def figures(folder):

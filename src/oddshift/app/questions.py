@@ -284,7 +284,8 @@ def knowledge_of(prepared: Prepared, mechanism: MechanismSettings | Mechanism, e
     if isinstance(mechanism, Mechanism):
         made = mechanism
     else:
-        words = prepared.codec.output_words if isinstance(prepared.codec, TextCodec) else None
+        is_wordy = mechanism.outputs == "words" or mechanism.name == "noise_character"
+        words = prepared.codec.output_words if is_wordy and isinstance(prepared.codec, TextCodec) else None
         made = build_mechanism(mechanism, split.fit.space, tiers, epsilon, words)
         tiers = tiers if mechanism.scales is None else tiers.with_scales(mechanism.scales)
         if mechanism.remap:

@@ -54,7 +54,7 @@ def open_section(results: Results) -> Section:
     ]  # fmt: skip
     moved = [float(row["rate"]) for row in (*found["rows"], *_temperature_rows(found))]
     blocks += [
-        f"The ratio of EM in this row lies between {min(moved):.1%} and {max(moved):.1%}, when one open point at a time "
+        f"The ratio of EM in this row lies between {min(moved):.1%} and {max(moved):.1%} when one open point at a time "
         "is decided in another way.",
         TableBlock("AG News, LSTM, ε = 2.5, EM at T = 1", ("setting", "value", "ratio", "null", "own", "cells"), rows),
         TableBlock("Where AmPL ends", ("λ_1/λ_2", "η_0", "scales", "ratio on the surface", "loss", "cells"), loops),

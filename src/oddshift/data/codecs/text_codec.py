@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,7 +27,6 @@ from oddshift.data.codecs.tokens import tokenise
 from oddshift.data.codecs.word_vectors import WordVectors, read_vectors
 from oddshift.data.detectors import Detector, PlantedRecall, Spans, default_rule, recall_of_planted
 from oddshift.data.detectors.detection_report import DetectionReport, planted_recall, report_on
-from oddshift.data.detectors.occurrences import Occurrences
 from oddshift.data.detectors.tagging import NAME_LABELS, TierRule, TypeTags, stop_words, tag_types
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.settings import WordChoice
@@ -61,15 +61,14 @@ class TextVocabulary:
 class TextFindings:
     """What fitting found: the tags behind the lexicon, the detection report, and the recall on planted names.
 
-    `vectors` are those that the lexicon was built with, and `others` the words of the fit texts that have a vector and
-    are not points.
+    `vectors` are those that the lexicon was built with, and `words` all words of the fit texts.
     """
 
     tags: TypeTags
     report: DetectionReport
     recall: PlantedRecall | None = None
     vectors: WordVectors | None = None
-    others: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,7 +145,22 @@ class TextCodec:
         found = self.findings
         if found is None or found.vectors is None:
             return WordChoice(self.point_names)
-        return WordChoice(self.point_names, found.vectors.look_up(found.others)[0].astype(np.float64))
+        return WordChoice(self.point_names, found.vectors.look_up(self.other_words)[0].astype(np.float64))
+
+    @cached_property
+    def other_words(self) -> tuple[str, ...]:
+        """The words of the fit texts that are not points and have a vector of their own, in order."""
+        found = self.findings
+        if found is None or found.vectors is None:
+            return ()
+        taken = {row.tobytes() for row in self.space.points.astype(np.float32)}
+        others = []
+        for word in sorted(set(found.words) - set(self.lexicon.point_of)):
+            place = found.vectors.row.get(word)
+            if place is not None and (row := found.vectors.vectors[place].tobytes()) not in taken:
+                taken.add(row)
+                others.append(word)
+        return tuple(others)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -276,21 +290,8 @@ def _fitted(
     share = planted_recall(detectors, texts, settings.planted) if settings.planted else None
     report = report_on(seen, tags, has_point(seen, known), detectors, share)
     recall = _recall(detectors, texts, alone, settings.trials)
-    return cls(settings, lexicon, finders, TextFindings(tags, report, recall, known, _others(seen, known, lexicon)))
-
-
-def _others(seen: Occurrences, vectors: WordVectors, lexicon: Lexicon) -> tuple[str, ...]:
-    """The words of the texts that have a vector of their own and are not points, in order."""
-    words = {word for word, is_word in zip(seen.types, seen.is_word.tolist(), strict=True) if is_word}
-    candidates = sorted(word for word in words if word in vectors.row and word not in lexicon.point_of)
-    taken = {row.tobytes() for row in lexicon.space.points.astype(np.float32)}
-    found = []
-    for word in candidates:
-        row = vectors.vectors[vectors.row[word]].tobytes()
-        if row not in taken:
-            taken.add(row)
-            found.append(word)
-    return tuple(found)
+    words = tuple(word for word, is_word in zip(seen.types, seen.is_word.tolist(), strict=True) if is_word)
+    return cls(settings, lexicon, finders, TextFindings(tags, report, recall, known, words))
 
 
 def words_released(codec: TextCodec, mechanism: Mechanism) -> tuple[str | None, ...]:
@@ -300,8 +301,7 @@ def words_released(codec: TextCodec, mechanism: Mechanism) -> tuple[str | None, 
         return mechanism.strings
     if mechanism.outputs is None:
         return (*names, None) if mechanism.n_outputs == len(names) + 1 else (None,) * mechanism.n_outputs
-    others = () if codec.findings is None else codec.findings.others
-    return names if mechanism.n_outputs == len(names) else (*names, *others)
+    return names if mechanism.n_outputs == len(names) else (*names, *codec.other_words)
 
 
 def _recall(
