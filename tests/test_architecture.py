@@ -309,7 +309,15 @@ REGISTRIES = {
 """The module in which each registry stands."""
 
 WITH_CONTROLS = (
-    *("corpus_figures", "further_claims", "paper_reading", "results_content", "results_figures", "setting_effects"),
+    *(
+        "corpus_figures",
+        "further_claims",
+        "paper_reading",
+        "results_content",
+        "results_figures",
+        "setting_effects",
+        "open_points",
+    ),
     "table_claims",
 )
 """Modules that show the controls null and own beside a network."""
