@@ -352,12 +352,11 @@ def collections_of_names(tree):
 
 
 def test_names_stand_in_their_registries_and_in_no_second_table():
-    found = set()
+    found, names = set(), {home: set(registry) for home, registry in REGISTRIES.items()}
     for path, tree in TREES.items():
+        listed = [said for said in collections_of_names(tree) if len(said) > 1]
         for home, registry in REGISTRIES.items():
-            if NAMES[path] not in (home, *COST_MODULES) and any(
-                len(said & set(registry)) > 1 for said in collections_of_names(tree)
-            ):
+            if NAMES[path] not in (home, *COST_MODULES) and any(len(said & names[home]) > 1 for said in listed):
                 found.add((NAMES[path], registry.what))
     assert found == SUBSETS
 

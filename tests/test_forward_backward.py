@@ -45,7 +45,7 @@ def test_scaled_messages_are_the_sums_over_all_sequences(chain):
 
 def test_logarithms_give_the_same(chain):
     first, transitions, seen = chain
-    steps = LogSteps(np.log(transitions))
+    steps = LogSteps(transitions)
     for t, left, right in both_sides(np.log(first), [np.log(s) for s in seen], steps, LOGARITHMS):
         expected = enumerated(first, transitions, seen, without=t)
         np.testing.assert_allclose(np.exp(left.values + right.values), expected, rtol=1e-12)
@@ -53,7 +53,7 @@ def test_logarithms_give_the_same(chain):
 
 def test_logarithms_reach_where_numbers_underflow():
     """A likelihood of e^−2000 that every sequence needs: the posterior is finite in logarithms."""
-    steps, seen = LogSteps(np.log([[[0.9, 0.1], [0.1, 0.9]]])), [np.array([-2000.0, -np.inf]), np.zeros(2)]
+    steps, seen = LogSteps(np.array([[[0.9, 0.1], [0.1, 0.9]]])), [np.array([-2000.0, -np.inf]), np.zeros(2)]
     sides = {
         t: left.values + right.values for t, left, right in both_sides(np.log([0.5, 0.5]), seen, steps, LOGARITHMS)
     }

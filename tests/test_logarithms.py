@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift.base.logarithms import log, log_matmul, log_normalise, log_sum, peak
+from oddshift.base.logarithms import log, log_apply, log_matmul, log_normalise, log_sum, peak
 
 
 def test_log_of_zero_is_silent():
@@ -54,6 +54,15 @@ def test_log_matmul_of_a_long_chain_of_sparse_factors():
         power = log_matmul(power, matrix)
     assert power[1, 1] == pytest.approx(4 * np.log(1e-200))
     assert power[0, 1] == -np.inf
+
+
+def test_log_apply_is_a_product_with_a_matrix_of_numbers_and_loses_nothing():
+    rng = np.random.default_rng(1)
+    mass, matrix = rng.random(5), rng.random((5, 3))
+    assert np.exp(log_apply(np.log(mass), matrix)) == pytest.approx(mass @ matrix)
+    far = log_apply(np.array([0.0, -900.0]), np.array([[0.0, 1e-300, 0.0], [1.0, 1.0, 0.0]]))
+    assert far.tolist() == pytest.approx([-900.0, np.log(1e-300), -np.inf])
+    assert np.isneginf(log_apply(np.full(2, -np.inf), np.ones((2, 3)))).all()
 
 
 numbers = st.one_of(st.just(-np.inf), st.floats(-800.0, 800.0))

@@ -49,6 +49,20 @@ def log_matmul(left: FloatArray, right: FloatArray) -> FloatArray:
     return result
 
 
+def log_apply(mass: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Return log of exp(mass) @ matrix for logarithms (k,) and numbers >= 0 (k, n).
+
+    As in `log_matmul`, every entry that could have underflowed is computed again, term by term.
+    """
+    top = peak(mass, axis=0)
+    product = np.exp(mass - top) @ matrix
+    result: FloatArray = log(product) + top
+    doubtful = np.flatnonzero(product < _SAFE)
+    if len(doubtful):
+        result[doubtful] = log_sum(mass + log(matrix[:, doubtful].T))
+    return result
+
+
 def peak(values: FloatArray, axis: int) -> FloatArray:
     """The largest value along an axis, which is kept; 0 where all are −inf, so that it can be subtracted."""
     top = values.max(axis=axis, keepdims=True)

@@ -173,7 +173,11 @@ def check_matrices(prior: Prior, log_matrices: Sequence[npt.ArrayLike]) -> list[
     listed_matrices = listed(log_matrices, "log_matrices")
     if len(listed_matrices) != len(prior_of(prior).sizes):
         raise InvalidInput(f"{len(listed_matrices)} log_matrices, expected {len(prior.sizes)}, one for each position")
-    matrices = [check_log_matrix(m, f"log_matrices[{t}]") for t, m in enumerate(listed_matrices)]
+    checked: dict[int, FloatArray] = {}  # a long chain often repeats one matrix, which is checked once
+    for t, m in enumerate(listed_matrices):
+        if id(m) not in checked:
+            checked[id(m)] = check_log_matrix(m, f"log_matrices[{t}]")
+    matrices = [checked[id(m)] for m in listed_matrices]
     for t, (matrix, size) in enumerate(zip(matrices, prior.sizes, strict=True)):
         if len(matrix) != size:
             raise InvalidInput(f"log_matrices[{t}] has {len(matrix)} rows, expected {size}, one for each value")
@@ -201,7 +205,7 @@ def _cells(prior: Joint, likelihoods: list[FloatArray]) -> FloatArray:
 
 def _chain_posteriors(prior: Markov, likelihoods: list[FloatArray]) -> list[FloatArray]:
     """Posteriors of a chain: what comes from the left, what comes from the right, and the own release."""
-    sides = both_sides(log(prior.initial), likelihoods, LogSteps(log(prior.transitions)), LOGARITHMS)
+    sides = both_sides(log(prior.initial), likelihoods, LogSteps(prior.transitions), LOGARITHMS)
     found = [left.values + likelihoods[t] + right.values for t, left, right in sides]
     return found[::-1]
 

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from oddshift.base.arrays import FloatArray
-from oddshift.base.logarithms import log_matmul
+from oddshift.base.logarithms import log_apply
 
 
 class Steps(Protocol):
@@ -47,17 +47,17 @@ class DenseSteps:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogSteps:
-    """Logarithms of one (K, K) matrix for each step, for one message (K,)."""
+    """One (K, K) matrix for each step, for one message (K,) of logarithms."""
 
-    log_transitions: FloatArray
+    transitions: FloatArray
 
     def ahead(self, t: int, mass: FloatArray) -> FloatArray:
-        """log Σ_a exp(mass(a) + log T(a, b))."""
-        return log_matmul(mass[None, :], self.log_transitions[t])[0]
+        """log Σ_a exp(mass(a))·T(a, b)."""
+        return log_apply(mass, self.transitions[t])
 
     def back(self, t: int, mass: FloatArray) -> FloatArray:
-        """log Σ_b exp(log T(a, b) + mass(b))."""
-        return log_matmul(self.log_transitions[t], mass[:, None])[:, 0]
+        """log Σ_b T(a, b)·exp(mass(b))."""
+        return log_apply(mass, self.transitions[t].T)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
