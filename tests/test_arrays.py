@@ -125,7 +125,7 @@ def test_one_of():
 
 def test_what_is_no_sequence_and_no_generator_is_refused():
     assert arrays.listed((1, 2), "x") == [1, 2]
-    with pytest.raises(InvalidInput, match="x is a int, expected a sequence"):
+    with pytest.raises(InvalidInput, match="x is an int, expected a sequence"):
         arrays.listed(5, "x")
     with pytest.raises(InvalidInput, match="rng is a NoneType, expected a numpy Generator"):
         arrays.generator(None)

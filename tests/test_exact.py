@@ -80,7 +80,7 @@ def test_zero_probability_observations_raise():
     [
         ([EM], (0, 0), "1 log_matrices, expected 2, one for each position"),
         (None, (0, 0), "log_matrices is a NoneType, expected a sequence"),
-        ([EM, EM], 0, "outputs is a int, expected a sequence"),
+        ([EM, EM], 0, "outputs is an int, expected a sequence"),
         ([EM, EM], (0,), "1 outputs, expected 2, one for each position"),
         ([EM, EM], (0, 2), r"outputs\[1\]=2, expected a whole number in \[0, 1\]"),
         ([EM, EM], (-1, 0), r"outputs\[0\]=-1, expected a whole number in \[0, 1\]"),

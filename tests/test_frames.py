@@ -82,7 +82,7 @@ def test_the_frame_that_came_in_is_not_changed():
     [
         ("one string", "is a str, expected a list"),
         (b"bytes", "is a bytes, expected a list"),
-        (5, "is a int, expected a list"),
+        (5, "is an int, expected a list"),
         ({"a": [1]}, "is a dict, expected a list"),
     ],
 )

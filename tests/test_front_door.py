@@ -229,7 +229,7 @@ def test_tables_trajectories_and_vectors_go_the_same_way(tmp_path):
         (lambda: od.texts("one text"), "is a str, expected a list"),
         (lambda: od.texts(["a", "b"], "from-text", ["capitals"]), "the texts has 2 rows, expected at least 3"),
         (lambda: od.texts(["a"] * 4, "from-text", ["capital"]), "detector 'capital', expected one of pipeline"),
-        (lambda: od.texts(["a"] * 4, "from-text", [5]), "a detector is a int, expected a name"),
+        (lambda: od.texts(["a"] * 4, "from-text", [5]), "a detector is an int, expected a name"),
         (lambda: od.texts(["a"] * 4, "from-text", ["capitals"], ["u"]), "users has 1 entries, expected 4"),
         (lambda: od.texts(["a"] * 4, "from-text", ["capitals"], settings={"shar": 1}), "did you mean share"),
         (lambda: od.table([1, 2]), "the table is a list, expected a data frame"),

@@ -131,7 +131,7 @@ def test_a_byte_order_mark_stays_in_front_of_the_first_object(opened):
     [
         ("[1]", "line 1 is a list, expected an object"),
         ('"Ann"', "line 1 is a str, expected an object"),
-        ("12", "line 1 is a int, expected an object"),
+        ("12", "line 1 is an int, expected an object"),
         ("Ann", "line 1 is not a JSON document"),
         ('{"a": Ann}', "line 1 is not a JSON document"),
         ('{"a": "Ann"', "line 1 is not a JSON document"),

@@ -74,7 +74,7 @@ def test_scaled_and_summed():
     ("make", "message"),
     [
         (lambda: metric_of("cosine"), "metric='cosine', expected one of euclidean, angular"),
-        (lambda: metric_of(3), "metric is a int, expected a name, a function or a Metric"),
+        (lambda: metric_of(3), "metric is an int, expected a name, a function or a Metric"),
         (lambda: scaled("euclidean", 0.0), "factor=0.0, expected a finite number > 0"),
         (lambda: summed([]), "at least one part"),
         (lambda: summed([("euclidean", [])]), "at least one column"),

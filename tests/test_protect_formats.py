@@ -113,7 +113,7 @@ def test_a_key_that_stands_twice_hides_nothing(tmp_path):
         (b'{"text": "Ann"} x', "line 2 is not a JSON document"),
         (b"{text: 1}", "line 2 is not a JSON document"),
         (b'{"other": "Ann"}', "has no column 'text'"),
-        (b'{"text": 5}', "column 'text' at row 2 is a int, expected text"),
+        (b'{"text": 5}', "column 'text' at row 2 is an int, expected text"),
     ],
 )
 def test_bad_lines_are_named_and_not_quoted(tmp_path, line, words):

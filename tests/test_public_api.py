@@ -1,5 +1,6 @@
 """`__all__` is what is public, the stable names keep their signatures, and every public name says what it does."""
 
+import importlib
 import inspect
 import subprocess
 import sys
@@ -149,3 +150,29 @@ def test_the_short_story_of_the_design():
     prior = od.Markov([0.2, 0.3, 0.5], np.full((3, 3), 1 / 3), 2)
     leak = od.exact_leakage(prior, [em.log_matrix] * 2, space.distances, target=1)
     assert leak.single <= leak.joint <= od.upper_bound(prior, [em.log_matrix] * 2, space.distances, target=1)
+
+
+VERBS = {
+    *("Add", "Audit", "Certify", "Compute", "Count", "Cut", "Do", "Draw", "Encode", "Estimate", "Find", "Learn"),
+    *("Make", "Measure", "Pair", "Plan", "Raise", "Read", "Reject", "Release", "Report", "Return", "Round", "Run"),
+    *("Say", "Store", "Tag", "Take", "Tell", "Write"),
+}
+"""How the docstring of a public function begins: with what the function does."""
+
+
+def described_functions():
+    """Every function of docs/api.md."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
+    try:
+        import write_api
+    finally:
+        sys.path.pop(0)
+    for module in write_api.MODULES:
+        package = importlib.import_module(module)
+        yield from (value for name in package.__all__ if inspect.isfunction(value := getattr(package, name)))
+
+
+def test_every_public_function_says_in_a_sentence_what_it_does():
+    first = {f"{f.__module__}.{f.__name__}": inspect.getdoc(f).split(maxsplit=1)[0] for f in described_functions()}
+    assert len(first) > 100
+    assert {name: word for name, word in first.items() if word not in VERBS} == {}

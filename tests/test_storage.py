@@ -82,7 +82,7 @@ def test_floats_and_text_round_trip(number, text):
         (outer(np.arange(2.0)), "v.json", "expected .npz"),
         (Other(True), "v.pkl", "expected .json or .npz"),
         (Inner("x", float("nan")), "v.json", "NaN"),
-        (Inner(object(), None), "v.json", "is a object"),
+        (Inner(object(), None), "v.json", "is an object"),
         (outer(np.array([object()])), "v.npz", "expected numbers"),
     ],
 )
@@ -258,7 +258,7 @@ def test_loaded_arrays_cannot_be_changed(tmp_path):
 def test_a_file_of_one_kind_is_not_read_as_another(tmp_path):
     files.save(tmp_path / "v.json", Other(True))
     assert files.load(tmp_path / "v.json", Inner, Other) == Other(True)
-    with pytest.raises(TamperedEvidence, match="value is a Other, expected a Inner"):
+    with pytest.raises(TamperedEvidence, match="value is an Other, expected an Inner"):
         files.load(tmp_path / "v.json", Inner)
 
 

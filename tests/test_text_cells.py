@@ -102,7 +102,7 @@ def test_rows_without_any_text_are_documents_without_words():
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        (7, "column 'a' at row 12 is a int, expected text"),
+        (7, "column 'a' at row 12 is an int, expected text"),
         (["Ann"], "column 'a' at row 12 is a list, expected text"),
         ("Ann \ud800", "column 'a' at row 12 has half of a surrogate pair, expected characters"),
     ],

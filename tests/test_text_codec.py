@@ -276,7 +276,7 @@ def test_a_name_that_reaches_into_the_next_cell_is_protected_in_both():
 
 def test_a_cell_that_is_no_text_is_named():
     codec = _prepared().codec
-    with pytest.raises(InvalidInput, match=r"^column 'text' at row 12 is a int, expected text$"):
+    with pytest.raises(InvalidInput, match=r"^column 'text' at row 12 is an int, expected text$"):
         codec.encode({"text": ["Ann", 5]}, first=11)
 
 

@@ -122,7 +122,7 @@ def test_other_bad_files(tmp_path):
     null = _file(tmp_path, "c.jsonl", '{"text": "a"}\n{"text": null}\n')
     assert read_corpus(null) == ["a", ""], "no text is an empty document"
     number = _file(tmp_path, "d.jsonl", '{"text": "a"}\n{"text": 5}\n')
-    assert "column 'text' at row 2 is a int, expected text" in _refusal(read_corpus, number)
+    assert "column 'text' at row 2 is an int, expected text" in _refusal(read_corpus, number)
     assert "expected one of ag_news" in _refusal(read_published, "reuters")
     assert "set ODDSHIFT_DATA" in _refusal(read_published, "imdb", tmp_path)
 

@@ -169,7 +169,7 @@ class TestConfiguration:
         ("table", "message"),
         [
             ('[users]\npast = "mask"\n', "missing key users.budget"),
-            ("[users]\nbudget = -1.0\n", "users.the budget of a user is -1.0"),
+            ("[users]\nbudget = -1.0\n", r"users\.budget=-1\.0, expected > 0 for the budget of a user"),
             ('[users]\nbudget = 1.0\npast = "ignore"\n', "expected one of refuse, mask, drop, noise"),
             ("[users]\nbudgets = 1.0\n", "did you mean budget"),
         ],

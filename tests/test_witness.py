@@ -238,7 +238,7 @@ COINS = [0, 1] * 50
         ),
         (lambda: w.select_then_test(COINS, COINS, [[0, 1], [2, 0]], 1.0, 0.05, rng=RNG), "expected symmetry"),
         (lambda: w.select_then_test(COINS, COINS, [[0, 1]], 1.0, 0.05, rng=RNG), r"expected \(1, 1\)"),
-        (lambda: w.select_then_test(COINS, COINS, [[0, 1], [1, 0]], 1.0, 0.05, rng=7), "rng is a int, expected"),
+        (lambda: w.select_then_test(COINS, COINS, [[0, 1], [1, 0]], 1.0, 0.05, rng=7), "rng is an int, expected"),
         (
             lambda: w.select_then_test([5] * 99, COINS, [[0, 1], [1, 0]], 1.0, 0.05, rng=RNG),
             "secrets has another value",

@@ -95,7 +95,7 @@ def test_json_is_one_object_with_what_was_counted(run):
         ("not_a_module:f", "module 'not_a_module' cannot be imported: ModuleNotFoundError"),
         ("fails:f", "module 'fails' cannot be imported: ModuleNotFoundError: No module named 'not_there'"),
         ("strange_noise:missing", "'strange_noise' has no 'missing'"),
-        ("strange_noise:value", "is a int, expected a function"),
+        ("strange_noise:value", "is an int, expected a function"),
         ("strange_noise:broken", "the function failed: KeyError: 'w0'"),
         ("strange_noise:nothing", "the function gave a NoneType, expected a word or a vector"),
     ],

@@ -64,7 +64,7 @@ def test_a_string_that_two_words_share_is_one_output():
         (["a"], "1 distinct words, expected 2, one for each point"),
         (["a", 5], "words has an entry that is not a string"),
         (["a", None], "words has an entry that is not a string"),
-        (5, "words is a int, expected a sequence"),
+        (5, "words is an int, expected a sequence"),
     ],
 )
 def test_words_are_one_distinct_text_for_each_point(vocabulary, message):

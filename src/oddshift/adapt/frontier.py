@@ -29,12 +29,12 @@ COARSE = 64
 
 
 def grid_of(scales: Sequence[float], n_levels: int) -> list[Scales]:
-    """All combinations of the grid's scales, one for each level, as in the paper."""
+    """Return all combinations of the grid's scales, one for each level, as in the paper."""
     return [tuple(combination) for combination in product(scales, repeat=n_levels)]
 
 
 def search_grid(scales: Sequence[float], n_levels: int) -> list[Scales]:
-    """The combinations that a search begins with: all ordered ones while they are few.
+    """Return the combinations that a search begins with: all ordered ones while they are few.
 
     >>> search_grid((0.5, 1.0), 2)
     [(0.5, 0.5), (0.5, 1.0), (1.0, 1.0)]
@@ -59,7 +59,7 @@ def directions(scales: Sequence[float], n_levels: int) -> list[Scales]:
 
 
 def uniform_outcomes(outcomes: Iterable[ScaledOutcome]) -> tuple[ScaledOutcome, ...]:
-    """The outcomes with one scale for all tiers, in increasing order."""
+    """Return the outcomes with one scale for all tiers, in increasing order."""
     return tuple(sorted((p for p in outcomes if len(set(p.scales)) == 1), key=lambda p: p.scales))
 
 
@@ -82,7 +82,7 @@ class _Ray:
 
 
 def rays(measuring: Measuring, goals: Goals) -> list[ScaledOutcome]:
-    """Along each direction, the largest scales at which select documents stay within the goals, with some room.
+    """Return the largest scales along each direction at which select documents keep the goals, with some room.
 
     Rates and right guesses grow with the scale along a ray and the loss falls, so halving finds the crossing without a
     gradient, and a ray whose failing end already costs more than the best crossing is skipped. Around the crossing of
@@ -111,7 +111,7 @@ def rays(measuring: Measuring, goals: Goals) -> list[ScaledOutcome]:
 def front(
     outcomes: Iterable[ScaledOutcome], against: Callable[[ScaledOutcome], float] | None = None
 ) -> tuple[ScaledOutcome, ...]:
-    """The admissible outcomes that no other beats in both loss and largest rate, in decreasing loss.
+    """Return the admissible outcomes that no other beats in both loss and largest rate, in decreasing loss.
 
     `against` puts something else in the place of the largest rate, such as how close all goals come to their limits.
     """
@@ -124,7 +124,7 @@ def front(
 
 
 def hypervolume(outcomes: Iterable[ScaledOutcome], corner: tuple[float, float]) -> float:
-    """The share of the box between (0, 0) and `corner` (loss, rate) that some outcome beats in both.
+    """Return the share of the box between (0, 0) and `corner` (loss, rate) that some outcome beats in both.
 
     >>> hypervolume([], (1.0, 1.0))
     0.0
@@ -138,7 +138,7 @@ def hypervolume(outcomes: Iterable[ScaledOutcome], corner: tuple[float, float]) 
 
 
 def equal_utility(measuring: Measuring, loss: float, *, remap: bool | None = None) -> Scales:
-    """One scale for all tiers whose expected loss is the given one: the baseline for every adaptation."""
+    """Return the one scale for all tiers whose expected loss is the given one: the baseline for every adaptation."""
     settings, n = measuring.experiment.settings, len(measuring.experiment.known.tiers)
     low, high = min(settings.grid), max(settings.grid)
     for _ in range(8):

@@ -72,5 +72,5 @@ class Goals:
 
 
 def goals_of(settings: AdaptSettings, tiers: Tiers) -> Goals:
-    """The goals that settings state for some tiers; a cap for a tier that does not exist is refused."""
+    """Return the goals that settings state for some tiers; a cap for a tier that does not exist is refused."""
     return Goals(settings.delta, dict(zip(tiers.names, caps_of_tiers(settings, tiers), strict=True)))

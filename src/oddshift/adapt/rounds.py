@@ -27,7 +27,7 @@ Objective = Callable[[ScaledOutcome], float]
 
 
 def weighted(settings: AdaptSettings, counted: Sequence[int] | None = None) -> Objective:
-    """λ_1·rate + λ_2·loss, the rate pooled over tiers or their largest; `counted` leaves out other tiers of both."""
+    """Return λ_1·rate + λ_2·loss, the rate pooled over tiers or their largest; `counted` leaves out other tiers."""
 
     def value(outcome: ScaledOutcome) -> float:
         tiers = outcome.tiers if counted is None else [outcome.tiers[tier] for tier in counted]
@@ -48,7 +48,7 @@ def rounds(
     together: bool = False,
     after: Round | None = None,
 ) -> Iterator[Round]:
-    """Rounds from scales 1 on (or from `start`), until they move by less than the tolerance.
+    """Run rounds from scales 1 on (or from `start`), until they move by less than the tolerance.
 
     Tiers of one level move together: `start`, `moving` (the levels whose scale may change, by default all) and the
     gradient of a round have one entry for each level. `together` moves those levels by one step that they share.
@@ -118,7 +118,7 @@ def _next(last: Round, settings: AdaptSettings, movable: BoolArray, tiers: Tiers
 
 
 def project(scales: npt.ArrayLike, lowest: float, highest: float) -> FloatArray:
-    """The nearest scales with lowest ≤ s_1 ≤ … ≤ s_K ≤ highest: isotonic regression, then clip.
+    """Return the nearest scales with lowest ≤ s_1 ≤ … ≤ s_K ≤ highest: isotonic regression, then clip.
 
     >>> project([0.9, 0.5, 1.2], 0.1, 1.0)
     array([0.7, 0.7, 1. ])

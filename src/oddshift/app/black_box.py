@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.evidence.witness.mdp import Sample
 
 Function = Callable[[Any], Any]
@@ -39,7 +39,7 @@ def find_function(name: str) -> Function:
             raise InvalidInput(f"{module!r} has no {path!r}, expected the name of a function in it")
         found = getattr(found, part)
     if not callable(found):
-        raise InvalidInput(f"{name!r} is a {type(found).__name__}, expected a function")
+        raise InvalidInput(f"{name!r} is {a_kind(found)}, expected a function")
     function: Function = found
     return function
 
@@ -69,10 +69,10 @@ def _stacked(drawn: list[Any]) -> Any:
     try:
         found = np.stack([np.asarray(one, dtype=np.float64) for one in drawn])
     except (TypeError, ValueError):
-        raise InvalidInput(f"the function gave a {type(drawn[0]).__name__}, expected a word or a vector") from None
+        raise InvalidInput(f"the function gave {a_kind(drawn[0])}, expected a word or a vector") from None
     if not np.isfinite(found).all():
         odd = next(one for one, row in zip(drawn, found, strict=True) if not np.isfinite(row).all())
-        raise InvalidInput(f"the function gave a {type(odd).__name__}, expected a word or a vector of finite numbers")
+        raise InvalidInput(f"the function gave {a_kind(odd)}, expected a word or a vector of finite numbers")
     return found
 
 

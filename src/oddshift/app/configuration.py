@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from oddshift.adapt.adapt_settings import SHARED, AdaptSettings
 from oddshift.audit.audit_settings import AuditSettings
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.base.execution import Execution
 from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import CODECS, FROM_PIPELINE, FROM_TEXT
@@ -226,7 +226,7 @@ def _resolved(given: str, folder: Path | None) -> str:
 def _table(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = raw.get(name, {})
     if not isinstance(found, dict):
-        raise InvalidInput(f"{name} is a {type(found).__name__}, expected a table [{name}]")
+        raise InvalidInput(f"{name} is {a_kind(found)}, expected a table [{name}]")
     return found
 
 

@@ -19,7 +19,7 @@ from oddshift.app.init.choices import text_choice
 from oddshift.app.init.first_sections import SectionChoice, data_section
 from oddshift.app.init.roles import Roles, roles_of, roles_of_columns
 from oddshift.base.arrays import finite
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.data.codecs import FROM_TEXT, PlaceSettings, TableSettings, TextSettings, VectorSettings, WordVectors
 from oddshift.data.dataset import Dataset, enough_rows, named_columns, read_dataset
 from oddshift.data.detectors import DETECTORS, Detector
@@ -40,7 +40,7 @@ def texts(
     *,
     settings: Mapping[str, Any] | None = None,
 ) -> Dataset:
-    """Texts whose sensitive words are the secrets: a list, an array, a series, or a frame with columns of text.
+    """Take texts whose sensitive words are the secrets: a list, an array, a series, or a frame with columns of text.
 
     `vectors` are word vectors (a file, "from-text", or a `WordVectors`), `detectors` find the sensitive words (settings
     or names of `DETECTORS`, or detectors themselves), `users` says who wrote each text. `settings` are further fields
@@ -69,7 +69,7 @@ def texts(
 
 
 def table(frame: Any, *, settings: Mapping[str, Any] | None = None) -> Dataset:
-    """A table whose rows or cells are the secrets; `settings` are fields of `TableSettings`.
+    """Take a table whose rows or cells are the secrets; `settings` are fields of `TableSettings`.
 
     Without settings the roles of the columns are guessed, as `oddshift init` does.
 
@@ -81,7 +81,7 @@ def table(frame: Any, *, settings: Mapping[str, Any] | None = None) -> Dataset:
 
 
 def trajectories(frame: Any, *, settings: Mapping[str, Any] | None = None) -> Dataset:
-    """Position fixes whose places are the secrets; `settings` are fields of `PlaceSettings`, such as names of columns.
+    """Take position fixes whose places are the secrets; `settings` are fields of `PlaceSettings`.
 
     >>> fixes = {"lat": [39.9, 40.0, 40.1], "lon": [116.3, 116.4, 116.5], "who": ["a", "a", "b"]}
     >>> trajectories(fixes, settings={"user": "who", "timestamp": "", "trip": "", "every": 0})
@@ -93,7 +93,7 @@ def trajectories(frame: Any, *, settings: Mapping[str, Any] | None = None) -> Da
 def embeddings(
     array: Any, *, groups: Sequence[Any] | None = None, settings: Mapping[str, Any] | None = None
 ) -> Dataset:
-    """Vectors (n, k), each of them a secret; those of one of the `groups` are read together.
+    """Take vectors (n, k), each of them a secret; those of one of the `groups` are read together.
 
     >>> embeddings([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], groups=["a", "a", "b"])
     Dataset(vectors, 3 rows, 2 columns)
@@ -111,7 +111,7 @@ def embeddings(
 
 
 def read(path: str | Path, *, kind: str | None = None, settings: Mapping[str, Any] | None = None) -> Dataset:
-    """A file or a folder of texts; without settings the roles of its columns are guessed.
+    """Read a file or a folder of texts; without settings the roles of its columns are guessed.
 
     `kind` is a key of `CODECS`: text, table, location or vectors. It is required when settings are given.
 
@@ -200,5 +200,5 @@ def _detector(given: Any) -> Any:
             raise InvalidInput(f"detector {given!r}, expected one of {', '.join(DETECTORS)} or a detector")
         return validated(DETECTORS[given], {}, f"detectors.{given}")
     if not isinstance(given, tuple(DETECTORS.values())):
-        raise InvalidInput(f"a detector is a {type(given).__name__}, expected a name, settings or a detector")
+        raise InvalidInput(f"a detector is {a_kind(given)}, expected a name, settings or a detector")
     return given

@@ -133,7 +133,7 @@ def adapt(  # noqa: PLR0913 (one for each part of the question)
 
 
 def load_policy(folder: str | Path) -> ReleasePolicy:
-    """The policy of a run folder or of a folder that `policy.save` wrote, ready to be applied.
+    """Read the policy of a run folder or of a folder that `policy.save` wrote, ready to be applied.
 
     **Guarantee**: a vocabulary or a mechanism other than the one the policy names is refused.
 
@@ -152,7 +152,7 @@ def load_policy(folder: str | Path) -> ReleasePolicy:
 
 
 def load_run(folder: str | Path) -> StoredRun:
-    """What a run folder holds, from Python or from the command line.
+    """Read what a run folder holds, from Python or from the command line.
 
     **Guarantee**: damaged or edited files are refused; nothing in them is executed.
 

@@ -13,7 +13,7 @@ import numpy as np
 from oddshift.app.found_points import FoundPoints, found_in_records, found_in_text
 from oddshift.app.nouns import who_found
 from oddshift.base.arrays import BoolArray, IntArray
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.data.codecs import (
     Codec,
     Columns,
@@ -97,9 +97,7 @@ def prepare(data: Dataset | PeopleSettings, seed: int, parts: IntArray | None = 
 def prepare_records(records: Records, tiers: Tiers | None, seed: int) -> Prepared:
     """Records that were built by hand; without tiers all points are in one tier."""
     if not isinstance(records, Records):
-        raise InvalidInput(
-            f"data is a {type(records).__name__}, expected a Dataset (od.texts, od.table, ...) or Records"
-        )
+        raise InvalidInput(f"data is {a_kind(records)}, expected a Dataset (od.texts, od.table, ...) or Records")
     split = records.split(rng=np.random.default_rng([seed, 1]))
     chosen = tiers or one_tier(records.space)
     found = found_in_records(split, chosen)

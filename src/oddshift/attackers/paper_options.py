@@ -1,7 +1,7 @@
-"""What a configuration may say about paper mode: everything that the paper leaves open, with our default of each.
+"""Options of paper mode: everything that the paper leaves open, each with our default.
 
-The table `[audit.paper]` of a file. The architecture is chosen by the name of the attacker: `paper-rnn`, `paper-lstm`
-or `paper-transformer`.
+A configuration file states them in its table `[audit.paper]`. The name of the attacker chooses the architecture:
+`paper-rnn`, `paper-lstm` or `paper-transformer`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import ClassVar, Literal, get_args
 from oddshift.base.arrays import one_of, positive, whole
 
 TemperatureRule = Literal["fixed", "fitted"]
-"""`fixed`: T = τ_base·τ as given; `fitted`: T of the best log score on held-out fit documents (Guo et al.)."""
+"""With `fixed`, T = τ_base·τ. With `fitted`, T gives the best log score on held-out fit documents (Guo et al.)."""
 
 PaperPrior = Literal["uniform", "empirical"]
-"""The prior that is taken out of the posterior: uniform over candidates, or the frequencies of the fit documents."""
+"""The prior that is subtracted from the posterior: uniform over candidates, or frequencies in the fit documents."""
 
 PaperSplit = Literal["document", "pair"]
-"""How validation pairs are held out: whole documents, or single pairs as the paper writes it."""
+"""How validation pairs are held out: by whole documents, or as single pairs, which is what the paper describes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class PaperOptions:
     - `prior`: `uniform` or `empirical`.
     - `split`: validation by `document` or by `pair`.
     - `width`: units of a layer.
-    - `epochs`: the largest number of epochs; None leaves 50, or the limit of the audit.
+    - `epochs`: the largest number of epochs; with None it is 50, or the limit that the audit states.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.errors import InvalidInput, TooLarge
+from oddshift.base.errors import InvalidInput, TooLarge, a_kind
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -132,13 +132,13 @@ def listed(values: Iterable[Item], name: str) -> list[Item]:
     try:
         return list(values)
     except TypeError as error:
-        raise InvalidInput(f"{name} is a {type(values).__name__}, expected a sequence") from error
+        raise InvalidInput(f"{name} is {a_kind(values)}, expected a sequence") from error
 
 
 def generator(rng: np.random.Generator) -> np.random.Generator:
     """The argument when it is a numpy Generator; otherwise a refusal that says how to make one."""
     if not isinstance(rng, np.random.Generator):
-        raise InvalidInput(f"rng is a {type(rng).__name__}, expected a numpy Generator: numpy.random.default_rng()")
+        raise InvalidInput(f"rng is {a_kind(rng)}, expected a numpy Generator: numpy.random.default_rng()")
     return rng
 
 

@@ -33,3 +33,17 @@ class NoGuarantee(InvalidInput):
 
 class TamperedEvidence(InvalidInput):
     """A stored file whose contents do not support what it states."""
+
+
+def a_kind(value: object) -> str:
+    """Return the type of a value with its article, for messages.
+
+    >>> a_kind(1), a_kind("x"), a_kind([])
+    ('an int', 'a str', 'a list')
+    """
+    return named_kind(type(value).__name__)
+
+
+def named_kind(name: str) -> str:
+    """Return the name of a type with its article."""
+    return f"an {name}" if name[:1].lower() in set("aeio") or name.startswith("nd") else f"a {name}"

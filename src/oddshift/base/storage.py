@@ -21,7 +21,7 @@ from typing import Any, Literal, Union
 
 import numpy as np
 
-from oddshift.base.errors import InvalidInput, TamperedEvidence
+from oddshift.base.errors import InvalidInput, TamperedEvidence, a_kind, named_kind
 
 SCHEMA = 3
 """Version of stored files; since 3 the hashes inside them are fingerprints, by content."""
@@ -184,7 +184,7 @@ def encode(value: Any, arrays: Arrays, where: str = "value") -> Any:
         return "inf" if value > 0 else "-inf"
     if value is None or isinstance(value, str | bool | int | float):
         return value
-    raise InvalidInput(f"{where} is a {type(value).__name__}, expected plain fields, dataclasses or arrays")
+    raise InvalidInput(f"{where} is {a_kind(value)}, expected plain fields, dataclasses or arrays")
 
 
 def decode(data: Any, hint: Any, arrays: Mapping[str, np.ndarray[Any, Any]], where: str = "value") -> Any:
@@ -230,8 +230,8 @@ def _decode_union(data: Any, options: tuple[Any, ...], arrays: Mapping[str, np.n
 
 def _decode_fields(data: Any, kind: Any, arrays: Mapping[str, np.ndarray[Any, Any]], where: str) -> Any:
     if not isinstance(data, dict) or data.get("kind") != kind.__name__:
-        found = data.get("kind") if isinstance(data, dict) else type(data).__name__
-        raise _NotThis(f"{where} is a {found}, expected a {kind.__name__}")
+        found = str(data.get("kind")) if isinstance(data, dict) else type(data).__name__
+        raise _NotThis(f"{where} is {named_kind(found)}, expected {named_kind(kind.__name__)}")
     hints = typing.get_type_hints(kind)
     names = [f.name for f in dataclasses.fields(kind)]
     given = set(data) - {"kind"}

@@ -67,7 +67,7 @@ def log_wealths(sample: Tally, m: float, bets: FloatArray = BETS) -> FloatArray:
 
 
 def betting_log_e(values: npt.ArrayLike, m: float) -> float:
-    """ln E(m), E(m) = mean_j Π_i (1 + λ_j (m − z_i)): evidence against "the mean is m or more".
+    """Return ln E(m), E(m) = mean_j Π_i (1 + λ_j (m − z_i)): evidence against "the mean is m or more".
 
     **Guarantee**: if every value has conditional mean m or more given the earlier ones, E reaches 1/a at any
     time with probability at most a. E grows with m and does not depend on the order of the values.
@@ -79,7 +79,7 @@ def betting_log_e(values: npt.ArrayLike, m: float) -> float:
 
 
 def betting_pvalue(values: npt.ArrayLike, delta: float) -> float:
-    """min(1, 1/E(δ)): the p-value of "the mean is δ or more".
+    """Return min(1, 1/E(δ)), the p-value of "the mean is δ or more".
 
     **Guarantee**: at most a with probability at most a whenever the mean is δ or more, at any stopping time.
 
@@ -90,7 +90,7 @@ def betting_pvalue(values: npt.ArrayLike, delta: float) -> float:
 
 
 def betting_upper(values: npt.ArrayLike, alpha: float) -> float:
-    """inf{m : E(m) ≥ 1/a}, or 1 when no m is rejected: the default upper bound on a mean.
+    """Return inf{m : E(m) ≥ 1/a}, or 1 when no m is rejected: the default upper bound on a mean.
 
     **Guarantee**: the chance that it is ever below the mean is at most `alpha`, for independent values in
     [0, 1], at any stopping time. One-sided: with the lower bound at the same level the two err with at most 2a.
@@ -102,7 +102,7 @@ def betting_upper(values: npt.ArrayLike, alpha: float) -> float:
 
 
 def betting_lower(values: npt.ArrayLike, alpha: float) -> float:
-    """1 − betting_upper(1 − z, a).
+    """Return 1 − betting_upper(1 − z, a).
 
     **Guarantee**: the chance that it is ever above the mean is at most `alpha`.
 
@@ -113,7 +113,7 @@ def betting_lower(values: npt.ArrayLike, alpha: float) -> float:
 
 
 def betting_plugin_upper(values: npt.ArrayLike, alpha: float) -> float:
-    """Bound of the plug-in bettor: λ_t = min(1, √(2 ln(1/a) / (n σ̂²_{t−1}))), inf{m : max_t Π_{i≤t} … ≥ 1/a}.
+    """Return inf{m : max_t Π_{i≤t} … ≥ 1/a} with the stakes λ_t = min(1, √(2 ln(1/a) / (n σ̂²_{t−1}))).
 
     σ̂²_t = (¼ + Σ_{i≤t} (z_i − μ̂_i)²) / (t+1) and μ̂_t = (½ + Σ_{i≤t} z_i) / (t+1) use the past only.
 
@@ -129,7 +129,7 @@ def betting_plugin_upper(values: npt.ArrayLike, alpha: float) -> float:
 
 
 def betting_plugin_lower(values: npt.ArrayLike, alpha: float) -> float:
-    """1 − betting_plugin_upper(1 − z, a).
+    """Return 1 − betting_plugin_upper(1 − z, a).
 
     **Guarantee**: above the mean with probability at most `alpha`; depends on the order, as the upper bound.
 
@@ -140,7 +140,7 @@ def betting_plugin_lower(values: npt.ArrayLike, alpha: float) -> float:
 
 
 def betting_plugin_pvalue(values: npt.ArrayLike, delta: float, alpha: float) -> float:
-    """min(1, 1 / max_t Π_{i≤t} (1 + λ_t (δ − z_i))) with the stakes tuned for level `alpha`.
+    """Return min(1, 1 / max_t Π_{i≤t} (1 + λ_t (δ − z_i))) with the stakes tuned for level `alpha`.
 
     **Guarantee**: at most a with probability at most a, for every a, whenever the mean is δ or more.
 

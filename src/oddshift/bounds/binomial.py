@@ -16,7 +16,7 @@ _OUT = 1e-12  # relative step outwards, above the error of the incomplete beta f
 
 
 def clopper_pearson_upper(k: int, n: int, alpha: float) -> float:
-    """Exact upper bound I⁻¹(1 − a; k+1, n−k) on a success probability.
+    """Return the exact upper bound I⁻¹(1 − a; k+1, n−k) on a success probability.
 
     **Guarantee**: below the truth with probability at most `alpha`, for n fixed in advance and independent
     trials. Not valid under peeking, nor for clustered trials (one document, many pairs).
@@ -34,7 +34,7 @@ def clopper_pearson_upper(k: int, n: int, alpha: float) -> float:
 
 
 def clopper_pearson_lower(k: int, n: int, alpha: float) -> float:
-    """Exact lower bound I⁻¹(a; k, n−k+1) on a success probability.
+    """Return the exact lower bound I⁻¹(a; k, n−k+1) on a success probability.
 
     **Guarantee**: above the truth with probability at most `alpha`, under the conditions of the upper bound.
 
@@ -51,7 +51,7 @@ def clopper_pearson_lower(k: int, n: int, alpha: float) -> float:
 
 
 def clopper_pearson_pvalue(k: int, n: int, delta: float) -> float:
-    """Pr[Bin(n, δ) ≤ k], the exact p-value of "the probability is δ or more".
+    """Return Pr[Bin(n, δ) ≤ k], the exact p-value of "the probability is δ or more".
 
     **Guarantee**: at most a with probability at most a, whenever the probability is δ or more.
 
@@ -78,7 +78,7 @@ def binomial_below(k: int, n: int, probability: float) -> float:
 
 
 def robbins_log_e(k: int, n: int, m: float) -> float:
-    """ln E(m), E = ∫₀^m t^k (1−t)^{n−k} dt / (m^{k+1} (1−m)^{n−k}): evidence against "probability ≥ m".
+    """Return ln E(m), E = ∫₀^m t^k (1−t)^{n−k} dt / (m^{k+1} (1−m)^{n−k}), against "probability ≥ m".
 
     The uniform mixture over t < m of the likelihood ratio of t against m. Non-decreasing in m.
 
@@ -102,7 +102,7 @@ def robbins_log_e(k: int, n: int, m: float) -> float:
 
 
 def robbins_pvalue(k: int, n: int, delta: float) -> float:
-    """min(1, 1/E(δ)): the p-value of "the probability is δ or more".
+    """Return min(1, 1/E(δ)), the p-value of "the probability is δ or more".
 
     **Guarantee**: at most a with probability at most a whenever the probability is δ or more, at any time.
 
@@ -113,7 +113,7 @@ def robbins_pvalue(k: int, n: int, delta: float) -> float:
 
 
 def robbins_upper(k: int, n: int, alpha: float) -> float:
-    """Upper bound inf{m : E(m) ≥ 1/a} of Robbins' mixture, valid at any stopping time.
+    """Return the upper bound inf{m : E(m) ≥ 1/a} of Robbins' mixture, valid at any stopping time.
 
     **Guarantee**: the chance that it is ever below the truth, however often one looks, is at most `alpha`.
 
@@ -126,7 +126,7 @@ def robbins_upper(k: int, n: int, alpha: float) -> float:
 
 
 def robbins_lower(k: int, n: int, alpha: float) -> float:
-    """Lower bound by symmetry: 1 − robbins_upper(n − k, n, a).
+    """Return the lower bound by symmetry: 1 − robbins_upper(n − k, n, a).
 
     **Guarantee**: the chance that it is ever above the truth is at most `alpha`.
 

@@ -30,7 +30,7 @@ class Clustering:
 
 
 def design_effect(violations: npt.ArrayLike, trials: npt.ArrayLike) -> Clustering:
-    """Design effect of the pooled rate p̂ = Σv / Σt from each cluster's violations v and trials t.
+    """Return the design effect of the pooled rate p̂ = Σv / Σt, from the violations v and trials t of each cluster.
 
     deff = [n/(n−1) Σ (v_i − p̂ t_i)² / (Σt)²] / [p̂(1−p̂) / Σt] (linearised ratio estimator). When p̂ is 0 or 1, or n
     is 1, the spread cannot be seen and the worst case Σt²/Σt (all trials of a cluster alike) is reported.

@@ -14,7 +14,7 @@ from oddshift.base.arrays import FloatArray, finite
 
 
 def conformal_ranks(values: npt.ArrayLike, earlier: npt.ArrayLike, rng: np.random.Generator) -> FloatArray:
-    """For each value, in order: the share of the values before it that are smaller, ties and itself at random.
+    """Return for each value, in order, the share of the values before it that are smaller; ties count at random.
 
     rank = (smaller + U·(equal + 1)) / (n + 1) among the n `earlier` values and the values before it.
 

@@ -19,7 +19,7 @@ from oddshift.bounds.search import first_reach
 
 
 def hoeffding_upper(mean: float, n: int, alpha: float, sides: int = 1) -> float:
-    """p̂ + √(ln(c/a) / 2n), c the number of sides, at most 1.
+    """Return p̂ + √(ln(c/a) / 2n), c the number of sides, at most 1.
 
     **Guarantee**: below the true mean with probability at most `alpha` for n independent values fixed in advance
     (with `sides` = 2, the interval p̂ ± the same width misses it with probability at most `alpha`).
@@ -31,7 +31,7 @@ def hoeffding_upper(mean: float, n: int, alpha: float, sides: int = 1) -> float:
 
 
 def hoeffding_lower(mean: float, n: int, alpha: float, sides: int = 1) -> float:
-    """p̂ − √(ln(c/a) / 2n), at least 0.
+    """Return p̂ − √(ln(c/a) / 2n), at least 0.
 
     **Guarantee**: above the true mean with probability at most `alpha`, as for the upper bound.
 
@@ -42,7 +42,7 @@ def hoeffding_lower(mean: float, n: int, alpha: float, sides: int = 1) -> float:
 
 
 def hoeffding_pvalue(mean: float, n: int, delta: float) -> float:
-    """exp(−2n(δ − p̂)²) when p̂ < δ, otherwise 1: the p-value of "the mean is δ or more".
+    """Return exp(−2n(δ − p̂)²) when p̂ < δ, otherwise 1: the p-value of "the mean is δ or more".
 
     **Guarantee**: at most a with probability at most a, whenever the mean is δ or more.
 
@@ -54,7 +54,7 @@ def hoeffding_pvalue(mean: float, n: int, delta: float) -> float:
 
 
 def failure_exponent(n: int, delta: float, xi: float) -> float:
-    """k = −log₁₀(2 exp(−2n(1−ξ)²δ²)) = (2n(1−ξ)²δ² − ln 2) / ln 10: the paper's exponent, for its tables only.
+    """Return k = −log₁₀(2 exp(−2n(1−ξ)²δ²)) = (2n(1−ξ)²δ² − ln 2) / ln 10, for tables of the paper only.
 
     **Guarantee**: none for a δ chosen after seeing the rate ξδ, nor for values that are not independent.
 
@@ -66,7 +66,7 @@ def failure_exponent(n: int, delta: float, xi: float) -> float:
 
 
 def hoeffding_bentkus_pvalue(mean: float, n: int, delta: float) -> float:
-    """min(e^{−n·kl(z̄, δ)}, e·Pr[Bin(n, δ) ≤ ⌈n z̄⌉]), at most 1: the p-value of "the mean is δ or more".
+    """Return min(e^{−n·kl(z̄, δ)}, e·Pr[Bin(n, δ) ≤ ⌈n z̄⌉]), at most 1, for "the mean is δ or more".
 
     **Guarantee**: at most a with probability at most a, for independent values in [0, 1], n fixed in advance.
 
@@ -78,7 +78,7 @@ def hoeffding_bentkus_pvalue(mean: float, n: int, delta: float) -> float:
 
 
 def hoeffding_bentkus_upper(mean: float, n: int, alpha: float) -> float:
-    """Smallest δ whose Hoeffding-Bentkus p-value is at most a.
+    """Return the smallest δ whose Hoeffding-Bentkus p-value is at most a.
 
     **Guarantee**: below the true mean with probability at most `alpha`; the p-value falls as δ grows.
 
@@ -93,7 +93,7 @@ def hoeffding_bentkus_upper(mean: float, n: int, alpha: float) -> float:
 
 
 def hoeffding_bentkus_lower(mean: float, n: int, alpha: float) -> float:
-    """Lower bound by symmetry: 1 − hoeffding_bentkus_upper(1 − z̄, n, a).
+    """Return the lower bound by symmetry: 1 − hoeffding_bentkus_upper(1 − z̄, n, a).
 
     **Guarantee**: above the true mean with probability at most `alpha`.
 
@@ -104,7 +104,7 @@ def hoeffding_bentkus_lower(mean: float, n: int, alpha: float) -> float:
 
 
 def maurer_pontil_upper(values: npt.ArrayLike, alpha: float) -> float:
-    """z̄ + √(2V ln(2/a)/n) + 7 ln(2/a) / (3(n−1)), V the sample variance, at most 1.
+    """Return z̄ + √(2V ln(2/a)/n) + 7 ln(2/a) / (3(n−1)), V the sample variance, at most 1.
 
     **Guarantee**: below the true mean with probability at most `alpha` for n ≥ 2 independent values, n fixed.
 
@@ -116,7 +116,7 @@ def maurer_pontil_upper(values: npt.ArrayLike, alpha: float) -> float:
 
 
 def maurer_pontil_lower(values: npt.ArrayLike, alpha: float) -> float:
-    """z̄ − √(2V ln(2/a)/n) − 7 ln(2/a) / (3(n−1)), at least 0.
+    """Return z̄ − √(2V ln(2/a)/n) − 7 ln(2/a) / (3(n−1)), at least 0.
 
     **Guarantee**: above the true mean with probability at most `alpha`.
 
@@ -128,7 +128,7 @@ def maurer_pontil_lower(values: npt.ArrayLike, alpha: float) -> float:
 
 
 def maurer_pontil_pvalue(values: npt.ArrayLike, delta: float) -> float:
-    """Smallest level at which the Maurer-Pontil upper bound is at most δ; 1 when there is none.
+    """Return the smallest level at which the Maurer-Pontil upper bound is at most δ; 1 when there is none.
 
     **Guarantee**: at most a with probability at most a, whenever the mean is δ or more.
 

@@ -105,7 +105,7 @@ STATES = ("certified", "violated", "undecided")
 
 
 def decision(lower: float, upper: float, delta: float | None) -> str:
-    """`certified` (upper ≤ δ), `violated` (lower > δ) or `undecided`; always `undecided` without a δ.
+    """Say `certified` (upper ≤ δ), `violated` (lower > δ) or `undecided`; always `undecided` without a δ.
 
     **Guarantee**: with bounds that are each wrong with probability at most a, the decision is wrong with
     probability at most a: whatever the truth, only one of the two answers can be wrong.

@@ -55,7 +55,7 @@ def fixed_sequence(pvalues: npt.ArrayLike, alpha: float) -> tuple[bool, ...]:
 
 
 def intersection_union(pvalues: npt.ArrayLike, alpha: float) -> bool:
-    """Whether every p ≤ a: one joint yes, each part at full a.
+    """Tell whether every p ≤ a: one joint yes, each part at full a.
 
     **Guarantee**: a wrong joint yes has probability at most `alpha`, under any dependence.
 
@@ -66,7 +66,7 @@ def intersection_union(pvalues: npt.ArrayLike, alpha: float) -> bool:
 
 
 def spend(alpha: float, round_number: int) -> float:
-    """Level a_r = 6a / (π² r²) of round r = 1, 2, …; the levels of all rounds sum to a.
+    """Return the level a_r = 6a / (π² r²) of round r = 1, 2, …; the levels of all rounds sum to a.
 
     **Guarantee**: any wrong answer in any number of rounds has probability at most `alpha`.
 

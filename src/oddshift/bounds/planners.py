@@ -53,7 +53,7 @@ class Plan:
 
 
 def zero_failures(delta: float, alpha: float, method: str = "betting") -> int:
-    """Fewest values, all of them 0, that certify "mean ≤ δ".
+    """Return the fewest values, all of them 0, that certify "mean ≤ δ".
 
     ⌈ln a / ln(1−δ)⌉ for Clopper-Pearson, the smallest n with mean_j (1 + λ_j δ)ⁿ ≥ 1/a for betting, by search else.
 
@@ -81,7 +81,7 @@ def zero_failures(delta: float, alpha: float, method: str = "betting") -> int:
 
 
 def plan_zero_failures(delta: float, alpha: float, method: str = "betting") -> Plan:
-    """The plan behind `zero_failures`: enough if nothing fails at all.
+    """Return the plan behind `zero_failures`: enough if nothing fails at all.
 
     >>> plan_zero_failures(0.05, 0.05).needs
     115
@@ -91,7 +91,7 @@ def plan_zero_failures(delta: float, alpha: float, method: str = "betting") -> P
 
 
 def plan_clopper_pearson(delta: float, p: float, alpha: float, power: float, stable: bool = False) -> int:
-    """Smallest n at which Clopper-Pearson certifies δ with at least `power` when the true rate is p.
+    """Return the smallest n at which Clopper-Pearson certifies δ with at least `power` when the true rate is p.
 
     Power is exact: Pr[Bin(n, p) ≤ k*], k* the largest k with Pr[Bin(n, δ) ≤ k] ≤ a. It is a saw-tooth in n; with
     `stable` the answer is the smallest n beyond which the power never falls below it again.
@@ -130,7 +130,7 @@ def plan_resampled(
     replicates: int = 500,
     rng: np.random.Generator,
 ) -> Plan:
-    """Smallest n at which `method` certifies δ in a share `power` of samples of n values redrawn from a pilot.
+    """Return the smallest n at which `method` certifies δ in a share `power` of samples redrawn from a pilot.
 
     For values that are fractions over clusters, where formulas for 0/1 values are far too optimistic or wrong.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 
 Columns = dict[str, list[Any]]
 """Named columns of equal length, as plain Python values; None stands for a missing value."""
@@ -41,7 +41,7 @@ def columns_of(frame: Any, name: str = "the table") -> Columns:
             raise InvalidInput(f"{name} has two columns of one name, expected distinct names")
         columns = {key: table.column(key).to_pylist() for key in table.column_names}
     else:
-        raise InvalidInput(f"{name} is a {type(frame).__name__}, expected a data frame or a mapping of columns")
+        raise InvalidInput(f"{name} is {a_kind(frame)}, expected a data frame or a mapping of columns")
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:
         raise InvalidInput(f"{name} has columns of lengths {sorted(lengths)}, expected one length")
@@ -55,7 +55,7 @@ def list_of(values: Any, name: str = "values") -> list[Any]:
     ['a', 'b']
     """
     if isinstance(values, str | bytes) or is_frame(values):
-        raise InvalidInput(f"{name} is a {type(values).__name__}, expected a list, an array or a series")
+        raise InvalidInput(f"{name} is {a_kind(values)}, expected a list, an array or a series")
     if hasattr(values, "__arrow_c_stream__"):
         import pyarrow as pa
 
@@ -67,7 +67,7 @@ def list_of(values: Any, name: str = "values") -> list[Any]:
     try:
         return list(values)
     except TypeError as error:
-        raise InvalidInput(f"{name} is a {type(values).__name__}, expected a list, an array or a series") from error
+        raise InvalidInput(f"{name} is {a_kind(values)}, expected a list, an array or a series") from error
 
 
 def column_like(original: Any, released: Sequence[Any]) -> Any:

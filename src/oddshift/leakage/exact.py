@@ -23,7 +23,7 @@ from oddshift.model.prior import ENUMERATION_LIMIT, Joint, Markov, Prior, prior_
 
 
 def log_posterior(prior: Prior, log_matrices: Sequence[npt.ArrayLike], outputs: Sequence[int]) -> list[FloatArray]:
-    """Exact log Pr[X_t = x | all outputs] for every position t: a list of L arrays (K_t,).
+    """Return the exact log Pr[X_t = x | all outputs] for every position t: a list of L arrays (K_t,).
 
     Enumeration for a joint table, forward-backward for a chain (O(L·K²)), the own release for independent secrets.
     Outputs that cannot occur raise ImpossibleObservation.
@@ -48,7 +48,7 @@ def log_posterior(prior: Prior, log_matrices: Sequence[npt.ArrayLike], outputs: 
 
 
 def most_likely(prior: Prior, log_matrices: Sequence[npt.ArrayLike], outputs: Sequence[int]) -> tuple[int, ...]:
-    """The jointly most likely secrets given all outputs (MAP; Viterbi for a chain).
+    """Return the jointly most likely secrets given all outputs (MAP; Viterbi for a chain).
 
     >>> em = np.log([[0.72, 0.28], [0.28, 0.72]])
     >>> most_likely(Joint([[0.01, 0.49], [0.49, 0.01]]), [em, em], (0, 0))
@@ -94,7 +94,7 @@ class Leakage:
 def exact_leakage(
     prior: Prior, log_matrices: Sequence[npt.ArrayLike], distances: npt.ArrayLike, target: int = 0
 ) -> Leakage:
-    """Exact leakage about X_target by enumeration of the outputs of the context (refused above a stated size).
+    """Compute the exact leakage about X_target by enumeration of the outputs of the context, up to a stated size.
 
     `log_matrices` holds one (K_t, Y_t) array for each position, `distances` is (K_target, K_target).
 

@@ -24,7 +24,7 @@ PAIR_LAWS: tuple[str, ...] = get_args(PairLaw)
 
 
 def mpl(log_prior: npt.ArrayLike, log_posterior: npt.ArrayLike, distances: npt.ArrayLike) -> FloatArray:
-    """Shift of the log odds per unit of distance, for every pair of points: (n, n), 0 on the diagonal.
+    """Return the shift of the log odds per unit of distance for every pair of points: (n, n), 0 on the diagonal.
 
     A value that the observation excludes is infinitely far from one that it allows; two excluded values do
     not differ. Distinct points at distance 0 are refused.

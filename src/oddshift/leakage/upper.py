@@ -58,7 +58,7 @@ def upper_bound(
     target: int = 0,
     method: str = "lp",
 ) -> float:
-    """A proven upper bound on the joint mPL about X_target.
+    """Return a proven upper bound on the joint mPL about X_target.
 
     `diameter` needs no prior; `tv` and `prior` use only how far apart the context's laws are; `w_infinity`,
     `coupling` and `lp` weigh both (lp is the tightest, on small contexts); `hmm` is for Markov priors of any length.

@@ -20,7 +20,7 @@ _LARGEST_FACTOR = 2.0**20
 
 
 def calibrate(family: Callable[[float], M], target: float) -> M:
-    """The mechanism of `family` (nominal ε → mechanism) with the largest nominal ε found whose exact ε ≤ target.
+    """Return the mechanism of `family` (nominal ε → mechanism) with the largest nominal ε whose exact ε ≤ target.
 
     **Guarantee**: the returned mechanism's exact ε is at most the target. That it is the largest supposes that the
     exact ε grows with the nominal one; a family that never exceeds the target gives its largest member tried.

@@ -36,7 +36,7 @@ class WorstCase:
 
 
 def true_epsilon(log_matrix: npt.ArrayLike, distances: npt.ArrayLike) -> float:
-    """Smallest ε with |log M(y|a) − log M(y|b)| ≤ ε·d(a, b) for every output y and every pair of points.
+    """Return the smallest ε with |log M(y|a) − log M(y|b)| ≤ ε·d(a, b) for every output y and pair of points.
 
     `log_matrix` is (n, m), rows are log probabilities; `distances` is (n, n). Infinite when some output is
     possible from one point and impossible from another, or when points at distance 0 have different rows.
@@ -50,7 +50,7 @@ def true_epsilon(log_matrix: npt.ArrayLike, distances: npt.ArrayLike) -> float:
 
 
 def worst_case(log_matrix: npt.ArrayLike, distances: npt.ArrayLike) -> WorstCase:
-    """The exact ε together with a pair of points and an output where it is reached.
+    """Return the exact ε together with a pair of points and an output where it is reached.
 
     Pairs whose rows cannot be that far apart are left out, the others are screened in float32 with a margin for its
     rounding, and those that could be the worst are computed in float64, so the result is the float64 one.

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, blocks, dense, indices, probabilities
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.base.logarithms import log, peak
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.cost import Cosine, Cost, cost_of, directions
@@ -47,7 +47,7 @@ class Remap(Mechanism):
     ) -> None:
         """The inner mechanism must release points."""
         if not isinstance(mechanism, Mechanism):
-            raise InvalidInput(f"mechanism is a {type(mechanism).__name__}, expected a finite Mechanism to remap")
+            raise InvalidInput(f"mechanism is {a_kind(mechanism)}, expected a finite Mechanism to remap")
         if mechanism.outputs is None:
             raise InvalidInput(f"{mechanism!r} does not release points, expected outputs that a cost can compare")
         weights = probabilities(prior, "prior", 1)

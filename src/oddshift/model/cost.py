@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, finite, frozen
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.model.metric import Euclidean, Haversine, Metric, Precomputed
 from oddshift.model.space import Space
 
@@ -98,7 +98,7 @@ def cost_of(value: str | Cost | npt.NDArray[np.float64]) -> Cost:
     if isinstance(value, np.ndarray):
         return Matrix(value)
     if not callable(getattr(value, "between", None)):
-        raise InvalidInput(f"cost is a {type(value).__name__}, expected a name, a table (numpy array) or a Cost")
+        raise InvalidInput(f"cost is {a_kind(value)}, expected a name, a table (numpy array) or a Cost")
     return value
 
 

@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from oddshift.base.arrays import FloatArray, blocks, positive
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.base.identity import content, fingerprint
 from oddshift.base.registry import Registry
 
@@ -295,11 +295,11 @@ def metric_of(value: MetricLike) -> Metric:
         return value
     if callable(value):
         return Pairwise(value)
-    raise InvalidInput(f"metric is a {type(value).__name__}, expected a name, a function or a Metric")
+    raise InvalidInput(f"metric is {a_kind(value)}, expected a name, a function or a Metric")
 
 
 def scaled(metric: MetricLike, factor: float) -> Scaled:
-    """The metric factor · d.
+    """Return the metric factor · d.
 
     >>> scaled("euclidean", 2.0).name
     '2*euclidean'
@@ -308,7 +308,7 @@ def scaled(metric: MetricLike, factor: float) -> Scaled:
 
 
 def summed(parts: Sequence[tuple[MetricLike, Sequence[int]]]) -> Summed:
-    """The metric Σ_p d_p, each part read from its own columns.
+    """Return the metric Σ_p d_p, each part read from its own columns.
 
     >>> summed([("euclidean", [0, 1]), (scaled("hamming", 3.0), [2])]).name
     'euclidean+3*hamming'

@@ -25,7 +25,7 @@ from oddshift.base.arrays import (
     probabilities,
     whole,
 )
-from oddshift.base.errors import InvalidInput, TooLarge
+from oddshift.base.errors import InvalidInput, TooLarge, a_kind
 
 ENUMERATION_LIMIT = 20_000_000
 """Entries up to which a joint table over all positions is built."""
@@ -177,14 +177,14 @@ Prior = Independent | Joint | Markov
 def prior_of(value: object) -> Prior:
     """The argument when it is a prior; otherwise a refusal."""
     if not isinstance(value, Prior):
-        raise InvalidInput(f"prior is a {type(value).__name__}, expected Independent, Joint or Markov")
+        raise InvalidInput(f"prior is {a_kind(value)}, expected Independent, Joint or Markov")
     return value
 
 
 def estimate_independent(
     documents: Sequence[npt.ArrayLike], size: int, length: int, smoothing: float = 1.0
 ) -> Independent:
-    """One law shared by every position: counts of each value plus `smoothing`, normalised."""
+    """Estimate one law shared by every position: counts of each value plus `smoothing`, normalised."""
     counts = np.full(whole(size, "size", 1), positive(smoothing, "smoothing"))
     for sequence in _sequences(documents, size):
         counts += np.bincount(sequence, minlength=size)
@@ -192,7 +192,7 @@ def estimate_independent(
 
 
 def estimate_markov(documents: Sequence[npt.ArrayLike], size: int, length: int, smoothing: float = 1.0) -> Markov:
-    """A homogeneous chain: counts of first values and of successive pairs plus `smoothing`/size, normalised.
+    """Estimate a homogeneous chain: counts of first values and of successive pairs plus `smoothing`/size.
 
     The same total `smoothing` is spread over every row, so that rarely seen values keep a flat row.
     """
@@ -207,7 +207,7 @@ def estimate_markov(documents: Sequence[npt.ArrayLike], size: int, length: int, 
 
 
 def estimate_joint(documents: Sequence[npt.ArrayLike], sizes: Sequence[int], smoothing: float = 1.0) -> Joint:
-    """A full table from documents that all have one value for each position; `smoothing` spread over all cells."""
+    """Estimate a full table from documents that all have one value for each position, smoothed over all cells."""
     if not len(sizes):
         raise InvalidInput("sizes is empty, expected the alphabet size of each position")
     _enumerable(tuple(whole(size, "sizes", 1) for size in sizes))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import DENSE_LIMIT, FloatArray, IntArray, blocks, dense, finite, frozen
-from oddshift.base.errors import InvalidInput, TooLarge
+from oddshift.base.errors import InvalidInput, TooLarge, a_kind
 from oddshift.base.identity import content, fingerprint
 from oddshift.model.metric import Metric, MetricLike, Pairwise, Precomputed, metric_of
 
@@ -137,7 +137,7 @@ class Space:
 def space_of(value: object, name: str = "space") -> Space:
     """The argument when it is a Space; otherwise a refusal that says how to make one."""
     if not isinstance(value, Space):
-        raise InvalidInput(f"{name} is a {type(value).__name__}, expected a Space: Space(points) makes one")
+        raise InvalidInput(f"{name} is {a_kind(value)}, expected a Space: Space(points) makes one")
     return value
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, axes, float_of, frozen, listed
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.base.identity import content
 
 NOT_SENSITIVE = -1
@@ -131,7 +131,7 @@ class Tiers:
 def tiers_of(value: object) -> Tiers:
     """The argument when it is Tiers; otherwise a refusal."""
     if not isinstance(value, Tiers):
-        raise InvalidInput(f"tiers is a {type(value).__name__}, expected Tiers")
+        raise InvalidInput(f"tiers is {a_kind(value)}, expected Tiers")
     return value
 
 

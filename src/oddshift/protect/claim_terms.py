@@ -61,9 +61,9 @@ class UserLimit:
     def __post_init__(self) -> None:
         """Refuse a budget that is not positive."""
         if not self.budget > 0:
-            raise InvalidInput(f"the budget of a user is {self.budget}, expected > 0")
+            raise InvalidInput(f"budget={self.budget}, expected > 0 for the budget of a user")
         if self.past not in PAST:
-            raise InvalidInput(f"past the budget {self.past!r}, expected one of {', '.join(PAST)}")
+            raise InvalidInput(f"past={self.past!r}, expected one of {', '.join(PAST)}")
 
 
 @dataclass(frozen=True, kw_only=True)

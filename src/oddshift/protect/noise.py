@@ -27,7 +27,7 @@ ROW_BYTES = 1_000_000_000
 
 
 def os_uniforms(count: int) -> FloatArray:
-    """Uniforms on the multiples of 2⁻⁵³ in [0, 1), from the operating system's entropy.
+    """Draw uniforms on the multiples of 2⁻⁵³ in [0, 1) from the operating system's entropy.
 
     **Guarantee**: unpredictable as `os.urandom` is; the resolution is that of `Mechanism.resolution`.
 
@@ -39,7 +39,7 @@ def os_uniforms(count: int) -> FloatArray:
 
 
 def seeded_uniforms(seed: int) -> Uniforms:
-    """Uniforms from a seed: for experiments, never for a release."""
+    """Draw uniforms from a seed: for experiments, never for a release."""
     return np.random.default_rng(seed).random
 
 

@@ -1,7 +1,7 @@
 """Which cells the corpora have, at both scales: documents, epochs, layouts and seeds are stated here and nowhere else.
 
-`small` is sized for a few CPU minutes a corpus; the page says what was run with. `full` takes every document, the
-paper's layout and 50 epochs.
+`small` takes a few CPU minutes for each corpus, `full` every document, the paper's layout and 50 epochs. The page says
+which scale was used.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ FULL_DOCUMENTS = {"ag_news": 12_599, "amazon": 5_000, "imdb": 5_000}
 
 SMALL = {"epochs": 12, "tuning_epochs": 2, "batch": 16, "width": 64, "candidates": 128, "observations": 400}
 SMALL_ON = {"imdb": {"batch": 4, "tuning_epochs": 1}}
-"""What differs for a corpus at the small scale: a review of IMDB holds some thirty secrets, a news item nine, so that
-fewer documents and smaller batches are taken."""
+"""What differs for a corpus at the small scale. A review of IMDB holds about thirty secrets and a news item nine, so
+fewer reviews are taken, in smaller batches."""
 
 FULL = {"epochs": 50, "tuning_epochs": 10, "batch": 64, "width": 64, "candidates": 512, "observations": 569}
 
@@ -29,13 +29,13 @@ LOOP = {"rate": 5.0, "loss": 1.0, "first_step": 0.3}
 """λ_1, λ_2 and η_0 of the loop, which the paper does not state; `open-settings` varies them."""
 
 RETRAINED_CORPUS = "ag_news"
-"""Where networks are also trained from nothing, three methods for each of them: the smallest corpus by tokens."""
+"""The corpus on which networks are also trained from scratch, by three methods each. It has the fewest tokens."""
 
 Settings = dict[str, Any]
 
 
 def corpus_settings(corpus: str, small: bool, literal: bool) -> Settings:
-    """What all cells of a corpus share."""
+    """Return the settings that all cells of a corpus share."""
     documents = (SMALL_DOCUMENTS if small else FULL_DOCUMENTS)[corpus]
     rest = {**SMALL, **SMALL_ON.get(corpus, {})} if small else FULL
     return {"corpus": corpus, "documents": documents, "literal": literal, **rest}
@@ -44,13 +44,13 @@ def corpus_settings(corpus: str, small: bool, literal: bool) -> Settings:
 def corpus_cell(
     name: str, key: str, settings: Mapping[str, Any], *, seed: int = 0, others: tuple[str, ...] = ()
 ) -> Cell:
-    """A cell of a corpus, with the files that it reads."""
+    """Return a cell of a corpus, with the files that it reads."""
     files = (f"{settings['corpus']}.csv", GLOVE, PIPELINE, *others)
     return Cell(name=name, key=key, settings=settings, seed=seed, files=files)
 
 
 def violation_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
-    """Surfaces first, then networks seed by seed, then sound mode, corpus by corpus; and the check by retraining."""
+    """Return the surfaces, the networks seed by seed and sound mode of each corpus, then the check by retraining."""
     found = []
     for corpus in CORPORA:
         both = corpus_settings(corpus, small, literal)
@@ -75,40 +75,40 @@ def violation_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
 
 
 def _each(name: str, small: bool, literal: bool, own: Settings) -> list[Cell]:
-    """One cell for each corpus."""
+    """Return one cell for each corpus."""
     return [corpus_cell(name, corpus, {**corpus_settings(corpus, small, literal), **own}) for corpus in CORPORA]
 
 
 def distribution_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
-    """AG News, as in the paper's figure."""
+    """Return the cell of AG News, as in the paper's figure."""
     return [corpus_cell("mpl-distributions", "ag_news", corpus_settings("ag_news", small, literal))]
 
 
 def utility_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
-    """One cell for each corpus, and one that varies vocabulary and prior."""
+    """Return one cell for each corpus, and one that varies vocabulary and prior."""
     sizes = [2_000, 10_940]
     vocabulary = Cell(name="utility", key="vocabulary", settings={"kind": "vocabulary", "sizes": sizes}, files=(GLOVE,))
     return [*_each("utility", small, literal, {"kind": "corpus", "loop": LOOP}), vocabulary]
 
 
 def tradeoff_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
-    """Pairs of scales from .1 to 1, fewer of them at the small scale."""
+    """Return cells over pairs of scales from .1 to 1, with fewer of them at the small scale."""
     scales = [0.1, 0.28, 0.46, 0.64, 0.82, 1.0] if small else [round(0.1 * k, 1) for k in range(1, 11)]
     return _each("tradeoff", small, literal, {"scales": scales})
 
 
 def sweep_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
-    """ε from .5 to 5 under one RNN whose largest budget is 5."""
+    """Return cells over ε from .5 to 5, under one RNN whose largest budget is 5."""
     return _each("epsilon-sweep", small, literal, {"base": 5.0, "epsilons": [0.5 * k for k in range(1, 11)]})
 
 
 def learning_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
-    """Shares of the fit documents."""
+    """Return cells over shares of the fit documents."""
     return _each("learning-curve", small, literal, {"shares": [0.1, 0.25, 0.4, 0.6, 0.8, 1.0]})
 
 
 def mismatch_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
-    """AG News with GloVe against MiniLM, one cell for each network; the paper does not say which corpus it used."""
+    """Return cells that compare GloVe with MiniLM on AG News; the paper does not say which corpus it used."""
     shared = {**corpus_settings("ag_news", small, literal), "epsilons": [2.5] if small else [2.4, 2.5, 2.6]}
     return [
         corpus_cell("embedding-mismatch", f"ag_news-{a}", {**shared, "attacker": a}, others=(MINILM,))
@@ -117,6 +117,6 @@ def mismatch_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
 
 
 def open_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
-    """The row of AG News under an LSTM."""
+    """Return the cell for the row of AG News under an LSTM."""
     shared = corpus_settings("ag_news", small, literal)
     return [corpus_cell("open-settings", "ag_news", {**shared, "more_outputs": 2_000 if small else 10_000})]

@@ -21,7 +21,7 @@ _DENSE = 1500  # words up to which all eigenvectors are computed at once
 
 
 def vectors_from_text(occurrences: Occurrences, dimensions: int = 50) -> WordVectors:
-    """Vectors of unit length for words of letters that occur in at least two documents; other words have none.
+    """Make vectors of unit length for words of letters that occur in at least two documents; others have none.
 
     PPMI(a, b) = max(0, ln n(a, b)·n / (n(a)·n(b))) over pairs at most 5 words apart; with P ≈ QΛQᵀ the vector of a is
     the row of Q|Λ|^½, scaled to length 1. The same texts give the same vectors.

@@ -24,7 +24,7 @@ FROM_PIPELINE = "pipeline"
 
 
 def vectors_of_pipeline(pipeline: str | Path, words: Collection[str] | None = None) -> WordVectors:
-    """The vectors of `words` (None: of every word that the pipeline lists) in small letters.
+    """Read the vectors of `words` (None: of every word that the pipeline lists) in small letters.
 
     A word type is in small letters, and many pipelines list names with a capital only: where a type itself has no
     vector, the one of its capitalised form stands for it, then the one in capitals throughout. A row of zeros does
@@ -45,7 +45,7 @@ def vectors_of_pipeline(pipeline: str | Path, words: Collection[str] | None = No
 
 
 def pipeline_with_vectors(detectors: Sequence[Detector]) -> str | Path:
-    """The first pipeline among some detectors, whose vectors `vectors = "pipeline"` refers to."""
+    """Return the first pipeline among some detectors, whose vectors `vectors = "pipeline"` refers to."""
     for detector in detectors:
         inner = detector.detector if isinstance(detector, Linking) else detector
         if isinstance(inner, Pipeline):

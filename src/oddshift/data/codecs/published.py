@@ -50,7 +50,7 @@ PUBLISHED: dict[str, Published] = {
 
 
 def data_folder() -> Path:
-    """The folder of real data: `ODDSHIFT_DATA`, by default ../shared/data, next to the project."""
+    """Return the folder of real data: `ODDSHIFT_DATA`, by default ../shared/data, next to the project."""
     given = os.environ.get("ODDSHIFT_DATA")
     if given:
         return Path(given)
@@ -59,7 +59,7 @@ def data_folder() -> Path:
 
 
 def read_published(name: str, folder: str | Path | None = None) -> Corpus:
-    """A corpus of the data folder."""
+    """Read a corpus of the data folder."""
     if name not in PUBLISHED:
         raise InvalidInput(f"corpus={name!r}, expected one of {', '.join(PUBLISHED)}")
     found = PUBLISHED[name]

@@ -230,7 +230,7 @@ def _group_names(columns: Columns, settings: TableSettings, starts: IntArray) ->
 
 
 def breast_cancer() -> tuple[TableCodec, EncodedTable]:
-    """Breast Cancer Wisconsin (diagnostic): 569 records, 30 z-scored measurements, each record one secret."""
+    """Read Breast Cancer Wisconsin (diagnostic): 569 records of 30 z-scored measurements, each one secret."""
     from sklearn.datasets import load_breast_cancer
 
     loaded = load_breast_cancer()

@@ -174,7 +174,7 @@ def encode_tokens(
     users: Sequence[Any] | None = None,
     subgroups: Sequence[Any] | None = None,
 ) -> EncodedText:
-    """Tokens with what was found among them: secrets where there is a point, marks of their kind elsewhere.
+    """Encode tokens with what was found among them: secrets where there is a point, marks of their kind elsewhere.
 
     Types that the lexicon protects everywhere count as found. `unknown` is "mark" or "refuse".
     """

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.base.arrays import IntArray
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.data.codecs.codec import Columns, length_of
 from oddshift.data.codecs.tokens import Tokens, no_tokens, tokenise
 from oddshift.data.detectors.spans import Spans
@@ -51,8 +51,7 @@ class TextCells:
             for name in names:
                 cell = columns[name][row]
                 if cell is not None and not isinstance(cell, str):
-                    found = type(cell).__name__
-                    raise InvalidInput(f"column {name!r} at row {first + row} is a {found}, expected text")
+                    raise InvalidInput(f"column {name!r} at row {first + row} is {a_kind(cell)}, expected text")
                 if cell and not is_writable(cell):
                     where = f"column {name!r} at row {first + row}"
                     raise InvalidInput(f"{where} has half of a surrogate pair, expected characters")

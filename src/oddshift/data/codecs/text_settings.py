@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from oddshift.base.arrays import IntArray, one_of, whole
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.data.codecs.casing import CASINGS
 from oddshift.data.codecs.codec import Columns, length_of
 from oddshift.data.codecs.tokens import TOKENISERS
@@ -102,7 +102,7 @@ class TextSettings:
             raise InvalidInput(f"text={self.text}, expected at least one column, each named once")
         for chosen in self.detectors:
             if not callable(getattr(chosen, "detector", None)):
-                raise InvalidInput(f"detectors has a {type(chosen).__name__}, expected settings of a detector")
+                raise InvalidInput(f"detectors has {a_kind(chosen)}, expected settings of a detector")
         if len(set(self.tier_names)) != len(self.tier_names):
             raise InvalidInput(f"tier_names={self.tier_names}, expected distinct names")
         unknown = sorted(set(self.tier_of.values()) - set(self.tier_names))

@@ -129,7 +129,7 @@ class Tokens:
 
 
 def tokenise(texts: Sequence[str], tokeniser: str = "spacy") -> Tokens:
-    """Texts cut by spaCy's English rules ("spacy") or by letters, digits and marks alone ("plain").
+    """Cut texts by spaCy's English rules ("spacy") or by letters, digits and marks alone ("plain").
 
     Words in circled, squared or other look-alike letters are cut where plain letters would be; their forms stay as
     they are written.

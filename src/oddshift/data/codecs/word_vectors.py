@@ -83,7 +83,7 @@ class WordVectors:
 def read_vectors(
     path: str | Path, words: Collection[str] | None = None, *, member: str | None = None, progress: bool = False
 ) -> WordVectors:
-    """The vectors of `words` (all when None) from a file; `member` names the file inside a .zip that holds several.
+    """Read the vectors of `words` (all when None) from a file; `member` names one of several files inside a .zip.
 
     Words that the file lacks are simply absent. `progress` draws a bar on standard error.
     """

@@ -86,7 +86,7 @@ def report_on(
     detectors: Sequence[Detector],
     planted_recall: float | None = None,
 ) -> DetectionReport:
-    """The report of a tagged corpus; `has_vector` says which types have a point."""
+    """Report on a tagged corpus; `has_vector` says which types have a point."""
     totals = np.where(occurrences.is_word, occurrences.totals, 0)
     words = int(totals.sum())
     sensitive = tags.labels != NOT_SENSITIVE
@@ -107,7 +107,7 @@ def report_on(
 
 
 def planted_recall(detectors: Sequence[Detector], texts: Sequence[str], names: Sequence[str]) -> float:
-    """Share of names that are found when each is planted in a neutral sentence at the end of one of the texts.
+    """Return the share of names that are found when each is planted in a neutral sentence at the end of a text.
 
     A name counts as found when the spans of the detectors, taken together, touch every word of it.
     """
@@ -132,7 +132,7 @@ def planted_recall(detectors: Sequence[Detector], texts: Sequence[str], names: S
 
 
 def examples(occurrences: Occurrences, tags: TypeTags, tier: str, n: int, rng: np.random.Generator) -> tuple[str, ...]:
-    """Some words of a tier, drawn by occurrence: real words of the texts, so only on request."""
+    """Draw some words of a tier, by occurrence: real words of the texts, so only on request."""
     if tier not in tags.names:
         raise InvalidInput(f"tier={tier!r}, expected one of {', '.join(tags.names)}")
     inside = np.flatnonzero(tags.labels == tags.names.index(tier))

@@ -42,7 +42,7 @@ TIER_OF_KIND: dict[str, str] = {
 
 
 def mark_of(kind: str) -> str:
-    """What a release shows for a word of a kind that has no point.
+    """Return what a release shows for a word of a kind that has no point.
 
     >>> mark_of("PERSON")
     '[PERSON]'
@@ -51,10 +51,10 @@ def mark_of(kind: str) -> str:
 
 
 def default_rule(labels: Sequence[str], share: float = 0.5, count: int = 2) -> TierRule:
-    """The tiers of the labels that some detectors give, most sensitive first; an unknown label gets a tier among the
-    first.
+    """Return the tiers of the labels that some detectors give, most sensitive first.
 
-    All kinds of names are one level; the second tier is the next. `share` and `count` are those of `TierRule`.
+    An unknown label gets a tier among the first. All kinds of names are one level; the second tier is the next. `share`
+    and `count` are those of `TierRule`.
 
     >>> rule = default_rule(["DATE", "PERSON", "HANDLE", "CLIENT"])
     >>> rule.names, rule.levels

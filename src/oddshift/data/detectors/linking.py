@@ -64,7 +64,7 @@ class Linking:
 
 
 def ordinary_words(texts: Sequence[str]) -> frozenset[str]:
-    """Words that are written in lower case at least as often as with a capital.
+    """Return the words that are written in lower case at least as often as with a capital.
 
     >>> sorted(ordinary_words(["Brown met Will Brown.", "A brown fox will run, will it."]))
     ['fox', 'it', 'met', 'run', 'will']
@@ -86,7 +86,7 @@ def may_link(word: str, ordinary: frozenset[str]) -> bool:
 
 
 def known_names(texts: Sequence[str], spans: Spans, labels: Sequence[str] = LINKED_LABELS) -> KnownNames:
-    """What some documents say about names: the surnames of full names, and the ordinary words."""
+    """Return what some documents say about names: the surnames of full names, and the ordinary words."""
     ordinary = ordinary_words(texts)
     surnames = {
         words[-1].lower(): label
@@ -99,7 +99,7 @@ def known_names(texts: Sequence[str], spans: Spans, labels: Sequence[str] = LINK
 def linked(
     texts: Sequence[str], spans: Spans, known: KnownNames | None = None, labels: Sequence[str] = LINKED_LABELS
 ) -> Spans:
-    """Spans with every further occurrence of a part of a name: of the same document, or one of the known surnames.
+    """Add every further occurrence of a part of a name to the spans: in the same document, or of a known surname.
 
     Links keep the label of the name. What a span already covers stays as it is, and "'s" is not included.
     """

@@ -57,7 +57,7 @@ class Normalised:
 
 
 def normalised(text: str) -> Normalised:
-    """A text with every look-alike letter as a plain letter, accents composed, and zero-width characters left out.
+    """Write every look-alike letter as a plain one, compose accents, and leave zero-width characters out.
 
     Digits in circles, fractions and symbols of several letters (™) stay as they are: names are not spelled with them.
 

@@ -87,7 +87,7 @@ def recall_of_planted(
     trials: int = 300,
     alpha: float = 0.05,
 ) -> PlantedRecall | None:
-    """Recall on public names in place of detected ones and of "he" and "she", in at most `trials` sentences.
+    """Measure recall on public names in place of detected ones and of "he" and "she", in at most `trials` sentences.
 
     `spans` are what the detectors found in the texts, where that is known already; otherwise some of the texts are
     read, up to their first few sentences. At most one sentence of a text is used. The result is None when there is no

@@ -18,7 +18,7 @@ VARIANTS = ("max", "mean")
 def similarity_to(
     vectors: npt.NDArray[np.float32] | FloatArray, chosen: BoolArray, variant: str = "max"
 ) -> npt.NDArray[np.float32]:
-    """Cosine similarity of every vector (n, k) to the chosen ones: the largest, or the mean.
+    """Return the cosine similarity of every vector (n, k) to the chosen ones: the largest, or the mean.
 
     >>> similarity_to(np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]]), np.array([True, False, False])).round(3)
     array([1.   , 0.   , 0.707], dtype=float32)
@@ -38,7 +38,7 @@ def similarity_to(
 
 
 def closest(score: npt.NDArray[np.float32], eligible: BoolArray, remaining: int, percent: float = 10.0) -> IntArray:
-    """The eligible rows of highest score, as many as `percent` of the `remaining` vocabulary; ties by row."""
+    """Return the eligible rows of highest score, `percent` of the `remaining` vocabulary; ties are broken by row."""
     if not 0 < percent <= 100:
         raise InvalidInput(f"percent={percent}, expected 0 < percent <= 100")
     rows = np.flatnonzero(eligible)

@@ -110,7 +110,7 @@ class TypeTags:
 
 
 def tag_types(occurrences: Occurrences, spans: Sequence[Spans], rule: TierRule, stop_words: frozenset[str]) -> TypeTags:
-    """The tier of every word type, from what the detectors found."""
+    """Tag every word type with its tier, from what the detectors found."""
     tiers = len(rule.names)
     guessed = _tier_of_tokens(occurrences, [s for s in spans if not s.is_exact], rule)
     exact = _tier_of_tokens(occurrences, [s for s in spans if s.is_exact], rule)

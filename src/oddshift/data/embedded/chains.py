@@ -38,7 +38,7 @@ class SyntheticChain:
 def chain(
     words: int = 200, length: int = 8, strength: float = 0.95, *, spread: float = SPREAD, rng: np.random.Generator
 ) -> SyntheticChain:
-    """A chain that follows a fixed permutation of the words with probability `strength`, and otherwise starts again.
+    """Make a chain that follows a fixed permutation of the words with probability `strength`, else starts again.
 
     X_1 is uniform; Pr[X_{t+1} = j | X_t = i] = strength·[j = π(i)] + (1 − strength)/words. Every position is uniform,
     so the prior alone reveals nothing. Points are Gaussian with standard deviation `spread` in each coordinate.

@@ -112,7 +112,7 @@ def people(
     by_kind: bool | None = None,
     seed: int = 0,
 ) -> People:
-    """The corpus of `documents` texts; the same arguments give the same texts everywhere.
+    """Make the corpus of `documents` texts; the same arguments give the same texts everywhere.
 
     Each word has one favourite successor, taken with probability `strength`; otherwise any word of the next kind comes
     in its usual frequency. With probability `slip` any word at all comes, so that no secret is impossible anywhere.

@@ -65,8 +65,10 @@ class Topics:
 def topics(
     words: int = 200, topics: int = 10, strength: float = 0.95, *, spread: float = SPREAD, rng: np.random.Generator
 ) -> Topics:
-    """Each topic owns an equal share of the words: with probability `strength` a word comes from the topic's own,
-    otherwise from all words equally. Zero strength gives independent words.
+    """Make documents of one topic each, where every topic owns an equal share of the words.
+
+    With probability `strength` a word comes from the topic's own, otherwise from all words equally. Zero strength gives
+    independent words.
 
     >>> topics(words=40, topics=4, rng=np.random.default_rng(0))
     Topics(4 topics, 40 words)

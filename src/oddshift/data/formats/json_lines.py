@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from oddshift.base.arrays import BoolArray
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.data.formats.bounded_streams import byte_sink, is_writable, shown
 from oddshift.data.formats.data_file import Count, Released, uncounted
 from oddshift.data.formats.plain_text import lines_of
@@ -183,10 +183,10 @@ def _unreadable(error: Exception, where: str) -> InvalidInput:
 def _not_an_object(line: str, where: str) -> InvalidInput:
     """What a line without an object is: another JSON value, or no JSON at all."""
     try:
-        found = type(json.loads(line.strip(_EDGES))).__name__
+        found = a_kind(json.loads(line.strip(_EDGES)))
     except (ValueError, RecursionError) as error:
         return _unreadable(error, where)
-    return InvalidInput(f"{where} is a {found}, expected an object")
+    return InvalidInput(f"{where} is {found}, expected an object")
 
 
 def _skipped(line: str, at: int) -> int:

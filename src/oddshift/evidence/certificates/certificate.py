@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, finite, one_of, whole
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.bounds import METHODS, Clustering, decision, design_effect, holm
 from oddshift.bounds.checks import bracket, error_level, unit_values
 from oddshift.evidence.certificates.claim import AnyClaim, Claim, SuccessClaim
@@ -102,7 +102,7 @@ def certify(
     ('certified', 0.079, 0.0)
     """
     if not isinstance(claim, Claim | SuccessClaim):
-        raise InvalidInput(f"claim is a {type(claim).__name__}, expected a Claim")
+        raise InvalidInput(f"claim is {a_kind(claim)}, expected a Claim")
     values, level = unit_values(values_per_document, "values_per_document"), error_level(alpha)
     chosen = METHODS[one_of(method, "method", list(METHODS))]
     found = chosen.lower(values, level), chosen.upper(values, level)
@@ -192,7 +192,7 @@ def certify_joint(
 
 
 def joint_state(parts: Sequence[Certificate], lowers: Sequence[float]) -> str:
-    """`violated` when a part's lower bound exceeds its δ, `certified` when every part is, otherwise `undecided`."""
+    """Say `violated` when a part's lower bound exceeds its δ, `certified` when every part is, else `undecided`."""
     clear = [not part.claim.withheld for part in parts]
     broken = [low > (part.claim.limit or 1.0) for low, part in zip(lowers, parts, strict=True)]
     if any(ok and bad for ok, bad in zip(clear, broken, strict=True)):
@@ -201,7 +201,7 @@ def joint_state(parts: Sequence[Certificate], lowers: Sequence[float]) -> str:
 
 
 def passing(parts: Sequence[Certificate], alpha: float) -> tuple[bool, ...]:
-    """Which parts pass, by Holm's rule on their p-values; a withheld part never does.
+    """Tell which parts pass, by Holm's rule on their p-values; a withheld part never does.
 
     **Guarantee**: any part that passes wrongly has probability at most `alpha`.
     """

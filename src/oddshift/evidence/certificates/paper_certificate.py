@@ -41,7 +41,7 @@ class PaperCertificate:
 
 
 def paper_certificate(rate: float, triples: int, factor: float = 1.05) -> PaperCertificate:
-    """The paper's numbers from a violation rate δ* over S triples.
+    """Return the paper's numbers from a violation rate δ* over S triples.
 
     **Guarantee**: none; this is for tables that compare our numbers with the paper's.
 

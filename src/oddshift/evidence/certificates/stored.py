@@ -84,7 +84,7 @@ def evidence_of(
     mechanism_hash: str,
     split_hash: str,
 ) -> Evidence:
-    """Evidence for a certificate, refused at once when the values do not give it.
+    """Make the evidence for a certificate, refused at once when the values do not give it.
 
     **Guarantee**: what is stored verifies.
     """
@@ -98,7 +98,7 @@ def evidence_of(
 
 
 def evidence_name(claim: AnyClaim) -> str:
-    """The name of the file that keeps the evidence of a claim: readable, safe on every system, and unique.
+    """Return the name of the file that keeps the evidence of a claim: readable, safe on every system, and unique.
 
     The digits at its end distinguish claims whose names differ only in characters that a file name cannot have.
 

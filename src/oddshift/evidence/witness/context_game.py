@@ -51,7 +51,7 @@ class GuessGroup(NamedTuple):
 
 
 def context_guess_game(correct: int, guesses: int, distance: float, own_sup: float, alpha: float) -> float:
-    """Lower bound max(own, logit(CP_lower(correct, guesses, a)) + own) / d on sup mPL, for one pair of values.
+    """Return the lower bound max(own, logit(CP_lower(correct, guesses, a)) + own) / d on sup mPL, for one pair.
 
     The guesses are made from the other outputs alone; `own_sup` is max_y ln M(y|g)/M(y|o), the smaller one of the
     two directions when both values are guessed.
@@ -70,7 +70,7 @@ def context_guess_game(correct: int, guesses: int, distance: float, own_sup: flo
 
 
 def context_log_e(groups: Sequence[GuessGroup], epsilon: float) -> float:
-    """ln E_ε = Σ correct·ln(1 + λ(1 − q)/q) + wrong·ln(1 − λ), with q = expit(ε·d − own sup) of each group.
+    """Return ln E_ε = Σ correct·ln(1 + λ(1 − q)/q) + wrong·ln(1 − λ), q = expit(ε·d − own sup) of each group.
 
     >>> round(context_log_e([GuessGroup(1.0, 0.9, 0.4, 29, 41)], 1.0), 3)
     2.828
@@ -83,7 +83,7 @@ def context_log_e(groups: Sequence[GuessGroup], epsilon: float) -> float:
 
 
 def context_lower(groups: Sequence[GuessGroup], single_epsilon: float, alpha: float) -> float:
-    """Largest ε that the guesses reject, never below the exact ε of one release.
+    """Return the largest ε that the guesses reject, never below the exact ε of one release.
 
     **Guarantee**: ever above sup mPL with probability at most `alpha`, at any stopping time, if own sups are not
     overstated, each guess was made from the other outputs alone, and its stake before its coin was seen.
@@ -122,7 +122,7 @@ def check_groups(groups: Sequence[GuessGroup], single_epsilon: float) -> float:
 
 
 def own_sups(log_rows: FloatArray) -> FloatArray:
-    """own(a→b) = max_y ln M(y|a)/M(y|b) for every ordered pair of rows, (n, n); infinite where b never gives an output.
+    """Return max_y ln M(y|a)/M(y|b) for every ordered pair of rows, (n, n); infinite where b never gives an output.
 
     >>> own_sups(np.log([[0.75, 0.25], [0.5, 0.5]])).round(4)
     array([[0.    , 0.4055],

@@ -89,7 +89,7 @@ def context_witness(
     epsilon: float,
     event: str = "stated by the caller",
 ) -> ContextWitness:
-    """The witness that groups of guesses give.
+    """Return the witness that groups of guesses give.
 
     >>> context_witness([], single_epsilon=0.957, alpha=0.05, epsilon=1.5).shown
     False

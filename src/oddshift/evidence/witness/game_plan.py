@@ -34,7 +34,7 @@ class WitnessPlan:
 
 
 def guess_power(releases: int, guessed: float, right: float, threshold: float, alpha: float) -> float:
-    """Exact power of the guess game: Σ_g Bin(g; n, guessed) · Pr[Bin(g, right) ≥ k*(g)].
+    """Return the exact power of the guess game: Σ_g Bin(g; n, guessed) · Pr[Bin(g, right) ≥ k*(g)].
 
     `threshold` = expit(ε·d) is what a guess may reach under the claim, k*(g) the fewest right guesses of g whose
     Clopper-Pearson lower bound exceeds it.
@@ -64,7 +64,7 @@ def plan_guess_game(
     alpha: float = 0.05,
     power: float = 0.8,
 ) -> WitnessPlan:
-    """Releases with which the guess game shows sup mPL > ε, if a share `guessed` is guessed and `right` of it rightly.
+    """Plan how many releases let the guess game show sup mPL > ε, if `guessed` is guessed and `right` of it rightly.
 
     `own_sup` is what the own release can do, when the guesses are made from the other outputs alone.
 

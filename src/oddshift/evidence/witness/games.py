@@ -24,7 +24,7 @@ CEILING = 700.0
 
 
 def guess_game(correct: int, guesses: int, distance: float, alpha: float) -> float:
-    """Lower bound max(0, logit(CP_lower(correct, guesses, a)) / d) on sup mPL.
+    """Return the lower bound max(0, logit(CP_lower(correct, guesses, a)) / d) on sup mPL.
 
     A fair coin picks a or b, a fresh document with that value is released, the attacker guesses which or abstains.
     If mPL ≤ ε everywhere a guess is right with probability at most expit(ε·d).
@@ -42,7 +42,7 @@ def guess_game(correct: int, guesses: int, distance: float, alpha: float) -> flo
 
 
 def two_arm(k_a: int, n_a: int, k_b: int, n_b: int, distance: float, alpha: float) -> float:
-    """Lower bound max(0, ln(CP_lower(k_a, n_a, a/2) / CP_upper(k_b, n_b, a/2)) / d) on sup mPL.
+    """Return the lower bound max(0, ln(CP_lower(k_a, n_a, a/2) / CP_upper(k_b, n_b, a/2)) / d) on sup mPL.
 
     k_a of n_a fresh releases given a, and k_b of n_b given b, fell into one frozen event.
 
@@ -57,7 +57,7 @@ def two_arm(k_a: int, n_a: int, k_b: int, n_b: int, distance: float, alpha: floa
 
 
 def hockey_stick(counts: tuple[int, int, int, int], distance: float, epsilon: float, alpha: float) -> float:
-    """Lower bound max(0, CP_lower(k_a, n_a, a/2) − e^{εd} CP_upper(k_b, n_b, a/2)) on Pr[mPL(a, b, Y) > ε | X = a].
+    """Return max(0, CP_lower(k_a, n_a, a/2) − e^{εd} CP_upper(k_b, n_b, a/2)) ≤ Pr[mPL(a, b, Y) > ε | X = a].
 
     `counts` = (k_a, n_a, k_b, n_b) of a frozen event.
 
@@ -77,7 +77,7 @@ def hockey_stick(counts: tuple[int, int, int, int], distance: float, epsilon: fl
 def pooled_log_e(
     rounds: Sequence[tuple[float, int, int]], epsilon: float, log_odds: Sequence[float] | None = None
 ) -> float:
-    """ln E, E = mean_j Π_k (1 + λ_j (c_k − q_k)/q_k), q_k = expit(ε d_k + log odds of the guessed label).
+    """Return ln E, E = mean_j Π_k (1 + λ_j (c_k − q_k)/q_k), q_k = expit(ε d_k + log odds of the guessed label).
 
     `rounds` groups the guesses: (distance, correct, guesses) for each distance. `log_odds` (one for each group, 0 for a
     fair coin) is ln Pr[label guessed] / Pr[other label] when the coin is known to be biased.
@@ -101,7 +101,7 @@ def pooled_log_e(
 def pooled_lower(
     rounds: Sequence[tuple[float, int, int]], alpha: float, log_odds: Sequence[float] | None = None
 ) -> float:
-    """Largest ε that the pooled evidence rejects: sup{ε ≥ 0 : E_ε ≥ 1/a}, 0 when none is rejected.
+    """Return the largest ε that the pooled evidence rejects: sup{ε ≥ 0 : E_ε ≥ 1/a}, 0 when none is rejected.
 
     **Guarantee**: ever above sup mPL with probability at most `alpha`, at any stopping time.
 
@@ -118,7 +118,7 @@ def pooled_lower(
 
 
 def group_distance(distances: npt.ArrayLike, group_a: npt.ArrayLike, group_b: npt.ArrayLike) -> float:
-    """max d(a, b) over a ∈ A, b ∈ B: what a witness between two groups of values is divided by.
+    """Return max d(a, b) over a ∈ A, b ∈ B: what a witness between two groups of values is divided by.
 
     **Guarantee**: ln(P(E|A)/P(E|B)) ≤ max d · sup mPL for any mixtures over the groups; with the smallest
     distance that would be false.
@@ -137,7 +137,7 @@ def group_distance(distances: npt.ArrayLike, group_a: npt.ArrayLike, group_b: np
 
 
 def group_distances(distances: npt.ArrayLike, labels: npt.ArrayLike) -> FloatArray:
-    """The (G, G) largest distances between groups, from the group label 0 … G−1 of every value; 0 on the diagonal.
+    """Return the (G, G) largest distances between groups 0 … G−1, from the group of every value; 0 on the diagonal.
 
     **Guarantee**: as `group_distance`, for every pair of groups.
 

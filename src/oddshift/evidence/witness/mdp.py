@@ -141,7 +141,7 @@ def witness_bits(
     pairs: int = 48,
     rng: np.random.Generator,
 ) -> Witness:
-    """As `witness_mdp`, with floats compared by every bit: most samplers on floats leak through their last bits.
+    """Do as `witness_mdp` with floats compared by every bit: most samplers leak through the last bits.
 
     **Guarantee**: that of `witness_mdp`. A violation found here and not there is one of floating point: publish
     rounded outputs.

@@ -110,7 +110,7 @@ def _play(
 
 
 def rounded_up(distances: FloatArray) -> FloatArray:
-    """Distances on a grid of 2 % steps, never smaller: an exact distance would name the pair of secrets."""
+    """Round distances up to a grid of 2 % steps, because an exact distance would name the pair of secrets."""
     step = np.log(1.02)
     return np.maximum(distances, np.round(np.exp(step * np.ceil(np.log(distances) / step - 1e-9)), 12))
 
@@ -118,7 +118,7 @@ def rounded_up(distances: FloatArray) -> FloatArray:
 def pair_up(
     values: IntArray, space: Space, target: float, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Disjoint pairs of documents of different values, greedily at a distance near `target`, and their distances.
+    """Pair documents of different values, each in one pair, near the distance `target`; return pairs and distances.
 
     Nothing but `values` decides who is paired with whom, so what else a document holds stays as it was given its value.
     """

@@ -47,7 +47,7 @@ class Rule:
 
 
 def best_threshold(scores_a: FloatArray, scores_b: FloatArray, game: str, alpha: float) -> tuple[float, float]:
-    """The threshold with the largest lower bound on ln(odds), and that bound, on the selection fold.
+    """Return the threshold with the largest lower bound on ln(odds), and that bound, on the selection fold.
 
     The event is score ≥ threshold (two_arm) or |score| ≥ threshold with the sign as guess (guess_game).
 
@@ -76,7 +76,7 @@ def best_threshold(scores_a: FloatArray, scores_b: FloatArray, game: str, alpha:
 
 
 def frequency_score(codes: IntArray, secrets: IntArray, size: int) -> Score:
-    """The score learnt by counting: ln of smoothed frequencies of every output given a, minus given b.
+    """Learn a score by counting: ln of smoothed frequencies of every output given a, minus given b.
 
     `codes` and `secrets` are of the selection fold only; an output never seen there scores 0. Several positions are
     one joint output, so this suits few positions and outputs; pass a trained attacker's score otherwise.
@@ -145,7 +145,7 @@ def select_then_test(
 def count_events(
     rule: Rule, secrets: IntArray, outputs: npt.NDArray[np.generic], score: Score, rng: np.random.Generator
 ) -> tuple[int, ...]:
-    """The counts of a frozen rule on fresh documents.
+    """Count the events of a frozen rule on fresh documents.
 
     The guess game tosses min(n_a, n_b) fair coins, so that no arm can run out: the number of rounds does not depend on
     what was released. A game in which every round abstains counts as one wrong guess.

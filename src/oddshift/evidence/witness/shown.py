@@ -95,7 +95,7 @@ def witness_of(
     tried: int = 1,
     event: str = "stated by the caller",
 ) -> Witness:
-    """The witness that `counts` give; its bound is computed at level alpha / tried.
+    """Return the witness that `counts` give; its bound is computed at level alpha / tried.
 
     >>> witness_of("two_arm", (120, 250, 22, 250), (1.5,), alpha=0.05, epsilon=1.0).shown
     False
@@ -119,7 +119,7 @@ AnyWitness = Witness | ContextWitness
 
 
 def recompute(witness: AnyWitness) -> float:
-    """The lower bound that the witness's counts give, without looking at the bound it states.
+    """Return the lower bound that the witness's counts give, without looking at the bound it states.
 
     >>> recompute(witness_of("guess_game", (61, 68), (2.0,), alpha=0.05, epsilon=1.0))
     0.7425...

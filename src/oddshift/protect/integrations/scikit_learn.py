@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from oddshift.base.arrays import FloatArray
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.data.codecs import TableSettings, VectorCodec, VectorSettings
 from oddshift.mechanisms import Exponential, calibrate
 from oddshift.protect import Sanitizer, seeded_uniforms
@@ -96,7 +96,7 @@ class MetricPrivacyTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstim
         """The policy that was given, when it is about rows of numbers like those that `fit` sees."""
         policy = load_policy(self.policy) if isinstance(self.policy, str | Path) else self.policy
         if not isinstance(policy, Policy):
-            raise InvalidInput(f"policy is a {type(policy).__name__}, expected a Policy or the path of a policy.json")
+            raise InvalidInput(f"policy is {a_kind(policy)}, expected a Policy or the path of a policy.json")
         asked, width = policy.terms.data, policy.space.points.shape[1]
         if isinstance(asked, TableSettings) and not asked.categorical:
             width = len(asked.secret)

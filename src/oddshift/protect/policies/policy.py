@@ -113,7 +113,7 @@ def make_policy(
     calibrated: bool = False,
     certificate: CertificateTerms = UNCERTIFIED,
 ) -> Policy:
-    """A policy that applies a mechanism to the secrets that a codec finds.
+    """Make a policy that applies a mechanism to the secrets that a codec finds.
 
     `tiers` label the mechanism's points, and give the scales that a tiered mechanism was made with.
 
@@ -155,7 +155,7 @@ def make_policy(
 
 
 def noisier_policy(policy: Policy, factor: float) -> Policy:
-    """The same policy with ε divided by a factor, and therefore without a certificate."""
+    """Return the same policy with ε divided by a factor, and therefore without a certificate."""
     mechanism = policy.terms.mechanism
     weaker = replace(mechanism, epsilon=mechanism.epsilon / factor, claimed_epsilon=mechanism.claimed_epsilon / factor)
     return Policy(replace(policy.terms, mechanism=weaker, certificate=UNCERTIFIED), policy.vocabulary)

@@ -25,7 +25,7 @@ def save_policy(folder: str | Path, policy: Policy) -> Path:
 
 
 def load_policy(path: str | Path) -> Policy:
-    """The policy of a policy.json (or of the folder that holds one), with its vocabulary.
+    """Read the policy of a policy.json (or of the folder that holds one), with its vocabulary.
 
     **Guarantee**: a vocabulary that is not the one the policy was written with is refused, and so is a damaged file.
     """

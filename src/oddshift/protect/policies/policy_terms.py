@@ -113,7 +113,7 @@ class PolicyTerms:
 
 
 def certificate_terms(certificate: Certificate | JointCertificate, evidence: Sequence[Evidence]) -> CertificateTerms:
-    """The reference to a certificate, from the evidence of each of its parts (evidence of other claims is left out).
+    """Return the reference to a certificate, from the evidence of each of its parts; evidence of others is left out.
 
     **Guarantee**: every part has its evidence, and all of it is about one mechanism; otherwise it is refused.
     """
