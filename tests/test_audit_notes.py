@@ -14,7 +14,7 @@ from oddshift.audit.audit_notes import CONTROLS, assumptions, beyond, single_exc
 from oddshift.audit.audit_result import AttackerResult, PairSplit, TierRates
 from oddshift.audit.audit_settings import AuditSettings
 from oddshift.audit.claims import ClaimBuilder, TierValues, values_by_tier
-from oddshift.audit.cpu_limit import TRIAL, within_cpu
+from oddshift.audit.cpu_limit import TRIAL, CpuLimit, fit_within, rows_within, within_cpu
 from oddshift.audit.measurement import AuditReleases
 from oddshift.audit.scan import Budget
 from oddshift.audit.summary import learning_curve, tier_rates
@@ -253,30 +253,90 @@ def split_of(documents):
     return records.split(rng=np.random.default_rng(0))
 
 
+class Clock:
+    """CPU time that passes only when somebody says so."""
+
+    def __init__(self, monkeypatch, *ticks):
+        self.now, self.ticks = 0.0, list(ticks)
+        monkeypatch.setattr(cpu_limit.time, "process_time", self.read)
+
+    def read(self):
+        return self.ticks.pop(0) if self.ticks else self.now
+
+
 def test_enough_seconds_change_nothing():
     split = split_of(200)
-    found, note = within_cpu(split, known_of(), [], 1e6, 0)
+    found, note = within_cpu(split, known_of(), [], CpuLimit.begin(1e6), 0)
     assert found is split
     assert note == ""
 
 
 def test_few_seconds_leave_some_documents_drawn_at_random_and_say_so(monkeypatch):
-    split = split_of(1_000)
-    ticks = iter([0.0, 16.0])  # one second for each of the documents of the trial
-    monkeypatch.setattr(cpu_limit.time, "process_time", lambda: next(ticks))
-    found, note = within_cpu(split, known_of(), [], 100.0, 0)
+    split, clock = split_of(1_000), Clock(monkeypatch)
+    limit = CpuLimit.begin(400.0)
+    clock.ticks, clock.now = [0.0, 16.0], 16.0  # one second for each of the documents of the trial
+    found, note = within_cpu(split, known_of(), [], limit, 0)
     wanted = len(split.select) + len(split.certify)
     left = len(found.select) + len(found.certify)
-    assert left == pytest.approx(0.7 * 100.0, abs=2)
-    assert note == f"limited to 100 CPU s: {left} of {wanted} select and certify documents, drawn at random"
+    assert left == pytest.approx(0.7 / 2.5 * (0.95 * 400.0 - 2.0 - 16.0), abs=2)
+    assert note == f"limited to 400 CPU s: {left} of {wanted} select and certify documents, drawn at random"
     assert found.fit is split.fit
 
 
 def test_never_fewer_documents_than_a_trial_and_no_negative_limit(monkeypatch):
     split = split_of(400)
-    ticks = iter([0.0, 1e9, 0.0, 1.0])
-    monkeypatch.setattr(cpu_limit.time, "process_time", lambda: next(ticks))
-    found, _ = within_cpu(split, known_of(), [], 1.0, 0)
+    Clock(monkeypatch, 0.0, 1e9)
+    found, _ = within_cpu(split, known_of(), [], CpuLimit(1.0, 0.0), 0)
     assert len(found.select) == len(found.certify) == TRIAL
     with pytest.raises(InvalidInput, match=r"max_cpu=-1\.0, expected"):
-        within_cpu(split, known_of(), [], -1.0, 0)
+        CpuLimit.begin(-1.0)
+
+
+@pytest.mark.parametrize(("fixed", "each"), [(0.0, 0.01), (2.0, 0.01), (0.0, 0.1), (5.0, 0.2)])
+def test_attackers_learn_from_as_many_documents_as_the_limit_allows(monkeypatch, fixed, each):
+    fit, clock = split_of(3_000).fit, Clock(monkeypatch)
+    limit, sizes = CpuLimit.begin(200.0), []
+
+    def fitting(some):
+        sizes.append(len(some))
+        clock.now += fixed + each * len(some)
+
+    found, note = fit_within(fit, fitting, limit, np.random.default_rng(0))
+    allowed = 0.4 * (0.95 * 200.0 - 2.0) / 2.0
+    full = fixed + each * len(fit)
+    assert sizes == [112, 224], "the cost is estimated on small parts"
+    assert (found is fit) == (note == "") == (1.2 * full <= allowed)
+    if note:
+        assert fixed + each * len(found) <= allowed or len(found) == 112
+        assert note == f"limited to 200 CPU s: attackers learn from {len(found)} of 1800 fit documents"
+
+
+def test_few_documents_are_all_learned_from(monkeypatch):
+    Clock(monkeypatch)
+    fit = split_of(200).fit
+    found, note = fit_within(fit, lambda some: pytest.fail("no trial"), CpuLimit(1.0, 0.0), np.random.default_rng(0))
+    assert found is fit
+    assert not note
+
+
+def test_attackers_that_need_more_documents_than_a_trial_get_all_of_them(monkeypatch):
+    def fitting(some):
+        raise InvalidInput("too few documents")
+
+    fit = split_of(3_000).fit
+    assert fit_within(fit, fitting, CpuLimit.begin(1.0), np.random.default_rng(0)) == (fit, "")
+
+
+@pytest.mark.parametrize(("seconds", "rows"), [(1e6, 4_000), (100.0, 3_875), (10.0, 312), (1.0, 200)])
+def test_as_many_rows_are_measured_as_the_rest_of_the_time_allows(monkeypatch, seconds, rows):
+    clock = Clock(monkeypatch)
+
+    def measure(count):
+        clock.now += 0.0
+
+    limit = CpuLimit.begin(seconds)
+    clock.ticks = [0.0, 4.0, 0.0]  # 200 rows take four seconds, which are over when the rest is looked at
+    found = rows_within(measure, 200, 4_000, limit)
+    assert found == pytest.approx(min(4_000, max(200, limit.left / (1.2 * 0.02))), abs=1)
+    assert found == pytest.approx(rows, rel=0.01)
+    assert rows_within(measure, 4_000, 4_000, limit) == 4_000

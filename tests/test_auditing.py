@@ -74,7 +74,7 @@ def test_examples_hold_secrets_are_asked_for_and_lie_apart(texts, tmp_path):
 def test_a_bound_on_cpu_time_takes_fewer_documents_and_says_so(texts, tmp_path):
     found = run_audit(texts, tmp_path / "run", max_cpu=0.02)
     assert sum(found.documents[1:]) < 120
-    assert any("limited to 0.01 CPU s" in note for note in found.warnings)
+    assert any("limited to 0.02 CPU s" in note for note in found.warnings)
 
 
 def test_a_table_and_vectors_and_trajectories(tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oddshift.audit.table_risks import MixedTable, Risk, _holds_once, _nearest, table_risks, wilson
+from oddshift.audit.table_risks import MixedTable, Risk, _alone, _ends, _holds_once, _nearest, table_risks, wilson
 from oddshift.base.errors import InvalidInput
 
 
@@ -102,3 +102,26 @@ def test_tables_of_other_shapes_are_refused():
     with pytest.raises(InvalidInput, match=r"shape \(1, 2\)"):
         MixedTable(np.zeros((1, 2)), np.array([True, True]))
     assert repr(table) == "MixedTable(50, 4)"
+
+
+def test_ends_of_a_column_by_hand():
+    cells = np.array([[3.0, 1.0], [5.0, 1.0], [np.nan, 0.0], [3.0, np.nan], [1.0, 0.0]])
+    table = MixedTable(cells, np.array([True, False]))
+    number, code = (_ends(table, column) for column in (0, 1))
+    assert number.top == (1, 4)
+    assert sorted(number.rare.tolist()) == [1, 4]
+    assert number.is_alone == (True, True, True)
+    assert code.is_alone == (False, False, False), "both codes occur twice"
+    nothing = _ends(MixedTable(np.full((3, 1), np.nan), np.array([True])), 0)
+    assert nothing.is_alone == (False, False, False)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_predicate_about_one_column_says_by_itself_whether_it_holds_once(seed):
+    rng = np.random.default_rng(seed)
+    cells = np.where(rng.random((12, 3)) < 0.2, np.nan, rng.integers(0, 5, (12, 3)).astype(float))
+    table = MixedTable(cells, np.array([True, False, True]))
+    for _ in range(60):
+        column = int(rng.integers(3))
+        row, signs, holds = _alone(table, _ends(table, column), rng)
+        assert holds == _holds_once(table, np.array([column]), row, signs)

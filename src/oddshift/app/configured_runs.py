@@ -35,6 +35,7 @@ from oddshift.app.runs import (
     write_run,
 )
 from oddshift.audit import Audit
+from oddshift.audit.cpu_limit import CpuLimit
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TextCodec
 from oddshift.data.dataset import read_dataset
@@ -67,11 +68,12 @@ def run_audit(
     """Run the audit that a configuration describes and keep it in `folder`; a finished run is read, not repeated.
 
     `home` is the folder that relative paths are looked for in first: that of the configuration file.
-    `max_cpu` bounds the work, in CPU seconds: half for the training of networks, the rest for the audit.
+    `max_cpu` bounds the work, in CPU seconds: where that is not enough, fewer documents are taken, which is said.
     `keep_examples` also writes what the strongest attacker believes about a few documents: these are secrets.
     `keep` leaves the prepared data and the fitted attackers in a private folder where the configuration can also be
     adapted, so that `run_adapt` need not do that work again; these are secrets in coded form.
     """
+    limit = None if max_cpu is None else CpuLimit.begin(max_cpu)
     config = parse_config(text, source, home)
     inputs = inputs_of(config)
     refuse_other_run(folder, inputs)
@@ -79,7 +81,7 @@ def run_audit(
         return read_run(folder)
     prepared = prepare_configured(config)
     with _unfinished(folder / UNFINISHED) as kept:
-        means = Means(execution=config.execution, folder=kept, max_cpu=max_cpu)
+        means = Means(execution=config.execution, folder=kept, limit=limit)
         asked = _level(folder, config, inputs)
         found = ask_audit(
             _with_note(prepared, asked), config.mechanism, replace(config.audit, alpha=asked.level), means=means

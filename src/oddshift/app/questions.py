@@ -24,7 +24,7 @@ from oddshift.attackers.learning_size import Refittable
 from oddshift.attackers.retrained import Retrained
 from oddshift.audit import Audit, AuditSettings, audit
 from oddshift.audit.audit_settings import DEFAULT_ATTACKERS
-from oddshift.audit.cpu_limit import within_cpu
+from oddshift.audit.cpu_limit import CpuLimit, fit_within, rows_within, within_cpu
 from oddshift.audit.data_fate import DataFate
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.audit.released_table import ReleasedTable, release_sentences
@@ -33,7 +33,8 @@ from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import TableCodec, TextCodec
 from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
 from oddshift.mechanisms.remap import Remap
-from oddshift.protect.measured_release import column_odds, drawn_release
+from oddshift.model.records import Records
+from oddshift.protect.measured_release import FEW_ROWS, MOST_ROWS, column_odds, drawn_release
 from oddshift.protect.policies import Policy
 
 COSTS = {"text": "cosine", "vectors": "cosine", "location": "haversine", "table": "euclidean", "records": "euclidean"}
@@ -47,14 +48,14 @@ AskedAttacker = str | Attacker
 class Means:
     """What an answer may cost and where unfinished work is kept; this never changes the question.
 
-    `folder` keeps unfinished work, so that the same question continues. `max_cpu` bounds an audit, in CPU seconds: half
-    for the training of networks, the rest for measuring. `fits` holds attackers by everything that determines their
-    fit: those in it are not fitted again, and newly fitted ones are added.
+    `folder` keeps unfinished work, so that the same question continues. `limit` bounds the CPU seconds of an audit, by
+    fewer documents. `fits` holds attackers by everything that determines their fit: those in it are not fitted again,
+    and newly fitted ones are added.
     """
 
     execution: Execution = SERIAL
     folder: Path | None = None
-    max_cpu: float | None = None
+    limit: CpuLimit | None = None
     progress: Progress = silent
     fits: dict[str, Attacker] = field(default_factory=dict, repr=False)
 
@@ -89,17 +90,19 @@ def ask_audit(
     means: Means | None = None,
 ) -> Audited:
     """Fit the attackers and measure what they learn from releases; `attackers` are by default those of the settings."""
-    work = means or Means()
     check_use(prepared, settings)
-    known = knowledge_of(prepared, mechanism, settings.epsilon)
-    seconds = None if work.max_cpu is None else work.max_cpu / 2
+    work, asked = means or Means(), settings.attackers if attackers is None else attackers
+    seconds = None if work.limit is None else work.limit.left / 4.0
     options = FitOptions(epochs=settings.epochs, max_seconds=seconds, checkpoints=work.folder, paper=settings.paper)
-    names = settings.attackers if attackers is None else attackers
-    fitted = fit_attackers(names, known, prepared, settings, options, fits=work.fits)
-    split, notes = prepared.split, prepared.notes
-    if work.max_cpu is not None:
-        split, note = within_cpu(split, known, fitted, work.max_cpu / 2, settings.seed)
-        notes = (*notes, note) if note else notes
+    limited: tuple[str, ...] = ()
+    if work.limit is not None:
+        prepared, limited = _fewer_to_fit(prepared, mechanism, settings, asked, options, work.limit)
+    known = knowledge_of(prepared, mechanism, settings.epsilon)
+    fitted = fit_attackers(asked, known, prepared, settings, options, fits=work.fits)
+    split = prepared.split
+    if work.limit is not None:
+        split, note = within_cpu(split, known, fitted, work.limit, settings.seed)
+        limited = (*limited, *([note] if note else []))
     found = audit(
         split,
         known,
@@ -110,12 +113,31 @@ def ask_audit(
         execution=work.execution,
         folder=work.folder,
     )
-    release, details = _released(prepared, known.mechanism, settings.seed)
+    release, details = _released(prepared, known.mechanism, settings.seed, work.limit)
     fate = _fate(prepared, known.mechanism, settings.seed)
     use = measured_use(prepared, known, settings, COSTS.get(prepared.kind, "euclidean"))
-    said = (*notes, *details, *(() if use is None else use.sentences()))
+    said = (*prepared.notes, *limited, *details, *(() if use is None else use.sentences()))
     found = replace(found, release=release, fate=fate, use=use, warnings=(*found.warnings, *said))
     return Audited(found, prepared, known, tuple(fitted), audited_policy(found, prepared, known, mechanism))
+
+
+def _fewer_to_fit(
+    prepared: Prepared,
+    mechanism: MechanismSettings | Mechanism,
+    settings: AuditSettings,
+    asked: Sequence[AskedAttacker],
+    options: FitOptions,
+    limit: CpuLimit,
+) -> tuple[Prepared, tuple[str, ...]]:
+    """The data with as many fit documents as the limit allows attackers to learn from, and a line that says so."""
+
+    def fitting(some: Records) -> object:
+        fewer = replace(prepared, split=replace(prepared.split, fit=some))
+        plain = replace(options, checkpoints=None)
+        return fit_attackers(asked, knowledge_of(fewer, mechanism, settings.epsilon), fewer, settings, plain)
+
+    fit, note = fit_within(prepared.split.fit, fitting, limit, np.random.default_rng([settings.seed, 9]))
+    return replace(prepared, split=replace(prepared.split, fit=fit)), (note,) if note else ()
 
 
 def _refittable(
@@ -168,12 +190,18 @@ def _fate(prepared: Prepared, mechanism: Mechanism, seed: int) -> DataFate | Non
     return None if prepared.found is None else prepared.found.fate(mechanism, np.random.default_rng([seed, 8]))
 
 
-def _released(prepared: Prepared, mechanism: Mechanism, seed: int) -> tuple[ReleasedTable | None, tuple[str, ...]]:
+def _released(
+    prepared: Prepared, mechanism: Mechanism, seed: int, limit: CpuLimit | None = None
+) -> tuple[ReleasedTable | None, tuple[str, ...]]:
     """What leaves a table: a release that is drawn and measured, also in detail, and what ε means."""
-    codec = prepared.codec
-    if not isinstance(codec, TableCodec) or prepared.columns is None:
+    codec, columns = prepared.codec, prepared.columns
+    if not isinstance(codec, TableCodec) or columns is None:
         return None, ()
-    found = drawn_release(codec, prepared.columns, mechanism, np.random.default_rng([seed, 5]))
+
+    def drawn(rows: int) -> ReleasedTable | None:
+        return drawn_release(codec, columns, mechanism, np.random.default_rng([seed, 5]), rows)
+
+    found = drawn(MOST_ROWS if limit is None else rows_within(drawn, FEW_ROWS, MOST_ROWS, limit))
     return found, (*column_odds(codec, mechanism), *(() if found is None else release_sentences(found)))
 
 

@@ -1,12 +1,16 @@
-"""A bound on the work of an audit: fewer documents, drawn at random, and never a shortcut in what is computed from
-them.
+"""A limit on the CPU seconds of an audit: fewer documents, drawn at random, and never a shortcut in what is computed
+from them.
+
+The cost of each piece is estimated on a small part of it before it starts, so that the limit holds; what was left out
+is said. The CPU time is that of this process.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -14,18 +18,77 @@ from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Null, Own
 from oddshift.audit.scan import Budget, scan
 from oddshift.base.arrays import positive
-from oddshift.model.records import Split
+from oddshift.base.errors import InvalidInput
+from oddshift.model.records import Records, Split
 from oddshift.model.release import perturb
 
 TRIAL = 16
-"""Documents on which the cost of one document is measured."""
+"""Documents on which the cost of measuring one document is estimated."""
 
-SHARE = 0.7
-"""Share of the seconds given to the scans; the rest is for certificates and the witness."""
+FIT_TRIAL = 64
+"""Documents on which the cost of fitting is estimated first, at least; then on twice as many."""
+
+FITTING, FITS, HASTE = 0.4, 2.0, 1.2
+"""Share of the remaining seconds for fitting, how many full fits that has to cover (attackers that count are fitted
+again on a quarter and on half of the documents), and by what factor an estimate may be exceeded."""
+
+MEASURING, SCANS = 0.7, 2.5
+"""Share of the remaining seconds for measuring, and how many scans of everybody that has to cover: those of attackers
+that were fitted again, of the recalibrated one, and of worst pairs."""
+
+LOADING, WRITING = 4.0, 2.0
+"""Seconds that a process may have used before the limit was stated and that count, at most; and seconds kept back for
+the end, where the run is written."""
+
+
+@dataclass(frozen=True)
+class CpuLimit:
+    """At most this many CPU seconds from `start` on; `start` is a value of `time.process_time`."""
+
+    seconds: float
+    start: float
+
+    @classmethod
+    def begin(cls, seconds: float) -> CpuLimit:
+        """A limit that counts from now on, and what the process needed in order to start."""
+        now = time.process_time()
+        return cls(positive(seconds, "max_cpu"), now - min(now, LOADING))
+
+    @property
+    def left(self) -> float:
+        """Seconds that may still be used; a little is kept back."""
+        used = time.process_time() - self.start
+        return max(0.95 * self.seconds - min(WRITING, self.seconds / 4.0) - used, 0.0)
+
+
+def fit_within(
+    fit: Records, fitting: Callable[[Records], object], limit: CpuLimit, rng: np.random.Generator
+) -> tuple[Records, str]:
+    """As many fit documents as the limit allows attackers to learn from, and a line that says so.
+
+    `fitting` fits every attacker on some documents. Its cost is taken to grow linearly, from what two small parts cost.
+    """
+    order, small = rng.permutation(len(fit)), max(FIT_TRIAL, len(fit) // 16)
+    if 4 * small > len(fit):
+        return fit, ""
+    allowed = FITTING * limit.left / FITS
+    try:
+        parts = [fit.take(np.sort(order[:size])) for size in (small, 2 * small)]
+        costs = [_cost(partial(fitting, part)) for part in parts]
+    except InvalidInput:  # these attackers need more documents than that
+        return fit, ""
+    each = max(costs[1] - costs[0], 0.0) / small
+    fixed = max(costs[1] - 2.0 * small * each, 0.0)
+    if HASTE * (fixed + each * len(fit)) <= allowed:
+        return fit, ""
+    affordable = (allowed / HASTE - fixed) / max(each, 1e-9)
+    size = int(min(max(affordable, small), len(fit)))
+    note = f"limited to {limit.seconds:g} CPU s: attackers learn from {size} of {len(fit)} fit documents"
+    return fit.take(np.sort(order[:size])), note
 
 
 def within_cpu(
-    split: Split, known: Knowledge, attackers: Sequence[Attacker], seconds: float, seed: int
+    split: Split, known: Knowledge, attackers: Sequence[Attacker], limit: CpuLimit, seed: int
 ) -> tuple[Split, str]:
     """The split with as many select and certify documents as the CPU seconds allow, and a line that says so.
 
@@ -35,12 +98,9 @@ def within_cpu(
     some = split.certify.take(rng.permutation(len(split.certify))[:TRIAL])
     release = perturb(some, known.mechanism, known.tiers, rng)
     budget = Budget(known.mechanism, known.tiers, 1.0)
-    start = time.process_time()
     everyone: tuple[Attacker, ...] = (Null(known), Own(known), *attackers)
-    for attacker in everyone:
-        scan(attacker, release, some, budget, rng)
-    each = (time.process_time() - start) / len(some)
-    affordable = SHARE * positive(seconds, "max_cpu") / max(each, 1e-9)
+    each = _cost(lambda: [scan(attacker, release, some, budget, rng) for attacker in everyone]) / len(some)
+    affordable = MEASURING * limit.left / (SCANS * max(each, 1e-9))
     wanted = len(split.select) + len(split.certify)
     if affordable >= wanted:
         return split, ""
@@ -50,5 +110,20 @@ def within_cpu(
         for part in (split.select, split.certify)
     )
     left = len(select) + len(certify)
-    note = f"limited to {seconds:g} CPU s: {left} of {wanted} select and certify documents, drawn at random"
+    note = f"limited to {limit.seconds:g} CPU s: {left} of {wanted} select and certify documents, drawn at random"
     return replace(split, select=select, certify=certify), note
+
+
+def rows_within(measure: Callable[[int], object], trial: int, most: int, limit: CpuLimit) -> int:
+    """How many rows of at most `most` can be measured in the rest of the time, from what `trial` of them cost."""
+    if trial >= most:
+        return most
+    each = _cost(lambda: measure(trial)) / trial
+    return int(min(max(limit.left / (HASTE * max(each, 1e-9)), trial), most))
+
+
+def _cost(work: Callable[[], object]) -> float:
+    """CPU seconds of some work."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start

@@ -29,6 +29,7 @@ INFERRING = "inferring column "
 _Z = 1.959963984540054  # 95 %
 _COLUMNS = 3  # that a predicate over several columns uses
 _ATTEMPTS = 10  # predicates tried for each one that is needed
+_HALVINGS = 4  # ways to cut the columns into halves: which columns an attacker holds matters
 _BLOCK = 64  # rows compared at once; a performance setting
 
 
@@ -79,8 +80,8 @@ def table_risks(
 ) -> tuple[Risk, ...]:
     """Singling out by one and by several columns, linking two halves of the columns, and inferring a column.
 
-    The last is the column with the largest excess, among the first `secret` columns or the `inferred` ones. `attacks`
-    are drawn for each kind.
+    The last is the column with the largest excess, among the first `secret` columns or the `inferred` ones; the halves
+    are those with the largest excess of a few. `attacks` are drawn for each kind.
     """
     if original.cells.shape[1] != released.cells.shape[1]:
         raise InvalidInput(
@@ -92,7 +93,8 @@ def table_risks(
         _singling_out("singling out by several columns", original, released, min(_COLUMNS, width), attacks, rng),
     ]
     if width > 1:
-        found.append(_linking(original, released, attacks, rng))
+        linked = [_linking(original, released, attacks, rng) for _ in range(_HALVINGS)]
+        found.append(max(linked, key=lambda risk: risk.excess))
         columns = range(width if secret is None else secret) if inferred is None else inferred
         guessed = [_inference(original, released, column, attacks, rng) for column in columns]
         found.append(max(guessed, key=lambda risk: risk.excess))
@@ -133,19 +135,50 @@ def _singling_out(
     The baseline draws values and comparisons at random. If only few predicates are found, the rate is over those.
     """
     middle = np.array([_median(column) for column in released.cells.T])
+    ends = [_ends(released, column) for column in range(released.cells.shape[1])]
     tried = found = hits = base = 0
     while found < attacks and tried < _ATTEMPTS * attacks:
         tried += 1
         columns = rng.permutation(original.cells.shape[1])[:width]
-        row = released.cells[rng.integers(len(released.cells))]
-        signs = np.where(row >= middle, 1, -1)
         if width == 1:
-            row, signs = _alone(released, int(columns[0]), rng)
-        if _holds_once(released, columns, row, signs):
+            row, signs, holds = _alone(released, ends[columns[0]], rng)
+        else:
+            row = released.cells[rng.integers(len(released.cells))]
+            signs = np.where(row >= middle, 1, -1)
+            holds = _holds_once(released, columns, row, signs)
+        if holds:
             found += 1
             hits += _holds_once(original, columns, row, signs)
-            base += _holds_once(original, columns, *_anyhow(released, rng))
+            base += _holds_once(original, columns, *_anyhow(ends, columns, rng))
     return _risk(name, hits, base, found)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Ends:
+    """The values of one column, and the rows that a predicate about it alone may be true of.
+
+    `top` is the row of the largest and of the smallest number, `rare` are those of the rarest values; `is_alone` says
+    for each of the three whether such a value occurs once.
+    """
+
+    column: int
+    known: FloatArray
+    is_number: bool
+    top: tuple[int, int]
+    rare: IntArray
+    is_alone: tuple[bool, bool, bool]
+
+
+def _ends(table: MixedTable, column: int) -> _Ends:
+    cells = table.cells[:, column]
+    rows = np.flatnonzero(~np.isnan(cells))
+    known, is_number = cells[rows], bool(table.is_number[column])
+    if not len(rows):
+        return _Ends(column, known, is_number, (0, 0), rows, (False, False, False))
+    _, first, counts = np.unique(known, return_index=True, return_counts=True)
+    top = int(rows[known.argmax()]), int(rows[known.argmin()])
+    is_alone = bool(counts[-1] == 1), bool(counts[0] == 1), bool(counts.min() == 1)
+    return _Ends(column, known, is_number, top, rows[first[counts == counts.min()]], is_alone)
 
 
 def _holds_once(table: MixedTable, columns: IntArray, row: FloatArray, signs: IntArray) -> bool:
@@ -162,25 +195,25 @@ def _holds_once(table: MixedTable, columns: IntArray, row: FloatArray, signs: In
     return int(holds.sum()) == 1
 
 
-def _alone(table: MixedTable, column: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-    """A released row for a predicate about one column: at an end of its numbers, or with a value of its own."""
-    cells = table.cells[:, column]
-    known = np.flatnonzero(~np.isnan(cells))
+def _alone(table: MixedTable, ends: _Ends, rng: np.random.Generator) -> tuple[FloatArray, IntArray, bool]:
+    """A released row for a predicate about one column, at an end of its numbers or with one of its rarest values; and
+    whether the predicate is true of that row alone.
+    """
     signs = np.zeros(table.cells.shape[1], dtype=np.int64)
-    if not len(known):
-        return table.cells[0], signs
-    if table.is_number[column] and rng.random() < 0.5:
-        signs[column] = 1 if rng.random() < 0.5 else -1
-        return table.cells[known[(signs[column] * cells[known]).argmax()]], signs
-    _, first, counts = np.unique(cells[known], return_index=True, return_counts=True)
-    rare = first[counts == counts.min()]
-    return table.cells[known[rng.choice(rare)]], signs
+    if not len(ends.rare):
+        return table.cells[0], signs, False
+    if ends.is_number and rng.random() < 0.5:
+        is_low = int(rng.random() < 0.5)
+        signs[ends.column] = -1 if is_low else 1
+        return table.cells[ends.top[is_low]], signs, ends.is_alone[is_low]
+    return table.cells[rng.choice(ends.rare)], signs, ends.is_alone[2]
 
 
-def _anyhow(table: MixedTable, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-    """Random values of every column, and random comparisons."""
-    columns = zip(table.cells.T, table.is_number.tolist(), strict=True)
-    row = np.array([_random_value(column, is_number, rng) for column, is_number in columns])
+def _anyhow(ends: Sequence[_Ends], columns: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+    """Random values of some columns, and random comparisons."""
+    row = np.full(len(ends), np.nan)
+    for column in columns:
+        row[column] = _random_value(ends[column], rng)
     return row, rng.choice([-1, 1], size=len(row))
 
 
@@ -237,8 +270,8 @@ def _span(column: FloatArray) -> float:
     return float(known.max() - known.min()) or 1.0 if len(known) else 1.0
 
 
-def _random_value(column: FloatArray, is_number: bool, rng: np.random.Generator) -> float:
-    known = column[~np.isnan(column)]
+def _random_value(ends: _Ends, rng: np.random.Generator) -> float:
+    known = ends.known
     if not len(known):
         return float("nan")
-    return float(rng.uniform(known.min(), known.max())) if is_number else float(rng.choice(known))
+    return float(rng.uniform(known.min(), known.max())) if ends.is_number else float(rng.choice(known))

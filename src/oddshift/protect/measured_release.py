@@ -23,15 +23,18 @@ from oddshift.model.records import numbered
 MOST_ROWS = 4_000
 """Number of rows of the table that are examined."""
 
+FEW_ROWS = 200
+"""Number of rows on which the cost of that is measured where time is limited."""
+
 
 def drawn_release(
-    codec: TableCodec, columns: Columns, mechanism: Mechanism, rng: np.random.Generator
+    codec: TableCodec, columns: Columns, mechanism: Mechanism, rng: np.random.Generator, most: int = MOST_ROWS
 ) -> ReleasedTable | None:
-    """A release by this mechanism; None where whole rows are secrets, or only a mask is released."""
+    """A release of at most `most` rows; None where whole rows are secrets, or only a mask is released."""
     size = len(columns[codec.settings.secret[0]])
     if codec.settings.unit == "row" or mechanism.n_outputs != len(codec.space) or size < 2:
         return None
-    chosen = np.sort(rng.permutation(size)[:MOST_ROWS]).tolist()
+    chosen = np.sort(rng.permutation(size)[:most]).tolist()
     some = {name: [cells[row] for row in chosen] for name, cells in columns.items()}
     encoded = codec.encode(some)
     return measured_release(codec, some, encoded.decode(mechanism.sample(encoded.records.points, rng)), rng)
