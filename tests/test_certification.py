@@ -1,5 +1,6 @@
 """Selection and certification by hand: which trials pass, in which order, where a sequence stops, and what it says."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -332,6 +333,20 @@ def test_a_failed_certification_says_where_and_what_helps():
     (note,) = noted([trial([OFTEN], [rate_claim()])], None)
     assert note.startswith("no scales were certified; at scales 0.5, 0.5 it failed on a goal; more certify documents")
     assert "on new documents, because these have been used" in note
+
+
+def test_where_no_outcome_keeps_the_goals_the_closest_is_named_although_scale_1_was_tested():
+    tested = trial([OFTEN], [rate_claim()])
+    tested = replace(tested, tested=replace(tested.tested, scales=(1.0, 1.0)))
+    (note,) = noted([tested], None, [outcome((0.1, 0.1), rate=0.3)])
+    assert note.startswith("no scales of the grid keep every goal; the closest are 0.1, 0.1")
+
+
+def test_a_failure_before_scale_1_is_said():
+    passed, failed = trial([NEVER], [rate_claim()]), trial([OFTEN], [rate_claim()])
+    (note,) = noted([passed, failed], passed)
+    assert note.startswith("less noise, scale 1 included, was not tested: the tests end at scales 0.5, 0.5, where it f")
+    assert noted([passed], passed) == ()
 
 
 def test_goals_out_of_reach_name_the_closest_scales():

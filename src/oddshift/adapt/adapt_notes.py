@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import ScaledOutcome
@@ -46,8 +46,11 @@ def warnings(
     """What went wrong or is not enough, one line each; `basis` is what the result rests on, in words."""
     experiment = measuring.experiment
     if taken is None:
-        return (_failed(trials) if trials else _unreached(list(measuring.known.values()), goals, experiment.settings),)
-    found = []
+        measured = list(measuring.known.values())
+        is_beyond = bool(measured) and all(goals.strain(outcome) > 1.0 for outcome in measured)
+        standing = all({*trial.tested.scales} == {1.0} for trial in trials)  # tested whatever was measured
+        return (_unreached(measured, goals, experiment.settings) if standing and is_beyond else _failed(trials),)
+    found = list(_untested(trials, measuring))
     outcome, constant = taken.outcome, experiment.constant_loss
     each = " of each kind" if experiment.constant_outputs > 1 else ""
     if not taken.is_certified:
@@ -64,6 +67,17 @@ def warnings(
             "reveals nothing and is certified by proof"
         )
     return tuple(found)
+
+
+def _untested(trials: Sequence[Trial], measuring: Measuring) -> Iterator[str]:
+    """Why scale 1 was not tested, where a candidate with more noise failed before it."""
+    is_asked = max(measuring.experiment.settings.grid) >= 1.0
+    for last in trials[-1:] if is_asked else ():
+        if last.passes or min(last.tested.scales) >= 1.0:
+            return
+        scales = ", ".join(f"{scale:g}" for scale in last.tested.scales)
+        why = last.vacuous or f"it failed on {last.tested.failed}"
+        yield f"less noise, scale 1 included, was not tested: the tests end at scales {scales}, where {why}"
 
 
 def _failed(trials: Sequence[Trial]) -> str:

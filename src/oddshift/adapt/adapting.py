@@ -30,6 +30,7 @@ from oddshift.attackers.controls import Own
 from oddshift.attackers.gains import units_of
 from oddshift.audit.choice import standing, strongest
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder
+from oddshift.audit.measurement import certify_uniforms
 from oddshift.base.arrays import one_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
@@ -75,7 +76,7 @@ def adapt(
     settings, split = task.settings, task.split
     goals_of(settings, task.known.tiers)
     select = select_experiment(task)
-    certifying = _experiment(task, split.certify, 22)
+    certifying = replace(_experiment(task, split.certify, 22), uniforms=certify_uniforms(settings.seed, split.certify))
     check_documents(split.certify, certifying)
     readers = Readers(select)
     search_attacker = _search_attacker(task, select)
@@ -95,7 +96,7 @@ def adapt(
     made = Certification(task.attackers, select, certifying, claims, readers, single)
     found = _tested(measuring, loop, made)
     passing = [trial for trial in found if trial.passes]
-    taken = next((trial for trial in reversed(passing) if trial.is_certified), passing[-1] if passing else None)
+    taken = _least_loss([trial for trial in passing if trial.is_certified] or passing)
     return _concluded(_Search(measuring, grid, loop, found, taken, search_attacker), task, made)
 
 
@@ -117,11 +118,34 @@ def _tested(measuring: Measuring, loop: tuple[Round, ...], made: Certification) 
         if not settings.independent and not any(outcome.learned for outcome in measuring.known.values()):
             proven = (p for p in _proven(measuring, made.single) if p not in candidates)
             candidates = tuple(sorted((*candidates, *proven), key=lambda p: -p.loss))
+        candidates = (*candidates, *_standing(measuring, candidates))
     done = []
     for trial in trials(candidates, made):
         done.append(trial)
         measuring.progress("candidates", len(done), len(candidates))
     return tuple(done)
+
+
+def _standing(measuring: Measuring, candidates: Sequence[ScaledOutcome]) -> list[ScaledOutcome]:
+    """Scale 1, also as it was drawn: the last candidates, whatever the select documents say.
+
+    An audit tests scale 1 on the same certify documents, with the same noise, so what it certified is not refused for
+    want of a test.
+    """
+    experiment = measuring.experiment
+    settings = experiment.settings
+    if max(settings.grid) < 1.0:
+        return []
+    (found,) = measuring.outcomes([(1.0,) * len(experiment.known.tiers)], "scale 1")
+    forms = [found]
+    if found.remapped and found.loss < found.plain_loss and settings.remap == "auto":
+        forms = [experiment.outcome(found.scales, measuring.read, remap=False), found]
+    return [form for form in forms if form not in candidates]
+
+
+def _least_loss(trials: Sequence[Trial]) -> Trial | None:
+    """The trial of least loss, the last of them where several cost the same."""
+    return min(reversed(trials), key=lambda trial: trial.tested.loss, default=None)
 
 
 def _proven(measuring: Measuring, single: SingleRelease) -> list[ScaledOutcome]:
@@ -185,8 +209,8 @@ def _concluded(search: _Search, task: AdaptTask, made: Certification) -> Adaptat
 
 def _proposed(search: _Search) -> Scales | None:
     """The scales of least loss that keep every goal without a rate verdict, if they beat what is certified."""
-    last = next((trial for trial in reversed(search.trials) if trial.passes), None)
-    return None if last is None or last.is_certified else last.tested.scales
+    best = _least_loss([trial for trial in search.trials if trial.passes])
+    return None if best is None or best.is_certified else best.tested.scales
 
 
 def _reader(attacker: Attacker, task: AdaptTask, readers: Readers) -> Reader:

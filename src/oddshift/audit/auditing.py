@@ -25,7 +25,7 @@ from oddshift.audit.audit_verdict import AuditTrials, audit_trials, concluded
 from oddshift.audit.caps import caps_of_tiers
 from oddshift.audit.choice import strongest
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder, TierValues
-from oddshift.audit.measurement import AuditReleases
+from oddshift.audit.measurement import AuditReleases, part_streams
 from oddshift.audit.proven import Proven
 from oddshift.audit.saturation import Refit, learning_of_size
 from oddshift.audit.scan import Budget
@@ -69,10 +69,9 @@ def audit(
     fitted = [each.attacker if isinstance(each, Refittable) else each for each in attackers]
     everyone: tuple[Attacker, ...] = (Null(known), Own(known), *fitted)
     _check(split, known, everyone)
-    seeds = np.random.SeedSequence(settings.seed).spawn(2)
     select, certifying = (
-        perturb(part, known.mechanism, known.tiers, np.random.default_rng(seed))
-        for part, seed in zip((split.select, split.certify), seeds, strict=True)
+        perturb(part, known.mechanism, known.tiers, rng)
+        for part, rng in zip((split.select, split.certify), part_streams(settings.seed), strict=True)
     )
     caps_of_tiers(settings, known.tiers)
     budget = Budget(known.mechanism, known.tiers, settings.epsilon)

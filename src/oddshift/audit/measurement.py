@@ -11,10 +11,21 @@ import numpy as np
 from oddshift.attackers.attacker import Attacker
 from oddshift.audit.audit_settings import AuditSettings
 from oddshift.audit.scan import Budget, Scan, Scores, scan, scores
+from oddshift.base.arrays import FloatArray
 from oddshift.base.identity import fingerprint
 from oddshift.base.storage import load, save
 from oddshift.model.records import Records
 from oddshift.model.release import Release
+
+
+def part_streams(seed: int) -> list[np.random.Generator]:
+    """Where the noise of the select and of the certify documents of an audit comes from."""
+    return [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)]
+
+
+def certify_uniforms(seed: int, certify: Records) -> FloatArray:
+    """One uniform for each position of the certify documents, as an audit of the same seed draws them."""
+    return part_streams(seed)[1].random(len(certify.points))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
