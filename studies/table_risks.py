@@ -26,7 +26,7 @@ from oddshift.app.display import choice_line
 from oddshift.app.init.suggestion import suggest_epsilon
 from oddshift.app.preparation import prepare
 from oddshift.app.questions import ask_adapt
-from oddshift.audit.released_table import release_headline
+from oddshift.audit.released_table import ABOVE_BASELINE, release_headline
 from oddshift.data.codecs import TableCodec
 from oddshift.mechanisms import MechanismSettings, build_mechanism
 from oddshift.protect.measured_release import measured_release
@@ -37,17 +37,59 @@ ATTACKS = 100
 ANONYMETER_NOTE = (
     f"Anonymeter ran in an environment of its own with {ATTACKS} attacks of each kind and at most 3,000 attempts at a "
     "predicate; ours uses 500 attacks. The inferred column is the one of largest excess in each implementation, "
-    "so the two may name different ones. **The two disagree about inference after the release**: Anonymeter's rate "
-    "lies far above its baseline, ours does not. Its baseline draws random released rows and then aligns them with the "
-    "targets by row number (`reindex_like`, version 1.1.0), so most baseline guesses are empty: on a release of anes96 "
-    "without remapping it gave .047 for the two-valued column vote, where guessing at random is right about half of "
-    "the time, next to an attack rate of .519. Ours compares with the cell of a random released row."
+    "so the two may name different ones."
 )
+
+COINS_NOTE = """\
+## The baseline of inference
+
+Anonymeter (version 1.1.0) reports inference far above its baseline after either release, ours does not. The difference
+lies in its baseline. Its naive attacker takes the secret cells of random released rows, and these guesses are then put
+in the order of the targets by row number (`guesses.reindex_like(targets)`). A released row that was drawn and is not
+among the targets loses its guess, a target whose row number was not drawn gets an empty guess, and an empty guess is
+wrong. What is left of the baseline is about attacks / rows of what a random guess achieves, from the released rows of
+the targets themselves. (A further slip: a number counts as right when |guess − truth| / guess ≤ .05, so a negative guess
+always does.)
+
+A table in which nothing can be learned shows it: three columns of fair coins, 1,000 rows, and a released table of other
+fair coins. Any guess is right in half of the cases.
+
+{coins}
+
+So the excess that it prints for a column of two values is the guess itself. Below, its attack on every column is held
+against the cell of a random released row without that step, and against the commonest released value, which any
+attacker may say without a model.
+
+{columns}
+
+{said}
+"""
+
+COINS = """
+import json
+import numpy as np
+import pandas as pd
+from anonymeter.evaluators import InferenceEvaluator
+
+rng = np.random.default_rng(0)
+original, released = (pd.DataFrame({n: rng.choice(["x", "y"], 1000) for n in ("a", "b", "secret")}) for _ in range(2))
+found = []
+for attacks in (100, 500, 1000):
+    made = InferenceEvaluator(
+        ori=original, syn=released, n_attacks=attacks, secret="secret", aux_cols=["a", "b"], regression=False
+    )
+    made.evaluate()
+    said = made.results()
+    anyone = released.secret.sample(attacks).to_numpy() == original.secret.sample(attacks).to_numpy()
+    found.append([attacks, said.attack_rate.value, said.baseline_rate.value, float(anyone.mean())])
+print(json.dumps(found))
+"""
 
 Table = dict[str, list[Any]]
 
 ANONYMETER = """
 import json, sys
+import numpy as np
 import pandas as pd
 from anonymeter.evaluators import InferenceEvaluator, LinkabilityEvaluator, SinglingOutEvaluator
 
@@ -80,16 +122,27 @@ found = {
         )
     ),
 }
-inferred = [
-    first(
+def right(guesses, truth, is_number):
+    if not is_number:
+        return float((guesses == truth).mean())
+    return float((np.abs(guesses - truth) <= 0.05 * np.abs(truth)).mean())
+
+def compared(secret):
+    is_number = original[secret].dtype.kind in "fi"
+    pair = first(
         lambda: InferenceEvaluator(
             ori=original, syn=released, n_attacks=attacks, secret=secret,
-            aux_cols=[c for c in columns if c != secret], regression=original[secret].dtype.kind in "fi",
+            aux_cols=[c for c in columns if c != secret], regression=is_number,
         )
     )
-    for secret in columns
-]
-inferred = [pair for pair in inferred if not isinstance(pair, str)]
+    truth = original[secret].to_numpy()
+    anyone = [right(released[secret].sample(frac=1.0).to_numpy(), truth, is_number) for _ in range(20)]
+    common = right(np.repeat(released[secret].mode().iloc[0], len(truth)), truth, is_number)
+    return [secret, pair, float(np.mean(anyone)), common]
+
+each = [compared(secret) for secret in columns]
+found["by column"] = [row for row in each if not isinstance(row[1], str)]
+inferred = [row[1] for row in found["by column"]]
 if inferred:
     found["inferring a column"] = max(inferred, key=lambda pair: pair[0] - pair[1])
 print(json.dumps(found))
@@ -135,18 +188,18 @@ def by_anonymeter(python: str, folder: Path, tables: list[Table]) -> dict[str, A
             writer = csv.writer(stream)
             writer.writerow(columns)
             writer.writerows(zip(*columns.values(), strict=True))
-    done = subprocess.run(
-        [python, "-W", "ignore", "-c", ANONYMETER, *map(str, paths), str(ATTACKS)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else {}
-    return found
+    return said_by(python, ANONYMETER, *map(str, paths), str(ATTACKS)) or {}
 
 
-def rows_of(name: str, columns: Table, python: str, folder: Path) -> tuple[list[Any], list[str]]:
-    """A line for each risk, before and after, and what the adaptation says of it."""
+def said_by(python: str, program: str, *arguments: str) -> Any:
+    """What a program prints as JSON in the environment with Anonymeter; None where it fails."""
+    command = [python, "-W", "ignore", "-c", program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else None
+
+
+def rows_of(name: str, columns: Table, python: str, folder: Path) -> tuple[list[Any], list[str], list[Any]]:
+    """A line for each risk, before and after, what the adaptation says of it, and inference column by column."""
     rng = np.random.default_rng(0)
     prepared = prepare(od.table(columns), 0)
     codec = prepared.codec
@@ -160,9 +213,10 @@ def rows_of(name: str, columns: Table, python: str, folder: Path) -> tuple[list[
     released = encoded.decode(mechanism.sample(encoded.records.points, rng))
     ordered = {column: columns[column] for column in codec.settings.secret}
     ours = measured_release(codec, columns, released, rng)
-    lines = []
+    lines, by_column = [], []
     for when, risks, shown in (("before", ours.before, ordered), ("after", ours.after, released)):
         theirs = by_anonymeter(python, folder, [ordered, {c: shown[c] for c in ordered}]) if python else {}
+        by_column = [[name, *row] for row in theirs.get("by column", [])]
         for risk in risks:
             key = "inferring a column" if risk.name.startswith("inferring") else risk.name
             said = theirs.get(key, "-")
@@ -171,23 +225,48 @@ def rows_of(name: str, columns: Table, python: str, folder: Path) -> tuple[list[
             own = f"{risk.rate:.3f} [{low:.3f}, {high:.3f}] ({risk.baseline:.3f})" if risk.attacks else "no predicate"
             lines.append([name, when, risk.name, own, pair])
     lines.append([name, "after", "released rows that equal a real one", f"{ours.equal_rows} of {ours.rows}", ""])
-    return lines, [f"**{name}**, ε = {epsilon:g}: {choice_line(made.result)}", release_headline(ours)]
+    return lines, [f"**{name}**, ε = {epsilon:g}: {choice_line(made.result)}", release_headline(ours)], by_column
+
+
+def settled(python: str, by_column: list[Any]) -> str:
+    """What the baseline of inference does on coins, and both tables with baselines that guess."""
+    coins = said_by(python, COINS)
+    if coins is None:
+        return ""
+    shown = [[count, *(f"{rate:.3f}" for rate in rates)] for count, *rates in coins]
+    made = [[n, c, f"{a:.3f}", f"{b:.3f}", f"{r:.3f}", f"{k:.3f}"] for n, c, (a, b), r, k in by_column]
+    above = [f"{c} of {n} ({a - max(r, k):+.3f})" for n, c, (a, _), r, k in by_column if a - max(r, k) > ABOVE_BASELINE]
+    end = (
+        f"more than {ABOVE_BASELINE:g} above the better of the two in {', '.join(above)}"
+        if above
+        else (f"within {ABOVE_BASELINE:g} of the better of the two in every column")
+    )
+    said = f"After the releases its attack is {end}."
+    attack = ["Anonymeter: attack", "its baseline", "random released row"]
+    return COINS_NOTE.format(
+        coins=table(["attacks", *attack], shown),
+        columns=table(["table", "column", *attack, "commonest value"], made),
+        said=said,
+    )
 
 
 def main() -> None:
     """Both tables, both implementations."""
     found: list[Any] = []
     said: list[str] = []
+    by_column: list[Any] = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         python, why = anonymeter_python(folder)
         for name, columns in (("anes96", anes96()), ("WDBC", breast_cancer_cells())):
-            lines, sentences = rows_of(name, columns, python, folder)
+            lines, sentences, inferred = rows_of(name, columns, python, folder)
             found += lines
             said += sentences
+            by_column += inferred
+        baseline = settled(python, by_column) if python else ""
     header = ["table", "release", "risk", "ours: rate [95 %] (baseline)", "Anonymeter: rate (baseline)"]
     note = why or ANONYMETER_NOTE
-    text = "\n\n".join([*said, note, table(header, found)])
+    text = "\n\n".join([*said, note, table(header, found), baseline])
     write("table_risks", "Risks of released tables, next to Anonymeter", text)
 
 
