@@ -48,8 +48,8 @@ lies in its baseline. Its naive attacker takes the secret cells of random releas
 in the order of the targets by row number (`guesses.reindex_like(targets)`). A released row that was drawn and is not
 among the targets loses its guess, a target whose row number was not drawn gets an empty guess, and an empty guess is
 wrong. What is left of the baseline is about attacks / rows of what a random guess achieves, from the released rows of
-the targets themselves. (A further slip: a number counts as right when |guess − truth| / guess ≤ .05, so a negative guess
-always does.)
+the targets themselves. (A further slip: a number is right when |guess − truth| / guess ≤ .05, so a negative guess
+always is.)
 
 A table in which nothing can be learned shows it: three columns of fair coins, 1,000 rows, and a released table of other
 fair coins. Any guess is right in half of the cases.

@@ -5,13 +5,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from oddshift.attackers.attacker import Beliefs
+from oddshift.attackers.attacker import Beliefs, knowledge
+from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Null, Own
-from oddshift.attackers.gains import Gain, Units, gain, one_document_each, standard_error, units_of
+from oddshift.attackers.gains import (
+    FEWEST_UNITS,
+    Gain,
+    Units,
+    choosing_units,
+    gain,
+    one_document_each,
+    standard_error,
+    units_of,
+)
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.audit.choice import Standing, standing, strongest
 from oddshift.audit.scan import Budget, Scores, scores
+from oddshift.data.embedded import chain
+from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
+from oddshift.model.release import one_tier
 from oddshift.model.space import Space
 from worlds import gather, ring
 
@@ -137,3 +150,25 @@ def test_own_scores_are_those_of_bayes_rule_at_every_position():
 def test_an_attacker_that_ignores_the_release_loses_to_the_single_release():
     world = ring()
     assert standing(scored(Null(world.known), world), units_of(world.secrets)).joint.mean < 0.0
+
+
+def few_users(users, documents=60):
+    made = chain(words=20, length=6, strength=0.95, rng=np.random.default_rng(0))
+    drawn = made.draw(documents, np.random.default_rng(1))
+    return replace(drawn, users=np.arange(documents) % users)
+
+
+@pytest.mark.parametrize(("users", "units"), [(2, 60), (FEWEST_UNITS - 1, 60), (FEWEST_UNITS, FEWEST_UNITS), (60, 60)])
+def test_where_users_are_too_few_to_know_their_spread_documents_choose(users, units):
+    records = few_users(users)
+    assert choosing_units(records).total == units
+    assert units_of(records).total == users, "certificates count users all the same"
+
+
+def test_an_attacker_keeps_its_weight_although_one_user_is_held_out():
+    records = few_users(4, documents=300)
+    known = knowledge(Exponential(records.space, 2.0), one_tier(records.space), records)
+    found = fit_and_combine(
+        known, [lambda some: fit_plugin(some, rng=np.random.default_rng(1))], rng=np.random.default_rng(0)
+    )
+    assert max(weight for row in found.weights for weight in row) > 0.0

@@ -27,7 +27,7 @@ from oddshift.adapt.rounds import rounds, weighted
 from oddshift.adapt.single_release import SingleRelease
 from oddshift.attackers.attacker import Attacker, Knowledge, against
 from oddshift.attackers.controls import Own
-from oddshift.attackers.gains import units_of
+from oddshift.attackers.gains import choosing_units
 from oddshift.audit.choice import standing, strongest
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder
 from oddshift.audit.measurement import certify_uniforms
@@ -260,7 +260,7 @@ def _search_attacker(task: AdaptTask, select: Experiment) -> Attacker:
     if task.settings.search_attacker:
         return named[one_of(task.settings.search_attacker, "search_attacker", tuple(named))]
     known = select.at((1.0,) * len(task.known.tiers)).known
-    units = units_of(select.records)
+    units = choosing_units(select.records)
     standings = [standing(select.scores(known, against(attacker, known)), units) for attacker in task.attackers]
     return task.attackers[strongest(standings)]
 

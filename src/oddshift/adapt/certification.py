@@ -20,7 +20,7 @@ from oddshift.adapt.readers import Readers
 from oddshift.adapt.single_release import SingleRelease
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.controls import Own
-from oddshift.attackers.gains import units_of
+from oddshift.attackers.gains import choosing_units, units_of
 from oddshift.audit.audit_verdict import worst_of_release
 from oddshift.audit.choice import standing
 from oddshift.audit.claims import ClaimBuilder
@@ -168,7 +168,7 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     situation = certifying.at(candidate.scales, remap=candidate.remapped)
     known = situation.known
     readers = [Own(known), *(made.readers.read(attacker, known) for attacker in made.attackers)]
-    units = units_of(made.select.records)
+    units = choosing_units(made.select.records)
     standings = [standing(made.select.scores(known, reader), units) for reader in readers]
     carrier = "" if any(row.learned for row in standings) else made.single.carrier(situation)
     basis = basis_of(standings, 0, carrier)

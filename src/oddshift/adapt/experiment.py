@@ -17,7 +17,7 @@ from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import ScaledOutcome, Scales, TierOutcome
 from oddshift.adapt.release_form import ChosenForm, ReleaseForm, chosen_form
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.attackers.gains import gain, standard_error, units_of
+from oddshift.attackers.gains import choosing_units, gain, standard_error, units_of
 from oddshift.audit.scan import Budget, Scan, Scores, scan, scores
 from oddshift.base.arrays import FloatArray
 from oddshift.mechanisms.channel import Channel
@@ -118,7 +118,7 @@ class Experiment:
     def measured(self, situation: Situation, found: Scan) -> ScaledOutcome:
         """Averages over the units of a scan, together with the exact utility of the mechanism."""
         form, by_position = situation.form, found.scores
-        joint = gain(by_position.own_score, by_position.log_score, units_of(self.records))
+        joint = gain(by_position.own_score, by_position.log_score, choosing_units(self.records))
         return ScaledOutcome(
             scales=situation.scales,
             admissible=is_admissible(situation.scales),

@@ -15,7 +15,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge
 from oddshift.attackers.cooccurrence import Cooccurrence, document_blocks
-from oddshift.attackers.gains import SIGNIFICANT, Units, gain, units_of
+from oddshift.attackers.gains import SIGNIFICANT, Units, choosing_units, gain
 from oddshift.attackers.law_attacker import LawAttacker, Terms
 from oddshift.attackers.plugin import Plugin
 from oddshift.attackers.training import split
@@ -219,7 +219,7 @@ def held_out_terms(
     base = own + (known.log_prior if prior is None else prior)
     for tier in np.unique(tiers):
         base[np.ix_(tiers == tier, ~candidates(known.tiers, int(tier)))] = -np.inf
-    return ContextTerms(base, tuple(terms), chosen.points, units_of(chosen))
+    return ContextTerms(base, tuple(terms), chosen.points, choosing_units(chosen))
 
 
 def weights_by_tier(held: ContextTerms, tiers: Tiers) -> Weights:

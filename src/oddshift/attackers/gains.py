@@ -17,6 +17,8 @@ from oddshift.model.records import Records
 SIGNIFICANT = 2.0
 """Number of standard errors by which a gain must exceed 0 to count."""
 
+FEWEST_UNITS = 8
+"""Number of independent units from which their spread is taken for known."""
 
 NEGLIGIBLE = 1e-9
 """A gain of fewer nats is rounding: two ways to compute one posterior differ by as much, always in one direction."""
@@ -47,6 +49,18 @@ class Units:
 def units_of(records: Records) -> Units:
     """The independent units of some records."""
     return Units(records.clusters[records.document_of_position], len(np.unique(records.clusters)))
+
+
+def choosing_units(records: Records) -> Units:
+    """The units by which attackers are weighed and chosen: the independent ones, or documents where those are too few.
+
+    The spread of a handful of users says nothing, and an attacker must not lose its weight for that. What is certified
+    counts independent units all the same.
+    """
+    found = units_of(records)
+    if found.total >= FEWEST_UNITS:
+        return found
+    return Units(records.sources[records.document_of_position], len(np.unique(records.sources)))
 
 
 def one_document_each(documents: IntArray, records: Records, rng: np.random.Generator) -> IntArray:

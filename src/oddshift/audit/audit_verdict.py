@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker
-from oddshift.attackers.gains import one_document_each, units_of
+from oddshift.attackers.gains import choosing_units, one_document_each, units_of
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.audit.audit_settings import AuditSettings
 from oddshift.audit.beliefs_by_tier import tier_beliefs
@@ -66,7 +66,7 @@ class AuditTrials:
     @property
     def standings(self) -> list[Standing]:
         """How everyone stands on the select documents."""
-        units = units_of(self.releases.select)
+        units = choosing_units(self.releases.select)
         return [standing(found.select, units) for found in self.measured]
 
     def seen(self, place: int, law: str) -> Seen:
@@ -97,7 +97,7 @@ def audit_trials(
     proven: Proven | None,
 ) -> AuditTrials:
     """Which attackers count, and the worst pairs of the strongest one (of all of them under the law `worst`)."""
-    units = units_of(releases.select)
+    units = choosing_units(releases.select)
     standings = [standing(found.select, units) for found in measured]
     basis = basis_of(standings, 1, _carrier(releases.settings, proven))
     asked = {basis.strongest, *(basis.counting if releases.settings.law == "worst" else ())}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker
-from oddshift.attackers.gains import Units, gain, units_of
+from oddshift.attackers.gains import Units, choosing_units, gain, units_of
 from oddshift.attackers.training import Curve
 from oddshift.audit.audit_result import AttackerResult, PairSplit, TierRates
 from oddshift.audit.choice import standing
@@ -74,7 +74,7 @@ def attacker_result(
     attacker: Attacker, found: Measurement, own: Measurement, releases: AuditReleases, worst: dict[int, FloatArray]
 ) -> AttackerResult:
     """One row of the audit's table, from what was measured of the attacker and of the control `own`."""
-    chosen_by, units = units_of(releases.select), units_of(releases.certify)
+    chosen_by, units = choosing_units(releases.select), units_of(releases.certify)
     mine, control = found.certify.scores, own.certify.scores
     total, joint = gain(control.log_score, mine.log_score, units), gain(mine.own_score, mine.log_score, units)
     return AttackerResult(
