@@ -38,7 +38,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench,text,tables,attackers,cluster,sign,docs]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench,text,tables,attackers,language,cluster,sign,docs]"
 	touch $@
 
 clean:

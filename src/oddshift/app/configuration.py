@@ -9,7 +9,7 @@ from __future__ import annotations
 import reprlib
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -65,7 +65,9 @@ class Configuration:
         """Every setting except those of execution, which change no result; of a file only its name counts, not its
         folder.
         """
-        asked: dict[str, Any] = {"mechanism": self.mechanism, "audit": self.audit, "adapt": self.adapt}
+        audit = replace(self.audit, language_model=Path(self.audit.language_model).name)
+        adapt = None if self.adapt is None else replace(self.adapt, language_model=audit.language_model)
+        asked: dict[str, Any] = {"mechanism": self.mechanism, "audit": audit, "adapt": adapt}
         if self.users is not None:
             asked["users"] = self.users
         return fingerprint(("configuration", _portable(self.data), asked))
@@ -145,6 +147,8 @@ def _configuration(raw: dict[str, Any], folder: Path | None) -> Configuration:
     asked = tables["audit"]
     if "epsilon" not in asked and mechanism.epsilon is not None:
         asked = {**asked, "epsilon": mechanism.epsilon}
+    if isinstance(asked.get("language_model"), str) and asked["language_model"]:
+        asked = {**asked, "language_model": _resolved(asked["language_model"], folder)}
     audit = validated(AuditSettings, asked, "audit")
     return Configuration(
         data=_data(tables["data"], folder),

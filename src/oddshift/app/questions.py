@@ -20,6 +20,7 @@ from oddshift.app.preparation import Prepared
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.clipped import Clipped
+from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.learning_size import Refittable
 from oddshift.attackers.retrained import Retrained
 from oddshift.audit import Audit, AuditSettings, audit
@@ -28,6 +29,7 @@ from oddshift.audit.cpu_limit import CpuLimit, fit_within, rows_within, within_c
 from oddshift.audit.data_fate import DataFate
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.audit.released_table import ReleasedTable, release_sentences
+from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
 from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import TableCodec, TextCodec
@@ -276,6 +278,7 @@ def fit_attackers(
     fits: dict[str, Attacker] | None = None,
 ) -> list[Attacker]:
     """Attackers by name, fitted on the fit part unless `fits` has them, and attackers that were given as they are."""
+    options = replace(options, language=_language(prepared, settings))
     known_law = replace(options, prior_of=prepared.prior_of)
     done = {} if fits is None else fits
     fitted: list[Attacker] = []
@@ -293,6 +296,16 @@ def fit_attackers(
     return fitted if gamma is None else [Clipped(known, attacker, gamma) for attacker in fitted]
 
 
+def _language(prepared: Prepared, settings: AuditSettings | AdaptSettings) -> LanguageModel | None:
+    """The language model that was named, with the words of the points."""
+    if not settings.language_model:
+        return None
+    words = None if prepared.codec is None else prepared.codec.point_names
+    if words is None:
+        raise InvalidInput(f"language_model is set for data of kind {prepared.kind!r}, expected data that are words")
+    return LanguageModel(settings.language_model, tuple(words))
+
+
 def _suitable(asked: Sequence[AskedAttacker], known: Knowledge) -> Sequence[AskedAttacker]:
     """The attackers asked for; default attackers that read the context W are left out where the records have none."""
     if tuple(asked) != DEFAULT_ATTACKERS or known.fit.context is not None:
@@ -302,7 +315,8 @@ def _suitable(asked: Sequence[AskedAttacker], known: Knowledge) -> Sequence[Aske
 
 def _fit_key(name: str, known: Knowledge, seeds: list[int], options: FitOptions) -> str:
     """Everything that determines a fit: the attacker, what it knows, the seeds, and the limits of any training."""
-    limits = (options.epochs, options.width, options.max_seconds, options.scale_range, options.paper)
+    language = (options.language,) if name == "language+W" else ()
+    limits = (options.epochs, options.width, options.max_seconds, options.scale_range, options.paper, *language)
     return fingerprint(("fit", name, known, seeds, () if name in UNTRAINED else limits))
 
 

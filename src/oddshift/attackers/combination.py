@@ -232,19 +232,25 @@ def weights_by_tier(held: ContextTerms, tiers: Tiers) -> Weights:
     return tuple(rows)
 
 
+def likeliest_weights(held: ContextTerms, start: FloatArray | None = None) -> FloatArray:
+    """Weights ≥ 0 of the best log score, however little evidence there is for them."""
+    from scipy.optimize import minimize
+
+    first, bounds = np.zeros(len(held.terms)) if start is None else start, [(0.0, None)] * len(held.terms)
+    return np.asarray(minimize(held.loss, first, jac=True, method="L-BFGS-B", bounds=bounds).x)
+
+
 def best_weights(held: ContextTerms) -> FloatArray:
     """Weights ≥ 0 of the best log score, as simple as the evidence allows.
 
     The best part alone stays unless the optimum beats it by a standard error, and all weights are 0 when the gain over
     `own` is within SIGNIFICANT standard errors.
     """
-    from scipy.optimize import minimize
-
     size = len(held.terms)
     corner = min(np.eye(size), key=lambda w: held.loss(w)[0])
     start = min(corner, np.zeros(size), key=lambda w: held.loss(w)[0])
-    found = minimize(held.loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * size)
-    best = np.asarray(found.x) if _is_better(held, np.asarray(found.x), corner, 1.0) else corner
+    found = likeliest_weights(held, start)
+    best = found if _is_better(held, found, corner, 1.0) else corner
     return best if _is_better(held, best, np.zeros(size), SIGNIFICANT) else np.zeros(size)
 
 

@@ -17,6 +17,7 @@ from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.known_chain import Exact
+from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.paper_options import PaperOptions
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.attackers.portfolio import fit_portfolio
@@ -35,7 +36,7 @@ class FitOptions:
     None leaves the attacker's own default. With `max_seconds` the result depends on the machine. With `scale_range`
     networks are trained for all tier scales in it, `family` giving the mechanism at each. `prior_of(length)` is the law
     of a document with that many secrets, where it is known: the attacker `exact` needs it. `paper` has the options
-    of paper mode.
+    of paper mode. `language` is the language model that `language+W` reads the public words with.
     """
 
     epochs: int | None = None
@@ -46,6 +47,7 @@ class FitOptions:
     family: Callable[[Tiers], Mechanism] | None = None
     prior_of: Callable[[int], Markov] | None = None
     paper: PaperOptions = field(default_factory=PaperOptions)
+    language: LanguageModel | None = None
 
 
 TOPICS = 8
@@ -124,6 +126,12 @@ def _portfolio(reads_words: bool = False) -> Fit:
     return fit
 
 
+def _language(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+    if options is None or options.language is None:
+        raise InvalidInput("attacker 'language+W' needs a language model, expected language_model in the table [audit]")
+    return replace(fit_portfolio(known, rng, reads_words=True, language=options.language), name="language+W")
+
+
 def _combination(reads_context: bool = False) -> Fit:
     def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
         seeds = [int(seed) for seed in rng.integers(1 << 31, size=2)]
@@ -196,6 +204,7 @@ ATTACKERS: Registry[Fit] = Registry(
         "counts": _counts,
         "portfolio": _portfolio(),
         "portfolio+W": _portfolio(reads_words=True),
+        "language+W": _language,
         "rnn": _informed("rnn"),
         "lstm": _informed("lstm"),
         "transformer": _informed("transformer"),

@@ -21,6 +21,8 @@ from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.copies import fit_copies
 from oddshift.attackers.gap_chain import fit_gap_chain
+from oddshift.attackers.language_model import LanguageModel
+from oddshift.attackers.language_prior import fit_language_prior
 from oddshift.attackers.law_attacker import Dense, DenseLaw, LawAttacker
 from oddshift.attackers.nearness import is_spatial
 from oddshift.attackers.row_classes import fit_row_classes
@@ -46,8 +48,12 @@ TRIPLE_POINTS = 64
 PartFit = Callable[[Knowledge], Attacker]
 
 
-def fit_portfolio(known: Knowledge, rng: np.random.Generator, *, reads_words: bool = False) -> Combination:
+def fit_portfolio(
+    known: Knowledge, rng: np.random.Generator, *, reads_words: bool = False, language: LanguageModel | None = None
+) -> Combination:
     """Fit every part that suits the number of points, on most of the fit documents, and weigh them on the rest.
+
+    With `language` a language model reads the words too.
 
     **Guarantee**: a position without others keeps its own release; on the held-out releases no single part is better.
     """
@@ -59,7 +65,9 @@ def fit_portfolio(known: Knowledge, rng: np.random.Generator, *, reads_words: bo
         parts = row_parts(layout, seed)
     else:
         parts = [*common_parts(seed), *dense_parts(len(known.log_prior), seed), *place_parts(known)]
-    if reads_words:
+    if language is not None:
+        parts.insert(0, _language(seed, language))
+    elif reads_words:
         parts.insert(0, _clear(layout, seed) if layout and _has_clear(known, layout) else _words(seed))
     return replace(fit_and_combine(known, parts, rng=rng), name="portfolio" + "+W" * reads_words)
 
@@ -125,5 +133,13 @@ def _clear(layout: RowLayout, seed: int) -> PartFit:
 def _words(seed: int) -> PartFit:
     def fit(known: Knowledge) -> Attacker:
         return LawAttacker(known, fit_word_prior(known, np.random.default_rng([seed, 4])), "words", with_context=True)
+
+    return fit
+
+
+def _language(seed: int, model: LanguageModel) -> PartFit:
+    def fit(known: Knowledge) -> Attacker:
+        law = fit_language_prior(known, model, np.random.default_rng([seed, 7]))
+        return LawAttacker(known, law, "language", with_context=True)
 
     return fit

@@ -16,7 +16,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.backoff import fit_backoff, observations
-from oddshift.attackers.combination import FIT_ENTRIES, ContextTerms
+from oddshift.attackers.combination import FIT_ENTRIES, ContextTerms, likeliest_weights
 from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import units_of
 from oddshift.attackers.law_attacker import Terms
@@ -97,8 +97,6 @@ def _ratios(known: Knowledge, tier: int) -> tuple[Any, ...]:
 
 def _weights(known: Knowledge, held: Records, tier: int, ratios: tuple[Any, ...]) -> FloatArray:
     """β of the best log score of clean held-out secrets; 0 for all without any."""
-    from scipy.optimize import minimize
-
     allowed = candidates(known.tiers, tier)
     columns = np.flatnonzero(allowed)
     rows = np.flatnonzero(allowed[held.points])[: max(1, FIT_ENTRIES // max(1, len(columns)))]
@@ -111,8 +109,7 @@ def _weights(known: Knowledge, held: Records, tier: int, ratios: tuple[Any, ...]
     truth = np.searchsorted(columns, held.points[rows])
     units = units_of(held)
     left = ContextTerms(base, terms, truth, replace(units, of_position=units.of_position[rows]))
-    found = minimize(left.loss, np.zeros(len(ratios)), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(ratios))
-    return np.asarray(found.x)
+    return likeliest_weights(left)
 
 
 def _words(fit: Records) -> tuple[Any, ...]:

@@ -1,0 +1,92 @@
+"""The prior given W, read by counts and by a language model together.
+
+log Pr[x | W] = what the words around give (`word_prior`) + β·(s(x) − s̄(x)) + const, s(x) the score of a local masked
+language model at the slot and s̄(x) its mean over fit documents: how common a word is, the counts know better. β ≥ 0 is
+the weight that predicts held-out secrets best, for each tier. The context term is 0: nothing is read jointly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.attackers.attacker import Knowledge, knowledge
+from oddshift.attackers.combination import FIT_ENTRIES, FIT_POSITIONS, ContextTerms, likeliest_weights
+from oddshift.attackers.gains import units_of
+from oddshift.attackers.language_model import LanguageModel
+from oddshift.attackers.law_attacker import Terms
+from oddshift.attackers.training import split
+from oddshift.attackers.word_prior import HELD_OUT, WordPrior, fit_word_prior
+from oddshift.base.arrays import FloatArray
+from oddshift.base.errors import InvalidInput
+from oddshift.model.records import Records
+from oddshift.model.release import Release, candidates, perturb
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LanguagePrior:
+    """The prior from counts, the model, its mean scores (points,), and β of every candidate set."""
+
+    words: WordPrior
+    model: LanguageModel
+    average: FloatArray
+    weights: FloatArray
+
+    def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
+        """No context term; the prior of every position given W, a block of documents at a time."""
+        for positions, nothing, prior in self.words.terms(known, release):
+            first, last = np.searchsorted(release.offsets, positions[[0, -1]], side="right") - 1
+            block = release.take(np.arange(first, last + 1))
+            tiers = np.zeros(len(positions), np.int64) if block.position_tiers is None else block.position_tiers
+            read = centred(self.model, block, self.average) if self.weights.any() else 0.0
+            yield positions, nothing, prior + self.weights[tiers][:, None] * read
+
+
+def centred(model: LanguageModel, documents: Release | Records, average: FloatArray | float = 0.0) -> FloatArray:
+    """s(x) − s̄(x) at every position, 0 for words that the model does not know."""
+    if documents.context is None:
+        raise InvalidInput("the documents have no context W, expected one for a language model to read")
+    return np.asarray(np.where(model.knows, model.log_scores(documents.context) - average, 0.0))
+
+
+def fit_language_prior(known: Knowledge, model: LanguageModel, rng: np.random.Generator) -> LanguagePrior:
+    """Fit the counts, then β on a part of the documents that was left out of the counts.
+
+    **Guarantee**: β is 0 where the model does not help to predict held-out secrets.
+    """
+    if len(model.words) != len(known.log_prior):
+        raise InvalidInput(
+            f"{len(model.words)} words for a language model, expected {len(known.log_prior)}, the points'"
+        )
+    seed = int(rng.integers(1 << 31))
+    learn, held = split(known.fit.clusters, HELD_OUT, seed)
+    part = knowledge(known.mechanism, known.tiers, known.fit.take(learn))
+    trial = fit_word_prior(part, np.random.default_rng([seed, 1]))
+    kept = _some(known.fit.take(held), len(known.log_prior), rng)
+    scores = centred(model, kept)
+    average = scores.mean(axis=0)
+    scores -= np.where(model.knows, average, 0.0)
+    weights = _weights(part, trial, kept, scores)
+    return LanguagePrior(fit_word_prior(known, np.random.default_rng([seed, 2])), model, average, weights)
+
+
+def _some(held: Records, points: int, rng: np.random.Generator) -> Records:
+    """As many held-out documents as weights need, at least one."""
+    order = rng.permutation(np.flatnonzero(held.lengths > 0))
+    if not len(order):
+        raise InvalidInput("held-out documents hold no secret, expected at least one")
+    most = min(FIT_POSITIONS, FIT_ENTRIES // points)
+    count = int(np.searchsorted(np.cumsum(held.lengths[order]), most, side="right"))
+    return held.take(np.sort(order[: max(1, count)]))
+
+
+def _weights(known: Knowledge, words: WordPrior, held: Records, scores: FloatArray) -> FloatArray:
+    """β of the best log score of clean held-out secrets in every candidate set."""
+    release = perturb(held, known.mechanism, known.tiers, np.random.default_rng(0))  # only its public side is read
+    base = np.concatenate([prior for _, _, prior in words.terms(known, release)])
+    everyone = ContextTerms(base, (scores,), held.points, units_of(held))
+    sets = range(len(known.tiers)) if known.tiers.is_public else range(1)
+    parts = [everyone.inside(candidates(known.tiers, tier)) for tier in sets]
+    return np.array([likeliest_weights(part)[0] if len(part.truth) else 0.0 for part in parts])
