@@ -154,18 +154,28 @@ class Sampler:
         row = np.searchsorted(self.points, wanted)
         if len(wanted) and (row.max() >= len(self.points) or (self.points[row] != wanted).any()):
             raise InvalidInput("index names a point that this sampler has no row for")
-        few = row.astype(np.uint16) if len(self.points) <= 1 << 16 else row  # short keys are sorted in linear time
-        order = np.argsort(few, kind="stable")
-        ends = np.searchsorted(row[order], np.arange(len(self.points) + 1))
-        outputs = np.empty(len(wanted), dtype=np.int64)
-        for k in np.flatnonzero(np.diff(ends)):
-            mine = order[ends[k] : ends[k + 1]]
-            outputs[mine] = np.searchsorted(self.cumulative[k], uniforms[mine], side="right")
-        return outputs
+        return inverted(self.cumulative, row, uniforms)
 
     def sample(self, index: npt.ArrayLike, rng: np.random.Generator) -> IntArray:
         """As Mechanism.sample, for points that have a row here."""
         return self.invert(index, generator(rng).random(np.size(np.asarray(index))))
+
+
+def inverted(cumulative: FloatArray, row: IntArray, uniforms: FloatArray) -> IntArray:
+    """For each uniform, the output whose interval holds it, in the given row of F_1..F_K.
+
+    >>> inverted(np.array([[0.5, 1.0], [0.1, 1.0]]), np.array([1, 0, 1]), np.array([0.3, 0.3, 0.05]))
+    array([1, 0, 0])
+    """
+    few = row.astype(np.uint16) if len(cumulative) <= 1 << 16 else row  # short keys are sorted in linear time
+    order = np.argsort(few, kind="stable")
+    in_order = row[order]
+    starts = np.flatnonzero(np.concatenate([[True], in_order[1:] != in_order[:-1]])) if len(row) else order
+    outputs = np.empty(len(row), dtype=np.int64)
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(row)], strict=False):
+        mine = order[start:end]
+        outputs[mine] = np.searchsorted(cumulative[in_order[start]], uniforms[mine], side="right")
+    return outputs
 
 
 def _cumulative(log_rows: FloatArray) -> FloatArray:

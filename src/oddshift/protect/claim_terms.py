@@ -66,6 +66,15 @@ class UserLimit:
             raise InvalidInput(f"past={self.past!r}, expected one of {', '.join(PAST)}")
 
 
+def smaller_limit(asked: UserLimit | None, stated: UserLimit | None) -> UserLimit | None:
+    """What users may spend: what was asked for, and never more than the policy states."""
+    if asked is None or stated is None:
+        return asked or stated
+    if asked.budget > stated.budget:
+        raise InvalidInput(f"a budget of {asked.budget:g} for users, expected at most the policy's {stated.budget:g}")
+    return asked
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClaimTerms:
     """What a release is about, and what was allowed.

@@ -14,7 +14,7 @@ from threading import Lock
 import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray, blocks
-from oddshift.mechanisms.mechanism import Mechanism, Sampler
+from oddshift.mechanisms.mechanism import Mechanism, inverted
 from oddshift.mechanisms.remap import Remap
 
 Uniforms = Callable[[int], FloatArray]
@@ -65,11 +65,13 @@ class Draws:
         """One output for each point, each with a uniform of its own unless `z` gives them; threads may call it."""
         with self._lock:  # rows that are filled never change, so drawing from them needs no lock
             z = self._uniforms(len(points)) if z is None else z
-            self._fill(np.unique(points[self._row[points] < 0]))
-            row, filled = self._row[points], self._filled
+            row = self._row[points]
+            if row.min(initial=0) < 0:
+                self._fill(np.unique(points[row < 0]))
+                row = self._row[points]
         outputs = np.empty(len(points), dtype=np.int64)
         kept = np.flatnonzero(row >= 0)
-        outputs[kept] = Sampler(np.arange(filled), self._rows[:filled]).invert(row[kept], z[kept])
+        outputs[kept] = inverted(self._rows, row[kept], z[kept])
         rest = np.flatnonzero(row < 0)
         if len(rest):
             outputs[rest] = self._inner.invert(points[rest], z[rest])

@@ -19,7 +19,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import Codec, Counts, Encoded, EncodedText, TextCodec
 from oddshift.data.formats import TEXT, Block, Count, DataFile, require_columns
 from oddshift.data.formats.plain_text import TextFile, TextFolder
-from oddshift.protect.claim_terms import NOISIER, Claimed, ClaimTerms, UserLimit
+from oddshift.protect.claim_terms import NOISIER, Claimed, ClaimTerms, UserLimit, smaller_limit
 from oddshift.protect.kept_cells import Cells, KeptCells, read_cells
 from oddshift.protect.known_by import KnownBy, Survey, known_by, survey
 from oddshift.protect.known_columns import refuse_unknown_columns
@@ -88,14 +88,7 @@ class ReleaseWork:
     @cached_property
     def limit(self) -> UserLimit | None:
         """What users may spend: what was asked for, and never more than the policy says."""
-        asked, stated = self.settings.limit, self.policy.terms.user_limit
-        if asked is None or stated is None:
-            return asked or stated
-        if asked.budget > stated.budget:
-            raise InvalidInput(
-                f"a budget of {asked.budget:g} for users, expected at most the policy's {stated.budget:g}"
-            )
-        return asked
+        return smaller_limit(self.settings.limit, self.policy.terms.user_limit)
 
     @property
     def terms(self) -> ClaimTerms:

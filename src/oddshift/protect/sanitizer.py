@@ -79,7 +79,7 @@ class Sanitizer:
         codec = self.codec
         if not isinstance(codec, TextCodec) or not len(texts):
             return []
-        encoded = codec.on_columns(["text"]).encode({"text": list(texts)})
+        encoded = self._one_column.encode({"text": list(texts)})
         first = self._claim([texts], _Names(ids, users), by_content=True)
         released = self.released(encoded)["text"]
         return [str(released[row]) for row in first]
@@ -206,6 +206,11 @@ class Sanitizer:
         if not isinstance(codec, TextCodec):
             raise InvalidInput(f"a detector was given for a policy of kind {self.policy.kind}, expected text")
         return replace(codec, extra_detector=self.detector)
+
+    @cached_property
+    def _one_column(self) -> Codec:
+        """The codec for texts in one column, made once for all calls."""
+        return self.codec.on_columns(["text"]) if isinstance(self.codec, TextCodec) else self.codec
 
     @cached_property
     def _draws(self) -> Draws:

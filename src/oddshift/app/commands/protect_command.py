@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oddshift.app.commands.terminal import Json, console_for
+from oddshift.base.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from oddshift.protect import Protected, ProtectSettings
     from oddshift.protect.set_progress import Watch
 
+IN = "A .csv, .jsonl, .parquet, .txt or .npz file, a folder, or a pattern."
+STREAM = "Answer JSON lines from standard input by released ones on standard output, instead of IN and OUT."
+PAST = "What to do with records beyond that: refuse, mask, drop or noise."
 REPEAT = "Release records again. Together the releases leak more than was certified, and the output says so."
 KEEP = "Keep what is released; a record that was released before gets its earlier release again."
 NEW_KEYS = "Also release JSON keys that first appear in later lines."
@@ -31,11 +35,9 @@ TAKE_OVER = "Claim the records of a release whose process died before its output
 
 
 def protect(  # noqa: PLR0913, PLR0917 (one for each option)
-    source: Annotated[
-        Path, typer.Argument(metavar="IN", help="A .csv, .jsonl, .parquet, .txt or .npz file, a folder, or a pattern.")
-    ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="A new file (or folder) of the same kind.")],
     policy: Annotated[Path, typer.Option(help="A policy.json, with its vocabulary in the same folder.")],
+    source: Annotated[Path | None, typer.Argument(metavar="IN", help=IN)] = None,
+    out: Annotated[Path | None, typer.Argument(metavar="OUT", help="A new file (or folder) of the same kind.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="A column that holds texts (default: the policy's).")] = None,
     clear: Annotated[
         list[str] | None, typer.Option(help="A column to release although the policy does not mention it.")
@@ -45,9 +47,7 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     identity: Annotated[str, typer.Option("--id", help="The column that names a record (default: its content).")] = "",
     user: Annotated[str, typer.Option(help="The column that names a user, whose releases are counted.")] = "",
     user_budget: Annotated[float | None, typer.Option(help="The most that the releases of a user may spend.")] = None,
-    past_budget: Annotated[
-        str, typer.Option(help="What to do with records beyond that: refuse, mask, drop or noise.")
-    ] = "refuse",
+    past_budget: Annotated[str, typer.Option(help=PAST)] = "refuse",
     keep_releases: Annotated[bool, typer.Option("--keep-releases", help=KEEP)] = False,
     allow_repeat: Annotated[bool, typer.Option("--allow-repeat", help=REPEAT)] = False,
     take_over: Annotated[bool, typer.Option("--take-over", help=TAKE_OVER)] = False,
@@ -55,6 +55,7 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     allow_uncertified: Annotated[bool, typer.Option("--allow-uncertified", help=UNCERTIFIED)] = False,
     workers: Annotated[int, typer.Option(help="How many processes release the parts of a data set.")] = 1,
     cluster: Annotated[str, typer.Option(help="The address of a Dask scheduler, or local to start one here.")] = "",
+    is_stream: Annotated[bool, typer.Option("--stream", help=STREAM)] = False,
     is_continued: Annotated[bool, typer.Option("--continue", help=CONTINUE)] = False,
     as_json: Json = False,
 ) -> None:
@@ -78,7 +79,27 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
         allow_uncertified=allow_uncertified,
         dry_run=dry_run,
     )
-    _run((source, out, policy), settings, _execution(workers, cluster), is_continued=is_continued, as_json=as_json)
+    if is_stream:
+        _serve(source, policy, settings)
+    else:
+        _run((source, out), policy, settings, (_execution(workers, cluster), is_continued), as_json=as_json)
+
+
+def _serve(source: Path | None, policy: Path, settings: ProtectSettings) -> None:
+    """Answer a stream on standard output, each line at once."""
+    from oddshift.app.stream_service import serve
+    from oddshift.protect import Ledger
+    from oddshift.protect.policies import load_policy
+    from oddshift.protect.release_stream import ReleaseStream
+
+    if source is not None:
+        raise InvalidInput(f"{source} was named for a stream, expected neither IN nor OUT with --stream")
+
+    def send(line: str) -> None:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+
+    serve(ReleaseStream(load_policy(policy), Ledger.beside(policy), settings), sys.stdin.fileno(), send)
 
 
 def _execution(workers: int, cluster: str) -> Execution:
@@ -91,11 +112,11 @@ def _execution(workers: int, cluster: str) -> Execution:
 
 
 def _run(
-    paths: tuple[Path, Path, Path],
+    paths: tuple[Path | None, Path | None],
+    policy: Path,
     settings: ProtectSettings,
-    execution: Execution,
+    how: tuple[Execution, bool],
     *,
-    is_continued: bool,
     as_json: bool,
 ) -> None:
     from oddshift.app.policy_run import expected_lines
@@ -103,7 +124,10 @@ def _run(
     from oddshift.protect import protect as release
     from oddshift.protect.policies import load_policy
 
-    source, out, policy = paths
+    source, out = paths
+    if source is None or out is None:
+        raise InvalidInput("IN or OUT is missing, expected both, or --stream")
+    execution, is_continued = how
     chosen, console = load_policy(policy), console_for(as_json)
     means = SetMeans(execution=execution, is_continued=is_continued, watch=_watched(as_json))
     with _counted(source, as_json) as count:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.casing import WRITTEN
 from oddshift.data.codecs.found_tokens import FoundTokens
 from oddshift.data.codecs.tokens import Tokens
 from oddshift.data.codecs.word_vectors import WordVectors
@@ -64,6 +66,28 @@ class Lexicon:
     def __repr__(self) -> str:
         """Counts only; never a word."""
         return f"Lexicon({len(self)} points, {len(self.masked)} types without one, {len(self.everywhere)} everywhere)"
+
+    @cached_property
+    def everywhere_kinds(self) -> tuple[str, ...]:
+        """The kinds of types that are protected everywhere, each once."""
+        return tuple(dict.fromkeys(self.everywhere.values()))
+
+    @cached_property
+    def masked_types(self) -> frozenset[str]:
+        """The types that were found in the fit texts and have no point."""
+        return frozenset(self.masked)
+
+    def written(self, casing: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
+        """The casing rule of every point, and the word that it applies to; `casing` has a rule for each tier."""
+        if casing not in self._written:
+            rules = tuple(casing[label] for label in self.tiers.labels.tolist())
+            both = zip(rules, self.forms, self.words, strict=True)
+            self._written[casing] = (rules, tuple(form if rule == WRITTEN else word for rule, form, word in both))
+        return self._written[casing]
+
+    @cached_property
+    def _written(self) -> dict[tuple[str, ...], tuple[tuple[str, ...], tuple[str | None, ...]]]:
+        return {}
 
     def points_of(self, types: Sequence[str]) -> IntArray:
         """The point of every type, WITHOUT_POINT where it has none."""

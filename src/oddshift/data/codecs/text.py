@@ -92,9 +92,10 @@ class EncodedText:
 
     def replaced(self, outputs: npt.ArrayLike, words: Sequence[str | None] | None = None) -> dict[int, str | None]:
         """What `texts` puts in the place of every secret and masked token, by token number; None deletes it."""
-        rules, table = self._written() if words is None else (["sentence"] * len(words), tuple(words))
-        if words is not None:
-            rules = [self._rule(word) for word in table]
+        if words is None:
+            rules, table = self.lexicon.written(self.casing)
+        else:
+            rules, table = tuple(self._rule(word) for word in words), tuple(words)
         chosen = indices(outputs, "outputs", len(table))
         if len(chosen) != len(self.slots):
             raise InvalidInput(f"outputs has {len(chosen)} entries, expected {len(self.slots)} (one for each secret)")
@@ -151,12 +152,6 @@ class EncodedText:
     def restored(self) -> tuple[str, ...]:
         """The original texts, byte for byte: the secrets in the clear."""
         return self.tokens.texts()
-
-    def _written(self) -> tuple[list[str], tuple[str | None, ...]]:
-        """The rule of every point, and the word that it applies to."""
-        rules = [self.casing[label] for label in self.tiers.labels.tolist()]
-        both = zip(rules, self.lexicon.forms, self.lexicon.words, strict=True)
-        return rules, tuple(form if rule == WRITTEN else word for rule, form, word in both)
 
     def _rule(self, word: str | None) -> str:
         point = self.lexicon.point_of.get(word or "", -1)
@@ -240,7 +235,7 @@ class _Fate:
 
 def _fate(tokens: Tokens, lexicon: Lexicon, found: FoundTokens) -> _Fate:
     occurrences = tokens.occurrences
-    kinds = tuple(dict.fromkeys((*found.kinds, *lexicon.everywhere.values())))
+    kinds = tuple(dict.fromkeys((*found.kinds, *lexicon.everywhere_kinds)))
     number = {kind: row for row, kind in enumerate(kinds)}
     of_type = np.array([number[lexicon.everywhere[w]] if w in lexicon.everywhere else -1 for w in occurrences.types])
     everywhere = of_type.astype(np.int64)[occurrences.type] if kinds else np.full(len(tokens.form), -1)
@@ -248,7 +243,7 @@ def _fate(tokens: Tokens, lexicon: Lexicon, found: FoundTokens) -> _Fate:
     is_found = kind >= 0
     point = np.where(is_found, lexicon.points_of(occurrences.types)[occurrences.type], -1)
     is_marked = is_found & (point < 0)
-    seen = set(lexicon.masked)
+    seen = lexicon.masked_types
     is_unseen = np.array([word not in seen for word in occurrences.types], dtype=np.bool_)[occurrences.type]
     stays = found.stays & ~is_found
     counts = Counts(

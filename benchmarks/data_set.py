@@ -1,0 +1,141 @@
+"""A folder of Parquet files protected by a Dask cluster whose workers are killed, against the same folder serially.
+
+`python -m benchmarks.data_set [FILES] [ROWS] [SECONDS]`: so many files of so many texts, a worker killed every so many
+seconds. Both releases start from the same ledger, so their claims must be equal; the noise differs by design.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from benchmarks.table import Line, cpu, markdown
+from oddshift.base.execution import SERIAL, Execution
+from oddshift.data.embedded import people
+from oddshift.mechanisms import Exponential
+from oddshift.protect import Ledger, Protected, ProtectSettings, SetMeans, protect
+from oddshift.protect.ledger_store import LEDGER
+from oddshift.protect.policies import Policy, load_policy, make_policy, save_policy
+from oddshift.protect.set_manifest import manifest_problems
+
+FREE = ProtectSettings(allow_uncertified=True)
+MOST_MEGABYTES = 1000
+
+
+def write_folder(home: Path, files: int, rows: int) -> int:
+    """Texts of the embedded corpus, each made distinct by its number; returns their bytes."""
+    import pyarrow as pa  # noqa: PLC0415 - only here
+    from pyarrow import parquet  # noqa: PLC0415
+
+    home.mkdir()
+    texts, size = people(min(rows, 2000)).texts, 0
+    for file in range(files):
+        some = [f"{texts[row % len(texts)]} Note {file * rows + row}." for row in range(rows)]
+        size += sum(map(len, some))
+        table = pa.table({"id": range(file * rows, (file + 1) * rows), "text": some})
+        parquet.write_table(table, home / f"{file:05d}.parquet")
+    return size
+
+
+def small_policy() -> Policy:
+    corpus = people(2000)
+    return make_policy(corpus.codec, Exponential(corpus.space, 2.0), corpus.tiers)
+
+
+def released(home: Path, name: str, execution: Execution) -> tuple[Protected, float]:
+    """Release the folder with a copy of the policy and its ledger; what was done, and how long it took."""
+    shutil.copytree(home / "policy", home / f"policy-{name}")
+    ledger, began = Ledger.beside(home / f"policy-{name}"), time.perf_counter()
+    means = SetMeans(execution=execution, watch=lambda progress: print(name, progress.line, file=sys.stderr))
+    done = protect(home / "in", home / name, load_policy(home / f"policy-{name}"), ledger, FREE, means=means)
+    return done, time.perf_counter() - began
+
+
+def killing(cluster: Any, every: float, stop: threading.Event, killed: list[int]) -> None:
+    """Kill one worker after another, as long as the release runs."""
+    while not stop.wait(every):
+        pids = [worker.pid for worker in cluster.workers.values() if getattr(worker, "pid", None)]
+        if pids:
+            killed.append(pids[len(killed) % len(pids)])
+            try:
+                os.kill(killed[-1], signal.SIGKILL)
+            except ProcessLookupError:
+                killed.pop()
+
+
+def with_kills(home: Path, every: float) -> tuple[Protected, float, int]:
+    from dask.distributed import LocalCluster  # noqa: PLC0415 - optional
+
+    make: Any = LocalCluster
+    stop, killed = threading.Event(), list[int]()
+    with make(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+        killer = threading.Thread(target=killing, args=(cluster, every, stop, killed))
+        killer.start()
+        try:
+            done, seconds = released(home, "cluster", Execution("cluster", 2, cluster.scheduler_address))
+        finally:
+            stop.set()
+            killer.join()
+    return done, seconds, len(killed)
+
+
+def claims(home: Path, name: str) -> list[tuple[bytes, int]]:
+    with closing(sqlite3.connect(home / f"policy-{name}" / LEDGER)) as db:
+        return db.execute("SELECT key, row FROM record ORDER BY key").fetchall()
+
+
+def ids(home: Path, name: str) -> list[int]:
+    from pyarrow import dataset  # noqa: PLC0415 - only here
+
+    found: list[int] = dataset.dataset(home / name, format="parquet").to_table(columns=["id"])["id"].to_pylist()
+    return found
+
+
+def run(files: int = 8, rows: int = 500, every: float = 3.0) -> list[Line]:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        size = write_folder(home / "in", files, rows)
+        save_policy(home / "policy", small_policy())
+        Ledger.beside(home / "policy").keys()
+        by_cluster, elapsed, killed = with_kills(home, every)
+        (alone, _), seconds = cpu(lambda: released(home, "serial", SERIAL))
+        is_once = sorted(ids(home, "cluster")) == list(range(files * rows)) and by_cluster.records == files * rows
+        problems = manifest_problems(home / "cluster")
+        same = claims(home, "cluster") == claims(home, "serial")
+    what = f"{files:,} Parquet files, {files * rows:,} texts, {size / 1e6:,.0f} MB"
+    memory = by_cluster.worker_megabytes
+    return [
+        Line(
+            f"{what}: a cluster of 2, {killed} workers killed",
+            f"{elapsed:.0f} s elapsed",
+            limit="all once",
+            holds=is_once,
+        ),
+        Line("its manifest", f"{by_cluster.parts:,} parts", limit="complete", holds=not problems),
+        Line(
+            "memory of its largest worker",
+            f"{memory:,} MB",
+            limit=f"{MOST_MEGABYTES:,} MB",
+            holds=memory <= MOST_MEGABYTES,
+        ),
+        Line("its claims", f"{files * rows:,}", "one process", limit="equal", holds=same),
+        Line(
+            "the same folder in one process",
+            f"{alone.records / seconds:,.0f} texts/s of CPU, {size / seconds / 1e6:.2f} MB/s",
+            f"{alone.worker_megabytes:,} MB",
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    numbers = [float(word) for word in sys.argv[1:]]
+    print(markdown(run(*(int(n) for n in numbers[:2]), *numbers[2:])))
