@@ -37,7 +37,9 @@ def open_section(results: Results) -> Section:
     """What the paper leaves open, our default, and how far the watched row moves."""
     found = results.values("open-settings", "ag_news")
     subjects = [[name, _plain(what), OUR_DEFAULTS[name]] for name, what in left_open().items()]
-    blocks: list[Block] = [TableBlock("Left open by the paper", ("subject", "what", "our default"), subjects)]
+    blocks: list[Block] = [
+        TableBlock("Left open by the paper", ("subject", "what", "our default"), subjects, long=True)
+    ]
     if found is None:
         return Section("open", "What the paper leaves open", [*blocks, "How far the table moves: not run."])
     files = linked_files(results.files("open-settings"))

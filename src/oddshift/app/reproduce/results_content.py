@@ -280,8 +280,8 @@ def origin_section(results: Results) -> Section:
     rows: list[Sequence[Entry]] = [
         [
             Linked(cell.file, cell.file), cell.command, str(cell.seed),
-            ", ".join(f"{name} {mark[:12]}" for name, mark in cell.data.items()) or "none",
             f"{cell.cpu_seconds:g}", cell.versions["oddshift"],
+            ", ".join(f"{name} {mark[:12]}" for name, mark in cell.data.items()) or "none",
         ]
         for cells in results.cells.values()
         for cell in cells.values()
@@ -290,5 +290,5 @@ def origin_section(results: Results) -> Section:
     total = sum(cell.cpu_seconds for cells in results.cells.values() for cell in cells.values())
     said = f"{len(rows)} cells, {total / 60:.0f} CPU minutes in all."
     absent = f"Not run at all: {', '.join(missing)}." if missing else "Every name was run at least in part."
-    head = ("cell", "command", "seed", "data (start of SHA-256)", "CPU s", "version")
+    head = ("cell", "command", "seed", "CPU s", "version", "data (start of SHA-256)")
     return Section("cells", "Every cell", [said, absent, *NOT_ATTEMPTED, TableBlock("Cells", head, rows)])

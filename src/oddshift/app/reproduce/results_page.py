@@ -112,7 +112,9 @@ def _row_by_row(block: TableBlock, row: Sequence[Entry]) -> Html:
     by_name = dict(zip(block.head, row, strict=True))
     verdict = by_name.pop("verdict", "")
     rest = [(name, _in_html(entry)) for name, entry in list(by_name.items())[1:] if entry != "-"]
-    return tag("div", {"class": "tabled"}, tag("h3", None, f"{row[0]}: {verdict}"), pairs(rest))
+    return tag(
+        "div", {"class": "tabled"}, tag("h3", None, f"{row[0]}: {verdict}" if verdict else str(row[0])), pairs(rest)
+    )
 
 
 def _in_html(entry: Entry) -> str:
