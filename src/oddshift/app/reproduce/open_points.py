@@ -54,10 +54,13 @@ def open_section(results: Results) -> Section:
         ]
         for row in found["loops"]
     ]  # fmt: skip
-    moved = [float(row["rate"]) for row in (*found["rows"], *_temperature_rows(found))]
+    rest, by_temperature = (
+        [float(row["rate"]) for row in part] for part in (found["rows"], _temperature_rows(found) or found["rows"])
+    )
     blocks += [
-        f"The ratio of EM in this row lies between {min(moved):.1%} and {max(moved):.1%} when one open point at a time "
-        "is decided in another way.",
+        f"One open point at a time: the temperature alone moves the ratio of EM in this row between "
+        f"{min(by_temperature):.1%} and {max(by_temperature):.1%}, all others together between {min(rest):.1%} and "
+        f"{max(rest):.1%}.",
         TableBlock("AG News, LSTM, ε = 2.5, EM at T = 1", ("setting", "value", "ratio", "null", "own", "cells"), rows),
         TableBlock("Where AmPL ends", ("λ_1/λ_2", "η_0", "scales", "ratio on the surface", "loss", "cells"), loops),
     ]
