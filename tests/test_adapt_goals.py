@@ -17,15 +17,15 @@ from oddshift.adapt import (
     ScaledOutcome,
     TierOutcome,
     adapt,
+    crossing,
     goals_of,
     project,
-    rays,
     rounds,
     search_grid,
     weighted,
 )
 from oddshift.adapt.certification import sequence
-from oddshift.adapt.frontier import directions, front
+from oddshift.adapt.frontier import diagonal, directions, first_scales, front
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.release_form import KEPT, ReleaseForm, chosen_form
 from oddshift.adapt.single_release import SingleRelease
@@ -142,7 +142,18 @@ def test_the_first_points_are_few_and_ordered():
     assert len(search_grid(grid, 8)) < 4 * len(search_grid(grid, 2))
 
 
-def test_rays_end_at_the_largest_scale_of_the_least_sensitive_level():
+def test_a_search_begins_with_few_scales_however_many_levels():
+    grid = AdaptSettings(epsilon=1.0, delta=0.1).grid
+    assert set(first_scales(grid, 2)) == set(search_grid(grid, 2))
+    for levels in range(1, 9):
+        points = first_scales(grid, levels)
+        assert len(points) == len(set(points)) <= 15
+        assert all(a <= b for p in points for a, b in itertools.pairwise(p))
+        assert set(diagonal(grid, levels)) <= set(points)
+    assert (0.1,) * 7 + (1.0,) in first_scales(grid, 8)
+
+
+def test_directions_end_at_the_largest_scale_of_the_least_sensitive_level():
     assert directions((1.0, 0.5), 1) == [(1.0,)]
     assert directions((0.2, 0.5, 1.0), 2) == [(0.2, 1.0), (0.5, 1.0), (1.0, 1.0)]
 
@@ -370,10 +381,10 @@ def test_weights_are_fitted_at_anchors_and_kept_between():
     assert fits == [(1.0,) * 3, (0.5,) * 3]
 
 
-def test_rays_meet_the_goal_with_few_points():
+def test_a_crossing_meets_the_goal_with_few_points():
     made = measuring(task(grid=(0.2, 0.4, 0.6, 0.8, 1.0)))
     goals = Goals(0.1, {})
-    ladder = rays(made, goals)
+    ladder = crossing(made, goals)
     assert min(goals.strain(p) for p in ladder) <= 1.0
     assert len(made.known) <= 35
     assert project([0.9, 0.5], 0.1, 1.0).tolist() == [0.7, 0.7]

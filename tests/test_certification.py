@@ -12,7 +12,7 @@ from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import ScaledOutcome, TierOutcome
 from oddshift.adapt.certification import LONGEST, SAFER, Trial, check_documents, failed_goal, sequence, trials
 from oddshift.adapt.experiment import is_admissible
-from oddshift.adapt.frontier import BISECTIONS, LADDER, TARGET, equal_utility, front, hypervolume, rays
+from oddshift.adapt.frontier import equal_utility, front, hypervolume
 from oddshift.adapt.goals import MARGIN, Goals, Strain
 from oddshift.adapt.rounds import levels_of
 from oddshift.audit.caps import TierCaps
@@ -235,40 +235,6 @@ def test_every_tier_and_every_cap_is_a_goal():
 def test_levels_have_the_scale_of_their_first_tier():
     tiers = Tiers([0, 1, 2], names=("PERSON", "ORG", "DATE"), scales=(1.0, 1.0, 1.0), is_public=True, levels=(0, 0, 1))
     assert levels_of((0.4, 0.4, 0.9), tiers).tolist() == [0.4, 0.9]
-
-
-class Pretended:
-    """A search over one level whose rate is scale² and whose loss is 1 − scale."""
-
-    def __init__(self, grid=(0.1, 0.5, 1.0), levels=1):
-        self.settings = AdaptSettings(epsilon=1.0, delta=0.1, grid=grid)
-        self.known = SimpleNamespace(tiers=SimpleNamespace(n_levels=levels, __len__=lambda self: levels))
-        self.experiment, self.asked = self, []
-
-    def scales_of(self, levels):
-        return levels
-
-    def outcomes(self, wanted, what):
-        self.asked.append(what)
-        return [outcome(s, rate=max(s) ** 2, loss=1.0 - sum(s) / len(s)) for s in wanted]
-
-
-def test_a_ray_is_halved_to_the_largest_scale_that_keeps_the_goals():
-    """rate = scale² ≤ TARGET·δ, so that the crossing lies at √(.7·.1)."""
-    made = Pretended()
-    found = rays(made, Goals(0.1, {}))
-    crossing = (TARGET * 0.1) ** 0.5
-    rung = found[LADDER.index(1.0)].scales[0]
-    assert crossing - 2.0**-BISECTIONS <= rung <= crossing
-    assert [p.scales[0] for p in found] == pytest.approx([max(0.1, rung * step) for step in LADDER])
-    assert made.asked == [f"rays, step {k + 1} of {BISECTIONS + 1}" for k in range(BISECTIONS + 1)] + ["ladder"]
-
-
-def test_a_ray_that_keeps_the_goals_at_its_end_is_not_halved():
-    made = Pretended()
-    found = rays(made, Goals(2.0, {}))
-    assert found[LADDER.index(1.0)].scales == (1.0,)
-    assert max(p.scales[0] for p in found) == 1.0  # never beyond the grid
 
 
 @pytest.mark.parametrize("loss", [0.2, 0.5, 0.75])

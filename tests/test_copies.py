@@ -73,3 +73,31 @@ def test_repeats_are_found_at_any_distance():
     world = World(known, fresh, perturb(fresh, EM, known.tiers, np.random.default_rng(3)))
     copies = LawAttacker(known, fit_copies(known), "copies")
     assert log_score(copies, world) < log_score(Own(known), world) - 0.1
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_terms_are_sums_over_pairs_of_one_candidate_set(is_public):
+    """The formula of the file, pair by pair, with another excess for every tier and distance."""
+    tiers = two_tiers(words=20, is_public=is_public)
+    rng = np.random.default_rng(0)
+    known = known_from([rng.integers(20, size=6).tolist() for _ in range(30)], tiers)
+    excess = rng.uniform(-0.9, 0.9, size=(2 if is_public else 1, 5))
+    fresh = Records.from_documents(SPACE, [rng.integers(20, size=n).tolist() for n in (11, 1, 5, 0, 2)])
+    release = perturb(fresh, EM, tiers, rng)
+    own = gather(Own(known), release)[0]
+    expected = own.copy()
+    for start, stop in zip(release.offsets[:-1], release.offsets[1:], strict=True):
+        for here in range(start, stop):
+            for there in range(start, stop):
+                label = tiers.labels[fresh.points[here]]
+                if here == there or (is_public and label != tiers.labels[fresh.points[there]]):
+                    continue
+                mine = tiers.labels == label if is_public else np.full(20, True)
+                law = np.exp(known.log_prior) * mine / np.exp(known.log_prior)[mine].sum()
+                ratio = np.exp(own[there]) / (np.exp(own[there]) @ law)
+                number = np.flatnonzero(abs(here - there) >= np.array([1, 2, 3, 4, 8]))[-1]
+                e = equal_again(law, excess[label if is_public else 0, number])
+                term = np.log(e * ratio + (1 - e) * (1 - law * ratio) / (1 - law))
+                expected[here, mine] += term[mine]
+    found = gather(LawAttacker(known, Copies(excess), "copies"), release)[0]
+    np.testing.assert_allclose(found, expected, atol=1e-9)

@@ -137,6 +137,28 @@ def test_a_network_for_all_scales_is_another_one_than_that_of_the_audit(home):
     assert len({file.name for file in home.glob("*.safetensors")} - alone) == len(alone) == 1
 
 
+def test_a_network_for_scale_one_alone_is_that_of_the_audit(home, monkeypatch):
+    learner = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.informed")
+    asked = ASKED.replace('["plugin", "counts"]', '["rnn"]\nepochs = 1').replace("grid = [0.5, 1.0]", "grid = [1.0]")
+    config = parse_config(PEOPLE + asked, "x")
+    prepared = prepare_configured(config)
+    audited = ask_audit(prepared, config.mechanism, config.audit, means=Means(folder=home))
+    monkeypatch.setattr(learner._Learner, "epoch", refuse)
+    made = adapt_task(prepared, config.mechanism, config.adapt, means=Means(folder=home))
+    assert made.attackers[0].fingerprint == audited.attackers[0].fingerprint
+
+
+def test_an_adaptation_that_continues_does_not_train_again(home, monkeypatch):
+    learner = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.informed")
+    asked = ASKED.replace('["plugin", "counts"]', '["rnn"]\nepochs = 1')
+    config = parse_config(PEOPLE + asked, "x")
+    prepared = prepare_configured(config)
+    first = adapt_task(prepared, config.mechanism, config.adapt, means=Means(folder=home))
+    monkeypatch.setattr(learner._Learner, "epoch", refuse)
+    again = adapt_task(prepared, config.mechanism, config.adapt, means=Means(folder=home))
+    assert again.attackers[0].fingerprint == first.attackers[0].fingerprint
+
+
 def test_only_its_owner_may_read_what_is_kept_and_a_note_says_what_it_is(home):
     run_audit(TEXT + ASKED, home / "run", home=home)
     kept = home / "run" / KEPT

@@ -7,14 +7,7 @@ import pytest
 from studies.world_laws import WORLDS
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.combination import (
-    ContextTerms,
-    RememberedColumns,
-    fit_combination,
-    held_out_terms,
-    remember,
-    weights_by_tier,
-)
+from oddshift.attackers.combination import fit_combination, held_out_by_tier, weights_by_tier
 from oddshift.attackers.controls import Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.law_attacker import Dense, LawAttacker
@@ -94,14 +87,6 @@ def test_secret_tiers_share_one_row_of_weights():
     assert np.isfinite(gather(found, world.release)[0]).all()
 
 
-def test_remembered_columns_are_the_mechanism_s():
-    world = ring()
-    remembered = remember(world.known, world.release).mechanism
-    assert isinstance(remembered, RememberedColumns)
-    outputs = world.release.outputs[::-1]
-    np.testing.assert_array_equal(remembered.log_columns(outputs), world.known.mechanism.log_columns(outputs))
-
-
 def test_it_serves_another_mechanism_without_fitting_again():
     world = ring(documents=300)
     found = fit_portfolio(world.known, np.random.default_rng(0))
@@ -117,10 +102,7 @@ def test_weights_without_positions_of_a_tier_are_zero():
     world = ring(tiers=two_tiers())
     held = fit_cooccurrence(world.known)
 
-    terms = held_out_terms([held], world.known, world.secrets, np.random.default_rng(0))
-    keep = world.known.tiers.labels[terms.truth] == 0
-    units = replace(terms.units, of_position=terms.units.of_position[keep])
-    some = ContextTerms(terms.base[keep], tuple(t[keep] for t in terms.terms), terms.truth[keep], units)
-    found = weights_by_tier(some, world.known.tiers)
-    assert found[0] == weights_by_tier(terms, world.known.tiers)[0]
+    terms = held_out_by_tier([held], world.known, world.secrets, np.random.default_rng(0))
+    found = weights_by_tier({0: terms[0]}, world.known.tiers, 1)
+    assert found[0] == weights_by_tier(terms, world.known.tiers, 1)[0]
     assert found[1] == (0.0,)

@@ -258,8 +258,8 @@ def test_clear_columns_two_at_a_time_give_a_third_away():
     law = fit_clear_columns(known, layout, np.random.default_rng(0))
     release = perturb(known.fit, known.mechanism, known.tiers, np.random.default_rng(1))
     (block,) = law.terms(known, release)
-    _, context, prior = block
-    assert not context.any()
+    prior = block.log_prior
+    assert not block.context.any()
     tier = known.fit.tier_of_position(known.tiers)
     far_tier = codec.tiers.names.index("far")
     mine, inside = np.flatnonzero(tier == far_tier), np.flatnonzero(known.tiers.labels == far_tier)
@@ -279,7 +279,7 @@ def test_values_that_were_never_seen_clear_leave_the_law_as_it_is():
     fresh = codec.encode({"w": ["z"] * 4, "a": ["p", "q"] * 2, "b": ["r", "s"] * 2}).records
     release = perturb(fresh, known.mechanism, known.tiers, np.random.default_rng(0))
     (block,) = law.terms(known, release)
-    np.testing.assert_allclose(np.exp(block[2][0, :2]), 0.5, atol=0.01)
+    np.testing.assert_allclose(np.exp(block.log_prior[0, :2]), 0.5, atol=0.01)
 
 
 def test_contexts_without_rows_are_told_apart():

@@ -11,8 +11,9 @@ from oddshift.adapt.adaptation import (
     TierOutcome,
 )
 from oddshift.adapt.adapting import AdaptTask, adapt
+from oddshift.adapt.crossing import crossing
 from oddshift.adapt.experiment import Experiment, Family, Reader
-from oddshift.adapt.frontier import equal_utility, front, grid_of, hypervolume, rays, search_grid, uniform_outcomes
+from oddshift.adapt.frontier import equal_utility, front, grid_of, hypervolume, search_grid, uniform_outcomes
 from oddshift.adapt.goals import Goals, goals_of
 from oddshift.adapt.measuring import Measuring
 from oddshift.adapt.presets import PRESETS, Preset
@@ -36,13 +37,13 @@ __all__ = [
     "Tested",
     "TierOutcome",
     "adapt",
+    "crossing",
     "equal_utility",
     "front",
     "goals_of",
     "grid_of",
     "hypervolume",
     "project",
-    "rays",
     "rounds",
     "search_grid",
     "uniform_outcomes",

@@ -17,15 +17,16 @@ from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import Adaptation, Round, ScaledOutcome, Scales
 from oddshift.adapt.certification import Certification, Trial, check_documents, left_to_learn, sequence, trials
 from oddshift.adapt.comparison import compared
+from oddshift.adapt.crossing import crossing
 from oddshift.adapt.experiment import Experiment, Family, Reader
-from oddshift.adapt.frontier import hypervolume, rays, search_grid, uniform_outcomes
+from oddshift.adapt.frontier import first_scales, hypervolume, search_grid, uniform_outcomes
 from oddshift.adapt.goals import goals_of
 from oddshift.adapt.measuring import Measuring, Progress, silent
 from oddshift.adapt.presets import PRESETS, Preset
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.rounds import rounds, weighted
 from oddshift.adapt.single_release import SingleRelease
-from oddshift.attackers.attacker import Attacker, Knowledge, against
+from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.gains import choosing_units
 from oddshift.audit.choice import standing, strongest
@@ -76,11 +77,13 @@ def adapt(
     settings, split = task.settings, task.split
     goals_of(settings, task.known.tiers)
     select = select_experiment(task)
-    certifying = replace(_experiment(task, split.certify, 22), uniforms=certify_uniforms(settings.seed, split.certify))
+    uniforms = certify_uniforms(settings.seed, split.certify)
+    certifying = replace(select, records=split.certify, uniforms=uniforms)
     check_documents(split.certify, certifying)
     readers = Readers(select)
-    search_attacker = _search_attacker(task, select)
-    readers.prepare(search_attacker)
+    search_attacker = _search_attacker(task, readers)
+    if execution.kind != "serial":
+        readers.prepare(search_attacker)
     measuring = Measuring(
         select,
         lambda known: readers.read(search_attacker, known),
@@ -89,14 +92,16 @@ def adapt(
         folder,
         progress,
     )
-    starts = search_grid(settings.grid, task.known.tiers.n_levels)
-    grid = measuring.outcomes([select.scales_of(levels) for levels in starts], "frontier")
+    is_loop = settings.objective == "weighted"
+    starts = (search_grid if is_loop else first_scales)(settings.grid, task.known.tiers.n_levels)
+    first = measuring.outcomes([select.scales_of(levels) for levels in starts], "frontier")
     loop = _loop(measuring, preset)
     claims, single = ClaimBuilder(settings, task.detector, split.by), SingleRelease(split, task.family, settings)
     made = Certification(task.attackers, select, certifying, claims, readers, single)
     found = _tested(measuring, loop, made)
     passing = [trial for trial in found if trial.passes]
     taken = _least_loss([trial for trial in passing if trial.is_certified] or passing)
+    grid = first if is_loop else list(measuring.known.values())
     return _concluded(_Search(measuring, grid, loop, found, taken, search_attacker), task, made)
 
 
@@ -113,7 +118,7 @@ def _tested(measuring: Measuring, loop: tuple[Round, ...], made: Certification) 
     if settings.objective == "weighted":
         candidates: tuple[ScaledOutcome, ...] = tuple(last.outcome for last in loop[-1:])
     else:
-        rays(measuring, made.goals)
+        crossing(measuring, made.goals)
         candidates = sequence(list(measuring.known.values()), made.goals, carried=settings.independent)
         if not settings.independent and not any(outcome.learned for outcome in measuring.known.values()):
             proven = (p for p in _proven(measuring, made.single) if p not in candidates)
@@ -254,14 +259,16 @@ def select_experiment(task: AdaptTask) -> Experiment:
     return _experiment(task, select.take(np.sort(order[: settings.documents])), 21)
 
 
-def _search_attacker(task: AdaptTask, select: Experiment) -> Attacker:
+def _search_attacker(task: AdaptTask, readers: Readers) -> Attacker:
     """The attacker that measures the frontier: the named one, or the strongest on select documents at scale 1."""
+    select = readers.experiment
     named = {attacker.name: attacker for attacker in task.attackers}
     if task.settings.search_attacker:
         return named[one_of(task.settings.search_attacker, "search_attacker", tuple(named))]
     known = select.at((1.0,) * len(task.known.tiers)).known
     units = choosing_units(select.records)
-    standings = [standing(select.scores(known, against(attacker, known)), units) for attacker in task.attackers]
+    read = [readers.read(attacker, known) for attacker in task.attackers]
+    standings = [standing(select.scores(known, attacker), units) for attacker in read]
     return task.attackers[strongest(standings)]
 
 

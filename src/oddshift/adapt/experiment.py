@@ -7,7 +7,7 @@ being trained again: two scales differ in what they do, not by chance.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -15,12 +15,12 @@ import numpy as np
 
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import ScaledOutcome, Scales, TierOutcome
-from oddshift.adapt.release_form import ChosenForm, ReleaseForm, chosen_form
+from oddshift.adapt.kept_forms import KeptForms
+from oddshift.adapt.release_form import ChosenForm, chosen_form
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.gains import choosing_units, gain, standard_error, units_of
 from oddshift.audit.scan import Budget, Scan, Scores, scan, scores
 from oddshift.base.arrays import FloatArray
-from oddshift.mechanisms.channel import Channel
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.utility import constant_of_each_kind, constant_output
@@ -56,11 +56,12 @@ class Experiment:
     records: Records
     uniforms: FloatArray
     settings: AdaptSettings
+    forms: KeptForms = field(default_factory=KeptForms)
 
     def at(self, scales: Scales, *, remap: bool | None = None) -> Situation:
         """The situation when these scales are released, remapped as the settings say unless `remap` says otherwise."""
         tiers = self.known.tiers.with_scales(scales, ordered=False)
-        plain = ReleaseForm(Channel.of(self.family(tiers)), self.weights, self.settings.cost_name)
+        plain = self.forms.of(self.family(tiers), self.weights, self.settings.cost_name)
         form = chosen_form(plain, self.settings, lambda: self.constant_loss, remap)
         return Situation(scales, form, replace(self.known, tiers=tiers, mechanism=form.form.mechanism))
 

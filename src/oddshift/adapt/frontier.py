@@ -1,4 +1,4 @@
-"""The frontier of violation rate against utility loss: a coarse grid of scales, refined where the goals are met.
+"""The frontier of violation rate against utility loss, and what a search for scales begins with.
 
 All outcomes are measured on select documents with one attacker that is not trained again. Scales belong to levels of
 sensitivity, and do not decrease towards a less sensitive level: others are never selected.
@@ -7,25 +7,17 @@ sensitivity, and do not decrease towards a less sensitive level: others are neve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from math import comb
 
 from oddshift.adapt.adaptation import ScaledOutcome, Scales
-from oddshift.adapt.goals import Goals
 from oddshift.adapt.measuring import Measuring
 
-BISECTIONS = 6
-"""Halvings along a ray: scales are found to a 64th of it."""
-
-LADDER = (0.85, 0.9, 0.93, 0.96, 0.98, 1.0, 1.02)
-"""Multiples of the best ray's crossing that are measured too: steps between too much noise and too little."""
-
-TARGET = 0.7
-"""The largest share of δ for the select rate of a crossing: what a certificate on that many documents needs."""
+FEW = 15
+"""Largest number of combinations that are all measured before a search: those of five scales on two levels."""
 
 COARSE = 64
-"""Largest number of points for which the whole ordered grid is measured; otherwise the diagonal and the rays' ends."""
+"""Largest number of points for which the whole ordered grid is measured; otherwise the diagonal and `directions`."""
 
 
 def grid_of(scales: Sequence[float], n_levels: int) -> list[Scales]:
@@ -33,8 +25,32 @@ def grid_of(scales: Sequence[float], n_levels: int) -> list[Scales]:
     return [tuple(combination) for combination in product(scales, repeat=n_levels)]
 
 
+def diagonal(scales: Sequence[float], n_levels: int) -> list[Scales]:
+    """Return one scale for all levels: what tiers are compared with.
+
+    >>> diagonal((1.0, 0.5), 2)
+    [(0.5, 0.5), (1.0, 1.0)]
+    """
+    return [(scale,) * n_levels for scale in sorted(scales)]
+
+
+def first_scales(scales: Sequence[float], n_levels: int) -> list[Scales]:
+    """Return what a search begins with: all ordered combinations if at most FEW, otherwise two lines through them.
+
+    The first line is the diagonal. On the second only the least sensitive level has little noise: with much noise
+    everywhere nothing is learned, and a sequence that began where something is learned could fail at once.
+
+    >>> first_scales((0.1, 0.5, 1.0), 5)[3:]
+    [(0.1, 0.1, 0.1, 0.1, 1.0), (0.5, 0.5, 0.5, 0.5, 1.0)]
+    """
+    ordered = sorted(scales)
+    if comb(len(ordered) + n_levels - 1, n_levels) <= FEW:
+        return list(combinations_with_replacement(ordered, n_levels))
+    return [*diagonal(ordered, n_levels), *((scale,) * (n_levels - 1) + (ordered[-1],) for scale in ordered[:-1])]
+
+
 def search_grid(scales: Sequence[float], n_levels: int) -> list[Scales]:
-    """Return the combinations that a search begins with: all ordered ones while they are few.
+    """Return the combinations that surround the paper's loop: all ordered ones while they are few.
 
     >>> search_grid((0.5, 1.0), 2)
     [(0.5, 0.5), (0.5, 1.0), (1.0, 1.0)]
@@ -44,11 +60,11 @@ def search_grid(scales: Sequence[float], n_levels: int) -> list[Scales]:
     ordered = sorted(scales)
     if comb(len(ordered) + n_levels - 1, n_levels) <= COARSE:
         return list(combinations_with_replacement(ordered, n_levels))
-    return list(dict.fromkeys([*((scale,) * n_levels for scale in ordered), *directions(ordered, n_levels)]))
+    return list(dict.fromkeys([*diagonal(ordered, n_levels), *directions(ordered, n_levels)]))
 
 
 def directions(scales: Sequence[float], n_levels: int) -> list[Scales]:
-    """The ends of rays: the first levels at one scale of the grid, the others at the largest.
+    """The first levels at one scale of the grid, the others at the largest.
 
     >>> directions((0.5, 1.0), 3)
     [(0.5, 1.0, 1.0), (0.5, 0.5, 1.0), (1.0, 1.0, 1.0)]
@@ -61,51 +77,6 @@ def directions(scales: Sequence[float], n_levels: int) -> list[Scales]:
 def uniform_outcomes(outcomes: Iterable[ScaledOutcome]) -> tuple[ScaledOutcome, ...]:
     """Return the outcomes with one scale for all tiers, in increasing order."""
     return tuple(sorted((p for p in outcomes if len(set(p.scales)) == 1), key=lambda p: p.scales))
-
-
-@dataclass
-class _Ray:
-    """A direction, how far along it the goals are met and where they are not, and the loss at both ends."""
-
-    end: Scales
-    met: float = 0.0
-    unmet: float = 1.0
-    met_loss: float = float("inf")
-    unmet_loss: float = 0.0
-
-    def saw(self, at: float, outcome: ScaledOutcome, fits: bool) -> None:
-        """Move one of the ends."""
-        if fits:
-            self.met, self.met_loss = at, outcome.loss
-        else:
-            self.unmet, self.unmet_loss = at, outcome.loss
-
-
-def rays(measuring: Measuring, goals: Goals) -> list[ScaledOutcome]:
-    """Return the largest scales along each direction at which select documents keep the goals, with some room.
-
-    Rates and right guesses grow with the scale along a ray and the loss falls, so halving finds the crossing without a
-    gradient, and a ray whose failing end already costs more than the best crossing is skipped. Around the crossing of
-    least loss a ladder of further outcomes is measured.
-    """
-    experiment, settings = measuring.experiment, measuring.experiment.settings
-    lowest = min(settings.grid)
-
-    def scales(ray: _Ray, at: float) -> Scales:
-        levels = tuple(float(min(max(at * scale, lowest), scale)) for scale in ray.end)
-        return experiment.scales_of(levels)
-
-    everyone = [_Ray(end) for end in directions(settings.grid, experiment.known.tiers.n_levels)]
-    for step in range(BISECTIONS + 1):
-        best = min(ray.met_loss for ray in everyone)
-        live = [ray for ray in everyone if ray.met < 1.0 and ray.unmet_loss < best]
-        places = [1.0 if step == 0 else (ray.met + ray.unmet) / 2 for ray in live]
-        tried = [scales(ray, at) for ray, at in zip(live, places, strict=True)]
-        found = measuring.outcomes(tried, f"rays, step {step + 1} of {BISECTIONS + 1}")
-        for ray, at, outcome in zip(live, places, found, strict=True):
-            ray.saw(at, outcome, goals.strain(outcome, share=TARGET) <= 1.0)
-    closest = min(everyone, key=lambda ray: (ray.met_loss, -ray.met))
-    return measuring.outcomes([scales(closest, closest.met * rung) for rung in LADDER], "ladder")
 
 
 def front(

@@ -14,6 +14,7 @@ import numpy as np
 from oddshift.adapt.adaptation import Scales
 from oddshift.adapt.experiment import Experiment
 from oddshift.attackers.attacker import Attacker, Knowledge, against, carried
+from oddshift.attackers.combination import Combination
 
 ANCHORS = (1.0, 0.5, 0.25, 0.1)
 """Scales, as shares of the largest one, at which weights are fitted."""
@@ -33,11 +34,17 @@ class Readers:
         return carried(self.anchored(attacker, self._nearest(known.tiers.scales)), known)
 
     def anchored(self, attacker: Attacker, anchor: float) -> Attacker:
-        """The attacker with weights fitted where every tier has this scale."""
+        """The attacker with weights fitted where every tier has this scale.
+
+        Where the largest anchor, with the least noise, left no part any weight, nothing is fitted: more noise does not
+        show what less noise hides. An attacker without weights certifies nothing, so this can only withhold a verdict.
+        """
         key = (attacker.name, anchor)
         if key not in self.made:
             there = self.experiment.at((anchor,) * len(self.experiment.known.tiers)).known
-            self.made[key] = against(attacker, there)
+            first = None if anchor == self.anchors[0] else self.anchored(attacker, self.anchors[0])
+            is_blind = isinstance(first, Combination) and not first.has_weights
+            self.made[key] = carried(first, there) if first is not None and is_blind else against(attacker, there)
         return self.made[key]
 
     def prepare(self, attacker: Attacker) -> None:

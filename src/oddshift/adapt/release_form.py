@@ -6,17 +6,19 @@ least loss among those that keep a tenth of the effective outputs as drawn and c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from oddshift.adapt.adapt_settings import AdaptSettings
-from oddshift.base.arrays import FloatArray
+from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.mechanisms.channel import Channel
+from oddshift.mechanisms.kind_channel import KindChannel
 from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.utility import effective_number, losses, output_law
+from oddshift.model.space import Space
 
 KEPT = 0.1
 """The share of the effective outputs as drawn that a remapping must leave."""
@@ -50,19 +52,93 @@ class ReleaseForm:
         """exp of the entropy of the output."""
         return effective_number(self.output_law)
 
+    @cached_property
+    def mapping(self) -> Remap:
+        """The release followed by its remapping."""
+        return Remap(self.mechanism, self.weights, self.cost)
+
+    @property
+    def law_after_remapping(self) -> FloatArray:
+        """The probability of every output once it is remapped, seen without the matrix of the remapped form."""
+        return np.bincount(self.mapping.destination, self.output_law, len(self.output_law)).astype(np.float64)
+
+    @cached_property
+    def moved(self) -> ReleaseForm:
+        """The remapped form."""
+        return ReleaseForm(Channel.of(self.mapping), self.weights, self.cost)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KindForm:
+    """A release that keeps the kind of a secret: a form for each kind, and how likely each kind is.
+
+    Everything is that of the whole release, put together from the kinds.
+    """
+
+    space: Space
+    members: tuple[IntArray, ...]
+    parts: tuple[ReleaseForm, ...]
+    masses: tuple[float, ...]
+
+    @cached_property
+    def mechanism(self) -> KindChannel:
+        """The channels of the kinds as one mechanism."""
+        return KindChannel(self.space, self.members, tuple(part.mechanism for part in self.parts))
+
+    @cached_property
+    def by_point(self) -> FloatArray:
+        """The expected cost of every point."""
+        return self._joined([part.by_point for part in self.parts])
+
+    @property
+    def loss(self) -> float:
+        """The expected cost under the prior."""
+        return float(sum(mass * part.loss for mass, part in zip(self.masses, self.parts, strict=True)))
+
+    @cached_property
+    def output_law(self) -> FloatArray:
+        """The probability of every output under the prior."""
+        return self._joined([mass * part.output_law for mass, part in zip(self.masses, self.parts, strict=True)])
+
+    @property
+    def effective_outputs(self) -> float:
+        """exp of the entropy of the output."""
+        return effective_number(self.output_law)
+
+    @property
+    def law_after_remapping(self) -> FloatArray:
+        """The probability of every output once it is remapped."""
+        laws = [mass * part.law_after_remapping for mass, part in zip(self.masses, self.parts, strict=True)]
+        return self._joined(laws)
+
+    @property
+    def moved(self) -> KindForm:
+        """The remapped form."""
+        return KindForm(self.space, self.members, tuple(part.moved for part in self.parts), self.masses)
+
+    def _joined(self, values: Sequence[FloatArray]) -> FloatArray:
+        whole = np.empty(len(self.space))
+        for members, mine in zip(self.members, values, strict=True):
+            whole[members] = mine
+        return whole
+
+
+Form = ReleaseForm | KindForm
+"""A release with its utility, as a whole or kind by kind."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChosenForm:
     """The form that is released, whether it is remapped, and why."""
 
-    form: ReleaseForm
-    plain: ReleaseForm
+    form: Form
+    plain: Form
     remapped: bool
     reason: str
 
 
 def chosen_form(
-    plain: ReleaseForm, settings: AdaptSettings, constant: Callable[[], float], remap: bool | None = None
+    plain: Form, settings: AdaptSettings, constant: Callable[[], float], remap: bool | None = None
 ) -> ChosenForm:
     """The form that settings ask for at one choice of scales; `remap` overrides them.
 
@@ -70,17 +146,12 @@ def chosen_form(
     """
     if remap is False or (remap is None and settings.remap == "never"):
         return ChosenForm(plain, plain, False, "not remapped, as asked")
-    mapping = Remap(plain.mechanism, plain.weights, plain.cost)
-    asked = remap is True or settings.remap == "always"
-    left, of = (
-        effective_number(np.bincount(mapping.destination, plain.output_law).astype(np.float64)),
-        plain.effective_outputs,
-    )
-    if not asked and left < KEPT * of:  # seen from the outputs alone, before the matrix of the remapped form is built
+    if remap is True or settings.remap == "always":
+        return ChosenForm(plain.moved, plain, True, "remapped, as asked")
+    left, of = effective_number(plain.law_after_remapping), plain.effective_outputs
+    if left < KEPT * of:  # seen from the outputs alone, before the matrix of the remapped form is built
         return ChosenForm(plain, plain, False, f"not remapped: {left:.1f} of {of:.1f} effective outputs would be left")
-    moved = ReleaseForm(Channel.of(mapping), plain.weights, plain.cost)
-    if asked:
-        return ChosenForm(moved, plain, True, "remapped, as asked")
+    moved = plain.moved
     if moved.loss >= constant():
         return ChosenForm(plain, plain, False, "not remapped: one constant output would cost no more")
     if plain.loss < moved.loss:

@@ -193,7 +193,7 @@ def show_adaptation(found: Adaptation, screen: Console) -> None:
     fit, select, certify = found.documents
     console.print(f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.")
     console.print(
-        f"Frontier: {len(found.grid)} points of the grid, {len(found.rounds)} rounds, "
+        f"Frontier: {len(found.grid)} scales measured, {len(found.rounds)} rounds, "
         f"{len(found.sequence)} candidates tested in turn, attacker {found.attacker}."
     )
     console.print(comparison_table(found))

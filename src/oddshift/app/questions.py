@@ -237,15 +237,14 @@ Fit = Callable[[Sequence[AskedAttacker], Knowledge, Prepared, AdaptSettings], li
 
 
 def _amortised(family: Family, means: Means) -> Fit:
-    """Attackers fitted once; networks for all scales of the grid."""
+    """Attackers fitted once; networks for all scales of the grid, which is the one of an audit where scale 1 is all."""
 
     def fit(
         names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
     ) -> list[Attacker]:
-        span = (min(asked.grid), max(asked.grid))
-        options = FitOptions(
-            epochs=asked.epochs, checkpoints=means.folder, family=family, scale_range=span, paper=asked.paper
-        )
+        options = FitOptions(epochs=asked.epochs, checkpoints=means.folder, paper=asked.paper)
+        if set(asked.grid) != {1.0}:
+            options = replace(options, family=family, scale_range=(min(asked.grid), max(asked.grid)))
         return fit_attackers(names, known, prepared, asked, options, fits=means.fits)
 
     return fit

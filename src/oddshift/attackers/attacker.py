@@ -27,12 +27,15 @@ from oddshift.model.tiers import Tiers
 class Beliefs:
     """For some positions of a release: log prior and shift of every point, both up to a constant for each position.
 
-    `log_prior` is (points,) or, for attackers that read W, (positions, points): then it is the prior given W.
+    `log_prior` is (points,) or, for attackers that read W, (positions, points): then it is the prior given W. Where an
+    attacker also has `candidate_beliefs(release)`, the columns of its blocks stand for `points`, the candidates of
+    positions of one set; otherwise `points` is None, and they stand for all.
     """
 
     positions: IntArray
     shift: FloatArray
     log_prior: FloatArray
+    points: IntArray | None = None
 
 
 class Attacker(Protocol):

@@ -74,7 +74,7 @@ class ClearColumns:
                 mine = np.flatnonzero(column[part] == c)
                 law = self._prior(c, tokens[row[part][mine]], names)
                 prior[np.ix_(mine, points)] = law
-            yield np.arange(part.start, part.stop), np.zeros_like(prior), prior
+            yield Terms(np.arange(part.start, part.stop), np.zeros_like(prior), prior)
 
     def _prior(self, column: int, tokens: IntArray, names: tuple[str, ...]) -> FloatArray:
         found = np.tile(np.log(self.laws[column]), (len(tokens), 1))

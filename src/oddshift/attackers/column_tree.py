@@ -68,7 +68,7 @@ class ColumnTree:
             nothing = self.messages([np.ones((1, rows, len(points))) for points in self.layout.members])
             said = self.messages(batch.seen)
             context = [a - b for a, b in zip(said, nothing, strict=True)]
-            yield batch.positions, spread_over_points(batch, self.layout, context, size), known.log_prior
+            yield Terms(batch.positions, spread_over_points(batch, self.layout, context, size), known.log_prior)
 
     def messages(self, seen: list[FloatArray]) -> list[FloatArray]:
         """For every cell the log of what all others say, (documents, rows, values) by column."""

@@ -7,25 +7,22 @@ as `own` (w = 0).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge
-from oddshift.attackers.cooccurrence import Cooccurrence, document_blocks
+from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import SIGNIFICANT, Units, choosing_units, gain
-from oddshift.attackers.law_attacker import LawAttacker, Terms
-from oddshift.attackers.plugin import Plugin
+from oddshift.attackers.tier_terms import CandidateTerms, prior_part, terms_by_tier
 from oddshift.attackers.training import split
-from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content
 from oddshift.base.logarithms import log, log_sum, peak
-from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records
-from oddshift.model.release import Release, candidates, perturb
+from oddshift.model.release import Release, perturb
 from oddshift.model.tiers import Tiers
 
 BLOCK_ENTRIES = 4_000_000
@@ -72,6 +69,11 @@ class Combination:
         """Whether some part reads W."""
         return any(part.with_context for part in self.parts)
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether some part counts in some tier; otherwise it reads each position alone."""
+        return bool(np.any(self.weights))
+
     def against(self, known: Knowledge) -> Combination:
         """The same parts against another mechanism: nothing is fitted again, only the weights."""
         weights = self.weights if self.weigh is None else self.weigh(known)
@@ -82,49 +84,46 @@ class Combination:
         return replace(self, known=known, parts=tuple(against(part, known) for part in self.parts))
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
-        """Own release plus the weighted terms, a block of documents at a time."""
+        """Own release plus the weighted terms, block by block; other points keep the own one."""
+        for block, found in self._blocks(release):
+            shift = self.known.mechanism.log_columns(block.outputs)
+            prior = np.tile(self.known.log_prior, (len(shift), 1)) if self.with_context else self.known.log_prior
+            for mine in found:
+                at = np.ix_(mine.positions, mine.points)
+                shift[at] = self._shift(mine)
+                if self.with_context:
+                    prior[at] = mine.log_prior
+            yield Beliefs(block.first + np.arange(len(shift)), shift, prior)
+
+    def candidate_beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """The same over the candidates of each position alone, one candidate set of a block after the other."""
+        for block, found in self._blocks(release):
+            for mine in found:
+                yield Beliefs(block.first + mine.positions, self._shift(mine), mine.log_prior, mine.points)
+
+    def _blocks(self, release: Release) -> Iterator[tuple[_Block, list[CandidateTerms]]]:
         weights = np.atleast_2d(np.array(self.weights))
-        used = tuple(p for p, w in zip(self.parts, weights.T, strict=True) if w.any() or p.with_context)
-        weights = weights[..., [k for k, part in enumerate(self.parts) if part in used]]
+        weighed, prior = np.asarray(weights.any(axis=0)), prior_part(self.parts)
         for documents in document_blocks(release, len(self.known.log_prior), BLOCK_ENTRIES):
             block = release.take(np.arange(documents.start, documents.stop))
-            if not len(block.outputs):
-                continue
-            remembered = remember(self.known, block)
-            shift = remembered.mechanism.log_columns(block.outputs)
-            terms, prior = context_terms(recalled(used, remembered), block, shift)
-            rows = np.zeros(len(shift), dtype=np.int64)
-            if block.position_tiers is not None and len(weights) > 1:
-                rows = block.position_tiers
-            for weight, term in zip(weights.T, terms, strict=True):
-                shift = shift + weight[rows, None] * term if weight.any() else shift
-            positions = np.arange(release.offsets[documents.start], release.offsets[documents.stop])
-            yield Beliefs(positions, shift, self.known.log_prior if prior is None else prior)
+            if len(block.outputs):
+                first = int(release.offsets[documents.start])
+                yield _Block(first, block.outputs), terms_by_tier(self.parts, self.known, block, weighed, prior)
+
+    def _shift(self, mine: CandidateTerms) -> FloatArray:
+        weights = np.atleast_2d(self.weights)
+        row, shift = weights[mine.tier if len(weights) > 1 else 0], mine.own
+        for weight, term in zip(row, mine.terms, strict=True):
+            shift = shift + weight * term if weight else shift
+        return shift
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RememberedColumns:
-    """The columns of a mechanism for the outputs of one block, computed once for all parts."""
+class _Block:
+    """Some documents of a release: the number of their first position, and their outputs."""
 
-    mechanism: Mechanism
+    first: int
     outputs: IntArray
-    columns: FloatArray
-
-    def log_columns(self, outputs: IntArray) -> FloatArray:
-        """As the mechanism's, for outputs of the block."""
-        return np.asarray(self.columns[np.searchsorted(self.outputs, outputs)])
-
-
-def remember(known: Knowledge, block: Release) -> Knowledge:
-    """What is known, with a mechanism that has the columns of a block at hand."""
-    outputs = np.unique(block.outputs)
-    columns = known.mechanism.log_columns(outputs)
-    return replace(known, mechanism=cast(Mechanism, RememberedColumns(known.mechanism, outputs, columns)))
-
-
-def recalled(parts: Sequence[Attacker], remembered: Knowledge) -> list[Attacker]:
-    """The parts with remembered columns: those from counts, which need nothing else of a mechanism."""
-    return [against(p, remembered) if isinstance(p, LawAttacker | Plugin | Cooccurrence) else p for p in parts]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,14 +152,6 @@ class ContextTerms:
         gradient = [np.vdot(total, term) - term[rows, self.truth].sum(dtype=np.float64) for term in self.terms]
         return value, np.array(gradient) / len(rows)
 
-    def inside(self, candidates: BoolArray) -> ContextTerms:
-        """The positions whose truth is among some candidates, and those candidates alone."""
-        rows, columns = np.flatnonzero(candidates[self.truth]), np.flatnonzero(candidates)
-        at = np.ix_(rows, columns)
-        truth = np.searchsorted(columns, self.truth[rows])
-        units = replace(self.units, of_position=self.units.of_position[rows])
-        return ContextTerms(self.base[at], tuple(term[at] for term in self.terms), truth, units)
-
     def _total(self, weights: FloatArray) -> FloatArray:
         total, scaled = self.base.copy(), np.empty_like(self.base)
         for weight, term in zip(weights, self.terms, strict=True):
@@ -169,40 +160,8 @@ class ContextTerms:
         return total
 
 
-def context_terms(
-    parts: Sequence[Attacker], release: Release, own: FloatArray
-) -> tuple[list[FloatArray], FloatArray | None]:
-    """The context term of every part, (positions, points) each, and the prior given W of the first that reads W."""
-    terms, context_prior = [], None
-    impossible = ~np.isfinite(own)
-    for part in parts:
-        term, priors = np.empty_like(own), np.empty_like(own) if part.with_context and context_prior is None else None
-        for positions, context, log_prior in _terms(part, release, own):
-            term[positions] = context
-            if priors is not None:
-                priors[positions] = log_prior
-        np.putmask(term, impossible, 0.0)
-        terms.append(term)
-        context_prior = priors if context_prior is None else context_prior
-    return terms, context_prior
-
-
-def _terms(part: Attacker, release: Release, own: FloatArray) -> Iterator[Terms]:
-    """Yield the context terms of one part: as it computes them, or what its beliefs add to the own release."""
-    if isinstance(part, LawAttacker):
-        yield from part.law.terms(part.known, release)
-    elif isinstance(part, Plugin | Cooccurrence):
-        yield from part.terms(release)
-    else:
-        for block in part.beliefs(release):
-            with np.errstate(invalid="ignore"):  # −inf less −inf, which the caller puts to 0
-                yield block.positions, block.shift - own[block.positions], block.log_prior
-
-
-def held_out_terms(
-    parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator
-) -> ContextTerms:
-    """Perturb held-out documents (as many as FIT_ENTRIES allows; few ones several times) and run every part."""
+def held_out_release(known: Knowledge, held_out: Records, rng: np.random.Generator) -> tuple[Records, Release]:
+    """Held-out documents, as many as FIT_ENTRIES allows and few ones several times, and their release."""
     useful = np.flatnonzero(held_out.lengths > 0)
     if not len(useful):
         raise InvalidInput("held-out documents hold no secret, expected at least one")
@@ -211,25 +170,48 @@ def held_out_terms(
     order = np.concatenate([rng.permutation(useful) for _ in range(noises)])
     documents = order[: max(1, int(np.searchsorted(np.cumsum(held_out.lengths[order]), size, side="right")))]
     chosen = held_out.take(np.sort(documents))
-    release = perturb(chosen, known.mechanism, known.tiers, rng)
-    remembered = remember(known, release)
-    own = remembered.mechanism.log_columns(release.outputs)
-    terms, prior = context_terms(recalled(parts, remembered), release, own)
-    tiers = chosen.tier_of_position(known.tiers)
-    base = own + (known.log_prior if prior is None else prior)
-    for tier in np.unique(tiers):
-        base[np.ix_(tiers == tier, ~candidates(known.tiers, int(tier)))] = -np.inf
-    return ContextTerms(base, tuple(terms), chosen.points, choosing_units(chosen))
+    return chosen, perturb(chosen, known.mechanism, known.tiers, rng)
 
 
-def weights_by_tier(held: ContextTerms, tiers: Tiers) -> Weights:
+def held_out_by_tier(
+    parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator
+) -> dict[int, ContextTerms]:
+    """Perturb held-out documents and run every part; one set of terms for each tier, over its candidates."""
+    chosen, release = held_out_release(known, held_out, rng)
+    units = choosing_units(chosen)
+    everything = np.ones(len(parts), dtype=np.bool_)
+    return {
+        mine.tier: ContextTerms(
+            mine.own + mine.log_prior,
+            mine.terms,
+            np.searchsorted(mine.points, chosen.points[mine.positions]),
+            replace(units, of_position=units.of_position[mine.positions]),
+        )
+        for mine in terms_by_tier(parts, known, release, everything, prior_part(parts))
+    }
+
+
+def held_out_terms(
+    parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator
+) -> ContextTerms:
+    """The same as one set of terms over all points, −inf outside the candidates."""
+    chosen, release = held_out_release(known, held_out, rng)
+    shape = (len(chosen.points), len(known.log_prior))
+    base, terms = np.full(shape, -np.inf), tuple(np.zeros(shape) for _ in parts)
+    everything = np.ones(len(parts), dtype=np.bool_)
+    for mine in terms_by_tier(parts, known, release, everything, prior_part(parts)):
+        at = np.ix_(mine.positions, mine.points)
+        base[at] = mine.own + mine.log_prior
+        for whole, term in zip(terms, mine.terms, strict=True):
+            whole[at] = term
+    return ContextTerms(base, terms, chosen.points, choosing_units(chosen))
+
+
+def weights_by_tier(held: Mapping[int, ContextTerms], tiers: Tiers, parts: int) -> Weights:
     """The best weights of every public tier, or of all positions where tiers are secret; 0 where none was seen."""
-    rows = []
-    for tier in range(len(tiers)) if tiers.is_public else range(1):
-        mine = held.inside(candidates(tiers, tier))
-        found = best_weights(mine) if len(mine.truth) else np.zeros(len(held.terms))
-        rows.append(tuple(float(w) for w in found))
-    return tuple(rows)
+    everyone = range(len(tiers)) if tiers.is_public else range(1)
+    rows = (best_weights(held[tier]) if tier in held else np.zeros(parts) for tier in everyone)
+    return tuple(tuple(float(w) for w in row) for row in rows)
 
 
 def likeliest_weights(held: ContextTerms, start: FloatArray | None = None) -> FloatArray:
@@ -270,7 +252,7 @@ def fit_combination(
     """
     if not parts:
         raise InvalidInput("parts is empty, expected at least one attacker")
-    weights = weights_by_tier(held_out_terms(parts, known, held_out, rng), known.tiers)
+    weights = weights_by_tier(held_out_by_tier(parts, known, held_out, rng), known.tiers, len(parts))
     return Combination(known, tuple(parts), weights)
 
 
@@ -324,5 +306,5 @@ class _Weighing:
         """The weights under the mechanism and tiers of `known`."""
         there = replace(self.part, mechanism=known.mechanism, tiers=known.tiers)
         read = [against(attacker, there) for attacker in self.fitted]
-        terms = held_out_terms(read, there, self.held, np.random.default_rng(self.seed))
-        return weights_by_tier(terms, there.tiers)
+        terms = held_out_by_tier(read, there, self.held, np.random.default_rng(self.seed))
+        return weights_by_tier(terms, there.tiers, len(read))

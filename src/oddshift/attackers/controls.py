@@ -13,7 +13,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Beliefs, Knowledge, position_blocks
 from oddshift.base.identity import content
-from oddshift.model.release import Release
+from oddshift.model.release import Release, candidate_sets
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,3 +47,13 @@ class Own:
         for positions in position_blocks(release):
             columns = self.known.mechanism.log_columns(release.outputs[positions])
             yield Beliefs(positions, columns, self.known.log_prior)
+
+    def candidate_beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """The same over the candidates of each position alone."""
+        everyone = candidate_sets(release, self.known.tiers)
+        for block in position_blocks(release):
+            for mine in everyone:
+                positions = mine.positions[slice(*np.searchsorted(mine.positions, [block[0], block[-1] + 1]))]
+                if len(positions):
+                    shift = self.known.mechanism.candidate_columns(release.outputs[positions], mine.points)
+                    yield Beliefs(positions, shift, self.known.log_prior[mine.points], mine.points)

@@ -18,8 +18,9 @@ from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.attackers.law_attacker import Terms
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.identity import content
+from oddshift.base.logarithms import peak
 from oddshift.model.records import Records
-from oddshift.model.release import Release, candidates
+from oddshift.model.release import Release, candidate_sets, candidates
 
 _BLOCK_ENTRIES = 8_000_000  # entries (positions x points) of one block of documents
 
@@ -55,10 +56,6 @@ class Cooccurrence:
         """The same counts against another mechanism: nothing is estimated again."""
         return replace(self, known=known)
 
-    def terms(self, release: Release) -> Iterator[Terms]:
-        """Positions, context term and prior, a block of documents at a time."""
-        return ((positions, context, self.known.log_prior) for positions, context in self.context_terms(release))
-
     def context_terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray]]:
         """c_l(x) for every point x; 0 for a document with one position."""
         for documents in document_blocks(release, len(self.known.log_prior)):
@@ -66,12 +63,34 @@ class Cooccurrence:
             if low == high:
                 continue
             evidence = self._evidence(release, int(low), int(high))
-            lengths = release.lengths[documents.start : documents.stop]
-            starts = (release.offsets[documents.start : documents.stop] - low)[lengths > 0]
-            total = np.add.reduceat(evidence, starts, axis=0)
-            context = np.repeat(total, lengths[lengths > 0], axis=0) - evidence
-            context[np.repeat(lengths[lengths > 0] == 1, lengths[lengths > 0])] = 0.0
+            total, document, alone = self._totals(release, documents, evidence)
+            context = total[document] - evidence
+            context[alone] = 0.0
             yield np.arange(low, high), context
+
+    def terms(self, release: Release) -> Iterator[Terms]:
+        """c_l(x) for the candidates x of every position, one candidate set after the other."""
+        everyone = candidate_sets(release, self.known.tiers)
+        for documents in document_blocks(release, len(self.known.log_prior)):
+            low, high = release.offsets[documents.start], release.offsets[documents.stop]
+            if low == high:
+                continue
+            evidence = self._evidence(release, int(low), int(high))
+            total, document, alone = self._totals(release, documents, evidence)
+            for mine in everyone:
+                positions = mine.positions[slice(*np.searchsorted(mine.positions, [low, high]))]
+                rows = positions - low
+                context = total[np.ix_(document[rows], mine.points)] - evidence[np.ix_(rows, mine.points)]
+                context[alone[rows]] = 0.0
+                yield Terms(positions, context, self.known.log_prior[mine.points], mine.points)
+
+    @staticmethod
+    def _totals(release: Release, documents: range, evidence: FloatArray) -> tuple[FloatArray, IntArray, BoolArray]:
+        """The evidence of whole documents, the row there of every position, and whether it is alone."""
+        lengths = release.lengths[documents.start : documents.stop]
+        lengths = lengths[lengths > 0]
+        total = np.add.reduceat(evidence, np.cumsum(lengths) - lengths, axis=0)
+        return total, np.repeat(np.arange(len(lengths)), lengths), np.repeat(lengths == 1, lengths)
 
     def _evidence(self, release: Release, low: int, high: int) -> FloatArray:
         """What each position says about any other one: log of a likelihood ratio, (positions, points)."""
@@ -81,14 +100,16 @@ class Cooccurrence:
         result = np.empty((high - low, len(self.known.log_prior)))
         for tier in np.unique(sets):
             rows, near = np.flatnonzero(sets == tier), self.neighbours[tier]
+            points = np.flatnonzero(near.allowed)
             distinct, number = np.unique(outputs[rows], return_inverse=True)  # equal outputs say the same
-            seen = np.where(near.allowed, self.known.mechanism.log_columns(distinct), -np.inf)
-            seen -= np.maximum(seen.max(axis=1, keepdims=True), -1e300)
-            np.exp(seen, out=seen)
-            average = seen @ near.prior
-            ratio = (near.law @ seen.T).T / np.where(average > 0, average, 1.0)[:, None]
+            seen = self.known.mechanism.candidate_columns(distinct, points)
+            seen = np.exp(seen - peak(seen, axis=1))
+            average = seen @ near.prior[points]
+            ratio = (near.law[:, points] @ seen.T).T / np.where(average > 0, average, 1.0)[:, None]
             ratio[average <= 0] = 1.0  # an output that no candidate gives says nothing
-            result[rows] = np.log1p(near.weight * (ratio - 1.0))[number]
+            ratio -= 1.0
+            ratio *= near.weight
+            result[rows] = np.log1p(ratio, out=ratio)[number]
         return result
 
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.law_attacker import Terms, length_batches, likelihoods
+from oddshift.attackers.cooccurrence import document_blocks
+from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, likelihoods
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.model.records import Records
-from oddshift.model.release import Release, candidates
+from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
 
 DISTANCES = (1, 2, 3, 4, 8)
 """Numbers of positions from which a new distance class starts; the last class has no end."""
@@ -29,38 +31,47 @@ class Copies:
     excess: FloatArray
 
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
-        """Documents of one length at a time."""
-        size = len(known.log_prior)
-        for positions in length_batches(release, 3 * size):
-            tiers = np.zeros_like(positions) if release.position_tiers is None else release.position_tiers[positions]
-            sets = range(len(self.excess)) if release.position_tiers is not None else [0]
-            context = np.zeros((*positions.shape, size))
-            seen = likelihoods(known, release, positions.ravel()).reshape(context.shape)
-            for g in sets:
-                self._add(context, seen, tiers == g, _law(known, g), self.excess[g])
-            yield positions.ravel(), context.reshape(-1, size), known.log_prior
+        """A block of documents at a time, and in it one candidate set after the other."""
+        for documents in document_blocks(release, len(known.log_prior), BATCH_ENTRIES):
+            block = release.without_context().take(np.arange(documents.start, documents.stop))
+            for found in candidate_sets(block, known.tiers):
+                context = self._context(known, block, found)
+                positions = release.offsets[documents.start] + found.positions
+                yield Terms(positions, context, known.log_prior[found.points], found.points)
 
-    def _add(self, context: FloatArray, seen: FloatArray, mine: BoolArray, law: FloatArray, excess: FloatArray) -> None:
-        """Add the terms between positions of one candidate set to `context`; both are (documents, length, points)."""
-        inside = np.flatnonzero(law > 0)
-        if not len(inside) or not mine.any():
-            return
-        law, seen = law[inside], seen[..., inside]
-        average = (seen @ law)[..., None]
-        ratio = np.where(average > 0, seen / np.where(average > 0, average, 1.0), 1.0)
-        total, length = np.zeros_like(ratio), seen.shape[1]
-        gaps = np.arange(1, length)
-        for number in np.unique(_distance_class(gaps)):
+    def _context(self, known: Knowledge, release: Release, mine: CandidateSet) -> FloatArray:
+        """The terms between positions of one candidate set, over its candidates."""
+        law, excess = _law(known, mine.tier)[mine.points], self.excess[mine.tier]
+        seen = likelihoods(known, release, mine.positions, mine.points)
+        average = seen @ law
+        seen /= np.where(average > 0, average, 1.0)[:, None]
+        seen[average <= 0] = 1.0  # an output that no candidate gives says nothing
+        context = np.zeros_like(seen)
+        for number, pairs in _pairs_by_distance(release, mine.positions):
             e = equal_again(law, float(excess[number]))
             rest = (1.0 - e) / np.maximum(1.0 - law, 1e-12)
-            # e·r + rest·(1 − π·r), a line in r, the same for all gaps of one class
-            factor = np.log(np.maximum((e - rest * law) * ratio + rest, 1e-12))
-            factor[~mine] = 0.0
-            for gap in gaps[_distance_class(gaps) == number].tolist():
-                total[:, gap:] += factor[:, :-gap]
-                total[:, :-gap] += factor[:, gap:]
-        total[~mine] = 0.0
-        context[..., inside] += total
+            # e·r + rest·(1 − π·r), a line in r
+            factor = (e - rest * law) * seen
+            factor += rest
+            np.log(np.maximum(factor, 1e-12, out=factor), out=factor)
+            context += pairs @ np.where(law > 0, factor, 0.0)
+        return context
+
+
+def _pairs_by_distance(release: Release, positions: IntArray) -> Iterator[tuple[int, Any]]:
+    """For every distance class the pairs of these positions in one document, a sparse 0-1 matrix both ways."""
+    from scipy.sparse import csr_array
+
+    document = np.searchsorted(release.offsets, positions, side="right")
+    most = int(np.bincount(document).max(initial=0))
+    first = [np.flatnonzero(document[k:] == document[:-k]) for k in range(1, most)]
+    left = np.concatenate([np.empty(0, dtype=np.int64), *first])
+    right = np.concatenate([np.empty(0, dtype=np.int64), *(rows + k for k, rows in enumerate(first, 1))])
+    number = _distance_class(positions[right] - positions[left])
+    for each in np.unique(number):
+        rows, columns = left[number == each], right[number == each]
+        both = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+        yield int(each), csr_array((np.ones(len(both[0])), both), shape=(len(positions), len(positions)))
 
 
 def equal_again(law: FloatArray, excess: float) -> FloatArray:

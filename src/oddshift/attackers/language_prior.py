@@ -8,21 +8,22 @@ the weight that predicts held-out secrets best, for each tier. The context term 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.combination import FIT_ENTRIES, FIT_POSITIONS, ContextTerms, likeliest_weights
+from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import units_of
 from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.training import split
-from oddshift.attackers.word_prior import HELD_OUT, WordPrior, fit_word_prior
+from oddshift.attackers.word_prior import BLOCK_ENTRIES, HELD_OUT, WordPrior, fit_word_prior
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
-from oddshift.model.release import Release, candidates, perturb
+from oddshift.model.release import Release, candidate_sets, perturb
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,12 +37,17 @@ class LanguagePrior:
 
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """No context term; the prior of every position given W, a block of documents at a time."""
-        for positions, nothing, prior in self.words.terms(known, release):
-            first, last = np.searchsorted(release.offsets, positions[[0, -1]], side="right") - 1
-            block = release.take(np.arange(first, last + 1))
-            tiers = np.zeros(len(positions), np.int64) if block.position_tiers is None else block.position_tiers
-            read = centred(self.model, block, self.average) if self.weights.any() else 0.0
-            yield positions, nothing, prior + self.weights[tiers][:, None] * read
+        for documents in document_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
+            block = release.take(np.arange(documents.start, documents.stop))
+            if not len(block.outputs):
+                continue
+            read = centred(self.model, block, self.average) if self.weights.any() else None
+            for mine in self.words.terms(known, block):
+                assert mine.points is not None
+                tier = 0 if block.position_tiers is None else block.position_tiers[mine.positions[0]]
+                more = 0.0 if read is None else self.weights[tier] * read[np.ix_(mine.positions, mine.points)]
+                positions = release.offsets[documents.start] + mine.positions
+                yield replace(mine, positions=positions, log_prior=mine.log_prior + more)
 
 
 def centred(model: LanguageModel, documents: Release | Records, average: FloatArray | float = 0.0) -> FloatArray:
@@ -85,8 +91,13 @@ def _some(held: Records, points: int, rng: np.random.Generator) -> Records:
 def _weights(known: Knowledge, words: WordPrior, held: Records, scores: FloatArray) -> FloatArray:
     """β of the best log score of clean held-out secrets in every candidate set."""
     release = perturb(held, known.mechanism, known.tiers, np.random.default_rng(0))  # only its public side is read
-    base = np.concatenate([prior for _, _, prior in words.terms(known, release)])
-    everyone = ContextTerms(base, (scores,), held.points, units_of(held))
-    sets = range(len(known.tiers)) if known.tiers.is_public else range(1)
-    parts = [everyone.inside(candidates(known.tiers, tier)) for tier in sets]
-    return np.array([likeliest_weights(part)[0] if len(part.truth) else 0.0 for part in parts])
+    units, found = units_of(held), list(words.terms(known, release))
+    weights = np.zeros(len(known.tiers) if known.tiers.is_public else 1)
+    for mine in candidate_sets(release, known.tiers):
+        inside = [block for block in found if np.isin(block.positions[0], mine.positions)]
+        base = np.concatenate([block.log_prior for block in inside])
+        truth = np.searchsorted(mine.points, held.points[mine.positions])
+        terms = (scores[np.ix_(mine.positions, mine.points)],)
+        some = replace(units, of_position=units.of_position[mine.positions])
+        weights[mine.tier] = likeliest_weights(ContextTerms(base, terms, truth, some))[0]
+    return weights

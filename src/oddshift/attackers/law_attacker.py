@@ -7,7 +7,7 @@ others tell about each; conditioning on public tiers is the same question with t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -17,7 +17,9 @@ import numpy as np
 from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.identity import content
+from oddshift.base.logarithms import peak
 from oddshift.model.release import Release, candidates
+from oddshift.model.tiers import Tiers
 
 BATCH_ENTRIES = 4_000_000
 """Entries of the messages of one batch of documents; a performance setting."""
@@ -25,8 +27,19 @@ BATCH_ENTRIES = 4_000_000
 TINY = 1e-300
 """Smallest message that is kept apart from 0, so that a context term stays finite."""
 
-Terms = tuple[IntArray, FloatArray, FloatArray]
-"""Positions, their context terms (positions, points), and the log prior of the law there."""
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Terms:
+    """Some positions, their context terms (positions, points), and the log prior of the law there: that or (points,).
+
+    `points` says which points the columns stand for; None is all. Positions with `points` are of one candidate set, and
+    those are its candidates.
+    """
+
+    positions: IntArray
+    context: FloatArray
+    log_prior: FloatArray
+    points: IntArray | None = None
 
 
 class ContextLaw(Protocol):
@@ -63,9 +76,21 @@ class LawAttacker:
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus context term, block by block."""
-        for positions, context, log_prior in self.law.terms(self.known, release):
-            columns = self.known.mechanism.log_columns(release.outputs[positions])
-            yield Beliefs(positions, columns + context, log_prior)
+        for block in self.terms(release):
+            shift = self.known.mechanism.log_columns(release.outputs[block.positions])
+            if block.points is None:
+                yield Beliefs(block.positions, shift + block.context, block.log_prior)
+                continue
+            shift[:, block.points] += block.context
+            prior = block.log_prior
+            if prior.ndim == 2:  # points outside the candidates belong to no claim
+                prior = np.tile(self.known.log_prior, (len(shift), 1))
+                prior[:, block.points] = block.log_prior
+            yield Beliefs(block.positions, shift, prior if prior.ndim == 2 else self.known.log_prior)
+
+    def terms(self, release: Release) -> Iterator[Terms]:
+        """The context terms of the law."""
+        return self.law.terms(self.known, release)
 
     def against(self, known: Knowledge) -> LawAttacker:
         """The same law against another mechanism: nothing is estimated again."""
@@ -82,7 +107,7 @@ class Dense:
         """c = messages given outputs and tiers minus messages given the tiers alone."""
         width = self.law.width * len(known.log_prior)
         for positions in length_batches(release, width):
-            yield positions.ravel(), *self._batch(known, release, positions)
+            yield Terms(positions.ravel(), *self._batch(known, release, positions))
 
     def _batch(self, known: Knowledge, release: Release, positions: IntArray) -> tuple[FloatArray, FloatArray]:
         size = len(known.log_prior)
@@ -99,17 +124,35 @@ class Dense:
         return context.reshape(-1, size), prior.reshape(-1, size)
 
 
-def likelihoods(known: Knowledge, release: Release, positions: IntArray) -> FloatArray:
-    """Return the likelihood of the output at each position under every point, the largest of each row scaled to one."""
-    return of_outputs(known, release.outputs[positions])
+def likelihoods(known: Knowledge, release: Release, positions: IntArray, points: IntArray | None = None) -> FloatArray:
+    """Likelihood of the output at each position under every point, or some; the largest of each row scaled to one."""
+    return of_outputs(known, release.outputs[positions], points)
 
 
-def of_outputs(known: Knowledge, outputs: IntArray) -> FloatArray:
+def of_outputs(known: Knowledge, outputs: IntArray, points: IntArray | None = None) -> FloatArray:
     """Return the same for outputs in any shape, (..., points); every distinct output is computed once."""
     distinct, number = np.unique(outputs, return_inverse=True)
-    columns = known.mechanism.log_columns(distinct)
-    columns = columns - columns.max(axis=1, keepdims=True)
+    if points is None:
+        columns = known.mechanism.log_columns(distinct)
+    else:
+        columns = known.mechanism.candidate_columns(distinct, points)
+    columns = columns - peak(columns, axis=1)
     return np.asarray(np.exp(columns, out=columns)[number.reshape(outputs.shape)])
+
+
+def over_candidates(blocks: Iterable[Terms], release: Release, tiers: Tiers) -> Iterator[Terms]:
+    """The same terms, those over all points cut into candidate sets."""
+    for block in blocks:
+        if block.points is not None:
+            yield block
+            continue
+        labels = None if release.position_tiers is None else release.position_tiers[block.positions]
+        for tier in [0] if labels is None else np.unique(labels):
+            points = np.flatnonzero(candidates(tiers, int(tier)))
+            rows = np.arange(len(block.positions)) if labels is None else np.flatnonzero(labels == tier)
+            at, prior = np.ix_(rows, points), block.log_prior
+            mine = prior[points] if prior.ndim == 1 else prior[at]
+            yield Terms(block.positions[rows], block.context[at], mine, points)
 
 
 def length_batches(release: Release, width: int, entries: int = BATCH_ENTRIES) -> Iterator[IntArray]:

@@ -93,7 +93,7 @@ class MaskedLaw:
                     for side, features, order in zip(self.model.sides, places, orders, strict=True):
                         seen = (own, tiers, torch.from_numpy(features[positions]))
                         _Filter(side, sets, self.particles).add(context, seen, order)  # type: ignore[arg-type]
-                yield positions.ravel(), context.reshape(-1, size), known.log_prior
+                yield Terms(positions.ravel(), context.reshape(-1, size), known.log_prior)
 
 
 @dataclass(frozen=True, eq=False)

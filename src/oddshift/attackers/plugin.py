@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
-from oddshift.attackers.law_attacker import Terms, of_outputs
+from oddshift.attackers.law_attacker import Terms, of_outputs, over_candidates
 from oddshift.attackers.spacing import UNKNOWN, gap_classes
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, whole
 from oddshift.base.identity import content
@@ -76,9 +76,9 @@ class Plugin:
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus context term, document batch by document batch."""
-        for positions, context, log_prior in self.terms(release):
-            columns = self.known.mechanism.log_columns(release.outputs[positions])
-            yield Beliefs(positions, columns + context, log_prior)
+        for block in self._dense_terms(release):
+            columns = self.known.mechanism.log_columns(release.outputs[block.positions])
+            yield Beliefs(block.positions, columns + block.context, block.log_prior)
 
     def against(self, known: Knowledge) -> Plugin:
         """The same chain against another mechanism: nothing is estimated again."""
@@ -86,9 +86,13 @@ class Plugin:
 
     def context_terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray]]:
         """log Pr[the other outputs | x] for every point x, up to a constant for each position."""
-        return ((positions, context) for positions, context, _ in self.terms(release))
+        return ((block.positions, block.context) for block in self._dense_terms(release))
 
     def terms(self, release: Release) -> Iterator[Terms]:
+        """Context terms over the candidates of every position, with the chain's own prior there."""
+        return over_candidates(self._dense_terms(release), release, self.known.tiers)
+
+    def _dense_terms(self, release: Release) -> Iterator[Terms]:
         """Positions, context term, and the chain's own prior there (given the public tiers so far)."""
         sets = np.zeros(len(release.outputs), dtype=np.int64)
         if release.position_tiers is not None:
@@ -104,7 +108,7 @@ class Plugin:
             same = int(np.searchsorted(release.lengths[order], length, side="right"))
             batch = order[start : min(start + size, same)]
             positions = release.offsets[batch][:, None] + np.arange(length)
-            yield positions.ravel(), *self._batch(release.outputs[positions], sets[positions])
+            yield Terms(positions.ravel(), *self._batch(release.outputs[positions], sets[positions]))
             start += len(batch)
 
     def _batch(self, outputs: IntArray, sets: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -35,7 +35,7 @@ class RowClasses:
             said = self.messages(batch.seen)
             context = [a - b for a, b in zip(said, before, strict=True)]
             size = len(known.log_prior)
-            yield batch.positions, spread_over_points(batch, self.layout, context, size), known.log_prior
+            yield Terms(batch.positions, spread_over_points(batch, self.layout, context, size), known.log_prior)
 
     def messages(self, seen: list[FloatArray]) -> list[FloatArray]:
         """For every cell the log law that all others give it, (documents, rows, values) by column."""

@@ -36,19 +36,21 @@ class TopicShares:
         """Documents of one length at a time."""
         size = len(known.log_prior)
         for positions in length_batches(release, size + len(self.shares) * int(release.lengths.max(initial=1))):
-            tiers = np.zeros_like(positions) if release.position_tiers is None else release.position_tiers[positions]
-            seen = likelihoods(known, release, positions.ravel())
-            sets, flat = np.unique(tiers), tiers.ravel()
-            of_topic = np.empty((len(seen), len(self.shares)))
-            for g in sets:
-                of_topic[flat == g] = seen[flat == g] @ self.laws[g].T
+            flat = positions.ravel()
+            tiers = np.zeros_like(flat) if release.position_tiers is None else release.position_tiers[flat]
+            of_topic = np.empty((len(flat), len(self.shares)))
+            sets = [(np.flatnonzero(tiers == g), np.flatnonzero(candidates(known.tiers, g)), g) for g in _sets(tiers)]
+            for rows, points, g in sets:
+                of_topic[rows] = likelihoods(known, release, flat[rows], points) @ self.laws[g][:, points].T
             shares = fold_in(of_topic.reshape(*positions.shape, -1), self.shares).reshape(of_topic.shape)
-            context = np.zeros_like(seen)
-            for g in sets:
-                rows, allowed = flat == g, candidates(known.tiers, int(g))
-                laws = self.laws[g][:, allowed]
-                context[np.ix_(rows, allowed)] = log_floor(shares[rows] @ laws) - log_floor(self.shares @ laws)
-            yield positions.ravel(), context, known.log_prior
+            for rows, points, g in sets:
+                laws = self.laws[g][:, points]
+                context = log_floor(shares[rows] @ laws) - log_floor(self.shares @ laws)
+                yield Terms(flat[rows], context, known.log_prior[points], points)
+
+
+def _sets(tiers: IntArray) -> list[int]:
+    return [int(tier) for tier in np.unique(tiers)]
 
 
 def fold_in(of_topic: FloatArray, shares: FloatArray) -> FloatArray:

@@ -24,7 +24,7 @@ from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import MASKED, Context, Records
-from oddshift.model.release import Release, candidates
+from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
 
 OFFSETS = (-2, -1, 1, 2)
 """The places of the words of a window, counted from the secret; the bag of the document is one more relation."""
@@ -50,16 +50,19 @@ class WordPrior:
             block = release.take(np.arange(documents.start, documents.stop))
             if not len(block.outputs) or block.context is None:
                 continue
-            low, high = int(release.offsets[documents.start]), int(release.offsets[documents.stop])
-            tiers = np.zeros(high - low, dtype=np.int64) if block.position_tiers is None else block.position_tiers
             words = relations(block.context, block.lengths, number, len(self.symbols) + 2)
-            prior = np.tile(known.log_prior, (high - low, 1))
-            for g in np.unique(tiers):
-                rows = np.flatnonzero(tiers == g)
-                for weight, ratio, words_in in zip(self.weights[g], self.ratios[g], words, strict=True):
-                    if weight:
-                        prior[rows] += weight * (words_in[rows] @ ratio).toarray()
-            yield np.arange(low, high), np.zeros_like(prior), prior
+            for mine in candidate_sets(block, known.tiers):
+                prior = self._prior(known, mine, words)
+                nothing = np.broadcast_to(0.0, prior.shape)
+                yield Terms(release.offsets[documents.start] + mine.positions, nothing, prior, mine.points)
+
+    def _prior(self, known: Knowledge, mine: CandidateSet, words: tuple[Any, ...]) -> FloatArray:
+        """log Pr[x | W] of the positions of one candidate set, over its candidates."""
+        prior = np.tile(known.log_prior[mine.points], (len(mine.positions), 1))
+        for weight, ratio, words_in in zip(self.weights[mine.tier], self.ratios[mine.tier], words, strict=True):
+            if weight:
+                prior += weight * (words_in[mine.positions] @ ratio[:, mine.points]).toarray()
+        return prior
 
 
 def fit_word_prior(known: Knowledge, rng: np.random.Generator) -> WordPrior:

@@ -15,6 +15,7 @@ from oddshift.attackers.attacker import Attacker, Beliefs
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log_sum
+from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records
 from oddshift.model.release import Release, candidates
 from oddshift.model.tiers import Tiers
@@ -47,17 +48,14 @@ class TierBeliefs:
         """−log posterior of the truth, in nats."""
         return log_sum(self.score) - self.at(self.score, self.truth)
 
-    def own_score(self, log_columns: FloatArray) -> FloatArray:
-        """−log posterior of the truth under the same prior, from each position's own release alone.
-
-        `log_columns` is log M(y|x) of every position's output, (positions, all points).
-        """
-        alone = self.log_prior + self.own_shift(log_columns)
+    def own_score(self, mechanism: Mechanism, outputs: IntArray) -> FloatArray:
+        """−log posterior of the truth under the same prior, from each position's own output alone."""
+        alone = self.log_prior + self.own_shift(mechanism, outputs)
         return log_sum(alone) - self.at(alone, self.truth)
 
-    def own_shift(self, log_columns: FloatArray) -> FloatArray:
-        """log M(y|x) over the candidates, from the columns over all points; finite, as `shift` is."""
-        return np.maximum(log_columns[:, self.index], _NEVER)
+    def own_shift(self, mechanism: Mechanism, outputs: IntArray) -> FloatArray:
+        """log M(y|x) of the candidates for every position's output; finite, as `shift` is."""
+        return np.maximum(mechanism.candidate_columns(outputs, self.index), _NEVER)
 
     @property
     def prior_hit(self) -> FloatArray:
@@ -74,18 +72,29 @@ class TierBeliefs:
 
 
 def tier_beliefs(attacker: Attacker, release: Release, truth: Records, tiers: Tiers) -> Iterator[TierBeliefs]:
-    """An attacker's beliefs, checked, one tier at a time."""
+    """An attacker's beliefs, checked, one tier at a time; over candidates alone where the attacker can do that."""
     labels = truth.tier_of_position(tiers)
-    for block in attacker.beliefs(release):
-        _check(attacker, block, len(tiers.labels))
+    method = getattr(attacker, "candidate_beliefs", None)
+    blocks: Iterator[Beliefs] = attacker.beliefs(release) if method is None else method(release)
+    for block in blocks:
+        _check(attacker, block, len(tiers.labels) if block.points is None else len(block.points))
         for tier in np.unique(labels[block.positions]):
-            rows = np.flatnonzero(labels[block.positions] == tier)
-            index = np.flatnonzero(candidates(tiers, int(tier)))
-            positions = block.positions[rows]
-            prior = block.log_prior[index] if block.log_prior.ndim == 1 else block.log_prior[np.ix_(rows, index)]
-            shift = np.maximum(block.shift[np.ix_(rows, index)], _NEVER)
-            column = np.searchsorted(index, truth.points[positions])
-            yield TierBeliefs(positions, int(tier), index, shift, prior, column)
+            index = np.flatnonzero(candidates(tiers, int(tier))) if block.points is None else block.points
+            yield _of_tier(block, int(tier), np.flatnonzero(labels[block.positions] == tier), index, truth)
+
+
+def _of_tier(block: Beliefs, tier: int, rows: IntArray, index: IntArray, truth: Records) -> TierBeliefs:
+    """The rows of a block that belong to one tier, over its candidates."""
+    at = np.ix_(rows, np.arange(len(index)) if block.points is not None else index)
+    whole = block.points is not None and len(rows) == len(block.positions)
+    shift = block.shift if whole else block.shift[at]
+    if block.log_prior.ndim == 1:
+        prior = block.log_prior if block.points is not None else block.log_prior[index]
+    else:
+        prior = block.log_prior if whole else block.log_prior[at]
+    positions = block.positions[rows]
+    column = np.searchsorted(index, truth.points[positions])
+    return TierBeliefs(positions, tier, index, np.maximum(shift, _NEVER), prior, column)
 
 
 def _check(attacker: Attacker, block: Beliefs, n_points: int) -> None:

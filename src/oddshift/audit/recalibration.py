@@ -7,7 +7,7 @@ score on the select documents. A violation is shown by a recalibrated attacker o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -60,12 +60,22 @@ class Recalibrated:
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus the weighted context term; what the own release excludes stays excluded."""
-        for block in self.attacker.beliefs(release):
-            own = self.mechanism.log_columns(release.outputs[block.positions])
-            possible = np.isfinite(own) & np.isfinite(block.shift)
-            context = np.where(possible, block.shift, 0.0) - np.where(possible, own, 0.0)
-            shift = np.where(possible, own + self.weight * context, block.shift)
-            yield Beliefs(block.positions, shift, block.log_prior)
+        return (self._weighed(block, release) for block in self.attacker.beliefs(release))
+
+    def candidate_beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """The same over candidates alone, where the attacker can do that."""
+        method = getattr(self.attacker, "candidate_beliefs", self.attacker.beliefs)
+        return (self._weighed(block, release) for block in method(release))
+
+    def _weighed(self, block: Beliefs, release: Release) -> Beliefs:
+        outputs = release.outputs[block.positions]
+        if block.points is None:
+            own = self.mechanism.log_columns(outputs)
+        else:
+            own = self.mechanism.candidate_columns(outputs, block.points)
+        possible = np.isfinite(own) & np.isfinite(block.shift)
+        context = np.where(possible, block.shift, 0.0) - np.where(possible, own, 0.0)
+        return replace(block, shift=np.where(possible, own + self.weight * context, block.shift))
 
 
 def recalibrated(attacker: Attacker, release: Release, truth: Records, budget: Budget) -> Attacker:
@@ -126,7 +136,7 @@ def _held_out(attacker: Attacker, release: Release, truth: Records, budget: Budg
     few, secrets = release.take(some), truth.take(some)
     terms, positions = [], []
     for block in tier_beliefs(attacker, few, secrets, budget.tiers):
-        own = block.own_shift(budget.mechanism.log_columns(few.outputs[block.positions]))
+        own = block.own_shift(budget.mechanism, few.outputs[block.positions])
         terms.append(_Terms(block.log_prior + own, block.shift - own, block.truth))
         positions.append(block.positions)
     everyone = units_of(secrets)

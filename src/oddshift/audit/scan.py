@@ -166,7 +166,7 @@ def _empty_detail(n: int, tiers: int) -> ScanDetail:
 
 def _score(out: Scores, block: TierBeliefs, release: Release, budget: Budget) -> None:
     out.log_score[block.positions] = block.log_score
-    out.own_score[block.positions] = block.own_score(budget.mechanism.log_columns(release.outputs[block.positions]))
+    out.own_score[block.positions] = block.own_score(budget.mechanism, release.outputs[block.positions])
 
 
 def _fill(out: Scan, block: TierBeliefs, budget: Budget, rng: np.random.Generator) -> None:

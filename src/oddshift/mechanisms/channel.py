@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import FloatArray, IntArray, frozen, whole
+from oddshift.base.arrays import FloatArray, IntArray, frozen, indices, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log
 from oddshift.mechanisms.epsilon import check_log_matrix
@@ -92,6 +92,10 @@ class Channel(Mechanism):
         if len(index) and index[-1] - index[0] == len(index) - 1 and (np.diff(index) == 1).all():
             return self.table[index[0] : index[-1] + 1]
         return self.table[index]
+
+    def candidate_columns(self, outputs: npt.ArrayLike, points: IntArray) -> FloatArray:
+        """Columns of the matrix for some points; no more of it is copied."""
+        return self._transposed[np.ix_(indices(outputs, "outputs", self.n_outputs), points)]
 
     @property
     def log_matrix(self) -> FloatArray:

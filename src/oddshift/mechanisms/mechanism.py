@@ -84,6 +84,10 @@ class Mechanism(ABC):
         """What each output says about every point: log Pr[y | x], (len(outputs), n_points)."""
         return self._transposed[indices(outputs, "outputs", self.n_outputs)]
 
+    def candidate_columns(self, outputs: npt.ArrayLike, points: IntArray) -> FloatArray:
+        """The columns of `log_columns` for some points alone, (len(outputs), len(points))."""
+        return np.asarray(self.log_columns(outputs)[:, points])
+
     @cached_property
     def _transposed(self) -> FloatArray:
         return np.ascontiguousarray(self.log_matrix.T)

@@ -86,12 +86,16 @@ class Tiered(Mechanism):
 
     def log_columns(self, outputs: npt.ArrayLike) -> FloatArray:
         """−½·ε·scale(x)·d(x, y) − ln Z_x for given y and every x, without the whole matrix."""
+        return self.candidate_columns(outputs, np.arange(len(self.space)))
+
+    def candidate_columns(self, outputs: npt.ArrayLike, points: IntArray) -> FloatArray:
+        """The same for some x alone."""
         index = indices(outputs, "outputs", self.n_outputs)
-        scores = self.candidates.between(index, self.space)
-        scores *= -0.5 * self.epsilon * self.tiers.scale_of_points[None, :]
-        scores -= self.log_z[None, :]
+        scores = self.space.metric.between(self.candidates.points[index], self.space.points[points])
+        scores *= -0.5 * self.epsilon * self.tiers.scale_of_points[None, points]
+        scores -= self.log_z[None, points]
         if self.keeps_tier:
-            scores[self.tiers.labels[index][:, None] != self.tiers.labels] = -np.inf
+            scores[self.tiers.labels[index][:, None] != self.tiers.labels[points]] = -np.inf
         return scores
 
     @cached_property

@@ -126,6 +126,27 @@ def one_tier(space: Space, name: str = "all") -> Tiers:
     return Tiers(labels, names=(name,), scales=(1.0,), is_public=True)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class CandidateSet:
+    """Positions of a release that may hold the same points, and those points, in increasing order."""
+
+    tier: int
+    positions: IntArray
+    points: IntArray
+
+
+def candidate_sets(release: Release, tiers: Tiers) -> list[CandidateSet]:
+    """The positions of every public tier with its points; all positions with all sensitive points for secret tiers."""
+    if release.position_tiers is None:
+        return [CandidateSet(0, np.arange(len(release.outputs)), np.flatnonzero(candidates(tiers, 0)))]
+    return [
+        CandidateSet(
+            int(tier), np.flatnonzero(release.position_tiers == tier), np.flatnonzero(candidates(tiers, int(tier)))
+        )
+        for tier in np.unique(release.position_tiers)
+    ]
+
+
 def candidates(tiers: Tiers, tier: int) -> BoolArray:
     """The points a position may hold, for all the attacker knows: those of its public tier, or all sensitive ones."""
     return tiers.labels == tier if tiers.is_public else tiers.sensitive

@@ -65,6 +65,13 @@ class Space:
         first, inverse = _groups(array, chosen)
         return cls(array[first], chosen), inverse
 
+    def part(self, index: IntArray) -> Space:
+        """Some of these points as a space of their own; they were checked already."""
+        found = object.__new__(Space)
+        object.__setattr__(found, "points", frozen(self.points[index]))
+        object.__setattr__(found, "metric", self.metric)
+        return found
+
     def __len__(self) -> int:
         """Number of points."""
         return len(self.points)

@@ -73,7 +73,7 @@ seed = 0   # the same file, configuration and seed give the same result{declared
 
 [adapt]
 {_goal(units)}
-grid = {json.dumps(_grid(levels))}   # shares of epsilon tried on each level of tiers, in all combinations
+grid = {json.dumps(_grid(levels))}   # shares of epsilon tried for all tiers; the search refines them by tier
 remap = "auto"   # after the noise, release the value of least expected loss
 """
 
@@ -85,9 +85,8 @@ def _goal(units: int) -> str:
 
 
 def _grid(levels: int) -> list[float]:
-    """Few enough shares that all combinations can be tried; the search refines the best of them."""
-    fewer = {1: [round(0.1 * k, 1) for k in range(1, 11)], 2: list(AdaptSettings.grid), 3: [0.25, 0.5, 0.75, 1.0]}
-    return fewer.get(levels, [0.3, 0.6, 1.0] if levels == 4 else [0.4, 1.0])
+    """The shares that a search begins with; more of them where a single level makes each cheap."""
+    return [round(0.1 * k, 1) for k in range(1, 11)] if levels == 1 else list(AdaptSettings.grid)
 
 
 def quoted(text: str) -> str:

@@ -1,0 +1,135 @@
+"""The terms of several attackers on one block of a release: over the candidates of each position, and nothing else.
+
+With public tiers a position holds a point of its own tier, so work and memory are those of the tiers and not of the
+vocabulary. Columns of the mechanism are computed once for all attackers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+
+from oddshift.attackers.attacker import Attacker, Knowledge, against
+from oddshift.attackers.cooccurrence import Cooccurrence
+from oddshift.attackers.law_attacker import LawAttacker, Terms, over_candidates
+from oddshift.attackers.plugin import Plugin
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.model.release import CandidateSet, Release, candidate_sets
+
+FROM_COUNTS = (LawAttacker, Plugin, Cooccurrence)
+"""Attackers that give context terms of their own and need nothing of a mechanism but its columns."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CandidateTerms:
+    """Positions of one candidate set: the own release and the context term of every part, (positions, candidates).
+
+    `log_prior` is the prior given W where a part reads W, otherwise (candidates,).
+    """
+
+    tier: int
+    positions: IntArray
+    points: IntArray
+    own: FloatArray
+    terms: tuple[FloatArray, ...]
+    log_prior: FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RememberedColumns:
+    """The columns of a mechanism for the outputs of one block over its candidate sets, computed once for all parts."""
+
+    mechanism: Mechanism
+    outputs: tuple[IntArray, ...]
+    columns: tuple[FloatArray, ...]
+    points: tuple[IntArray, ...]
+
+    def log_columns(self, outputs: IntArray) -> FloatArray:
+        """As the mechanism's."""
+        return self.mechanism.log_columns(outputs)
+
+    def candidate_columns(self, outputs: IntArray, points: IntArray) -> FloatArray:
+        """As the mechanism's; remembered for outputs and candidates of the block."""
+        for mine, seen, columns in zip(self.points, self.outputs, self.columns, strict=True):
+            if len(mine) == len(points) and len(mine) and mine[0] == points[0] and mine[-1] == points[-1]:
+                row = np.searchsorted(seen, outputs)
+                if len(seen) and (seen[np.minimum(row, len(seen) - 1)] == outputs).all():
+                    return np.asarray(columns[row])
+        return self.mechanism.candidate_columns(outputs, points)
+
+
+def remember(known: Knowledge, block: Release, sets: Sequence[CandidateSet]) -> Knowledge:
+    """What is known, with a mechanism that has the columns of a block at hand."""
+    outputs = tuple(np.unique(block.outputs[mine.positions]) for mine in sets)
+    points = tuple(mine.points for mine in sets)
+    columns = tuple(known.mechanism.candidate_columns(*both) for both in zip(outputs, points, strict=True))
+    return replace(known, mechanism=cast(Mechanism, RememberedColumns(known.mechanism, outputs, columns, points)))
+
+
+def prior_part(parts: Sequence[Attacker]) -> int | None:
+    """The first part that reads W; its prior counts."""
+    return next((k for k, part in enumerate(parts) if part.with_context), None)
+
+
+def terms_by_tier(
+    parts: Sequence[Attacker], known: Knowledge, release: Release, wanted: BoolArray, prior: int | None
+) -> list[CandidateTerms]:
+    """The terms of the parts that are wanted (0 for the others), candidate set by candidate set.
+
+    `prior` is the part whose prior counts, if any does.
+    """
+    sets = candidate_sets(release, known.tiers)
+    remembered = remember(known, release, sets)
+    row = np.empty(len(release.outputs), dtype=np.int64)
+    for mine in sets:
+        row[mine.positions] = np.arange(len(mine.positions))
+    own = [remembered.mechanism.candidate_columns(release.outputs[mine.positions], mine.points) for mine in sets]
+    priors = [known.log_prior[mine.points] for mine in sets]
+    terms: list[list[FloatArray]] = [[] for _ in sets]
+    place = {mine.tier: k for k, mine in enumerate(sets)}
+    for number, part in enumerate(parts):
+        filled = [np.zeros_like(each) if wanted[number] else np.broadcast_to(0.0, each.shape) for each in own]
+        if wanted[number] or number == prior:
+            given = [np.empty_like(each) if number == prior else each[:0] for each in own]
+            for tier, block in _numbered(_terms_of(part, remembered, release), release):
+                at = row[block.positions]
+                if wanted[number]:
+                    filled[place[tier]][at] = block.context
+                if number == prior:
+                    given[place[tier]][at] = block.log_prior
+            priors = given if number == prior else priors
+        for k, each in enumerate(filled):
+            if wanted[number]:
+                np.putmask(each, ~np.isfinite(own[k]), 0.0)
+            terms[k].append(each)
+    return [
+        CandidateTerms(mine.tier, mine.positions, mine.points, own[k], tuple(terms[k]), priors[k])
+        for k, mine in enumerate(sets)
+    ]
+
+
+def _terms_of(part: Attacker, known: Knowledge, release: Release) -> Iterator[Terms]:
+    """Context terms over candidates: the part's own, or its beliefs less the own release."""
+    if isinstance(part, FROM_COUNTS):
+        recalled = cast(LawAttacker | Plugin | Cooccurrence, against(part, known))
+        return over_candidates(recalled.terms(release), release, known.tiers)
+    return over_candidates(_less_own(part, known, release), release, known.tiers)
+
+
+def _less_own(part: Attacker, known: Knowledge, release: Release) -> Iterator[Terms]:
+    for block in part.beliefs(release):
+        with np.errstate(invalid="ignore"):  # −inf less −inf, which is put to 0 later
+            context = block.shift - known.mechanism.log_columns(release.outputs[block.positions])
+        yield Terms(block.positions, context, block.log_prior)
+
+
+def _numbered(blocks: Iterator[Terms], release: Release) -> Iterator[tuple[int, Terms]]:
+    """Each block with its tier, 0 where tiers are secret; blocks without positions are left out."""
+    for block in blocks:
+        if len(block.positions):
+            labels = release.position_tiers
+            yield 0 if labels is None else int(labels[block.positions[0]]), block

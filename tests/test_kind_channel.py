@@ -1,0 +1,110 @@
+"""A channel kept kind by kind: everything is that of the full matrix."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from oddshift.adapt.adapt_settings import AdaptSettings
+from oddshift.adapt.kept_forms import KeptForms
+from oddshift.adapt.release_form import ReleaseForm, chosen_form
+from oddshift.mechanisms import Channel, Tiered
+from oddshift.mechanisms.kind_channel import KindChannel
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
+
+RNG = np.random.default_rng(0)
+LABELS = RNG.permutation(np.repeat([0, 1, 2, -1], [9, 7, 5, 3]))
+SPACE = Space(RNG.normal(size=(24, 3)))
+WEIGHTS = np.where(LABELS < 0, 0.0, RNG.dirichlet(np.ones(24)))
+WEIGHTS /= WEIGHTS.sum()
+
+
+def tiered(scales=(0.3, 0.6, 1.0), epsilon=4.0):
+    tiers = Tiers(LABELS, names=("a", "b", "c"), scales=scales, is_public=True)
+    return Tiered(SPACE, tiers, epsilon, keeps_tier=True)
+
+
+@pytest.fixture(scope="module")
+def both():
+    """A mechanism as one matrix, and kind by kind."""
+    mechanism = tiered()
+    return Channel.of(mechanism), KeptForms().of(mechanism, WEIGHTS, "cosine").mechanism
+
+
+def test_rows_columns_and_draws_are_those_of_the_matrix(both):
+    whole, parts = both
+    assert isinstance(parts, KindChannel)
+    np.testing.assert_allclose(parts.log_matrix, whole.log_matrix, atol=1e-12)
+    outputs = np.array([5, 0, 23, 5])
+    np.testing.assert_allclose(parts.log_columns(outputs), whole.log_columns(outputs), atol=1e-12)
+    points, uniforms = np.tile(np.arange(24), 40), np.random.default_rng(1).random(960)
+    np.testing.assert_array_equal(parts.invert(points, uniforms), whole.invert(points, uniforms))
+
+
+@pytest.mark.parametrize("points", [np.flatnonzero(LABELS == 1), np.arange(24), np.array([0, 7])])
+def test_columns_of_some_points(both, points):
+    whole, parts = both
+    outputs = np.flatnonzero(LABELS == 1)[:3]
+    np.testing.assert_allclose(parts.candidate_columns(outputs, points), whole.log_columns(outputs)[:, points])
+    assert parts.candidate_columns(outputs[:0], points).shape == (0, len(points))
+
+
+def test_the_exact_epsilon_is_that_of_the_mechanism(both):
+    assert both[1].exact_epsilon == pytest.approx(tiered().exact_epsilon)
+
+
+def test_outputs_are_told_apart_by_kind(both):
+    kinds = both[1].output_kinds
+    assert all(len(np.unique(kinds[label == LABELS])) == 1 for label in np.unique(LABELS))
+    assert len(np.unique(kinds)) == 4
+    assert both[1].claimed_epsilon == np.inf
+
+
+@pytest.mark.parametrize("cost", ["cosine", "euclidean"])
+@pytest.mark.parametrize("remap", ["auto", "always", "never"])
+def test_utility_and_remapping_are_those_of_the_matrix(cost, remap):
+    settings = AdaptSettings(epsilon=4.0, delta=0.1, remap=remap, cost=cost)
+    whole = chosen_form(ReleaseForm(Channel.of(tiered()), WEIGHTS, cost), settings, lambda: 1.0)
+    parts = chosen_form(KeptForms().of(tiered(), WEIGHTS, cost), settings, lambda: 1.0)
+    assert parts.remapped == whole.remapped
+    assert parts.reason == whole.reason
+    for mine, other in ((parts.form, whole.form), (parts.plain, whole.plain)):
+        assert mine.loss == pytest.approx(other.loss)
+        assert mine.effective_outputs == pytest.approx(other.effective_outputs)
+        np.testing.assert_allclose(mine.output_law, other.output_law, atol=1e-12)
+        inside = LABELS >= 0
+        np.testing.assert_allclose(mine.by_point[inside], other.by_point[inside])
+        rows = np.flatnonzero(inside)
+        np.testing.assert_allclose(mine.mechanism.log_likelihood(rows), other.mechanism.log_likelihood(rows), atol=1e-9)
+
+
+def test_scales_that_differ_in_one_tier_share_the_others():
+    kept = KeptForms()
+    first = kept.of(tiered((0.3, 0.6, 1.0)), WEIGHTS, "cosine")
+    second = kept.of(tiered((0.3, 0.8, 1.0)), WEIGHTS, "cosine")
+    same = [a is b for a, b in zip(first.parts, second.parts, strict=True)]
+    assert same == [True, True, False, True]  # no tier, a, b, c
+
+
+def test_no_more_is_kept_than_allowed(monkeypatch):
+    kept = KeptForms()
+    monkeypatch.setattr(sys.modules[KeptForms.__module__], "KEPT_ENTRIES", 4 * 300)
+    for scale in np.linspace(0.1, 1.0, 10):
+        found = kept.of(tiered((scale,) * 3), WEIGHTS, "cosine")
+        np.testing.assert_allclose(np.exp(found.mechanism.log_matrix).sum(axis=1), 1.0)
+    assert sum(form.mechanism.table.size for form in kept.forms.values()) <= 300
+    assert len(kept.forms) >= 2
+
+
+def test_workers_begin_with_nothing_kept():
+    import cloudpickle
+
+    kept = KeptForms()
+    kept.of(tiered(), WEIGHTS, "cosine")
+    assert not cloudpickle.loads(cloudpickle.dumps(kept)).forms
+
+
+def test_outputs_of_any_kind_are_one_matrix():
+    tiers = Tiers(LABELS, names=("a", "b", "c"), scales=(0.3, 0.6, 1.0), is_public=True)
+    assert isinstance(KeptForms().of(Tiered(SPACE, tiers, 4.0), WEIGHTS, "cosine"), ReleaseForm)
