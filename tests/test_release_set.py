@@ -540,7 +540,7 @@ BAD = {
     empty: "2.jsonl is empty (0 bytes), expected records",
     other_columns: "2.jsonl has other columns than 0.jsonl (1 and 2), expected the same names and types in every file",
     other_format: "in holds .csv and .jsonl files, expected files of one format",
-    other_kind_of_cell: "column 'text' at row 1 is a int, expected text",
+    other_kind_of_cell: "column 'text' at row 1 is an int, expected text",
 }
 
 

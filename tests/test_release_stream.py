@@ -67,7 +67,7 @@ def test_a_record_is_released_once_however_it_comes_again(stream):
         ("nonsense namea\n", "line 2 is not a JSON document"),
         ("\n", "empty line"),
         ('{"n": 5}\n', "has no column 'text'"),
-        ('{"n": 5, "text": 7}\n', "is a int, expected text"),
+        ('{"n": 5, "text": 7}\n', "is an int, expected text"),
         ('{"n": 5, "text": "a", "nameb": 1}\n', "a key that the first line lacks"),
     ],
 )
