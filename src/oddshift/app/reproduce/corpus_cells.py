@@ -29,7 +29,7 @@ LOOP = {"rate": 5.0, "loss": 1.0, "first_step": 0.3}
 """λ_1, λ_2 and η_0 of the loop, which the paper does not state; `open-settings` varies them."""
 
 RETRAINED_CORPUS = "imdb"
-"""The corpus on which networks are also trained from scratch, by three methods each. It costs least at the small scale."""
+"""The corpus on which networks are also trained from scratch, by three methods each: the one that costs least."""
 
 Settings = dict[str, Any]
 
