@@ -60,3 +60,17 @@ def test_weights_find_the_law_that_made_the_data():
     value = rng.choice(6, size=6_000, p=0.7 * laws[0] + 0.3 * laws[1])
     weights = mixing_weights(laws.T[value], np.ones(len(value)))
     np.testing.assert_allclose(weights, [0.7, 0.3], atol=0.1)
+
+
+def test_many_pairs_are_compared_on_some_of_them(monkeypatch):
+    """The choice on a tenth of the pairs scores, on all of them, about as well as the best choice."""
+    rng = np.random.default_rng(0)
+    context = rng.integers(100, size=5_000)
+    value = (context + rng.geometric(0.3, size=5_000)) % 50
+    seen, flat = observations(context, value, 100, 50), np.full(50, 0.02)
+    best = fit_backoff(seen, flat[seen.value])
+    monkeypatch.setattr("oddshift.attackers.backoff.SCORED", len(seen.count) // 10)
+    chosen = fit_backoff(seen, flat[seen.value])
+    scores = [each.score(seen, flat[seen.value]) / 5_000 for each in (best, chosen, Backoff(0.0, 1e4))]
+    assert scores[1] > scores[0] - 0.02
+    assert scores[2] < scores[0] - 0.3  # a choice can be much worse

@@ -19,7 +19,7 @@ STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 1e4)
 MIXING = 60
 """Steps of expectation-maximisation for the weights of broader laws."""
 
-SCORED = 100_000
+SCORED = 40_000
 """Distinct pairs on which discounts and strengths are compared; more of them are taken at even steps."""
 
 _SMALL = 1e-12
