@@ -76,15 +76,17 @@ def pipeline(game: str, rng: np.random.Generator) -> bool:
     return select_then_test(x, outputs, distances, EPSILON, ALPHA, game=game, rng=rng).shown
 
 
+RARE = Space.from_distances(1.0 - np.eye(100))
+
+
 def rare_values(rng: np.random.Generator) -> bool:
     """Pooled documents of 100 values that hardly repeat, with a score that guesses only when the release is a or b."""
-    space = Space.from_distances(1.0 - np.eye(100))
     x = rng.integers(0, 100, 2000)
 
     def score(y: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return 1.0 * (y == a) - (y == b)
 
-    return pooled_then_test(x, respond(x, 100, rng), space, EPSILON, ALPHA, score=score, rng=rng).shown
+    return pooled_then_test(x, respond(x, 100, rng), RARE, EPSILON, ALPHA, score=score, rng=rng).shown
 
 
 def black_box(rng: np.random.Generator) -> bool:

@@ -9,6 +9,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
+from command_line import run_here
 from oddshift.app.cli import app
 from oddshift.app.configured_runs import UNFINISHED
 from oddshift.app.demo import PEOPLE, story
@@ -32,10 +33,13 @@ def run(tmp_path_factory):
 
 
 def test_help_and_no_arguments():
-    for arguments in ([], ["--help"], ["audit", "--help"]):
-        done = oddshift(*arguments)
-        assert done.returncode == 0
-        assert "Usage" in done.stdout
+    done = oddshift()
+    assert done.returncode == 0
+    assert "Usage" in done.stdout
+    for arguments in (["--help"], ["audit", "--help"]):
+        shown = run_here(*arguments)
+        assert shown.code == 0
+        assert "Usage" in shown.out
 
 
 @pytest.mark.parametrize(
@@ -49,12 +53,19 @@ def test_help_and_no_arguments():
         (["verify"], "Missing argument"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_1(arguments, message, tmp_path):
-    done = oddshift(*arguments, cwd=tmp_path)
-    assert done.returncode == 1
-    assert message in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+def test_bad_input_is_one_line_and_exit_code_1(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run_here(*arguments)
+    assert done.code == 1
+    assert message in done.err
+    assert len(done.err.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_process_ends_with_the_exit_code_and_the_line(tmp_path):
+    done = oddshift("bogus", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: No such command 'bogus'")
 
 
 def test_the_toy_of_the_demo():
@@ -95,8 +106,8 @@ def test_a_finished_run_is_read_and_not_repeated(run):
 
 def test_json_is_one_object(run):
     folder, _ = run
-    done = oddshift("audit", folder / "audit.toml", "--out", folder / "run", "--json")
-    assert json.loads(done.stdout)["state"] in {"violated", "undecided", "certified"}
+    done = run_here("audit", folder / "audit.toml", "--out", folder / "run", "--json")
+    assert json.loads(done.out)["state"] in {"violated", "undecided", "certified"}
 
 
 def test_interrupted_and_started_again_it_gives_the_same_run(run, tmp_path):
@@ -112,12 +123,14 @@ def test_interrupted_and_started_again_it_gives_the_same_run(run, tmp_path):
     assert process.returncode == 130
     assert errors.strip() == "interrupted; run the same command to continue"
     assert not (tmp_path / "run" / "audit.npz").exists()
-    oddshift("audit", folder / "audit.toml", "--out", tmp_path / "run")
+    run_here("audit", folder / "audit.toml", "--out", tmp_path / "run", seconds=600)
     assert (tmp_path / "run" / "audit.npz").read_bytes() == (folder / "run" / "audit.npz").read_bytes()
 
 
 def test_examples_are_kept_only_on_request(run, tmp_path):
     folder, _ = run
     assert not (folder / "run" / "examples").exists()
-    oddshift("audit", folder / "audit.toml", "--out", tmp_path / "run", "--keep-examples", "--max-cpu", "4")
+    run_here(
+        "audit", folder / "audit.toml", "--out", tmp_path / "run", "--keep-examples", "--max-cpu", "4", seconds=600
+    )
     assert (tmp_path / "run" / "examples" / "beliefs.json").stat().st_mode & 0o777 == 0o600

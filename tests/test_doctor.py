@@ -10,6 +10,7 @@ from importlib.metadata import version
 import pytest
 from typer.testing import CliRunner
 
+from command_line import run_here
 from oddshift.app.cli import COMMANDS, app
 from oddshift.app.commands.reproduce_command import _studies
 from oddshift.app.doctor import Package, diagnose
@@ -115,14 +116,14 @@ def test_every_command_has_help_with_an_example_and_json(name):
 def test_studies_are_listed_with_what_they_are_about(tmp_path):
     done = oddshift("reproduce")
     assert "toy" in done.stdout
-    listed = json.loads(oddshift("reproduce", "--json").stdout)
+    listed = json.loads(run_here("reproduce", "--json").out)
     assert listed["studies"]["toy_records"].startswith("The paper's toy")
     assert set(listed["reproductions"]) == set(REPRODUCTIONS)
     assert not set(listed["reproductions"]) & set(listed["studies"]), "one command, so no name stands for both"
-    refused = oddshift("reproduce", "nothing")
-    assert refused.returncode == 1
-    assert "expected one of" in refused.stderr
-    without = oddshift("reproduce", "toy/none")
-    assert without.returncode == 1
-    assert "starts with 'none'" in without.stderr
+    refused = run_here("reproduce", "nothing")
+    assert refused.code == 1
+    assert "expected one of" in refused.err
+    without = run_here("reproduce", "toy/none")
+    assert without.code == 1
+    assert "starts with 'none'" in without.err
     assert _studies(tmp_path) == {}, "an installed package has none, and says so"

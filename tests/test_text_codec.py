@@ -202,19 +202,19 @@ def test_nothing_shows_a_word():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ag_news", "imdb", "amazon"])
 def test_the_corpora_come_back_byte_for_byte(data, name):
-    texts = read_published(name, data).texts[::4]
+    texts = read_published(name, data).texts[::8]
     words = dict.fromkeys(
         ("london", "microsoft", "john", "mary", "america", "french", "book", "film", "music"), "LISTED"
     )
     vectors = read_vectors(data / "glove.6B.100d.npz", words)
     settings = TextSettings(is_public=True)
     encoded = encoding.text(texts, vectors, [WordList(words)], settings).encoded
-    assert len(encoded.records.points) > 125
-    assert len(encoded.masked) < 50  # tokens such as "film.The", which hold a listed word and have no vector
+    assert len(encoded.records.points) > 60
+    assert len(encoded.masked) < 25  # tokens such as "film.The", which hold a listed word and have no vector
     assert [a.encode() for a in encoded.restored()] == [b.encode() for b in texts]
     released = encoded.texts(encoded.records.points)  # the same words, in the casing of their tier
     same = sum(a.lower() == b.lower() for a, b in zip(released, texts, strict=True))
-    assert same > len(texts) - 100  # the others hold a mark, or a possessive that is written anew
+    assert same > len(texts) - 50  # the others hold a mark, or a possessive that is written anew
 
 
 @pytest.mark.slow
