@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import gc
 import io
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 import oddshift as od
 from command_line import run_here
+from oddshift.app import front_door
 from oddshift.app.configuration import parse_config
 from oddshift.app.init import start
 from oddshift.data.embedded import people
@@ -249,6 +251,24 @@ def test_refusals_are_one_line(ask, said):
         ask()
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_data_set_is_prepared_once_for_each_seed_and_again_when_its_values_change(monkeypatch):
+    made = []
+    monkeypatch.setattr(front_door, "prepare", lambda data, seed: made.append(seed) or object())
+    rows = od.embeddings([[0.0], [1.0], [2.0]])
+    first = front_door._prepared(rows, None, 0)
+    assert front_door._prepared(rows, None, 0) is first
+    assert front_door._prepared(rows, None, 1) is not first
+    assert made == [0, 1]
+    name = next(iter(rows.columns))
+    rows.columns[name][0] = rows.columns[name][1]
+    front_door._prepared(rows, None, 1)
+    assert made == [0, 1, 1]
+    assert len(front_door._LAST) == 1 + sum(other is not rows for other in front_door._LAST)
+    del rows
+    gc.collect()
+    assert first not in [kept for *_, kept in front_door._LAST.values()]
 
 
 def test_nothing_of_a_data_set_is_shown(data, corpus):

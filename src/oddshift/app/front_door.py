@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from oddshift.adapt import AdaptSettings
 from oddshift.adapt.adapt_settings import SHARED
@@ -189,13 +190,26 @@ def _audit_run(found: Audited, text: str) -> AuditRun:
 
 
 def _prepared(data: Data, tiers: Tiers | None, seed: int) -> Prepared:
-    if isinstance(data, Dataset | PeopleSettings):
-        if tiers is not None:
-            raise InvalidInput(
-                "tiers were given, but this data set has its own; expected them only with records built by hand"
-            )
-        return prepare(data, seed)
-    return prepare_records(data, tiers, seed)
+    if not isinstance(data, Dataset | PeopleSettings):
+        return prepare_records(data, tiers, seed)
+    if tiers is not None:
+        raise InvalidInput(
+            "tiers were given, but this data set has its own; expected them only with records built by hand"
+        )
+    return prepare(data, seed) if isinstance(data, PeopleSettings) else _prepared_once(data, seed)
+
+
+_LAST: WeakKeyDictionary[Dataset, tuple[int, str, Prepared]] = WeakKeyDictionary()
+"""What each data set that is still in use was last made into, with its seed and the fingerprint of its content."""
+
+
+def _prepared_once(data: Dataset, seed: int) -> Prepared:
+    """Prepare a data set, or return what an audit of the same content with the same seed prepared before."""
+    content = data.fingerprint
+    last = _LAST.get(data)
+    if last is None or last[:2] != (seed, content):
+        last = _LAST[data] = (seed, content, prepare(data, seed))
+    return last[2]
 
 
 def _mechanism(asked: str | MechanismSettings | Mechanism) -> MechanismSettings | Mechanism:
