@@ -1,5 +1,6 @@
 """spaCy is imported with torch in a user's process, and without it in a command where nothing needs it."""
 
+import importlib
 import sys
 from contextlib import nullcontext
 from types import ModuleType
@@ -7,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.base.spacy_import import WITH_TORCH, import_spacy, sparing_torch
+from oddshift.base.spacy_import import WITH_TORCH, import_spacy, leaving_out, sparing_torch
 
 STUB = """
 try:
@@ -50,6 +51,17 @@ def test_torch_that_is_loaded_already_or_that_a_pipeline_needs_stays(stub, monke
         monkeypatch.delitem(sys.modules, "spacy")
         assert "torch" in sys.modules
         assert import_spacy().torch is not None
+
+
+def test_other_libraries_are_left_out_in_the_same_way(stub):
+    (stub / "unneeded.py").write_text("")
+    with leaving_out("unneeded"):
+        importlib.import_module("unneeded")
+    del sys.modules["unneeded"]
+    with sparing_torch(), leaving_out("unneeded"), pytest.raises(ImportError):
+        importlib.import_module("unneeded")
+    assert importlib.import_module("unneeded").__file__.startswith(str(stub))
+    del sys.modules["unneeded"]
 
 
 @pytest.mark.parametrize("place", [sparing_torch, nullcontext])

@@ -37,15 +37,25 @@ def sparing_torch() -> Iterator[None]:
 def import_spacy() -> Any:
     """Return the module spaCy, imported if need be."""
     try:
-        if not _IS_SPARED.get() or "torch" in sys.modules or any(map(find_spec, WITH_TORCH)):
+        with leaving_out("torch"):
             import spacy
-
-            return spacy
-        sys.modules["torch"] = None  # type: ignore[assignment]  # so that importing it fails as if it were missing
-        try:
-            import spacy
-        finally:
-            del sys.modules["torch"]
-        return spacy
     except ImportError as error:
         raise InvalidInput("spaCy is not installed; get it with: pip install 'oddshift[text]'") from error
+    return spacy
+
+
+@contextmanager
+def leaving_out(*libraries: str) -> Iterator[None]:
+    """Let imports in this block find libraries missing that nothing here needs, where `sparing_torch` allows it.
+
+    Presidio imports torch and transformers wherever they are installed, and spaCy imports Presidio with every pipeline.
+    """
+    is_spared = _IS_SPARED.get() and not any(map(find_spec, WITH_TORCH))
+    hidden = [name for name in libraries if is_spared and name not in sys.modules]
+    for name in hidden:
+        sys.modules[name] = None  # type: ignore[assignment]  # so that importing it fails as if it were missing
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]

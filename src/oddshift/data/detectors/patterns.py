@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar, Literal
 
 from oddshift.base.errors import InvalidInput
+from oddshift.base.spacy_import import leaving_out
 from oddshift.data.detectors.handles import email_like, links
 from oddshift.data.detectors.normalising import through_normalised
 from oddshift.data.detectors.spans import Spans
@@ -99,7 +100,8 @@ def _finder(label: str) -> _Finder:
         return _emails
     if label == "URL":
         return _links
-    from presidio_analyzer import predefined_recognizers as known
+    with leaving_out("torch", "transformers"):
+        from presidio_analyzer import predefined_recognizers as known
 
     recognizers = {
         "PHONE_NUMBER": known.PhoneRecognizer,

@@ -19,7 +19,7 @@ import numpy as np
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution, run
-from oddshift.base.spacy_import import import_spacy
+from oddshift.base.spacy_import import import_spacy, leaving_out
 from oddshift.data.detectors import span_cache
 from oddshift.data.detectors.honorifics import PERSON, with_titled_names
 from oddshift.data.detectors.kinds import ENTITY_KINDS
@@ -125,7 +125,8 @@ def _check_labels(folder: Path, labels: Sequence[str]) -> None:
 def _loaded(folder: str) -> Any:
     spacy = import_spacy()
     try:
-        nlp = spacy.load(folder, exclude=list(_NOT_NEEDED))
+        with leaving_out("torch", "transformers"):
+            nlp = spacy.load(folder, exclude=list(_NOT_NEEDED))
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0][:200]
         raise InvalidInput(f"spaCy pipeline {Path(folder).name!r} cannot be loaded ({reason})") from error
