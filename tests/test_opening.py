@@ -105,6 +105,8 @@ def test_an_adaptation_opens_with_what_its_policy_does_and_costs():
     said = opening_of_adaptation(adapted).headline
     assert "guesses at most 18% of the PII words at the first attempt (2% before any release)" in said
     assert "the cost is an expected loss of " in said
+    alone = replace(adapted, left=tuple(replace(row, tier="all") for row in LEFT))
+    assert "guesses at most 18% of all words at the first attempt" in opening_of_adaptation(alone).headline
     assert said.startswith("Protected as asked: under this policy")
     proposed = opening_of_adaptation(replace(adapted, chosen=None, proposed=adapted.chosen)).headline
     assert proposed.startswith("Proposed without a certificate")

@@ -111,3 +111,10 @@ def test_an_audit_reads_every_place_of_a_user_once(columns):
     once, each = prepared(), prepared(repeats="each")
     assert len(each.points) > len(once.points) == sum(len(set(document.tolist())) for document in each.documents)
     assert any("same as" in symbol for symbol in once.context.symbols), "which fixes are equal is public"
+
+
+def test_without_a_column_of_users_certificates_count_trips(columns):
+    numbers, unit = PlaceSettings(every=0, user="").units(columns)
+    assert unit == "document"
+    assert len(set(numbers.tolist())) == TRIPS
+    assert PlaceSettings(every=0).units(columns)[1] == "user"

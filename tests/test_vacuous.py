@@ -11,6 +11,7 @@ from oddshift.audit import AuditSettings
 from oddshift.audit.claims import TierValues
 from oddshift.audit.vacuous import is_vacuous, vacuous_reason
 from oddshift.audit.verdict_rule import GuessValues, Seen
+from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import MechanismSettings
 
 
@@ -41,6 +42,18 @@ def test_the_reason_names_the_tiers_and_the_strongest_guesses():
     assert not vacuous_reason([Seen(None, (), (guesses(0, 0.5, 0.3),))], ["age"])
 
 
+def test_the_shares_are_part_of_the_question():
+    assert is_vacuous(0.8, 0.5, (0.8, 0.5))
+    assert not is_vacuous(0.95, 0.5, (0.99, 0.5))
+    assert not is_vacuous(0.95, 0.9, (0.9, 0.8))
+    seen = [Seen(None, (), (guesses(0, 0.7, 0.3),))]
+    assert vacuous_reason(seen, ["age"], (0.6, 0.5)).endswith("age 70% (before any release 30%)")
+    for settings in (AuditSettings, AdaptSettings):
+        for limits in ((0.0, 0.5), (0.9, 1.1), (0.9,)):
+            with pytest.raises(InvalidInput, match="expected two shares in"):
+                settings(epsilon=1.0, delta=0.05, vacuous=limits)
+
+
 def audited(epsilon, **more):
     settings = AuditSettings(epsilon=epsilon, delta=0.05, independent=True, attackers=("portfolio",), **more)
     return ask_audit(prepare(votes(), 0), MechanismSettings(calibrated=True), settings).result
@@ -54,6 +67,11 @@ def test_a_large_budget_is_not_certified_even_when_independence_is_declared():
     assert set(sure.release.vacuous) == {"vote", "side"}
     assert fair.state == "certified"
     assert fair.release.vacuous == ()
+    assert audited(1.0, vacuous=(0.3, 0.01)).state == "undecided", "a stricter rule withholds more"
+    laws = [(c.claim.tier, c.claim.pair_law) for c in sure.certificates]
+    assert len(set(laws)) == len(laws)
+    deciding = [c for c in sure.certificates if c.claim.pair_law == "anchored"]
+    assert {c.state for c in deciding} == {"undecided"}, "nothing withheld is shown as certified"
 
 
 def test_an_adaptation_takes_no_vacuous_scales():

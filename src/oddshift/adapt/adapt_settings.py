@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, get_args
 from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.audit_settings import DEFAULT_ATTACKERS, check_fitting, check_question
 from oddshift.audit.caps import check_caps
+from oddshift.audit.vacuous import VACUOUS, check_vacuous
 from oddshift.base.arrays import float_of, one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import ONE_SHOT
@@ -37,7 +38,7 @@ DEFAULT_COST: CostName = "cosine"
 
 SHARED = (
     *("epsilon", "delta", "alpha", "law", "method", "attackers", "epochs", "gamma", "independent", "seed"),
-    *("paper", "language_model"),
+    *("vacuous", "paper", "language_model"),
 )
 """Options that an adaptation has in common with an audit."""
 
@@ -46,8 +47,9 @@ SHARED = (
 class AdaptSettings:
     """What is asked of an adaptation: the budget ε, how often it may be exceeded (δ), and how the scales are searched.
 
-    - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `gamma`, `independent`, `seed`, `paper`,
-      `language_model`: as in `AuditSettings`; δ is required, for every tier, and the law is `anchored` or `uniform`.
+    - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `gamma`, `vacuous`, `independent`, `seed`,
+      `paper`, `language_model`: as in `AuditSettings`; δ is required, for every tier, and the law is `anchored` or
+      `uniform`.
     - `objective`: `certified` (least loss whose rate is certified in every tier) or `weighted` (the paper's loop).
     - `success`, `advantage`: caps on right first guesses, and on their gain over the guess before any release, as in
       `AuditSettings`; scales are certified only if they keep these too.
@@ -79,6 +81,7 @@ class AdaptSettings:
     attackers: tuple[str, ...] = DEFAULT_ATTACKERS
     epochs: int | None = None
     gamma: float | None = None
+    vacuous: tuple[float, float] = VACUOUS
     independent: bool = False
     seed: int = 0
     paper: PaperOptions = field(default_factory=PaperOptions)
@@ -110,6 +113,7 @@ class AdaptSettings:
         one_of(self.preset, "preset", get_args(PresetName))
         check_caps(self.success, "success")
         check_caps(self.advantage, "advantage")
+        check_vacuous(self.vacuous)
         if isinstance(self.remap, bool):
             object.__setattr__(self, "remap", "always" if self.remap else "never")
         one_of(str(self.remap), "remap", get_args(RemapChoice))

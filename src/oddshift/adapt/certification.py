@@ -187,7 +187,7 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
 
 def _vacuous(readers: Sequence[Attacker], scans: dict[int, Scan], situation: Situation, made: Certification) -> str:
     everyone = (_seen(readers[place], found, situation, made) for place, found in scans.items())
-    return vacuous_reason(everyone, situation.known.tiers.names)
+    return vacuous_reason(everyone, situation.known.tiers.names, made.certifying.settings.vacuous)
 
 
 def _rates(

@@ -87,14 +87,15 @@ def _too_few(evidence: Sequence[Evidence], settings: AuditSettings) -> list[str]
     if settings.delta is None:
         return []
     needs = zero_failures(settings.delta, settings.alpha, settings.method)
-    return [
+    found = (
         f"{item.certificate.claim.tier}: too few units to certify delta = {settings.delta:g} by {settings.method}: "
         f"at least {needs} independent units ({item.certificate.claim.unit}) are needed, there are {len(item.values)}"
         for item in evidence
         if item.certificate.claim.pair_law == settings.law
         and item.certificate.claim.attacker == evidence[0].certificate.claim.attacker
         and len(item.values) < needs
-    ]
+    )
+    return list(dict.fromkeys(found))
 
 
 def _alone(known: Knowledge, settings: AuditSettings) -> list[str]:

@@ -151,8 +151,16 @@ class Audit:
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """The certificates of violation rates: one for each law and tier, of the strongest attacker."""
-        return tuple(evidence.certificate for evidence in self.rate_evidence)
+        """The certificates of violation rates: one for each law and tier, of the strongest attacker.
+
+        Where its claim is withheld, no certificate of the same claim stands beside it, unless that shows a violation.
+        """
+        found: dict[tuple[str, str], Certificate] = {}
+        for made in (evidence.certificate for evidence in self.rate_evidence):
+            key = (made.claim.tier, made.claim.pair_law)
+            if key not in found or (made.claim.withheld and found[key].state == "certified"):
+                found[key] = made
+        return tuple(found.values())
 
     @property
     def rate_evidence(self) -> tuple[Evidence, ...]:

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, get_args
 
 from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.caps import check_caps
+from oddshift.audit.vacuous import VACUOUS, check_vacuous
 from oddshift.base.arrays import one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, ONE_SHOT
@@ -49,6 +50,8 @@ class AuditSettings:
     - `success`: caps on right first guesses, by tier: `{"PII": 0.2}` says that at most 20 % of the secrets of that tier
       may be guessed right; `"*"` stands for all tiers. With δ they are part of the verdict.
     - `advantage`: the same for the gain over the guess before any release.
+    - `vacuous`: nothing is certified where at least the first share of first guesses about a tier is right and the
+      release removed at least the second share of the doubt before it.
     - `independent`: declares that secrets are independent of each other, which is printed as an assumption.
     - `seed`: the same seed repeats the audit.
     - `attribute`: also infers a column of whole documents from their releases: the `label` or the `subgroup` of the
@@ -73,6 +76,7 @@ class AuditSettings:
     worst_positions: int = 1_000
     success: Mapping[str, float] = field(default_factory=dict)
     advantage: Mapping[str, float] = field(default_factory=dict)
+    vacuous: tuple[float, float] = VACUOUS
     independent: bool = False
     seed: int = 0
     paper: PaperOptions = field(default_factory=PaperOptions)
@@ -90,6 +94,7 @@ class AuditSettings:
         check_fitting(self.attackers, self.epochs, self.gamma, self.seed)
         check_caps(self.success, "success")
         check_caps(self.advantage, "advantage")
+        check_vacuous(self.vacuous)
         if self.upper is not None:
             one_of(self.upper, "upper", get_args(UpperMethod))
         whole(self.worst_positions, "worst_positions", 1)

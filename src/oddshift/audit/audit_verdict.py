@@ -144,7 +144,8 @@ def _deciding(trials: AuditTrials) -> Iterator[Part]:
 def _vacuous(trials: AuditTrials) -> str:
     """Why nothing is certified: some attacker guesses nearly every value of a tier."""
     readers = range(1, len(trials.attackers))
-    return vacuous_reason((_guessing(trials, place) for place in readers), trials.releases.budget.tiers.names)
+    everyone, releases = (_guessing(trials, place) for place in readers), trials.releases
+    return vacuous_reason(everyone, releases.budget.tiers.names, releases.settings.vacuous)
 
 
 def _growing(trials: AuditTrials, place: int) -> str:

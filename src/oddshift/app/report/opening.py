@@ -178,9 +178,8 @@ def _guesses_in_words(guessed: tuple[Guessed, ...], *, is_certified: bool) -> st
     share = percent(worst.together)
     if is_certified and worst.most is not None:
         share = f"at most {percent(worst.most)}"
-    return (
-        f"guesses {share} of the {worst.tier} words at the first attempt ({percent(worst.before)} before any release)"
-    )
+    which = "all" if worst.tier == "all" else f"the {worst.tier}"  # data without levels have one tier, all
+    return f"guesses {share} of {which} words at the first attempt ({percent(worst.before)} before any release)"
 
 
 def _is_searched(detector: str) -> bool:

@@ -84,7 +84,7 @@ class PlaceSettings:
         rows = length_of(columns, self.wanted(()))
         if self.user:
             return numbered(strings(columns, self.user))[0], "user"
-        return trips_of_fixes(self, columns, seconds_of_fixes(self, columns, rows, 1)), "user"
+        return trips_of_fixes(self, columns, seconds_of_fixes(self, columns, rows, 1)), "document"
 
 
 def seconds_of_fixes(settings: PlaceSettings, columns: Columns, rows: int, first: int) -> FloatArray:
