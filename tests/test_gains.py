@@ -8,6 +8,7 @@ import pytest
 from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Null, Own
+from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.gains import (
     FEWEST_UNITS,
     Gain,
@@ -18,6 +19,7 @@ from oddshift.attackers.gains import (
     standard_error,
     units_of,
 )
+from oddshift.attackers.learning_size import smaller_fits
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.audit.choice import Standing, standing, strongest
 from oddshift.audit.scan import Budget, Scores, scores
@@ -172,3 +174,14 @@ def test_an_attacker_keeps_its_weight_although_one_user_is_held_out():
         known, [lambda some: fit_plugin(some, rng=np.random.default_rng(1))], rng=np.random.default_rng(0)
     )
     assert max(weight for row in found.weights for weight in row) > 0.0
+
+
+@pytest.mark.parametrize("users", [1, 2, 3])
+def test_attackers_of_very_few_users_are_fitted_on_smaller_sizes_too(users):
+    records = few_users(users, documents=120)
+    known = knowledge(Exponential(records.space, 2.0), one_tier(records.space), records)
+
+    def fit(some):
+        return fit_and_combine(some, [fit_cooccurrence], rng=np.random.default_rng(0))
+
+    assert [size for size, _ in smaller_fits(fit, known, np.random.default_rng(0))] == [30, 60]

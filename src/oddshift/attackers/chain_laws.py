@@ -12,6 +12,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, observations
+from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.law_attacker import log_floor
 from oddshift.attackers.mixture import Mixture, choose_mixture
 from oddshift.attackers.nearness import local_laws, measured_steps, neighbour_laws, step_laws
@@ -134,7 +135,7 @@ def fit_regimes(known: Knowledge, rng: np.random.Generator) -> RegimeChains:
     one = fit_chain(known)
     size = len(known.log_prior)
     base = np.concatenate([one.first, one.steps[0]])
-    found = choose_mixture(_chain_features(known.fit, size), base, known.fit.clusters, rng)
+    found = choose_mixture(_chain_features(known.fit, size), base, choosing_clusters(known.fit), rng)
     return RegimeChains(found.shares, found.laws[:, 0], found.laws[:, 1:])
 
 
@@ -148,7 +149,7 @@ def fit_classes(known: Knowledge, rng: np.random.Generator) -> PlaceClasses:
     counts = seen.table(places, size)
     base = backed_off(seen, counts, [np.broadcast_to(prior, counts.shape)])
     found: Mixture = choose_mixture(
-        _by_document(fit, place * size + fit.points, places * size), base, fit.clusters, rng
+        _by_document(fit, place * size + fit.points, places * size), base, choosing_clusters(fit), rng
     )
     return PlaceClasses(found.shares, found.laws)
 

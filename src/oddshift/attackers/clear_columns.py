@@ -16,7 +16,7 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import fit_backoff, observations
 from oddshift.attackers.combination import ContextTerms, best_weights
-from oddshift.attackers.gains import Units, units_of
+from oddshift.attackers.gains import Units, choosing_clusters, units_of
 from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.row_layout import RowLayout
 from oddshift.attackers.training import split
@@ -111,7 +111,7 @@ def fit_clear_columns(known: Knowledge, layout: RowLayout, rng: np.random.Genera
     assert row is not None
     names = (*fit.context.symbols, "", "")
     _, column = layout.places(fit.tier_of_position(known.tiers), fit.offsets)
-    learn, _ = split(fit.clusters, HELD_OUT, int(rng.integers(1 << 31)))
+    learn, _ = split(choosing_clusters(fit), HELD_OUT, int(rng.integers(1 << 31)))
     learned = np.isin(fit.document_of_position, learn)
     varies = [k for k in range(tokens.shape[1]) if (tokens[:, k] != tokens[0, k]).any()]
     units, laws, tables = units_of(fit), [], []

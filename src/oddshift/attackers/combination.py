@@ -14,7 +14,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge
 from oddshift.attackers.cooccurrence import document_blocks
-from oddshift.attackers.gains import SIGNIFICANT, Units, choosing_units, gain
+from oddshift.attackers.gains import SIGNIFICANT, Units, choosing_clusters, choosing_units, gain
 from oddshift.attackers.tier_terms import CandidateTerms, prior_part, terms_by_tier
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray
@@ -272,7 +272,7 @@ def fit_and_combine(
     """
     if not 0.0 < share < 1.0:
         raise InvalidInput(f"{share=}, expected 0 < share < 1")
-    learn, held = split(known.fit.clusters, share, int(rng.integers(1 << 31)))
+    learn, held = split(choosing_clusters(known.fit), share, int(rng.integers(1 << 31)))
     part = knowledge(known.mechanism, known.tiers, known.fit.take(learn))
     fitted = [fit(part) for fit in fits]
     kept = known.fit.take(held)

@@ -57,10 +57,13 @@ def choosing_units(records: Records) -> Units:
     The spread of a handful of users says nothing, and an attacker must not lose its weight for that. What is certified
     counts independent units all the same.
     """
-    found = units_of(records)
-    if found.total >= FEWEST_UNITS:
-        return found
-    return Units(records.sources[records.document_of_position], len(np.unique(records.sources)))
+    clusters = choosing_clusters(records)
+    return Units(clusters[records.document_of_position], len(np.unique(clusters)))
+
+
+def choosing_clusters(records: Records) -> IntArray:
+    """One number for each document, equal for those of one such unit: what an attacker holds out when it is fitted."""
+    return records.clusters if len(np.unique(records.clusters)) >= FEWEST_UNITS else records.sources
 
 
 def one_document_each(documents: IntArray, records: Records, rng: np.random.Generator) -> IntArray:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
+from oddshift.attackers.gains import choosing_clusters
 
 SHARES = (0.25, 0.5)
 """Shares of the fit documents that an attacker is fitted on again."""
@@ -87,7 +88,7 @@ def smaller_fits(
     fit: Callable[[Knowledge], Attacker], known: Knowledge, rng: np.random.Generator
 ) -> Iterator[tuple[int, Attacker]]:
     """Number of documents and attacker for every share, each share part of the next; users and sources stay whole."""
-    distinct, cluster = np.unique(known.fit.clusters, return_inverse=True)
+    distinct, cluster = np.unique(choosing_clusters(known.fit), return_inverse=True)
     rank = rng.permutation(len(distinct))[cluster]
     for share in SHARES:
         chosen = np.flatnonzero(rank < max(2, round(share * len(distinct))))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.mixture import choose_mixture
 from oddshift.attackers.row_layout import RowLayout, row_batches, spread_over_points
@@ -63,6 +64,6 @@ def fit_row_classes(known: Knowledge, layout: RowLayout, rng: np.random.Generato
     feature = column_of_point[fit.points] * size + fit.points
     shape = (len(fit), columns * size)
     features = csr_array((np.ones(len(feature)), (fit.document_of_position, feature)), shape=shape)
-    found = choose_mixture(features, base, fit.clusters, rng)
+    found = choose_mixture(features, base, choosing_clusters(fit), rng)
     laws = tuple(found.laws[:, c, points] for c, points in enumerate(layout.members))
     return RowClasses(layout, found.shares, tuple(law / law.sum(axis=1, keepdims=True) for law in laws))

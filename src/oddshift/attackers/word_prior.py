@@ -18,7 +18,7 @@ from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.backoff import fit_backoff, observations
 from oddshift.attackers.combination import FIT_ENTRIES, ContextTerms, likeliest_weights
 from oddshift.attackers.cooccurrence import document_blocks
-from oddshift.attackers.gains import units_of
+from oddshift.attackers.gains import choosing_clusters, units_of
 from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray
@@ -69,7 +69,7 @@ def fit_word_prior(known: Knowledge, rng: np.random.Generator) -> WordPrior:
     """Count words around secrets; weigh the relations on a part of the documents that was left out of the counts."""
     if known.fit.context is None:
         raise InvalidInput("the fit records have no context W, expected one for an attacker that reads words")
-    learn, held = split(known.fit.clusters, HELD_OUT, int(rng.integers(1 << 31)))
+    learn, held = split(choosing_clusters(known.fit), HELD_OUT, int(rng.integers(1 << 31)))
     part = knowledge(known.mechanism, known.tiers, known.fit.take(learn))
     sets = range(len(known.tiers)) if known.tiers.is_public else range(1)
     trial = [_ratios(part, g) for g in sets]

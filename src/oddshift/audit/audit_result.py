@@ -153,7 +153,7 @@ class Audit:
     def certificates(self) -> tuple[Certificate, ...]:
         """The certificates of violation rates: one for each law and tier, of the strongest attacker.
 
-        Where its claim is withheld, no certificate of the same claim stands beside it, unless that shows a violation.
+        Where its claim is withheld, no certificate of the same claim stands next to it, unless that shows a violation.
         """
         found: dict[tuple[str, str], Certificate] = {}
         for made in (evidence.certificate for evidence in self.rate_evidence):

@@ -18,6 +18,7 @@ from oddshift.base.errors import InvalidInput
 WIDTH = 16
 """Bytes of a key."""
 
+_EMPTY = frozenset(("", "\x1f"))  # what a record without a first cell begins with
 _BETWEEN = "\x1f"  # normalised cells hold no control character of this kind
 
 
@@ -57,12 +58,12 @@ class RecordKeys:
 
     def _hashed(self, use: bytes, texts: Iterable[str]) -> bytes:
         start = hashlib.blake2b(key=self.secret, digest_size=WIDTH, person=use)
-        found = []
+        found, copy, nothing = [], start.copy, bytes(WIDTH)
         for text in texts:
-            if not text.strip(_BETWEEN):
-                found.append(bytes(WIDTH))  # nothing in it to release
+            if text[:1] in _EMPTY and not text.strip(_BETWEEN):
+                found.append(nothing)  # nothing in it to release
                 continue
-            one = start.copy()
+            one = copy()
             one.update(text.encode("utf-8", "surrogatepass"))
             found.append(one.digest())
         return b"".join(found)
@@ -73,7 +74,7 @@ def _normal_cells(column: Sequence[Any]) -> list[str]:
     if set(map(type, column)) != {str}:  # equal cells of several types may read otherwise: 1 and True
         return list(map(normal_text, column))
     known = {cell: _short_text(cell) if len(cell) < _LONGEST else normal_text(cell) for cell in set(column)}
-    return [known[cell] for cell in column]
+    return list(map(known.__getitem__, column))
 
 
 @lru_cache(maxsize=1 << 16)

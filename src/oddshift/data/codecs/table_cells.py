@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from math import isnan
 from typing import Any
 
@@ -114,7 +115,7 @@ def read_cells(domain: ColumnDomain, columns: Columns, settings: TableSettings, 
 def _category_cells(domain: ColumnDomain, columns: Columns, settings: TableSettings, first: int) -> ColumnCells:
     known = {value: code for code, value in enumerate(domain.values)}
     cells = _plain(columns, domain.name, first)
-    codes: IntArray = np.fromiter((known.get(cell, -1) for cell in cells), dtype=np.int64, count=len(cells))
+    codes: IntArray = np.fromiter(map(known.get, cells, repeat(-1)), dtype=np.int64, count=len(cells))
     outside = [row for row in np.flatnonzero(codes < 0).tolist() if not is_missing(cells[row])]
     if outside and settings.unknown == "refuse":
         raise InvalidInput(
