@@ -242,8 +242,8 @@ def settled(python: str, by_column: list[Any]) -> str:
         else (f"within {ABOVE_BASELINE:g} of the better of the two in every column")
     )
     said = (
-        f"After the releases its attack is {end}. A rate of {ATTACKS} attacks has a standard error of up to .05, so some "
-        f"of {len(by_column)} columns lie there by chance."
+        f"After the releases its attack is {end}. A rate of {ATTACKS} attacks has a standard error of up to .05, so "
+        f"some of {len(by_column)} columns lie there by chance."
     )
     attack = ["Anonymeter: attack", "its baseline", "random released row"]
     return COINS_NOTE.format(

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from types import NoneType
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
@@ -97,8 +98,9 @@ class DelimitedBlock:
         """The same for plain records that all stay, column by column, which is faster."""
         columns: list[Iterable[str]] = list(self._fields)
         for name, cells in released.items():
-            texts = cells if {*map(type, cells)} == {str} else [shown(cell) for cell in cells]
-            fields = {text: _replaced("", text, self.delimiter) for text in {*texts}}
+            is_text = {*map(type, cells)} <= {str, NoneType}  # 1 and True are equal, but not written alike
+            texts = cells if is_text else [shown(cell) for cell in cells]
+            fields = {text: _replaced("", shown(text), self.delimiter) for text in {*texts}}
             columns[self.names.index(name)] = map(fields.__getitem__, texts)
         lines = map(self.delimiter.join, zip(*columns, strict=True))
         return (self.before + "\n".join(lines) + self.records[-1][1]).encode()
