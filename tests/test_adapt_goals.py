@@ -31,7 +31,9 @@ from oddshift.adapt.release_form import KEPT, ReleaseForm, chosen_form
 from oddshift.adapt.single_release import SingleRelease
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.controls import Own
 from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.retrained import Retrained
 from oddshift.audit.caps import TierCaps
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import load, save
@@ -379,6 +381,39 @@ def test_weights_are_fitted_at_anchors_and_kept_between():
         assert read.known.tiers.scales == scales
         assert read.weights == counts.weights
     assert fits == [(1.0,) * 3, (0.5,) * 3]
+
+
+def test_an_attacker_that_is_trained_for_every_mechanism_is_trained_once_for_each():
+    made, fits = task(), []
+
+    def fit(known):
+        fits.append(known.tiers.scales)
+        return Own(known)
+
+    select = measuring(made).experiment
+    certifying = replace(select, records=made.split.certify, uniforms=np.zeros(len(made.split.certify.points)))
+    attacker, readers = Retrained(fit, Own(made.known)), Readers(select)
+    for scales in ((1.0, 1.0, 1.0), (0.5, 0.5, 1.0)):
+        seen = {id(readers.read(attacker, experiment.at(scales).known)) for experiment in (select, certifying, select)}
+        assert len(seen) == 1
+    assert fits == [(1.0, 1.0, 1.0), (0.5, 0.5, 1.0)]
+
+
+def test_where_no_part_has_weight_at_the_largest_scale_none_is_weighed_at_smaller_ones():
+    made = task(strength=0.0, attackers=("counts",))
+    (blind,) = made.attackers
+    weighed = []
+
+    def weigh(known):
+        weighed.append(known.tiers.scales)
+        return ((0.0,) * len(blind.parts),) * 3
+
+    readers = Readers(measuring(made).experiment)
+    for scales in ((0.5, 0.5, 0.5), (0.1, 0.1, 0.1), (1.0, 1.0, 1.0)):
+        read = readers.read(replace(blind, weigh=weigh), readers.experiment.at(scales).known)
+        assert not read.has_weights
+        assert read.known.tiers.scales == scales
+    assert weighed == [(1.0, 1.0, 1.0)]
 
 
 def test_a_crossing_meets_the_goal_with_few_points():

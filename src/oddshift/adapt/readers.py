@@ -15,6 +15,7 @@ from oddshift.adapt.adaptation import Scales
 from oddshift.adapt.experiment import Experiment
 from oddshift.attackers.attacker import Attacker, Knowledge, against, carried
 from oddshift.attackers.combination import Combination
+from oddshift.attackers.retrained import Retrained
 
 ANCHORS = (1.0, 0.5, 0.25, 0.1)
 """Scales, as shares of the largest one, at which weights are fitted."""
@@ -26,9 +27,18 @@ class Readers:
 
     experiment: Experiment
     made: dict[tuple[str, float], Attacker] = field(default_factory=dict)
+    retrained: dict[tuple[str, str], Attacker] = field(default_factory=dict)
 
     def read(self, attacker: Attacker, known: Knowledge) -> Attacker:
-        """The attacker against the mechanism of `known`, with the weights of the nearest anchor."""
+        """The attacker against the mechanism of `known`, with the weights of the nearest anchor.
+
+        One that is trained again for every mechanism is trained once for each, for all documents.
+        """
+        if isinstance(attacker, Retrained):
+            key = (attacker.name, known.fingerprint)
+            if key not in self.retrained:
+                self.retrained[key] = against(attacker, known)
+            return self.retrained[key]
         if not hasattr(attacker, "carried"):
             return against(attacker, known)
         return carried(self.anchored(attacker, self._nearest(known.tiers.scales)), known)
@@ -37,7 +47,7 @@ class Readers:
         """The attacker with weights fitted where every tier has this scale.
 
         Where the largest anchor, with the least noise, left no part any weight, nothing is fitted: more noise does not
-        show what less noise hides. An attacker without weights certifies nothing, so this can only withhold a verdict.
+        show what less noise hides. An attacker without weights supports no verdict on rates; it guesses by its prior.
         """
         key = (attacker.name, anchor)
         if key not in self.made:
