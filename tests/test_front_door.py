@@ -6,6 +6,7 @@ import gc
 import io
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -265,6 +266,8 @@ def test_a_data_set_is_prepared_once_for_each_seed_and_again_when_its_values_cha
     rows.columns[name][0] = rows.columns[name][1]
     front_door._prepared(rows, None, 1)
     assert made == [0, 1, 1]
+    named = replace(rows, settings=Path("words.txt"))  # a file may change
+    assert front_door._prepared(named, None, 0) is not front_door._prepared(named, None, 0)
     assert len(front_door._LAST) == 1 + sum(other is not rows for other in front_door._LAST)
     del rows
     gc.collect()

@@ -204,8 +204,14 @@ _LAST: WeakKeyDictionary[Dataset, tuple[int, str, Prepared]] = WeakKeyDictionary
 
 
 def _prepared_once(data: Dataset, seed: int) -> Prepared:
-    """Prepare a data set, or return what an audit of the same content with the same seed prepared before."""
-    content = data.fingerprint
+    """Prepare a data set, or return what an audit of the same content with the same seed prepared before.
+
+    A data set whose settings name files has no fingerprint, because files may change: it is prepared every time.
+    """
+    try:
+        content = data.fingerprint
+    except InvalidInput:
+        return prepare(data, seed)
     last = _LAST.get(data)
     if last is None or last[:2] != (seed, content):
         last = _LAST[data] = (seed, content, prepare(data, seed))
