@@ -1,6 +1,7 @@
 """The opening of a result: what happened to the data and what attackers guess, before any certificate."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from oddshift.app.report.opening import (
     opening_of_audit,
 )
 from oddshift.app.report.wording import number, percent
+from oddshift.audit.audit_result import _guesses
 from oddshift.audit.data_fate import DataFate, KindFate
 from oddshift.base.errors import InvalidInput
 from oddshift.data.detectors import PlantedRecall
@@ -145,3 +147,10 @@ def test_the_nearest_alternative_is_of_the_same_tier():
     assert nearest_alternative(line, one_tier(line), np.random.default_rng(0)) == pytest.approx(2.5)
     with pytest.raises(InvalidInput, match="two distinct values"):
         nearest_alternative(Space([[0.0]]), one_tier(Space([[0.0]])), np.random.default_rng(0))
+
+
+def test_the_best_guesser_is_named_where_few_units_leave_every_bound_at_1():
+    shares = {"null": 0.02, "own": 0.19, "portfolio": 0.71, "other": 0.3}
+    rows = [SimpleNamespace(claim=SimpleNamespace(attacker=a), upper=1.0, mean=m) for a, m in shares.items()]
+    found = _guesses("all", rows)
+    assert (found.before.mean, found.alone.mean, found.together.mean) == (0.02, 0.19, 0.71)

@@ -109,7 +109,7 @@ class TierGuesses:
 def _guesses(tier: str, rows: list[Certificate]) -> TierGuesses:
     by_name = {row.claim.attacker: row for row in rows}
     reading = [row for row in rows if row.claim.attacker != "null"]
-    return TierGuesses(tier, by_name["null"], by_name["own"], max(reading, key=lambda row: row.upper))
+    return TierGuesses(tier, by_name["null"], by_name["own"], max(reading, key=lambda row: (row.upper, row.mean)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
