@@ -13,6 +13,7 @@ import numpy.typing as npt
 from oddshift.base.arrays import FloatArray, IntArray, indices, positive
 from oddshift.mechanisms.epsilon import exponential_epsilon
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.own_points import OwnNormalisers, own_epsilon, own_normalisers
 from oddshift.mechanisms.scores import log_normalisers, normalised
 from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.mechanisms.tiered import Tiered
@@ -75,11 +76,19 @@ class Exponential(Mechanism):
     @cached_property
     def log_z(self) -> FloatArray:
         """ln Z_x of every point."""
+        if self.candidates is self.space:
+            return self._own.log_z
         return log_normalisers(self._scores, len(self.space), self.n_outputs)
+
+    @cached_property
+    def _own(self) -> OwnNormalisers:
+        return own_normalisers(self.space, 0.5 * self.epsilon)
 
     @cached_property
     def exact_epsilon(self) -> float:
         """Closed form when every point is a candidate, otherwise the scan of all outputs."""
+        if self.candidates is self.space:
+            return own_epsilon(self.space, 0.5 * self.epsilon, self._own)
         if not self.candidates.contains(self.space):
             return super().exact_epsilon
         return exponential_epsilon(self.log_z, self._rows)

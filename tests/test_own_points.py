@@ -1,0 +1,65 @@
+"""The exponential mechanism over its own points, from half of the pairs: the same as from all of them."""
+
+import numpy as np
+import pytest
+
+from oddshift.base.errors import InvalidInput
+from oddshift.mechanisms import Exponential, own_points
+from oddshift.mechanisms.epsilon import exponential_epsilon, true_epsilon
+from oddshift.mechanisms.own_points import OwnNormalisers, own_epsilon, own_normalisers
+from oddshift.model.space import Space
+
+
+def spaces():
+    rng = np.random.default_rng(0)
+    clustered = np.concatenate([rng.normal(size=(60, 12)), 1e-3 * rng.normal(size=(40, 12)), [[9.0] * 12]])
+    places = np.stack([rng.uniform(39, 41, 70), rng.uniform(115, 117, 70)], axis=1)
+    yield "clustered", Space(clustered)
+    yield "line", Space(np.arange(30.0)[:, None])
+    yield "places", Space(places, "haversine")
+    yield "angular", Space(rng.normal(size=(50, 20)), "angular")
+    yield "hamming", Space(np.unique(rng.integers(0, 3, (80, 5)).astype(float), axis=0), "hamming")
+
+
+@pytest.fixture(params=list(spaces()), ids=lambda made: made[0])
+def space(request, monkeypatch):
+    """Spaces cut into many small tiles, so that every kind of tile occurs."""
+    for name, size in (("_SIDE", 16), ("_ROWS", 8), ("_EXTREME", 3), ("BLOCK_ENTRIES", 80)):
+        monkeypatch.setattr(own_points, name, size)
+    return request.param[1]
+
+
+def test_normalisers_are_the_sums_over_all_points(space):
+    found = own_normalisers(space, 0.7)
+    distances = space.distances
+    assert found.log_z == pytest.approx(np.log(np.exp(-0.7 * distances).sum(axis=1)), rel=1e-13)
+    apart = distances + np.diag(np.full(len(space), np.inf))
+    assert found.nearest == pytest.approx(apart.min(axis=1), rel=1e-9)
+
+
+def test_the_exact_epsilon_is_that_of_all_pairs_and_outputs(space):
+    found = own_normalisers(space, 0.7)
+    ours = own_epsilon(space, 0.7, found)
+
+    def rows(index):
+        distance = space.between(index)
+        return distance, 0.7 * distance
+
+    assert ours == pytest.approx(exponential_epsilon(found.log_z, rows), rel=1e-12)
+    assert ours == pytest.approx(true_epsilon(Exponential(space, 1.4).log_matrix, space.distances), rel=1e-7)
+
+
+def test_most_pairs_are_never_computed(monkeypatch):
+    space = Space(np.random.default_rng(1).normal(size=(3_000, 12)))
+    found, computed = own_normalisers(space, 1.0), []
+    steepest = own_points._steepest
+    monkeypatch.setattr(own_points, "_steepest", lambda *a: computed.append(len(a[1]) * len(a[2])) or steepest(*a))
+    own_epsilon(space, 1.0, found)
+    assert sum(computed) < 0.5 * 3_000**2
+
+
+def test_one_point_shifts_nothing_and_coinciding_points_are_refused():
+    assert own_epsilon(Space([[1.0]]), 1.0, own_normalisers(Space([[1.0]]), 1.0)) == 0.0
+    space = Space([[0.0], [1.0], [5.0]])
+    with pytest.raises(InvalidInput, match="points 0 and 1 are at distance 0 after rounding"):
+        own_epsilon(space, 1.0, OwnNormalisers(np.zeros(3), np.array([0.0, 0.0, 4.0])))
