@@ -100,7 +100,7 @@ def test_the_temperature_undoes_sharpening():
 
 def test_many_positions_are_fitted_on_some(monkeypatch):
     world = ring()
-    monkeypatch.setattr("oddshift.attackers.calibration.FIT_ENTRIES", 8 * 100)
+    monkeypatch.setattr("oddshift.attackers.calibration.TEMPERATURE_ENTRIES", 8 * 100)
     assert calibration(Own(world.known), world.known, world.secrets, world.release).positions == 480
 
 

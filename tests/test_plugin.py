@@ -165,3 +165,14 @@ def test_topics_find_long_range_dependence():
     bigram = score(fit_plugin(known, rng=np.random.default_rng(1)))
     topic = score(fit_plugin(known, 2, rng=np.random.default_rng(1)))
     assert topic < bigram < own
+
+
+def test_beliefs_come_in_blocks_that_the_number_of_documents_does_not_enlarge(model, monkeypatch):
+    space, _, records = model
+    em, tiers = od.Exponential(space, 2.0), one_tier(space)
+    attacker = fit_plugin(knowledge(em, tiers, records), rng=np.random.default_rng(0))
+    release = perturb(records, em, tiers, np.random.default_rng(1))
+    whole = _shifts(attacker, release)
+    monkeypatch.setattr("oddshift.attackers.plugin._BATCH_ENTRIES", 2 * LENGTH * K)
+    assert {len(block.positions) for block in attacker.beliefs(release)} == {2 * LENGTH}
+    assert _shifts(attacker, release) == pytest.approx(whole)

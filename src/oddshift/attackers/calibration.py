@@ -13,12 +13,15 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
 from oddshift.attackers.clipped import allowed_points, log_posterior
-from oddshift.attackers.combination import FIT_ENTRIES, ContextTerms
+from oddshift.attackers.combination import ContextTerms
 from oddshift.attackers.gains import Gain, Units, gain, units_of
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
 from oddshift.model.release import Release
+
+TEMPERATURE_ENTRIES = 4_000_000
+"""Entries (positions x points) that the temperature is fitted on; they are held at once, so this bounds the memory."""
 
 BINS = 10
 """Number of equal steps of confidence in the reliability curve."""
@@ -93,7 +96,7 @@ def calibration(attacker: Attacker, known: Knowledge, secrets: Records, release:
     marks = _Marks(*np.full((7, len(release.outputs)), np.nan))
     kept: list[FloatArray] = []
     truths: list[IntArray] = []
-    room = max(1, FIT_ENTRIES // len(known.log_prior))
+    room = max(1, TEMPERATURE_ENTRIES // len(known.log_prior))
     for block in attacker.beliefs(release):
         allowed = allowed_points(known.tiers, release, block.positions)
         posterior = log_posterior(block, allowed)

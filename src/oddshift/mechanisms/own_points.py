@@ -42,7 +42,7 @@ def own_normalisers(space: Space, half_epsilon: float) -> OwnNormalisers:
             np.fill_diagonal(distance, np.inf)
         nearest[rows] = np.minimum(nearest[rows], distance.min(axis=1))
         nearest[columns] = np.minimum(nearest[columns], distance.min(axis=0))
-        distance *= -half_epsilon
+        np.multiply(distance, -half_epsilon, out=distance)
         np.exp(distance, out=distance)
         total[rows] += distance.sum(axis=1)
         if rows != columns:
