@@ -6,7 +6,8 @@ import pytest
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential, own_points
 from oddshift.mechanisms.epsilon import exponential_epsilon, true_epsilon
-from oddshift.mechanisms.own_points import OwnNormalisers, own_epsilon, own_normalisers
+from oddshift.mechanisms.own_points import OwnNormalisers, own_epsilon, own_normalisers, own_weighted_sums
+from oddshift.mechanisms.remap import Remap
 from oddshift.model.space import Space
 
 
@@ -63,3 +64,23 @@ def test_one_point_shifts_nothing_and_coinciding_points_are_refused():
     space = Space([[0.0], [1.0], [5.0]])
     with pytest.raises(InvalidInput, match="points 0 and 1 are at distance 0 after rounding"):
         own_epsilon(space, 1.0, OwnNormalisers(np.zeros(3), np.array([0.0, 0.0, 4.0])))
+
+
+def test_weighted_sums_are_those_over_all_points(space):
+    values = np.random.default_rng(4).normal(size=(len(space), 3))
+    expected = np.exp(-0.7 * space.distances) @ values
+    assert own_weighted_sums(space, 0.7, values) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_a_remap_from_half_of_the_pairs_is_the_one_by_definition():
+    """Also where two destinations are nearly as good, and where sums of weights underflow."""
+    points = dict(spaces())["clustered"].points
+    near = Space(1.0 + np.concatenate([points, points[:2] * (1 + 1e-9), np.full((1, 12), 3e3)]))
+    prior = np.random.default_rng(5).dirichlet(np.ones(len(near)))
+    prior[-1], em = 0.0, Exponential(near, 1.5)
+    unit = near.points / np.linalg.norm(near.points, axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        log_joint = em.log_matrix + np.log(prior / prior.sum())[:, None]
+    scores = np.exp(log_joint - log_joint.max(axis=0)).T @ unit @ unit.T
+    found = Remap(em, prior / prior.sum(), "cosine").destination
+    assert scores[np.arange(len(near)), found] == pytest.approx(scores.max(axis=1), rel=1e-12)

@@ -103,3 +103,20 @@ def _refuse_coinciding(space: Space, a: int) -> None:
     distance[a] = np.inf
     b = int(np.argmin(distance))
     raise InvalidInput(f"points {min(a, b)} and {max(a, b)} are at distance 0 after rounding, expected a distance > 0")
+
+
+def own_weighted_sums(space: Space, half_epsilon: float, values: FloatArray) -> FloatArray:
+    """Σ_x exp(−½ε·d(x, y))·values(x) for every point y; `values` is (n, k).
+
+    >>> own_weighted_sums(Space([[0.0], [1.0]]), 0.5, np.array([[1.0], [2.0]])).round(4)
+    array([[2.2131],
+           [2.6065]])
+    """
+    sums = np.zeros_like(values)
+    for rows, columns, distance in _tiles(space):
+        np.multiply(distance, -half_epsilon, out=distance)
+        np.exp(distance, out=distance)
+        sums[rows] += distance @ values[columns]
+        if rows != columns:
+            sums[columns] += distance.T @ values[rows]
+    return sums

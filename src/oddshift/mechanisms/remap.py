@@ -16,9 +16,13 @@ import numpy.typing as npt
 from oddshift.base.arrays import FloatArray, IntArray, blocks, dense, indices, probabilities
 from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.base.logarithms import log, peak
+from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.own_points import own_weighted_sums
 from oddshift.model.cost import Cosine, Cost, cost_of, directions
 from oddshift.model.space import Space
+
+_SAFE = 1e-200  # sums of weights above this lose nothing to terms that underflowed
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -164,18 +168,62 @@ def _same_kind(scores: FloatArray, kinds: IntArray | None, part: slice, never: f
 def _nearest_direction(mechanism: Mechanism, prior: FloatArray, outputs: Space) -> IntArray:
     """For c = (1 − cos)/2 the best output has the largest dot product with the posterior mean direction (rank k)."""
     unit_points, unit_outputs = directions(mechanism.space.points), directions(outputs.points)
-    everyone = np.arange(len(mechanism.space))
+    mean = _mean_directions(mechanism, prior, unit_points)
+    coarse = unit_outputs.T.astype(np.float32)
+    best = np.empty(mechanism.n_outputs, dtype=np.int64)
+    for part in blocks(len(best), len(best)):
+        best[part] = _largest_product(mean[part], unit_outputs, coarse, mechanism.output_kinds, part)
+    return best
+
+
+def _mean_directions(mechanism: Mechanism, prior: FloatArray, unit_points: FloatArray) -> FloatArray:
+    """For every output the posterior mean of the points' directions, up to a positive factor."""
+    log_prior = log(prior)
+    if isinstance(mechanism, Exponential) and mechanism.candidates is mechanism.space:
+        return _own_mean_directions(mechanism, log_prior, unit_points)
     mean = np.zeros((mechanism.n_outputs, unit_points.shape[1]))
+    everyone = np.arange(len(mechanism.space))
     unit = np.full(mechanism.n_outputs, -np.inf)  # log of each output's likeliest point so far: no underflow
     for part in blocks(len(everyone), mechanism.n_outputs):
-        log_joint = mechanism.log_likelihood(everyone[part]) + log(prior[part])[:, None]
+        log_joint = mechanism.log_likelihood(everyone[part]) + log_prior[part][:, None]
         largest = np.maximum(unit, log_joint.max(axis=0))
         shift = np.where(np.isneginf(largest), 0.0, largest)
         mean *= np.exp(unit - shift)[:, None]
         mean += np.exp(log_joint - shift).T @ unit_points[part]
         unit = largest
-    best = np.empty(mechanism.n_outputs, dtype=np.int64)
-    for part in blocks(len(best), len(best)):
-        scores = _same_kind(mean[part] @ unit_outputs.T, mechanism.output_kinds, part, -np.inf)
-        best[part] = np.argmax(scores, axis=1)
+    return mean
+
+
+def _own_mean_directions(mechanism: Exponential, log_prior: FloatArray, unit_points: FloatArray) -> FloatArray:
+    """The same from half of the pairs; outputs so far from all likely points that sums lose digits are done again."""
+    log_weights = log_prior - mechanism.log_z
+    weights = np.exp(log_weights - log_weights.max())[:, None]
+    found = own_weighted_sums(mechanism.space, 0.5 * mechanism.epsilon, np.hstack([weights * unit_points, weights]))
+    mean, mass = found[:, :-1], found[:, -1]
+    for row in np.flatnonzero(mass < _SAFE).tolist():
+        log_joint = mechanism.log_columns(np.array([row])) + log_prior
+        mean[row] = (np.exp(log_joint - peak(log_joint, axis=1)) @ unit_points)[0]
+    return mean
+
+
+def _largest_product(
+    mean: FloatArray, unit: FloatArray, coarse: npt.NDArray[np.float32], kinds: IntArray | None, part: slice
+) -> IntArray:
+    """The row of `unit` with the largest dot product with each mean: in float32, and again in float64 where that could
+    be wrong.
+
+    A product of k terms errs by at most (k + 2)·eps·‖mean‖ in float32, because rows of `unit` have length 1.
+    """
+    scale = np.linalg.norm(mean, axis=1, keepdims=True)
+    scores = (mean / np.where(scale > 0, scale, 1.0)).astype(np.float32) @ coarse
+    if kinds is not None:
+        scores[kinds[part][:, None] != kinds] = -np.inf
+    best: IntArray = np.argmax(scores, axis=1)
+    margin = 2 * (mean.shape[1] + 4) * np.finfo(np.float32).eps
+    near = (scores >= np.take_along_axis(scores, best[:, None], axis=1) - margin).sum(axis=1) > 1
+    for row in np.flatnonzero(near).tolist():
+        exact = mean[row] @ unit.T
+        if kinds is not None:
+            exact[kinds[part][row] != kinds] = -np.inf
+        best[row] = int(np.argmax(exact))
     return best
