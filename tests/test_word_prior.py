@@ -8,7 +8,7 @@ import pytest
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.word_prior import fit_word_prior, relations
+from oddshift.attackers.word_prior import fit_word_prior, rare_words, relations
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Context
 from worlds import gather, log_score, ring, with_words
@@ -27,13 +27,25 @@ def test_relations_by_hand():
     """Documents "a SLOT b" and "SLOT a": columns are mask, slot, a, b."""
     made = context_of([0, -1, 1, -1, 0], [0, 3, 5], ("a", "b"))
     far_before, before, after, far_after, bag = (
-        m.toarray() for m in relations(made, np.array([1, 1]), np.arange(4), 4)
+        m.toarray() for m in relations(made, np.array([1, 1]), np.arange(4), np.ones(4, dtype=bool))
     )
     assert before.tolist() == [[0, 0, 1, 0], [0, 0, 0, 0]]  # what stands before a document is not its own
     assert after.tolist() == [[0, 0, 0, 1], [0, 0, 1, 0]]
     assert not far_before.any()
     assert not far_after.any()
     assert bag.tolist() == [[0, 0, 1, 1], [0, 0, 1, 0]]
+
+
+def test_common_words_are_not_in_the_bag():
+    """Of 20 documents, all hold "a" and ten hold "b": the limit here is ten."""
+    tokens = [token for k in range(20) for token in ([0, -1, 1] if k < 10 else [0, -1])]
+    lengths = [3] * 10 + [2] * 10
+    made = context_of(tokens, np.cumsum([0, *lengths]), ("a", "b", "c"))
+    records = replace(ring(documents=20, length=1).known.fit, context=made)
+    assert rare_words(records).tolist() == [True, False, False, True, True]  # mask, slot, a, b, c
+    bag = relations(made, np.ones(20, dtype=int), np.arange(5), rare_words(records))[-1].toarray()
+    assert bag[:, 2].sum() == 0
+    assert bag[:, 3].tolist() == [1] * 10 + [0] * 10
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
 """The prior given W: what the public words around a position and in its document say about the secret there.
 
 log Pr[x | W] = log π(x) + Σ_r β_r·Σ_{w in r} log(Pr[x | w in r]/π(x)) + const over relations r: the two words before,
-the two after it, and all words of the document. Each Pr[x | w] comes from counts with back-off to π, and β ≥ 0 are the
-weights that predict held-out secrets best, for each tier. The context term is 0: this is a prior, and nothing is read
-jointly.
+the two after it, and all rare words of the document. Each Pr[x | w] comes from counts with back-off to π, and β ≥ 0 are
+the weights that predict held-out secrets best, for each tier. The context term is 0: this is a prior, and nothing is
+read jointly.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import choosing_clusters, units_of
 from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.training import split
-from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import MASKED, Context, Records
 from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
 
 OFFSETS = (-2, -1, 1, 2)
 """The places of the words of a window, counted from the secret; the bag of the document is one more relation."""
+
+RARE, FEW = 0.016, 10
+"""A word counts in the bag if at most this share of the documents holds it, or at most a few: common words say nearly
+the same of every document, and the noise of their counts would add up."""
 
 HELD_OUT = 0.15
 BLOCK_ENTRIES = 4_000_000
@@ -38,6 +42,7 @@ class WordPrior:
     """For each candidate set: weights of the relations, and sparse log ratios (symbols, points) for each relation."""
 
     symbols: tuple[str, ...]
+    in_bag: BoolArray
     weights: tuple[FloatArray, ...]
     ratios: tuple[tuple[Any, ...], ...]
 
@@ -50,7 +55,7 @@ class WordPrior:
             block = release.take(np.arange(documents.start, documents.stop))
             if not len(block.outputs) or block.context is None:
                 continue
-            words = relations(block.context, block.lengths, number, len(self.symbols) + 2)
+            words = relations(block.context, block.lengths, number, self.in_bag)
             for mine in candidate_sets(block, known.tiers):
                 prior = self._prior(known, mine, words)
                 nothing = np.broadcast_to(0.0, prior.shape)
@@ -72,13 +77,15 @@ def fit_word_prior(known: Knowledge, rng: np.random.Generator) -> WordPrior:
     learn, held = split(choosing_clusters(known.fit), HELD_OUT, int(rng.integers(1 << 31)))
     part = knowledge(known.mechanism, known.tiers, known.fit.take(learn))
     sets = range(len(known.tiers)) if known.tiers.is_public else range(1)
-    trial = [_ratios(part, g) for g in sets]
+    in_bag = rare_words(part.fit)
+    trial = [_ratios(part, g, in_bag) for g in sets]
     kept = known.fit.take(rng.permutation(held))
-    weights = tuple(_weights(part, kept, g, ratios) for g, ratios in zip(sets, trial, strict=True))
-    return WordPrior(known.fit.context.symbols, weights, tuple(_ratios(known, g) for g in sets))
+    weights = tuple(_weights(part, kept, ratios, (g, in_bag)) for g, ratios in zip(sets, trial, strict=True))
+    ratios = tuple(_ratios(known, g, in_bag) for g in sets)
+    return WordPrior(known.fit.context.symbols, in_bag, weights, ratios)
 
 
-def _ratios(known: Knowledge, tier: int) -> tuple[Any, ...]:
+def _ratios(known: Knowledge, tier: int, in_bag: BoolArray) -> tuple[Any, ...]:
     """log(Pr[x | w]/Pr[unseen x | w]·π(unseen)/π(x)) for each relation: 0 for what was never seen together."""
     from scipy.sparse import csr_array
 
@@ -87,7 +94,7 @@ def _ratios(known: Knowledge, tier: int) -> tuple[Any, ...]:
     law /= max(float(law.sum()), 1e-300)
     rows = np.flatnonzero(allowed[fit.points])
     found = []
-    for words in _words(fit):
+    for words in _words(fit, in_bag):
         mine = words[rows].tocoo()
         symbol, point = mine.coords[1], fit.points[rows][mine.coords[0]]
         seen = observations(symbol, point, words.shape[1], len(law))
@@ -98,15 +105,17 @@ def _ratios(known: Knowledge, tier: int) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _weights(known: Knowledge, held: Records, tier: int, ratios: tuple[Any, ...]) -> FloatArray:
+def _weights(known: Knowledge, held: Records, ratios: tuple[Any, ...], counted: tuple[int, BoolArray]) -> FloatArray:
     """β of the best log score of clean held-out secrets; 0 for all without any."""
+    tier, in_bag = counted
     allowed = candidates(known.tiers, tier)
     columns = np.flatnonzero(allowed)
     rows = np.flatnonzero(allowed[held.points])[: max(1, FIT_ENTRIES // max(1, len(columns)))]
     if not len(rows):
         return np.zeros(len(ratios))
     terms = tuple(
-        (words[rows] @ ratio).tocsc()[:, columns].toarray() for words, ratio in zip(_words(held), ratios, strict=True)
+        (words[rows] @ ratio).tocsc()[:, columns].toarray()
+        for words, ratio in zip(_words(held, in_bag), ratios, strict=True)
     )
     base = np.tile(known.log_prior[columns], (len(rows), 1))
     truth = np.searchsorted(columns, held.points[rows])
@@ -115,10 +124,18 @@ def _weights(known: Knowledge, held: Records, tier: int, ratios: tuple[Any, ...]
     return likeliest_weights(left)
 
 
-def _words(fit: Records) -> tuple[Any, ...]:
+def _words(fit: Records, in_bag: BoolArray) -> tuple[Any, ...]:
     assert fit.context is not None
-    number = np.arange(len(fit.context.symbols) + 2)
-    return relations(fit.context, fit.lengths, number, len(number))
+    return relations(fit.context, fit.lengths, np.arange(len(in_bag)), in_bag)
+
+
+def rare_words(fit: Records) -> BoolArray:
+    """The numbers (mask, slot, then every symbol) of words that few documents hold."""
+    assert fit.context is not None
+    width = len(fit.context.symbols) + 2
+    document = np.repeat(np.arange(len(fit)), np.diff(fit.context.offsets))
+    held_by = np.bincount(np.unique(document * width + fit.context.tokens - MASKED) % width, minlength=width)
+    return np.asarray(held_by <= max(FEW, RARE * len(fit)))
 
 
 def _numbers(context: Context, symbols: tuple[str, ...]) -> IntArray:
@@ -129,8 +146,12 @@ def _numbers(context: Context, symbols: tuple[str, ...]) -> IntArray:
     return np.array([0, 1, *(place.get(symbol, -1) for symbol in context.symbols)], dtype=np.int64)
 
 
-def relations(context: Context, lengths: IntArray, number: IntArray, width: int) -> tuple[Any, ...]:
-    """For each relation a sparse (positions, symbols) matrix of the words that stand in it; mask and slot count too."""
+def relations(context: Context, lengths: IntArray, number: IntArray, in_bag: BoolArray) -> tuple[Any, ...]:
+    """For each relation a sparse (positions, symbols) matrix of the words that stand in it; mask and slot count too.
+
+    `number` is that of every token of the context (−1 for none), `in_bag` says which numbers the bag holds.
+    """
+    width = len(in_bag)
     tokens, slots = number[context.tokens - MASKED], context.slots
     document = np.repeat(np.arange(len(context.offsets) - 1), np.diff(context.offsets))
     found = []
@@ -140,7 +161,7 @@ def relations(context: Context, lengths: IntArray, number: IntArray, width: int)
         at = np.where(inside, at, 0)
         keep = inside & (document[at] == document[slots]) & (tokens[at] >= 0)
         found.append(_sparse(np.flatnonzero(keep), tokens[at][keep], (len(slots), width)))
-    keep = (context.tokens >= 0) & (tokens >= 0)
+    keep = (context.tokens >= 0) & (tokens >= 0) & in_bag[tokens]
     code = np.unique(document[keep] * width + tokens[keep])
     bag = _sparse(code // width, code % width, (len(context.offsets) - 1, width))
     return (*found, bag[np.repeat(np.arange(len(lengths)), lengths)])
