@@ -77,7 +77,7 @@ def with_kills(home: Path, every: float) -> tuple[Protected, float, int]:
 
     make: Any = LocalCluster
     stop, killed = threading.Event(), list[int]()
-    with make(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+    with make(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster:
         killer = threading.Thread(target=killing, args=(cluster, every, stop, killed))
         killer.start()
         try:

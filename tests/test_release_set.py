@@ -150,6 +150,30 @@ def test_processes_claim_what_one_process_claims(home, tmp_path_factory):
     assert manifest_problems(other / "out") == []
 
 
+@pytest.mark.cluster
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_a_cluster_whose_worker_is_killed_releases_every_record_once(home):
+    distributed = pytest.importorskip("distributed", reason="needs the extra: pip install 'oddshift[cluster]'")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+    ) as cluster:
+        victim, killed = next(iter(cluster.workers.values())).pid, []
+
+        def kill_once(progress):
+            if not killed and progress.step == "read":
+                killed.append(victim)
+                os.kill(victim, signal.SIGKILL)
+
+        execution = Execution("cluster", 2, cluster.scheduler_address)
+        done = release(home, execution=execution, watch=kill_once)
+    assert killed
+    assert (done.records, done.parts) == (FILES * ROWS, FILES)
+    assert [row["id"] for row in released(home)] == list(range(FILES * ROWS))
+    assert manifest_problems(home / "out") == []
+    assert (len(claims(home)), left_over(home)) == (FILES * ROWS, [])
+    assert done.worker_megabytes < 1000
+
+
 def test_what_travels_to_a_worker_is_a_folder_and_a_number(home):
     """The scheduler of a cluster sees every task: no text, name or key may be in one."""
     sent = []

@@ -115,7 +115,7 @@ def started(execution: Execution) -> Iterator[Execution]:
         yield execution
         return
     _, make = _distributed()
-    settings = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "silence_logs": 50}
+    settings = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "silence_logs": 50}
     with make(n_workers=execution.workers, **settings) as cluster:
         yield replace(execution, address=cluster.scheduler_address)
 
