@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -42,6 +43,8 @@ HOME = Path(__file__).resolve().parent / ".work" / "worlds"
 
 Task = tuple[str, int, int]
 """A world, the number of fit documents, and a seed."""
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -161,21 +164,32 @@ def cells(repetitions: int) -> Iterator[Task]:
     yield from ((name, size, seed) for seed in range(repetitions) for size in SIZES for name in WORLDS)
 
 
-def work(minutes: float, repetitions: int) -> None:
-    """Run audits that are missing, for as long as there is time."""
+def work(kind: str, once: Callable[[Task], object], minutes: float, repetitions: int) -> None:
+    """Compute the cells of one kind that are missing, for as long as there is time."""
+    HOME.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + 60 * minutes
     for task in cells(repetitions):
-        file = file_of("audit", *task)
+        file = file_of(kind, *task)
         if not file.is_file():
             if time.monotonic() > end:
                 return
             save(file, once(task))
 
 
-def finished(name: str, size: int, repetitions: int) -> list[Outcome]:
-    """The audits of one world at one size that were run so far."""
-    files = (file_of("audit", name, size, seed) for seed in range(repetitions))
-    return [load(file, Outcome) for file in files if file.is_file()]
+def finished(kind: str, made: type[Made], repetitions: int) -> list[tuple[str, int, list[Made]]]:
+    """Everything of one kind that was computed so far, by world and number of fit documents."""
+    found = []
+    for name in WORLDS:
+        for size in sorted(SIZES):
+            files = [file_of(kind, name, size, seed) for seed in range(repetitions)]
+            found.append((name, size, [load(file, made) for file in files if file.is_file()]))
+    return [line for line in found if line[2]]
+
+
+def asked(minutes: float, repetitions: int) -> tuple[float, int]:
+    """The two arguments of the command: minutes to work, and audits of each world and size at most."""
+    said = [float(word) for word in sys.argv[1:3]]
+    return (said[0] if said else minutes), (int(said[1]) if len(said) > 1 else repetitions)
 
 
 def row(name: str, size: int, done: Sequence[Outcome]) -> list[object]:
@@ -201,10 +215,9 @@ def row(name: str, size: int, done: Sequence[Outcome]) -> list[object]:
 
 def main() -> None:
     """Work for some minutes, then write the page from everything that is finished."""
-    HOME.mkdir(parents=True, exist_ok=True)
-    minutes, repetitions = ([float(word) for word in sys.argv[1:3]] + [60.0, 100.0][len(sys.argv) - 1 :])[:2]
-    work(minutes, int(repetitions))
-    lines = [(name, size, finished(name, size, int(repetitions))) for name in WORLDS for size in sorted(SIZES)]
+    minutes, repetitions = asked(60, 100)
+    work("audit", once, minutes, repetitions)
+    lines = finished("audit", Outcome, repetitions)
     header = [
         "world", "fit documents", "true rate", "found / true (range)", "found / exact on the same documents",
         "log score own", "found", "exact",
@@ -218,7 +231,7 @@ def main() -> None:
     write(
         "worlds",
         "What the portfolio finds in worlds with a known posterior",
-        f"{about}\n\n{table(header, [row(*line) for line in lines if line[2]])}\n\n"
+        f"{about}\n\n{table(header, [row(*line) for line in lines])}\n\n"
         f"{len(everything)} audits in all: {wrong[0]} wrongly certified, {wrong[1]} wrongly violated. "
         f"Epsilon {EPSILON}, {SELECT} select and {CERTIFY:,} certify documents, level 0.05; `below` asks for delta = "
         "truth/1.2, `above` for 1.25 times the truth. Each world has one set of parameters. An attacker that still "

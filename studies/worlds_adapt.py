@@ -6,7 +6,6 @@ for a delta of half the true rate at scale 1. Then the exact posterior is measur
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +15,13 @@ import numpy as np
 from oddshift.adapt import AdaptSettings, AdaptTask, adapt
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.portfolio import fit_portfolio
-from oddshift.base.storage import load, save
 from oddshift.mechanisms import Mechanism, Tiered
 from oddshift.model.records import Split
 from oddshift.model.release import one_tier
 from oddshift.model.tiers import Tiers
 from studies.tables import table, write
 from studies.world_laws import WORLDS
-from studies.worlds import CERTIFY, EPSILON, HOME, SELECT, SIZES, Task, cells, exact_rate, file_of, truth
+from studies.worlds import CERTIFY, EPSILON, SELECT, Task, asked, exact_rate, finished, truth, work
 
 SHARE, FRESH = 0.5, 10_000
 """The limit in units of the true rate at scale 1, and the documents that the truth of a chosen scale is measured on."""
@@ -60,23 +58,6 @@ def once(task: Task) -> Choice:
     return Choice(found.chosen[0], real / delta, taken)
 
 
-def work(minutes: float, repetitions: int) -> None:
-    """Run adaptations that are missing, for as long as there is time."""
-    end = time.monotonic() + 60 * minutes
-    for task in cells(repetitions):
-        file = file_of("adapt", *task)
-        if not file.is_file():
-            if time.monotonic() > end:
-                return
-            save(file, once(task))
-
-
-def finished(name: str, size: int, repetitions: int) -> list[Choice]:
-    """The adaptations in one world at one size that were run so far."""
-    files = (file_of("adapt", name, size, seed) for seed in range(repetitions))
-    return [load(file, Choice) for file in files if file.is_file()]
-
-
 def row(name: str, size: int, done: Sequence[Choice]) -> list[object]:
     """One line: a world at one size."""
     shares = [choice.share for choice in done if choice.share is not None]
@@ -96,10 +77,9 @@ def row(name: str, size: int, done: Sequence[Choice]) -> list[object]:
 
 def main() -> None:
     """Work for some minutes, then write the page from everything that is finished."""
-    HOME.mkdir(parents=True, exist_ok=True)
-    minutes, repetitions = ([float(word) for word in sys.argv[1:3]] + [60.0, 20.0][len(sys.argv) - 1 :])[:2]
-    work(minutes, int(repetitions))
-    lines = [(name, size, finished(name, size, int(repetitions))) for name in WORLDS for size in sorted(SIZES)]
+    minutes, repetitions = asked(60, 20)
+    work("adapt", once, minutes, repetitions)
+    lines = finished("adapt", Choice, repetitions)
     header = [
         "world", "fit documents", "delta", "certified", "mean scale", "true rate / delta, mean (largest)",
         "truly above delta", "median CPU s",
@@ -109,7 +89,7 @@ def main() -> None:
     write(
         "worlds_adapt",
         "How often certified scales exceed delta in worlds with a known posterior",
-        f"{about}\n\n{table(header, [row(*line) for line in lines if line[2]])}\n\n"
+        f"{about}\n\n{table(header, [row(*line) for line in lines])}\n\n"
         f"{len(shares)} certified choices in all, {sum(share > 1 for share in shares)} truly above delta. "
         f"Epsilon {EPSILON}, {SELECT} select and {CERTIFY:,} certify documents, level 0.05, without remapping; "
         f"{FRESH:,} fresh documents for the truth of a scale. The command takes the number of minutes to work for and "

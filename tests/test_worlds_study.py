@@ -39,8 +39,8 @@ def test_a_page_counts_what_is_finished(tmp_path, monkeypatch):
     save(worlds.file_of("truth", "copies"), worlds.TrueRate(0.025))
     save(worlds.file_of("audit", "copies", 1_000, 0), outcome())
     save(worlds.file_of("audit", "copies", 1_000, 7), outcome("violated", (), "violated"))
-    done = worlds.finished("copies", 1_000, 10)
-    row = worlds.row("copies", 1_000, done)
+    ((name, size, done),) = worlds.finished("audit", worlds.Outcome, 10)
+    row = worlds.row(name, size, done)
     assert row[:5] == ["copies", "1,000", "2.50%", "0.80 (0.80-0.80)", "0.80"]
     assert row[-3:] == ["1 of 2", "1 of 2", "1 of 2"]
     choices = [
