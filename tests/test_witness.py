@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from studies import witness_false_positives as study
 from studies import witness_models
+from studies.witness_correct import CORRECT
 
 from oddshift.base.errors import InvalidInput, NoGuarantee, TamperedEvidence
 from oddshift.base.storage import load, save
@@ -100,9 +101,9 @@ def test_false_positives_at_the_boundary(name):
     assert study.rate(name, 200) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
 
 
-@pytest.mark.parametrize("name", study.CORRECT)
+@pytest.mark.parametrize("name", CORRECT)
 def test_correct_mechanisms_are_not_accused(name):
-    sample, space = study.CORRECT[name]
+    sample, space = CORRECT[name]
     for seed in range(4):
         rng = np.random.default_rng(seed)
         assert not w.witness_mdp(sample, space, study.EPSILON, explore=300, confirm=2000, pairs=6, rng=rng).shown
