@@ -7,6 +7,7 @@ Every mechanism keeps ε = 1, some of them with equality. `witness_mdp` compares
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,24 +77,25 @@ def accused(name: str, runs: int = RUNS) -> tuple[int, int]:
     )
 
 
-def kept(name: str) -> list[int]:
-    """The same, computed once and kept, so that an interrupted study continues."""
+def kept(name: str, runs: int = RUNS) -> list[int]:
+    """The same and the number of searches, computed once and kept, so that an interrupted study continues."""
     file = HOME / f"{list(CORRECT).index(name):02d}.json"
     if not file.is_file():
         HOME.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(accused(name)), encoding="utf-8")
+        file.write_text(json.dumps([runs, *accused(name, runs)]), encoding="utf-8")
     found: list[int] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
 def main() -> None:
-    """Search every mechanism, or read what an earlier run kept, and write the page."""
-    rows = [[name, *kept(name)] for name in CORRECT]
-    shown = sum(int(row[1]) for row in rows)
+    """Search every mechanism (the argument is how often), or read what an earlier run kept, and write the page."""
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
+    rows = [[name, *kept(name, runs)] for name in CORRECT]
+    searches, shown = (sum(int(row[k]) for row in rows) for k in (1, 2))
     text = (
         f"{' '.join((__doc__ or '').split())}\n\n"
-        f"{table(['mechanism', f'accused of {RUNS}', f'accused by bits, of {RUNS}'], rows)}\n\n"
-        f"{shown} of {RUNS * len(rows):,} searches accuse a correct mechanism; each may do so with probability at most "
+        f"{table(['mechanism', 'searches', 'accused', 'accused by bits'], rows)}\n\n"
+        f"{shown} of {searches:,} searches accuse a correct mechanism; each may do so with probability at most "
         f"{ALPHA}. Where ε is attained exactly chance alone decides, so a few are expected there. A search draws "
         "500 outputs of every point of 16 pairs to choose what to test, and 5,000 to test it."
     )
