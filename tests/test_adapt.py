@@ -228,7 +228,7 @@ def test_secrets_that_tell_nothing_about_each_other_leave_it_undecided():
 
 
 def test_too_few_documents_are_refused_before_any_work():
-    with pytest.raises(InvalidInput, match=r"delta=0.001 cannot be certified.*needs \d+ independent documents"):
+    with pytest.raises(InvalidInput, match=r"delta=0.001 cannot be certified.*needs \d+ independent units"):
         adapt(task(delta=0.001))
 
 

@@ -107,9 +107,9 @@ def test_no_key_takes_a_table_of_tables(table, key):
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize(("value", "kind"), [("5", "int"), ('"x"', "str"), ("[1]", "list"), ("true", "bool")])
+@pytest.mark.parametrize(("value", "kind"), [("5", "an int"), ('"x"', "a str"), ("[1]", "a list"), ("true", "a bool")])
 def test_a_table_must_be_a_table(table, value, kind):
-    assert refused(f"{table} = {value}") == f"audit.toml: {table} is a {kind}, expected a table [{table}]"
+    assert refused(f"{table} = {value}") == f"audit.toml: {table} is {kind}, expected a table [{table}]"
 
 
 @pytest.mark.parametrize("key", SHARED)

@@ -239,5 +239,5 @@ def test_no_refusal_of_documents_shows_a_value():
 def test_what_is_not_a_prior_is_refused_by_its_type():
     chain = Markov([0.5, 0.5], STEP, 2)
     assert prior_of(chain) is chain
-    with pytest.raises(InvalidInput, match="prior is a ndarray, expected Independent, Joint or Markov"):
+    with pytest.raises(InvalidInput, match="prior is an ndarray, expected Independent, Joint or Markov"):
         prior_of(np.ones(2) / 2)

@@ -19,6 +19,8 @@ HARMLESS = {
     "TierRule": "names of tiers",
     "TextFile": "names of columns",
     "ArrayFile": "names of columns",
+    "SetJob": "names of columns",
+    "SetClaim": "numbers of rows",
 }
 """Classes whose fields look like data and are not, with what they are."""
 

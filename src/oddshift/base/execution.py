@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from oddshift.base.arrays import one_of, whole
@@ -85,8 +86,7 @@ def run_unordered(
     elif execution.kind == "processes":
         yield from _joblib_unordered(function, work, n_jobs=execution.workers, backend="loky")
     else:
-        with _on_cluster(execution):
-            yield from _joblib_unordered(function, work)
+        yield from _cluster_unordered(function, work, execution)
 
 
 def is_worker_lost(error: BaseException) -> bool:
@@ -99,6 +99,19 @@ def _joblib_unordered(function: Callable[[Task], Result], work: Sequence[Task], 
 
     made = Parallel(**settings, return_as="generator_unordered", batch_size=1)
     yield from made(delayed(_in_worker)(function, task) for task in work)
+
+
+def _cluster_unordered(
+    function: Callable[[Task], Result], work: Sequence[Task], execution: Execution
+) -> Iterator[Result]:
+    """The tasks on a cluster, whatever is left of it; joblib would do them here while one worker is all there is."""
+    client_of, _ = _distributed()
+    from dask.distributed import as_completed
+
+    with started(execution) as running, client_of(running.address, set_as_default=False) as client:
+        futures = client.map(partial(_in_worker, function), work, pure=False)
+        for future in as_completed(futures, loop=client.loop):  # type: ignore[no-untyped-call]
+            yield future.result()
 
 
 def _joblib(function: Callable[[Task], Result], work: Sequence[Task], **settings: Any) -> list[Result]:
