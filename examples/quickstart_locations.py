@@ -10,10 +10,10 @@ import oddshift as od
 
 
 def write_data(path: Path) -> None:
-    """1,000 made-up people who go to a place near home and back; any file with lat, lon and a user will do."""
+    """600 made-up people who go to a place near home and back; any file with lat, lon and a user will do."""
     rng = np.random.default_rng(0)
     rows = ["user,timestamp,lat,lon"]
-    for user in range(1000):
+    for user in range(600):
         home = rng.integers(0, 4, 2)
         for k in range(3):
             lat, lon = home + rng.normal([k % 2, 0], 0.2)
