@@ -15,8 +15,8 @@ from oddshift.attackers.language_prior import fit_language_prior  # noqa: E402
 from oddshift.attackers.law_attacker import LawAttacker  # noqa: E402
 from oddshift.attackers.word_prior import fit_word_prior  # noqa: E402
 from oddshift.base.errors import InvalidInput  # noqa: E402
-from oddshift.model.records import MASKED, SLOT, Context  # noqa: E402
-from worlds import gather, log_score, ring, with_words  # noqa: E402
+from oddshift.model.records import MASKED, SLOT  # noqa: E402
+from worlds import context_of, gather, log_score, ring, with_words  # noqa: E402
 
 WORDS = ("ann", "ben", "cat", "dan", "eve", "fay", "gus", "hal")
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -85,15 +85,6 @@ def folder(world, tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(folder):
     return LanguageModel(folder, WORDS)
-
-
-def context_of(tokens, offsets, symbols):
-    return Context(
-        tokens=np.array(tokens),
-        offsets=np.array(offsets),
-        symbols=symbols,
-        breaks=np.zeros(len(tokens), dtype=np.bool_),
-    )
 
 
 def test_it_says_what_it_has_learned(world, model):

@@ -10,17 +10,7 @@ from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.word_prior import fit_word_prior, rare_words, relations
 from oddshift.base.errors import InvalidInput
-from oddshift.model.records import Context
-from worlds import gather, log_score, ring, with_words
-
-
-def context_of(tokens, offsets, symbols):
-    return Context(
-        tokens=np.array(tokens),
-        offsets=np.array(offsets),
-        symbols=symbols,
-        breaks=np.zeros(len(tokens), dtype=np.bool_),
-    )
+from worlds import context_of, gather, log_score, ring, with_words
 
 
 def test_relations_by_hand():

@@ -50,6 +50,16 @@ def two_tiers(words=8, is_public=True):
     return Tiers(np.arange(words) // (words // 2), names=("PII", "PoII"), scales=(1.0, 1.0), is_public=is_public)
 
 
+def context_of(tokens, offsets, symbols):
+    """A public side by hand, without breaks."""
+    return Context(
+        tokens=np.array(tokens),
+        offsets=np.array(offsets),
+        symbols=symbols,
+        breaks=np.zeros(len(tokens), dtype=np.bool_),
+    )
+
+
 def with_words(world, seed=3):
     """The same world with public words between the secrets, each a noisy hint at the secret before it."""
     known = replace(world.known, fit=hinted(world.known.fit, seed))

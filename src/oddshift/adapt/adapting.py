@@ -102,7 +102,7 @@ def adapt(
     passing = [trial for trial in found if trial.passes]
     taken = _least_loss([trial for trial in passing if trial.is_certified] or passing)
     grid = first if is_loop else list(measuring.known.values())
-    return _concluded(_Search(measuring, grid, loop, found, taken, search_attacker), task, made)
+    return _concluded(_SearchResult(measuring, grid, loop, found, taken, search_attacker), task, made)
 
 
 def _loop(measuring: Measuring, preset: Preset | None) -> tuple[Round, ...]:
@@ -163,7 +163,7 @@ def _proven(measuring: Measuring, single: SingleRelease) -> list[ScaledOutcome]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Search:
+class _SearchResult:
     """What was measured on the way."""
 
     measuring: Measuring
@@ -174,7 +174,7 @@ class _Search:
     search_attacker: Attacker
 
 
-def _concluded(search: _Search, task: AdaptTask, made: Certification) -> Adaptation:
+def _concluded(search: _SearchResult, task: AdaptTask, made: Certification) -> Adaptation:
     settings, known, taken = task.settings, task.known, search.taken
     experiment, certifying = search.measuring.experiment, made.certifying
     released = None if taken is None else certifying.released(taken.tested.scales, remap=taken.outcome.remapped)
@@ -212,7 +212,7 @@ def _concluded(search: _Search, task: AdaptTask, made: Certification) -> Adaptat
     )
 
 
-def _proposed(search: _Search) -> Scales | None:
+def _proposed(search: _SearchResult) -> Scales | None:
     """The scales of least loss that keep every goal without a rate verdict, if they beat what is certified."""
     best = _least_loss([trial for trial in search.trials if trial.passes])
     return None if best is None or best.is_certified else best.tested.scales
@@ -231,7 +231,7 @@ def _evidence(taken: Trial | None, certifying: Experiment, released: Mechanism |
     return taken.judgement.evidence(released.fingerprint, certifying.records.fingerprint)
 
 
-def _hypervolumes(search: _Search) -> tuple[tuple[str, float], ...]:
+def _hypervolumes(search: _SearchResult) -> tuple[tuple[str, float], ...]:
     everyone = list(search.measuring.known.values())
     corner = max(p.loss for p in everyone), max(p.rate for p in everyone)
     if not corner[1]:

@@ -255,7 +255,7 @@ def left_to_learn(taken: Trial, certifying: Experiment) -> tuple[TierLeft, ...]:
     alone = certifying.measured(taken.situation, certifying.measure(known, Own(known)))
     rng = np.random.default_rng([certifying.settings.seed, 23])
     budget = certifying.budget(known)
-    worst = worst_of_release(taken.attacker, certifying.release(known), truth, budget, WORST, rng)
+    worst = worst_of_release(taken.attacker, certifying.release(known), truth, budget, most=WORST, rng=rng)
     named = {known.tiers.names[tier]: float(values.mean()) for tier, values in worst.items()}
     caps = {name: max(part.upper for part in rows) for name, rows in _success_bounds(taken).items()}
     return tuple(

@@ -32,6 +32,7 @@ class KeptForms:
 
     forms: OrderedDict[tuple[object, ...], ReleaseForm] = field(default_factory=OrderedDict)
     spaces: dict[tuple[object, ...], Space] = field(default_factory=dict)
+    named: dict[int, object] = field(default_factory=dict)
 
     def of(self, mechanism: Mechanism, weights: FloatArray, cost: str) -> Form:
         """The form of a mechanism under a prior and a cost."""
@@ -44,7 +45,7 @@ class KeptForms:
     def _kind(self, mechanism: Tiered, members: IntArray, weights: FloatArray, cost: str) -> ReleaseForm:
         """The form of one kind: its points are released among themselves, with the noise of their scale."""
         epsilon = mechanism.epsilon * float(mechanism.tiers.scale_of_points[members[0]])
-        place = (id(mechanism.space), int(members[0]), len(members))
+        place = (self._name(mechanism.space), int(members[0]), len(members))
         space = self.spaces.setdefault(place, mechanism.space.part(members))
 
         def build() -> ReleaseForm:
@@ -52,7 +53,11 @@ class KeptForms:
             law = weights[members] / mass if mass > 0 else np.full(len(members), 1.0 / len(members))
             return ReleaseForm(Channel.of(Exponential(space, epsilon)), law, cost)
 
-        return self._kept((*place, id(weights), cost, epsilon), len(members) ** 2 * _COPIES, build)
+        return self._kept((*place, self._name(weights), cost, epsilon), len(members) ** 2 * _COPIES, build)
+
+    def _name(self, value: object) -> int:
+        """The identity of a value, which is kept alive, so that no other value gets the same one."""
+        return id(self.named.setdefault(id(value), value))
 
     def _kept(self, key: tuple[object, ...], entries: int, build: Callable[[], ReleaseForm]) -> ReleaseForm:
         if key not in self.forms:
@@ -71,4 +76,4 @@ class KeptForms:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         """Begin with nothing."""
-        self.forms, self.spaces = OrderedDict(), {}
+        self.forms, self.spaces, self.named = OrderedDict(), {}, {}

@@ -7,13 +7,11 @@ that lie in one folder are counted there, by the fingerprint of the data; asked 
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from oddshift.base.errors import InvalidInput
+from oddshift.base.private_database import private_database, transaction
 from oddshift.bounds.multiplicity import spend
 
 QUESTIONS = ".oddshift-questions.db"
@@ -59,20 +57,9 @@ def level_of_question(folder: Path, data: str, question: str, alpha: float) -> Q
     were changed or stored in another format, are not recognised.
     """
     place = folder.absolute().parent / QUESTIONS
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
-        with closing(sqlite3.connect(place, timeout=WAIT, isolation_level=None)) as db:
-            db.execute("BEGIN IMMEDIATE")
-            db.execute(_TABLE)
-            found = _noted(db, data, question, alpha)
-            db.execute("COMMIT")
-            return found
-    except (OSError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InvalidInput(
-            f"{place} cannot be used ({reason}); questions to the same data are counted there"
-        ) from error
+    with private_database(place, "questions to the same data are counted there", wait=WAIT) as db, transaction(db):
+        db.execute(_TABLE)
+        return _noted(db, data, question, alpha)
 
 
 def _noted(db: sqlite3.Connection, data: str, question: str, alpha: float) -> QuestionLevel:

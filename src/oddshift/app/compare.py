@@ -14,7 +14,7 @@ import numpy as np
 
 from oddshift.adapt.adaptation import Adaptation, ScaledOutcome
 from oddshift.app.configuration import read_config
-from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, read_adaptation, read_run
+from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, read_adaptation, read_run, refuse_no_run
 from oddshift.audit import AttackerResult, Audit
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
@@ -95,10 +95,9 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
 
 
 def _read(folder: Path) -> _Run:
+    refuse_no_run(folder)
     audit = read_run(folder) if (folder / AUDIT).is_file() else None
     adaptation = read_adaptation(folder) if (folder / ADAPTATION).is_file() else None
-    if audit is None and adaptation is None:
-        raise InvalidInput(f"{folder} is not a run folder: it has neither {AUDIT} nor {ADAPTATION}")
     try:
         data = tomllib.loads(read_config(folder / CONFIG)).get("data")
     except (OSError, ValueError, RecursionError):

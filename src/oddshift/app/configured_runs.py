@@ -20,6 +20,7 @@ from oddshift.app.configuration import Configuration, FileData, parse_config
 from oddshift.app.illustration import example_rows, illustrate, released_passages
 from oddshift.app.inputs import Inputs, inputs_of
 from oddshift.app.kept_work import keep_work, lay_out_checkpoints, read_kept, remove_kept
+from oddshift.app.made_policies import with_user_limit
 from oddshift.app.preparation import Prepared, people_of, prepare
 from oddshift.app.questions import Adapted, Means, ask_adapt, ask_audit
 from oddshift.app.runs import (
@@ -39,7 +40,7 @@ from oddshift.audit.cpu_limit import CpuLimit
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TextCodec
 from oddshift.data.dataset import read_dataset
-from oddshift.protect.policies import Policy, save_policy
+from oddshift.protect.policies import save_policy
 
 UNFINISHED = ".unfinished"
 """Where unfinished work of an audit is kept in its run folder."""
@@ -91,14 +92,9 @@ def run_audit(
         if keep and can_adapt and not (folder / ADAPTATION).is_file():
             keep_work(folder, inputs, prepared, means.fits, kept)
         if found.policy is not None:
-            save_policy(folder, _limited(found.policy, config))
+            save_policy(folder, with_user_limit(found.policy, config.users))
         write_run(folder, found.result, text, inputs)
     return found.result
-
-
-def _limited(policy: Policy, config: Configuration) -> Policy:
-    """The policy with the limit on what users spend that the configuration states."""
-    return replace(policy, terms=replace(policy.terms, user_limit=config.users))
 
 
 def run_adapt(
@@ -133,7 +129,7 @@ def run_adapt(
             _with_note(prepared, asked), config.mechanism, replace(config.adapt, alpha=asked.level), means=means
         )
         if found.policy is not None:
-            save_policy(folder, _limited(found.policy, config))
+            save_policy(folder, with_user_limit(found.policy, config.users))
             if (folder / EXAMPLES).is_dir():
                 _show_release(folder, config, found)
         else:

@@ -23,7 +23,7 @@ from oddshift.app.configuration import read_config
 from oddshift.app.illustration import illustrate, read_illustration
 from oddshift.app.preparation import Prepared, prepare, prepare_records
 from oddshift.app.questions import AskedAttacker, Audited, Means, ask_adapt, ask_audit
-from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, POLICY, read_adaptation, read_run
+from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, POLICY, read_adaptation, read_run, refuse_no_run
 from oddshift.app.written_configuration import written_configuration
 from oddshift.audit import AuditSettings
 from oddshift.base.errors import InvalidInput
@@ -169,8 +169,7 @@ def load_run(folder: str | Path) -> StoredRun:
     (True, None, None)
     """
     home = Path(folder)
-    if not any((home / name).is_file() for name in (AUDIT, ADAPTATION)):
-        raise InvalidInput(f"{home} is not a run folder: it has neither {AUDIT} nor {ADAPTATION}")
+    refuse_no_run(home)
     text = read_config(home / CONFIG) if (home / CONFIG).is_file() else ""
     policy = load_release_policy(home) if (home / POLICY).is_file() else None
     audited, adapted = None, None

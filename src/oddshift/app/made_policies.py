@@ -14,6 +14,7 @@ from oddshift.audit import Audit
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Mechanism, MechanismSettings
+from oddshift.protect.claim_terms import UserLimit
 from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy
 from oddshift.protect.policies.policy_terms import CodecSettings
 
@@ -46,6 +47,11 @@ def audited_policy(
         )
     except InvalidInput:  # a mechanism that no policy can store was certified all the same
         return None
+
+
+def with_user_limit(policy: Policy, limit: UserLimit | None) -> Policy:
+    """The policy with the limit on what users spend that a configuration states."""
+    return replace(policy, terms=replace(policy.terms, user_limit=limit))
 
 
 def adapted_policy(found: Adaptation, task: AdaptTask, prepared: Prepared, asked: MechanismSettings) -> Policy:

@@ -97,8 +97,13 @@ def ask_audit(
     seconds = None if work.limit is None else work.limit.left / 4.0
     options = FitOptions(epochs=settings.epochs, max_seconds=seconds, checkpoints=work.folder, paper=settings.paper)
     limited: tuple[str, ...] = ()
+
+    def trial(some: Prepared) -> list[Attacker]:
+        plain = replace(options, checkpoints=None)
+        return fit_attackers(asked, knowledge_of(some, mechanism, settings.epsilon), some, settings, plain)
+
     if work.limit is not None:
-        prepared, limited = _fewer_to_fit(prepared, mechanism, settings, asked, options, work.limit)
+        prepared, limited = _fewer_to_fit(prepared, trial, work.limit, settings.seed)
     known = knowledge_of(prepared, mechanism, settings.epsilon)
     fitted = fit_attackers(asked, known, prepared, settings, options, fits=work.fits)
     split = prepared.split
@@ -124,22 +129,16 @@ def ask_audit(
 
 
 def _fewer_to_fit(
-    prepared: Prepared,
-    mechanism: MechanismSettings | Mechanism,
-    settings: AuditSettings,
-    asked: Sequence[AskedAttacker],
-    options: FitOptions,
-    limit: CpuLimit,
+    prepared: Prepared, fit: Callable[[Prepared], object], limit: CpuLimit, seed: int
 ) -> tuple[Prepared, tuple[str, ...]]:
     """The data with as many fit documents as the limit allows attackers to learn from, and a line that says so."""
 
-    def fitting(some: Records) -> object:
-        fewer = replace(prepared, split=replace(prepared.split, fit=some))
-        plain = replace(options, checkpoints=None)
-        return fit_attackers(asked, knowledge_of(fewer, mechanism, settings.epsilon), fewer, settings, plain)
+    def with_fit(some: Records) -> Prepared:
+        return replace(prepared, split=replace(prepared.split, fit=some))
 
-    fit, note = fit_within(prepared.split.fit, fitting, limit, np.random.default_rng([settings.seed, 9]))
-    return replace(prepared, split=replace(prepared.split, fit=fit)), (note,) if note else ()
+    rng = np.random.default_rng([seed, 9])
+    found, note = fit_within(prepared.split.fit, lambda some: fit(with_fit(some)), limit, rng)
+    return with_fit(found), (note,) if note else ()
 
 
 def _refittable(

@@ -141,6 +141,12 @@ def write_adaptation(
     return home
 
 
+def refuse_no_run(folder: str | Path) -> None:
+    """Refuse a folder that holds neither an audit nor an adaptation."""
+    if not any((Path(folder) / name).is_file() for name in (AUDIT, ADAPTATION)):
+        raise InvalidInput(f"{folder} is not a run folder: it has neither {AUDIT} nor {ADAPTATION}")
+
+
 def refuse_other_run(folder: Path, inputs: Inputs) -> None:
     """Refuse to read or overwrite the run of another configuration or of other data."""
     finished = next((folder / name for name in (AUDIT, ADAPTATION) if (folder / name).is_file()), None)

@@ -58,31 +58,29 @@ class Cooccurrence:
 
     def context_terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray]]:
         """c_l(x) for every point x; 0 for a document with one position."""
-        for documents in document_blocks(release, len(self.known.log_prior)):
-            low, high = release.offsets[documents.start], release.offsets[documents.stop]
-            if low == high:
-                continue
-            evidence = self._evidence(release, int(low), int(high))
-            total, document, alone = self._totals(release, documents, evidence)
+        for low, evidence, (total, document, alone) in self._blocks(release):
             context = total[document] - evidence
             context[alone] = 0.0
-            yield np.arange(low, high), context
+            yield np.arange(low, low + len(evidence)), context
 
     def terms(self, release: Release) -> Iterator[Terms]:
         """c_l(x) for the candidates x of every position, one candidate set after the other."""
         everyone = candidate_sets(release, self.known.tiers)
-        for documents in document_blocks(release, len(self.known.log_prior)):
-            low, high = release.offsets[documents.start], release.offsets[documents.stop]
-            if low == high:
-                continue
-            evidence = self._evidence(release, int(low), int(high))
-            total, document, alone = self._totals(release, documents, evidence)
+        for low, evidence, (total, document, alone) in self._blocks(release):
             for mine in everyone:
-                positions = mine.positions[slice(*np.searchsorted(mine.positions, [low, high]))]
+                positions = mine.positions[slice(*np.searchsorted(mine.positions, [low, low + len(evidence)]))]
                 rows = positions - low
                 context = total[np.ix_(document[rows], mine.points)] - evidence[np.ix_(rows, mine.points)]
                 context[alone[rows]] = 0.0
                 yield Terms(positions, context, self.known.log_prior[mine.points], mine.points)
+
+    def _blocks(self, release: Release) -> Iterator[tuple[int, FloatArray, tuple[FloatArray, IntArray, BoolArray]]]:
+        """Documents together: the first position, the evidence of every position, and that of whole documents."""
+        for documents in document_blocks(release, len(self.known.log_prior)):
+            low, high = (int(release.offsets[end]) for end in (documents.start, documents.stop))
+            if low < high:
+                evidence = self._evidence(release, low, high)
+                yield low, evidence, self._totals(release, documents, evidence)
 
     @staticmethod
     def _totals(release: Release, documents: range, evidence: FloatArray) -> tuple[FloatArray, IntArray, BoolArray]:

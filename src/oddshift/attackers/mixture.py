@@ -78,7 +78,7 @@ def one_kind(base: FloatArray) -> Mixture:
 
 
 def fit_mixture(
-    features: Any, base: FloatArray, kinds: int, strength: float, rng: np.random.Generator, starts: int = STARTS
+    features: Any, base: FloatArray, kinds: int, strength: float, rng: np.random.Generator, *, starts: int = STARTS
 ) -> Mixture:
     """Several runs from random memberships, vague at first, the best one continued; `base` is the law of each group."""
     across = features.T.tocsr()

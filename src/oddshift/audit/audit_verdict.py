@@ -204,11 +204,11 @@ def worst_of_units(attacker: Attacker, releases: AuditReleases) -> dict[int, Flo
     At most `worst_positions` units are examined, drawn at random; two documents of one unit are not independent.
     """
     asked, rng = releases.settings.worst_positions, releases.stream(99)
-    return worst_of_release(attacker, releases.certify_release, releases.certify, releases.budget, asked, rng)
+    return worst_of_release(attacker, releases.certify_release, releases.certify, releases.budget, most=asked, rng=rng)
 
 
 def worst_of_release(
-    attacker: Attacker, release: Release, truth: Records, budget: Budget, most: int, rng: np.random.Generator
+    attacker: Attacker, release: Release, truth: Records, budget: Budget, *, most: int, rng: np.random.Generator
 ) -> dict[int, FloatArray]:
     """The same for any release, at most `most` units of each tier."""
     labels = truth.tier_of_position(budget.tiers)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,9 +29,9 @@ LOCAL = "local"
 WORKER_GROWTH = 4_000_000_000
 """Bytes by which a worker process may grow after its first task before it is replaced."""
 
-_LOST = frozenset(
-    {"TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "CommClosedError", "FutureCancelledError"}
-)
+
+class WorkerLost(RuntimeError):
+    """Workers died before their tasks were done, which says nothing about the tasks."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ def run_unordered(
 ) -> Iterator[Result]:
     """function(task) for every task, each result as soon as it is there.
 
-    When workers die, a cluster does their tasks again; processes raise an error for which `is_worker_lost` holds.
+    When workers die, a cluster does their tasks again; `WorkerLost` is raised where processes died, or where a cluster
+    has given up.
 
     >>> sorted(run_unordered(abs, [-1, 2, -3]))
     [1, 2, 3]
@@ -89,16 +91,14 @@ def run_unordered(
         yield from _cluster_unordered(function, work, execution)
 
 
-def is_worker_lost(error: BaseException) -> bool:
-    """Whether an error says that a worker died, and nothing about its task."""
-    return type(error).__name__ in _LOST
-
-
 def _joblib_unordered(function: Callable[[Task], Result], work: Sequence[Task], **settings: Any) -> Iterator[Result]:
     from joblib import Parallel, delayed
 
     made = Parallel(**settings, return_as="generator_unordered", batch_size=1)
-    yield from made(delayed(_in_worker)(function, task) for task in work)
+    try:
+        yield from made(delayed(_in_worker)(function, task) for task in work)
+    except BrokenExecutor as error:
+        raise WorkerLost("a process died") from error
 
 
 def _cluster_unordered(
@@ -106,12 +106,17 @@ def _cluster_unordered(
 ) -> Iterator[Result]:
     """The tasks on a cluster, whatever is left of it; joblib would do them here while one worker is all there is."""
     client_of, _ = _distributed()
-    from dask.distributed import as_completed
+    from dask.distributed import KilledWorker, as_completed
+    from distributed.client import FutureCancelledError
+    from distributed.comm.core import CommClosedError
 
     with started(execution) as running, client_of(running.address, set_as_default=False) as client:
         futures = client.map(partial(_in_worker, function), work, pure=False)
-        for future in as_completed(futures, loop=client.loop):  # type: ignore[no-untyped-call]
-            yield future.result()
+        try:
+            for future in as_completed(futures, loop=client.loop):  # type: ignore[no-untyped-call]
+                yield future.result()
+        except (KilledWorker, FutureCancelledError, CommClosedError) as error:
+            raise WorkerLost("workers of the cluster died") from error
 
 
 def _joblib(function: Callable[[Task], Result], work: Sequence[Task], **settings: Any) -> list[Result]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from oddshift.base.errors import InvalidInput
 from oddshift.data.formats import Count, DataFile, open_data
 from oddshift.data.formats.data_set import find_data_set
+from oddshift.protect.asked_release import refuse_uncertified
 from oddshift.protect.kept_cells import kept_cells
 from oddshift.protect.known_by import survey
 from oddshift.protect.ledger import Ledger
@@ -48,7 +49,7 @@ def protect(
     a complete one, and its claims stay.
     """
     asked, target = settings or ProtectSettings(), Path(out)
-    _refuse_uncertified(policy, asked)
+    refuse_uncertified(policy, asked)
     data = find_data_set(source)
     if data is not None:
         _refuse_earlier(ledger, data.files, asked)
@@ -131,12 +132,6 @@ def _opened(source: Path, out: Path, policy: Policy) -> DataFile:
     if source.is_file() and out.suffix != source.suffix:
         raise InvalidInput(f"{out.name} ends in {out.suffix!r}, expected {source.suffix!r} like {source.name}")
     return file
-
-
-def _refuse_uncertified(policy: Policy, settings: ProtectSettings) -> None:
-    certificate = policy.terms.certificate
-    if not certificate.holds and not settings.allow_uncertified:
-        raise InvalidInput(f"the policy is not certified (state: {certificate.state}); --allow-uncertified applies it")
 
 
 def _refuse_earlier(ledger: Ledger, files: tuple[Path, ...], settings: ProtectSettings) -> None:

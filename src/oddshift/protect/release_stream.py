@@ -18,8 +18,14 @@ from oddshift.data.codecs.place_codec import trips_of
 from oddshift.data.codecs.place_settings import seconds_of_fixes
 from oddshift.data.formats.cell_types import number_cells
 from oddshift.data.formats.json_lines import JsonLinesBlock
+from oddshift.protect.asked_release import (
+    known_as_asked,
+    refuse_uncertified,
+    refuse_unnamed_users,
+    terms_as_asked,
+)
 from oddshift.protect.claim_terms import ClaimTerms, UserLimit, smaller_limit
-from oddshift.protect.known_by import KnownBy, known_by
+from oddshift.protect.known_by import KnownBy
 from oddshift.protect.known_columns import refuse_unknown_columns
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.policies import Policy
@@ -49,17 +55,13 @@ class ReleaseStream:
 
     def __post_init__(self) -> None:
         """Refuse settings that a stream cannot meet."""
-        asked, certificate = self.settings, self.policy.terms.certificate
-        if not certificate.holds and not asked.allow_uncertified:
-            raise InvalidInput(
-                f"the policy is not certified (state: {certificate.state}); --allow-uncertified applies it"
-            )
+        asked = self.settings
+        refuse_uncertified(self.policy, asked)
         if asked.keep_releases or asked.take_over or asked.dry_run:
             raise InvalidInput("a stream cannot keep releases, take them over or rehearse, expected none of these")
         if asked.limit is not None and asked.limit.past != "refuse":
             raise InvalidInput(f"past_budget={asked.limit.past!r} in a stream, expected refuse")
-        if self._limit is not None and not self.known.user:
-            raise InvalidInput("the policy limits the budget of users, expected the column that names them (--user)")
+        refuse_unnamed_users(self.known, self._limit)
         if not self.known.is_named:
             raise InvalidInput("rows without an id cannot be recognised in a stream, expected an id (--id)")
         codec = self._sanitizer.codec
@@ -167,9 +169,7 @@ class ReleaseStream:
     @cached_property
     def known(self) -> KnownBy:
         """What identifies the records."""
-        own = getattr(self.policy.terms.data, "user", None) if self._limit is not None else None
-        user = self.settings.user or own or ""
-        return known_by(self.policy, self._codec.released, identity=self.settings.id, user=user)
+        return known_as_asked(self.policy, self._codec, self.settings, self._limit)
 
     @cached_property
     def _limit(self) -> UserLimit | None:
@@ -177,13 +177,8 @@ class ReleaseStream:
 
     @cached_property
     def _terms(self) -> ClaimTerms:
-        return ClaimTerms(
-            policy=self.policy.sha256,
-            epsilon=self.policy.terms.mechanism.claimed_epsilon,
-            may_repeat=self.settings.allow_repeat,
-            is_named=self.known.is_named,
-            limit=None if self._limit is None else replace(self._limit, past="refuse"),
-        )
+        limit = None if self._limit is None else replace(self._limit, past="refuse")
+        return terms_as_asked(self.policy, self.known, self.settings, limit)
 
     @cached_property
     def _keys(self) -> RecordKeys:

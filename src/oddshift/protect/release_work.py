@@ -19,9 +19,10 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import Codec, Counts, Encoded, EncodedText, TextCodec
 from oddshift.data.formats import TEXT, Block, Count, DataFile, require_columns
 from oddshift.data.formats.plain_text import TextFile, TextFolder
+from oddshift.protect.asked_release import known_as_asked, refuse_unnamed_users, terms_as_asked
 from oddshift.protect.claim_terms import NOISIER, Claimed, ClaimTerms, UserLimit, smaller_limit
 from oddshift.protect.kept_cells import Cells, KeptCells, read_cells
-from oddshift.protect.known_by import KnownBy, Survey, known_by, survey
+from oddshift.protect.known_by import KnownBy, Survey, survey
 from oddshift.protect.known_columns import refuse_unknown_columns
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.overrides import Overrides, Shown
@@ -69,8 +70,7 @@ class ReleaseWork:
         asked, known = self.settings, self.known
         if asked.columns and self.policy.kind != "text":
             raise InvalidInput(f"text columns were named for a policy of kind {self.policy.kind}, expected none")
-        if self.limit is not None and not known.user:
-            raise InvalidInput("the policy limits the budget of users, expected the column that names them (--user)")
+        refuse_unnamed_users(known, self.limit)
         require_columns(self.file, (*self.codec.required, *known.columns, *((known.user,) if known.user else ())))
         refuse_unknown_columns(self.codec, self.file.names, (*asked.clear, asked.id, known.user))
         if asked.keep_releases and not known.is_named:
@@ -81,9 +81,7 @@ class ReleaseWork:
     @cached_property
     def known(self) -> KnownBy:
         """What identifies the records."""
-        own = getattr(self.policy.terms.data, "user", None) if self.limit is not None else None
-        user = self.settings.user or own or ""
-        return known_by(self.policy, self.codec.released, identity=self.settings.id, user=user)
+        return known_as_asked(self.policy, self.codec, self.settings, self.limit)
 
     @cached_property
     def limit(self) -> UserLimit | None:
@@ -93,16 +91,7 @@ class ReleaseWork:
     @property
     def terms(self) -> ClaimTerms:
         """What the ledger is told."""
-        asked = self.settings
-        return ClaimTerms(
-            policy=self.policy.sha256,
-            epsilon=self.policy.terms.mechanism.claimed_epsilon,
-            may_repeat=asked.allow_repeat,
-            is_kept=asked.keep_releases,
-            may_take_over=asked.take_over,
-            is_named=self.known.is_named,
-            limit=self.limit,
-        )
+        return terms_as_asked(self.policy, self.known, self.settings, self.limit)
 
     def survey(self, ledger: Ledger, place: Path) -> Survey:
         """The first pass over the input."""

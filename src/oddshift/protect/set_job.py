@@ -68,7 +68,6 @@ class SetJob:
     limit: UserLimit | None = None
     detector: KeptDetector | None = None
     allow_repeat: bool = False
-    take_over: bool = False
     allow_uncertified: bool = False
     allow_new_keys: bool = False
 
@@ -83,7 +82,6 @@ class SetJob:
             user=self.user,
             limit=self.limit,
             allow_repeat=self.allow_repeat,
-            take_over=self.take_over,
             allow_uncertified=self.allow_uncertified,
             allow_new_keys=self.allow_new_keys,
         )

@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from oddshift.base.errors import InvalidInput
-from oddshift.base.execution import Execution, is_worker_lost, run_unordered
+from oddshift.base.execution import Execution, WorkerLost, run_unordered
 from oddshift.base.storage import save, write_atomic
 from oddshift.data.codecs import Counts
 from oddshift.protect.claim_terms import KeyBatch
@@ -117,9 +117,8 @@ class SetSteps:
                 tasks = [PartTask(str(self.staging.home), n) for n in numbers]
                 for note in run_unordered(function, tasks, self.execution):
                     track.add(note.number, note.records)
-            except Exception as error:
-                if not is_worker_lost(error):
-                    raise
+            except WorkerLost:
+                pass  # what they finished is there, and the rest is done again
             left = [n for n in numbers if not place(n).is_dir()]
             stuck = 0 if len(left) < len(numbers) else stuck + 1
             if stuck == _TRIES:

@@ -18,6 +18,7 @@ from oddshift.app.runs import (
     read_belief,
     read_passages,
     read_run,
+    refuse_no_run,
 )
 from oddshift.audit import Audit
 from oddshift.audit.belief import Belief
@@ -48,9 +49,8 @@ def read_sources(folder: str | Path, *, with_examples: bool = True) -> Sources:
     home = Path(folder)
     if not home.is_dir():
         raise InvalidInput(f"{folder} is not a folder, expected a run folder")
+    refuse_no_run(folder)
     has_audit, is_adapted = (home / AUDIT).is_file(), (home / ADAPTATION).is_file()
-    if not has_audit and not is_adapted:
-        raise InvalidInput(f"{folder} is not a run folder: it has neither {AUDIT} nor {ADAPTATION}")
     secrets = with_examples and (home / EXAMPLES).is_dir()
     shown = read_passages(home) if secrets else Passages(())
     return Sources(

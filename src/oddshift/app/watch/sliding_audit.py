@@ -7,13 +7,13 @@ window that was certified on is chosen with and then learned from as newer ones 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from oddshift.app.configuration import Configuration, FileData, parse_config, read_config
 from oddshift.app.illustration import illustrate
+from oddshift.app.made_policies import with_user_limit
 from oddshift.app.preparation import Prepared, prepare
 from oddshift.app.questions import Means, ask_adapt, ask_audit
 from oddshift.app.runs import ADAPTATION, CONFIG, write_adaptation, write_run
@@ -80,6 +80,6 @@ def _adapted(prepared: Prepared, config: Configuration, means: Means, folder: Pa
     write_adaptation(folder, found.result, text)
     if found.policy is None:
         return None
-    policy = replace(found.policy, terms=replace(found.policy.terms, user_limit=config.users))
+    policy = with_user_limit(found.policy, config.users)
     save_policy(folder, policy)
     return policy

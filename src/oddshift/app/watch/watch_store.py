@@ -6,10 +6,9 @@ A window is known by its content, so that it counts once, however often it is gi
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
+from oddshift.base.private_database import private_database, transaction
 from oddshift.bounds.shift_stream import ShiftStream
 
 STATE = "watch.db"
@@ -70,22 +70,17 @@ evidence after the window.
 def watch_state(folder: Path, question: Mapping[str, str]) -> Iterator[sqlite3.Connection]:
     """The database of a run folder; it is refused when it was begun with another baseline or level."""
     path = folder / STATE
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
-        with closing(sqlite3.connect(path, timeout=WAIT, isolation_level=None)) as db:
-            db.execute("PRAGMA synchronous = FULL")
-            with _transaction(db):
-                for statement in _TABLES.split(";"):
-                    db.execute(statement)
-                db.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", list(question.items()))
-                known = dict(db.execute("SELECT name, value FROM meta"))
-            for name, value in question.items():
-                if known[name] != value:
-                    raise InvalidInput(f"{path} was begun with another {name}, expected the same one")
-            yield db
-    except (OSError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InvalidInput(f"{path} cannot be used ({reason}); the state of a watch is kept there") from error
+    with private_database(path, "the state of a watch is kept there", wait=WAIT) as db:
+        db.execute("PRAGMA synchronous = FULL")
+        with transaction(db):
+            for statement in _TABLES.split(";"):
+                db.execute(statement)
+            db.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", list(question.items()))
+            known = dict(db.execute("SELECT name, value FROM meta"))
+        for name, value in question.items():
+            if known[name] != value:
+                raise InvalidInput(f"{path} was begun with another {name}, expected the same one")
+        yield db
 
 
 def is_counted(db: sqlite3.Connection, content: str) -> bool:
@@ -98,7 +93,7 @@ def count_window(db: sqlite3.Connection, new: NewWindow, grow: Grow) -> bool:
 
     **Guarantee**: when it returns, the window is on disk as a whole; when the process dies before, nothing of it is.
     """
-    with _transaction(db):
+    with transaction(db):
         if is_counted(db, new.content):
             return False
         number = 1 + int(db.execute("SELECT count(*) FROM window").fetchone()[0])
@@ -133,15 +128,3 @@ def _evidence(row: tuple[bytes, int, float, str]) -> dict[str, Any]:
 
 def _floats(stored: bytes) -> FloatArray:
     return np.frombuffer(stored, dtype="<f8").astype(np.float64)
-
-
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.inputs import inputs_of
 from oddshift.app.kept_work import read_kept
 from oddshift.app.preparation import prepare
-from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, POLICY, refuse_other_run
+from oddshift.app.runs import CONFIG, POLICY, refuse_no_run, refuse_other_run
 from oddshift.app.watch.baseline import Baseline, make_baseline, read_baseline, save_baseline
 from oddshift.app.watch.new_windows import DataWindow, cut_windows, read_window_data
 from oddshift.app.watch.watch_answer import Watch, watch_of
@@ -105,26 +104,18 @@ def _count(db: sqlite3.Connection, one: DataWindow, baseline: Baseline, series: 
     found = window_values(baseline.watcher, one.data, np.random.default_rng(seeds))
     by_name = {each.name: each for each in series}
     values = {name: values for name, values in found.values.items() if name in by_name}
-    grow = partial(_grown, by_name, np.random.default_rng([*seeds, 1]))
+    rng = np.random.default_rng([*seeds, 1])
+
+    def grow(name: str, values: FloatArray, earlier: list[FloatArray], state: Mapping[str, Any]) -> ShiftStream:
+        one = by_name[name]
+        return replace(one.start, **state).update(one.compared(values, earlier, rng))
+
     return count_window(db, NewWindow(content, one.name, found.units, values), grow)
-
-
-def _grown(
-    by_name: Mapping[str, WatchedSeries],
-    rng: np.random.Generator,
-    name: str,
-    values: FloatArray,
-    earlier: list[FloatArray],
-    state: Mapping[str, Any],
-) -> ShiftStream:
-    one = by_name[name]
-    return replace(one.start, **state).update(one.compared(values, earlier, rng))
 
 
 def _baseline(home: Path, reference: Dataset | None) -> Baseline:
     """The kept baseline of a run, or a new one from its data; one of another policy is refused."""
-    if not any((home / name).is_file() for name in (AUDIT, ADAPTATION)):
-        raise InvalidInput(f"{home} is not a run folder: it has neither {AUDIT} nor {ADAPTATION}")
+    refuse_no_run(home)
     policy = load_policy(home) if (home / POLICY).is_file() else None
     found = read_baseline(home)
     if found is None:

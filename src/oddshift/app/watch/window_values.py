@@ -95,7 +95,7 @@ def _attacked(watcher: Watcher, records: Records, rng: np.random.Generator) -> d
         laws = () if asked.law == "worst" else (asked.law,)
         found: Scan = scan(attacker, release, records, budget, rng, laws=laws, detailed=False)
         if asked.law == "worst":
-            worst = worst_of_release(attacker, release, records, budget, asked.worst_positions, rng)
+            worst = worst_of_release(attacker, release, records, budget, most=asked.worst_positions, rng=rng)
             rates = {tier: worst[tier] for tier in worst}
         else:
             share = found.rate(asked.law)
