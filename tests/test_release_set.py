@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from oddshift.app.cli import main
 from oddshift.base.errors import InvalidInput
-from oddshift.base.execution import Execution, _in_worker
+from oddshift.base.execution import Execution, WorkerLost, _in_worker
 from oddshift.data.codecs import PlaceCodec, PlaceSettings
 from oddshift.data.formats import data_set
 from oddshift.mechanisms import Exponential
@@ -347,10 +347,6 @@ def test_a_manifest_tells_what_is_missing_changed_or_new(home):
     ]
 
 
-class KilledWorker(Exception):
-    """What a cluster says when it gives a task up."""
-
-
 def test_parts_of_lost_workers_are_done_again(home, monkeypatch):
     rounds = []
 
@@ -358,7 +354,7 @@ def test_parts_of_lost_workers_are_done_again(home, monkeypatch):
         rounds.append([task.number for task in tasks])
         yield function(tasks[0])
         if len(tasks) > 1:
-            raise KilledWorker
+            raise WorkerLost
 
     monkeypatch.setattr(set_steps, "run_unordered", dying)
     done = release(home)
@@ -370,7 +366,7 @@ def test_parts_of_lost_workers_are_done_again(home, monkeypatch):
 def test_workers_that_always_die_end_the_attempt_and_it_can_be_continued(home, monkeypatch):
     def dying(function, tasks, execution):
         if function is part_work.draw_part:
-            raise KilledWorker
+            raise WorkerLost
         yield from map(function, tasks)
 
     with monkeypatch.context() as patch:
