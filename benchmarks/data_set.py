@@ -1,7 +1,8 @@
 """A folder of Parquet files protected by a Dask cluster whose workers are killed, against the same folder serially.
 
-`python -m benchmarks.data_set [FILES] [ROWS] [SECONDS]`: so many files of so many texts, a worker killed every so many
-seconds. Both releases start from the same ledger, so their claims must be equal; the noise differs by design.
+`python -m benchmarks.data_set [FILES] [ROWS] [SECONDS]`: that many files of that many texts, and a worker killed every
+few seconds. Both releases start from the same ledger, so their claims must be equal; the noise differs by design.
+`benchmarks.five_gigabytes` is the same with five gigabytes.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ import tempfile
 import threading
 import time
 from contextlib import closing
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from benchmarks.table import Line, cpu, markdown
 from oddshift.base.execution import SERIAL, Execution
@@ -26,6 +30,7 @@ from oddshift.protect import Ledger, Protected, ProtectSettings, SetMeans, prote
 from oddshift.protect.ledger_store import LEDGER
 from oddshift.protect.policies import Policy, load_policy, make_policy, save_policy
 from oddshift.protect.set_manifest import manifest_problems
+from oddshift.protect.set_progress import SetProgress
 
 FREE = ProtectSettings(allow_uncertified=True)
 MOST_MEGABYTES = 1000
@@ -51,11 +56,17 @@ def small_policy() -> Policy:
     return make_policy(corpus.codec, Exponential(corpus.space, 2.0), corpus.tiers)
 
 
-def released(home: Path, name: str, execution: Execution) -> tuple[Protected, float]:
+def released(home: Path, name: str, execution: Execution, *, is_continued: bool = False) -> tuple[Protected, float]:
     """Release the folder with a copy of the policy and its ledger; what was done, and how long it took."""
-    shutil.copytree(home / "policy", home / f"policy-{name}")
+    if not (home / f"policy-{name}").exists():
+        shutil.copytree(home / "policy", home / f"policy-{name}")
     ledger, began = Ledger.beside(home / f"policy-{name}"), time.perf_counter()
-    means = SetMeans(execution=execution, watch=lambda progress: print(name, progress.line, file=sys.stderr))
+
+    def tell(progress: SetProgress) -> None:
+        if progress.parts % max(1, progress.of // 20) == 0:
+            print(name, progress.line, file=sys.stderr, flush=True)
+
+    means = SetMeans(execution=execution, is_continued=is_continued, watch=tell)
     done = protect(home / "in", home / name, load_policy(home / f"policy-{name}"), ledger, FREE, means=means)
     return done, time.perf_counter() - began
 
@@ -68,11 +79,13 @@ def killing(cluster: Any, every: float, stop: threading.Event, killed: list[int]
             killed.append(pids[len(killed) % len(pids)])
             try:
                 os.kill(killed[-1], signal.SIGKILL)
+                print(f"killed worker {killed[-1]}", file=sys.stderr, flush=True)
             except ProcessLookupError:
                 killed.pop()
 
 
-def with_kills(home: Path, every: float) -> tuple[Protected, float, int]:
+def with_kills(home: Path, every: float, *, is_continued: bool = False) -> tuple[Protected, float, int]:
+    """Release the folder by a cluster of two workers, one of which is killed again and again."""
     from dask.distributed import LocalCluster  # noqa: PLC0415 - optional
 
     make: Any = LocalCluster
@@ -81,23 +94,30 @@ def with_kills(home: Path, every: float) -> tuple[Protected, float, int]:
         killer = threading.Thread(target=killing, args=(cluster, every, stop, killed))
         killer.start()
         try:
-            done, seconds = released(home, "cluster", Execution("cluster", 2, cluster.scheduler_address))
+            execution = Execution("cluster", 2, cluster.scheduler_address)
+            done, seconds = released(home, "cluster", execution, is_continued=is_continued)
         finally:
             stop.set()
             killer.join()
     return done, seconds, len(killed)
 
 
-def claims(home: Path, name: str) -> list[tuple[bytes, int]]:
-    with closing(sqlite3.connect(home / f"policy-{name}" / LEDGER)) as db:
-        return db.execute("SELECT key, row FROM record ORDER BY key").fetchall()
+def same_claims(home: Path, one: str, other: str) -> bool:
+    """Whether two releases claimed the same records under the same numbers."""
+    query = "SELECT key, row FROM record ORDER BY key"
+    with (
+        closing(sqlite3.connect(home / f"policy-{one}" / LEDGER)) as first,
+        closing(sqlite3.connect(home / f"policy-{other}" / LEDGER)) as second,
+    ):
+        return all(a == b for a, b in zip_longest(first.execute(query), second.execute(query)))
 
 
-def ids(home: Path, name: str) -> list[int]:
+def is_each_once(home: Path, name: str, rows: int) -> bool:
+    """Whether a release has every id from 0 on, once."""
     from pyarrow import dataset  # noqa: PLC0415 - only here
 
-    found: list[int] = dataset.dataset(home / name, format="parquet").to_table(columns=["id"])["id"].to_pylist()
-    return found
+    found = dataset.dataset(home / name, format="parquet").to_table(columns=["id"])["id"].to_numpy()
+    return len(found) == rows and bool((np.sort(found) == np.arange(rows)).all())
 
 
 def run(files: int = 8, rows: int = 500, every: float = 3.0) -> list[Line]:
@@ -108,9 +128,9 @@ def run(files: int = 8, rows: int = 500, every: float = 3.0) -> list[Line]:
         Ledger.beside(home / "policy").keys()
         by_cluster, elapsed, killed = with_kills(home, every)
         (alone, _), seconds = cpu(lambda: released(home, "serial", SERIAL))
-        is_once = sorted(ids(home, "cluster")) == list(range(files * rows)) and by_cluster.records == files * rows
+        is_once = is_each_once(home, "cluster", files * rows) and by_cluster.records == files * rows
         problems = manifest_problems(home / "cluster")
-        same = claims(home, "cluster") == claims(home, "serial")
+        same = same_claims(home, "cluster", "serial")
     what = f"{files:,} Parquet files, {files * rows:,} texts, {size / 1e6:,.0f} MB"
     memory = by_cluster.worker_megabytes
     return [

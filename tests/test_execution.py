@@ -5,8 +5,9 @@ import time
 import numpy as np
 import pytest
 
+from oddshift.base import execution as execution_module
 from oddshift.base.errors import InvalidInput
-from oddshift.base.execution import Execution, run
+from oddshift.base.execution import Execution, WorkerLost, run, run_unordered
 
 
 def square(x):
@@ -38,22 +39,36 @@ def test_what_cannot_be_run_is_refused():
 
 @pytest.mark.cluster
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
-def test_a_killed_dask_worker_is_replaced_and_its_work_done_again():
+def test_killed_dask_workers_are_replaced_and_their_work_done_again():
     distributed = pytest.importorskip("distributed", reason="needs the extra: pip install 'oddshift[cluster]'")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
     ) as cluster:
-        victim = next(iter(cluster.workers.values())).pid
+        victims = [worker.pid for worker in cluster.workers.values()]
         execution = Execution("cluster", address=cluster.scheduler_address)
         killer = os.fork()
         if killer == 0:
             time.sleep(1.5)
-            os.kill(victim, signal.SIGKILL)
+            for victim in victims:  # all of them at once
+                os.kill(victim, signal.SIGKILL)
             os._exit(0)
         try:
             assert run(slow_square, range(12), execution) == [x * x for x in range(12)]
         finally:
             os.waitpid(killer, 0)
+
+
+@pytest.mark.cluster
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_a_cluster_without_workers_is_given_up(monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="needs the extra: pip install 'oddshift[cluster]'")
+    monkeypatch.setattr(execution_module, "WITHOUT_WORKERS", 0.3)
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None, silence_logs=50) as cluster:
+        nobody = Execution("cluster", address=cluster.scheduler_address)
+        with pytest.raises(WorkerLost, match="workers of the cluster died"):
+            run(square, [1, 2], nobody)
+        with pytest.raises(WorkerLost, match="workers of the cluster died"):
+            list(run_unordered(square, [1, 2], nobody))
 
 
 def threads_now(_):

@@ -1,6 +1,7 @@
 """Every exception of oddshift, in one tree.
 
 OddshiftError
+├── WorkerLost (also a RuntimeError)   workers of `execution` died, which says nothing about the input
 └── InvalidInput (also a ValueError)   the input cannot be used; says what was given and what was expected
     ├── TooLarge                       exact work is refused above a stated size; says what would work instead
     ├── ImpossibleObservation          outputs that have probability zero under the stated model

@@ -1,22 +1,23 @@
 """How independent pieces of work are mapped: one after the other, over processes, or over a Dask cluster.
 
 A performance setting and nothing else: a task carries its own seed, so the results are the same, bit for bit, whichever
-way they were computed on one machine. Everything goes through joblib.
+way they were computed on one machine.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 from oddshift.base.arrays import one_of, whole
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, OddshiftError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -30,7 +31,11 @@ WORKER_GROWTH = 4_000_000_000
 """Bytes by which a worker process may grow after its first task before it is replaced."""
 
 
-class WorkerLost(RuntimeError):
+WITHOUT_WORKERS = 60.0
+"""Seconds after which the tasks of a cluster without a single worker are given up."""
+
+
+class WorkerLost(OddshiftError, RuntimeError):
     """Workers died before their tasks were done, which says nothing about the tasks."""
 
 
@@ -67,8 +72,8 @@ def run(function: Callable[[Task], Result], tasks: Iterable[Task], execution: Ex
         return [_single_threaded(function, task) for task in work]
     if execution.kind == "processes":
         return _joblib(function, work, n_jobs=execution.workers, backend="loky")
-    with _on_cluster(execution):
-        return _joblib(function, work)
+    found = dict(_cluster_unordered(partial(_numbered, function), list(enumerate(work)), execution))
+    return [found[number] for number in range(len(work))]
 
 
 def run_unordered(
@@ -76,8 +81,8 @@ def run_unordered(
 ) -> Iterator[Result]:
     """function(task) for every task, each result as soon as it is there.
 
-    When workers die, a cluster does their tasks again; `WorkerLost` is raised where processes died, or where a cluster
-    has given up.
+    When workers die, a cluster does their tasks again; `WorkerLost` is raised where processes died, where a cluster has
+    given up, or where it has had no worker for WITHOUT_WORKERS seconds.
 
     >>> sorted(run_unordered(abs, [-1, 2, -3]))
     [1, 2, 3]
@@ -113,10 +118,40 @@ def _cluster_unordered(
     with started(execution) as running, client_of(running.address, set_as_default=False) as client:
         futures = client.map(partial(_in_worker, function), work, pure=False)
         try:
-            for future in as_completed(futures, loop=client.loop):  # type: ignore[no-untyped-call]
-                yield future.result()
+            with _given_up_without_workers(client, futures):
+                for future in as_completed(futures, loop=client.loop):  # type: ignore[no-untyped-call]
+                    yield future.result()
         except (KilledWorker, FutureCancelledError, CommClosedError) as error:
-            raise WorkerLost("workers of the cluster died") from error
+            raise WorkerLost("workers of the cluster died, and it has none left for the rest") from error
+
+
+@contextmanager
+def _given_up_without_workers(client: Any, futures: Sequence[Any]) -> Iterator[None]:
+    """Cancel the tasks of a cluster that has lost all of its workers: Dask would wait for others for ever."""
+    over = threading.Event()
+
+    def look() -> None:
+        alive = time.monotonic()
+        while not over.wait(WITHOUT_WORKERS / 10):
+            with suppress(OSError):  # a scheduler that is gone ends the tasks itself
+                if client.scheduler_info()["workers"]:
+                    alive = time.monotonic()
+                elif time.monotonic() - alive > WITHOUT_WORKERS:
+                    client.cancel(futures, force=True)
+                    return
+
+    watch = threading.Thread(target=look, daemon=True)
+    watch.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watch.join()
+
+
+def _numbered(function: Callable[[Task], Result], task: tuple[int, Task]) -> tuple[int, Result]:
+    number, own = task
+    return number, function(own)
 
 
 def _joblib(function: Callable[[Task], Result], work: Sequence[Task], **settings: Any) -> list[Result]:
@@ -136,20 +171,6 @@ def started(execution: Execution) -> Iterator[Execution]:
     settings = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "silence_logs": 50}
     with make(n_workers=execution.workers, **settings) as cluster:
         yield replace(execution, address=cluster.scheduler_address)
-
-
-@contextmanager
-def _on_cluster(execution: Execution) -> Iterator[None]:
-    """Let joblib use a cluster."""
-    client_of, _ = _distributed()
-    from joblib import parallel_config
-
-    with (
-        started(execution) as running,
-        client_of(running.address, set_as_default=False) as client,
-        parallel_config(backend="dask", client=client),
-    ):
-        yield
 
 
 def _distributed() -> tuple[Any, Any]:

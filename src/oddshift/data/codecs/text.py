@@ -102,10 +102,12 @@ class EncodedText:
         opens = self.tokens.breaks[self.slots].tolist()
         heading = self.capitals[self.slots].tolist()
         replaced: dict[int, str | None] = dict(zip(self.masked.tolist(), self.marks, strict=True))
-        for i, (slot, output) in enumerate(zip(self.slots.tolist(), chosen.tolist(), strict=True)):
-            word, rule = table[output], rules[output]
-            said = MASK if word is None else cased(word, rule, opens[i])
-            replaced[slot] = (said.upper() if rule == WRITTEN and heading[i] else said) or None
+        said: dict[tuple[int, bool, bool], str | None] = {}
+        for slot, way in zip(self.slots.tolist(), zip(chosen.tolist(), opens, heading, strict=True), strict=True):
+            if way not in said:
+                output, is_first, is_loud = way
+                said[way] = shown_word(table[output], rules[output], is_first, is_loud)
+            replaced[slot] = said[way]
         return replaced
 
     def marked(self, outputs: npt.ArrayLike) -> dict[int, str | None]:
@@ -157,6 +159,12 @@ class EncodedText:
         point = self.lexicon.point_of.get(word or "", -1)
         rule = "sentence" if point < 0 else self.casing[int(self.tiers.labels[point])]
         return "sentence" if rule == WRITTEN else rule
+
+
+def shown_word(word: str | None, rule: str, opens_sentence: bool, in_heading: bool) -> str | None:
+    """What a release shows for an output: its word in the casing of a rule, MASK where there is none, None for ""."""
+    said = MASK if word is None else cased(word, rule, opens_sentence)
+    return (said.upper() if rule == WRITTEN and in_heading else said) or None
 
 
 def encode_tokens(

@@ -57,12 +57,10 @@ class Tokens:
 
     def texts(self, replaced: dict[int, str | None] | None = None) -> tuple[str, ...]:
         """The texts, byte for byte; `replaced` gives other words for some token numbers (None deletes one)."""
-        pieces: list[str] = []
-        for token, (form, spaced) in enumerate(zip(self.form.tolist(), self.spaced.tolist(), strict=True)):
-            word: str | None = self.forms[form]
-            if replaced and token in replaced:
-                word = replaced[token]
-            pieces.append("" if word is None else word + " " if spaced else word)
+        words = [*self.forms, *(form + " " for form in self.forms)]
+        pieces = [words[word] for word in (self.form + len(self.forms) * self.spaced).tolist()]
+        for token, word in (replaced or {}).items():
+            pieces[token] = "" if word is None else word + " " if self.spaced[token] else word
         cuts = self.offsets.tolist()
         return tuple("".join(pieces[a:b]) for a, b in pairwise(cuts))
 
