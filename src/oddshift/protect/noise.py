@@ -77,6 +77,16 @@ class Draws:
             outputs[rest] = self._inner.invert(points[rest], z[rest])
         return outputs if self._destination is None else self._destination[outputs]
 
+    def few(self, points: list[int]) -> list[int]:
+        """The same for a few points, without arrays; uniforms are used in the same order."""
+        with self._lock:
+            z = self._uniforms(len(points))
+            rows = self._row[points].tolist() if points else []
+        if min(rows, default=0) < 0:
+            return self(np.array(points, dtype=np.int64), z).tolist()
+        found = [int(self._rows[row].searchsorted(u, "right")) for row, u in zip(rows, z, strict=True)]
+        return found if self._destination is None else self._destination[found].tolist()
+
     def key(self) -> bytes:
         """A key of 64 bytes that is drawn when it is first needed, and kept as long as this object lives."""
         with self._lock:

@@ -16,6 +16,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import Codec, Encoded, PlaceCodec, TextCodec
 from oddshift.data.codecs.place_codec import trips_of
 from oddshift.data.codecs.place_settings import seconds_of_fixes
+from oddshift.data.codecs.short_text import ShortText
 from oddshift.data.formats.cell_types import number_cells
 from oddshift.data.formats.json_lines import JsonLinesBlock
 from oddshift.protect.asked_release import (
@@ -99,14 +100,17 @@ class ReleaseStream:
             return
         yield from self._drawn(block, encoded)
 
-    def _drawn(self, block: JsonLinesBlock, encoded: Encoded) -> Iterator[str]:
-        outputs = self._sanitizer.outputs(encoded)
-        shown = encoded.decode(outputs, masked=self._sanitizer.is_mask)
+    def _drawn(self, block: JsonLinesBlock, encoded: Encoded | ShortText) -> Iterator[str]:
+        if isinstance(encoded, ShortText):
+            shown = self._sanitizer.short(encoded)
+        else:
+            shown = encoded.decode(self._sanitizer.outputs(encoded), masked=self._sanitizer.is_mask)
         yield from block.render(shown, encoded.keep).decode().splitlines(keepends=True)
 
-    def _encoded(self, lines: list[str], first: int) -> tuple[JsonLinesBlock, Encoded]:
+    def _encoded(self, lines: list[str], first: int) -> tuple[JsonLinesBlock, Encoded | ShortText]:
         block = self._read(lines, first)
-        return block, self._codec.encode({name: block.cells(name) for name in self._codec.required}, first)
+        columns = {name: block.cells(name) for name in self._codec.required}
+        return block, self._sanitizer.encoded(self._codec, columns, first)
 
     def _read(self, lines: list[str], first: int) -> JsonLinesBlock:
         """The objects of some lines; a line without one, or with a key that the first line lacks, is refused."""

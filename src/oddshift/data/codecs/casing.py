@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -43,11 +44,26 @@ def in_capitals(tokens: Tokens, is_public: BoolArray) -> BoolArray:
 
     `is_public` says which tokens are released as they are: only those decide.
     """
-    is_upper = np.array([len(form) > 1 and form.isupper() for form in tokens.forms], dtype=np.bool_)[tokens.form]
-    is_cased = np.array([len(form) > 1 and form.upper() != form.lower() for form in tokens.forms], dtype=np.bool_)
+    is_upper = np.array(list(map(is_upper_word, tokens.forms)), dtype=np.bool_)[tokens.form]
+    is_cased = np.array(list(map(is_cased_word, tokens.forms)), dtype=np.bool_)
     counted = is_cased[tokens.form] & is_public
     sentence = np.cumsum(tokens.breaks)
     words = np.bincount(sentence[counted], minlength=int(sentence.max(initial=0)) + 1)
     upper = np.bincount(sentence[counted & is_upper], minlength=len(words))
-    heading: BoolArray = ((words >= _FEWEST_WORDS) & (upper == words))[sentence]
+    heading: BoolArray = is_heading(words, upper)[sentence]
     return heading
+
+
+def is_upper_word(form: str) -> bool:
+    """Whether a word is written in capitals."""
+    return len(form) > 1 and form.isupper()
+
+
+def is_cased_word(form: str) -> bool:
+    """Whether a word could be written in capitals or not, which a single letter does not show."""
+    return len(form) > 1 and form.upper() != form.lower()
+
+
+def is_heading(words: Any, upper: Any) -> Any:
+    """Whether a sentence with that many public words, and that many of them in capitals, is a heading."""
+    return (words >= _FEWEST_WORDS) & (upper == words)

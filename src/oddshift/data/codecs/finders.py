@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from oddshift.data.codecs.found_tokens import FoundTokens, found_tokens
 from oddshift.data.codecs.text_cells import TextCells
@@ -56,21 +57,29 @@ class Finders:
         `found` is what `detect` says about these texts, where that is known.
         """
         texts = cells.documents
-        spans = self.detect(texts) if found is None else list(found)
-        people = _together([part.only(LINKED_LABELS) for part in spans if not part.is_exact])
-        if people is not None:
-            spans.append(linked(texts, people, self.known))
-        spans = [cells.inside(part) for part in spans]
+        spans = [cells.inside(part) for part in self.spans(texts, found)]
         tokens = cells.tokens(tokeniser)
         for part in spans:
             tokens = tokens.merged(part) if part.is_exact else tokens
         if self.joined:
-            tokens = tokens.merged(cells.inside(_listed(self.joined).detect(texts)))
+            tokens = tokens.merged(cells.inside(self._listed.detect(texts)))
         return tokens, found_tokens(tokens, spans, stop_words()), spans
 
+    def spans(self, texts: Sequence[str], found: Sequence[Spans] | None = None) -> list[Spans]:
+        """What each detector finds, and the further mentions of people who were found."""
+        spans = self.detect(texts) if found is None else list(found)
+        people = _together([part.only(LINKED_LABELS) for part in spans if not part.is_exact])
+        return spans if people is None else [*spans, linked(texts, people, self.known)]
 
-def _listed(names: Sequence[str]) -> Gazetteer:
-    return Gazetteer(names, keep_case=True, cover_surnames=False)
+    def finds_any(self, text: str, found: Sequence[Spans]) -> bool:
+        """Whether anything is found in a text, or a joined name is in it; `found` is what `detect` says about it."""
+        if any(len(part) for part in self.spans([text], found)):
+            return True
+        return bool(self.joined) and len(self._listed.detect([text])) > 0
+
+    @cached_property
+    def _listed(self) -> Gazetteer:
+        return Gazetteer(self.joined, keep_case=True, cover_surnames=False)
 
 
 def _together(parts: Sequence[Spans]) -> Spans | None:

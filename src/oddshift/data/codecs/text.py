@@ -113,7 +113,7 @@ class EncodedText:
     def marked(self, outputs: npt.ArrayLike) -> dict[int, str | None]:
         """What a mask puts in the place of every found token: a mark of its kind."""
         replaced = self.replaced(outputs, [None])
-        kinds = [_mark(kind, self.tiers) for kind in self.kinds]
+        kinds = [mark_for(kind, self.tiers) for kind in self.kinds]
         return replaced | {
             slot: kinds[kind] for slot, kind in zip(self.slots.tolist(), self.kind_of_slot.tolist(), strict=True)
         }
@@ -194,7 +194,7 @@ def encode_tokens(
         tokens, fate = joined_tokens(tokens, glued), fate.take(np.flatnonzero(~glued))
         hidden = np.flatnonzero(fate.is_marked)
     slots = np.flatnonzero(fate.point >= 0)
-    marks = tuple(_mark(fate.kinds[k], lexicon.tiers) for k in fate.kind[hidden].tolist())
+    marks = tuple(mark_for(fate.kinds[k], lexicon.tiers) for k in fate.kind[hidden].tolist())
     context = _context(tokens, fate, dict(zip(hidden.tolist(), marks, strict=True)))
     groups, names = (None, ()) if subgroups is None else numbered([str(s) for s in subgroups])
     records = Records(
@@ -292,7 +292,7 @@ def _glued(tokens: Tokens, fate: _Fate, hidden: IntArray) -> BoolArray:
     return glued
 
 
-def _mark(kind: str, tiers: Tiers) -> str:
+def mark_for(kind: str, tiers: Tiers) -> str:
     """The mark of a kind, which is revealed only where tiers are public."""
     return mark_of(kind) if tiers.is_public else MASK
 

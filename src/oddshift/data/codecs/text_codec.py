@@ -169,21 +169,24 @@ class TextCodec:
 
     def coverage(self, encoded: EncodedText) -> Coverage:
         """What happened to the words of each kind in some texts, and how many names the detectors may have missed."""
-        finders = self.finders.detectors if self.extra_detector is None else self._finders.detectors
+        finders = self.finders.detectors if self.extra_detector is None else self.all_finders.detectors
         names = tuple(detector.name for detector in finders)
         return Coverage(
             detectors=names, counts=encoded.counts, recall=None if self.findings is None else self.findings.recall
         )
 
-    def encode(self, columns: Columns, first: int = 1) -> EncodedText:
-        """Texts with their secrets; each row is a document, with users and subgroups where they are known."""
+    def encode(self, columns: Columns, first: int = 1, found: Sequence[Spans] | None = None) -> EncodedText:
+        """Texts with their secrets; each row is a document, with users and subgroups where they are known.
+
+        `found` is what the finders detect in these texts, where that is known.
+        """
         asked = self.settings
         cells = TextCells.of(columns, asked.text, first)
-        tokens, found, _ = self._finders.find(cells, asked.tokeniser)
+        tokens, among, _ = self.all_finders.find(cells, asked.tokeniser, found)
         encoded = encode_tokens(
             tokens,
             self.lexicon,
-            found,
+            among,
             unknown=asked.unknown,
             casing=asked.casing,
             users=columns.get(asked.user) if asked.user else None,
@@ -251,8 +254,9 @@ class TextCodec:
         detectors = tuple(made_detector(kept) for kept in vocabulary.detectors)
         return cls(settings, lexicon, Finders(detectors, vocabulary.names.known, vocabulary.names.joined))
 
-    @property
-    def _finders(self) -> Finders:
+    @cached_property
+    def all_finders(self) -> Finders:
+        """The finders, and the extra detector where there is one."""
         return self.finders if self.extra_detector is None else self.finders.also(self.extra_detector)
 
 

@@ -73,7 +73,7 @@ class Tokens:
     @cached_property
     def occurrences(self) -> Occurrences:
         """The type (lower-cased, in plain letters) and the characters of every token."""
-        lowered, types = numbered([normalised(form).text.lower() for form in self.forms])
+        lowered, types = numbered(list(map(type_of, self.forms)))
         lengths = np.array([len(form) for form in self.forms], dtype=np.int64)[self.form]
         edges = offsets_of(lengths + self.spaced)
         base = np.repeat(edges[self.offsets[:-1]], np.diff(self.offsets))
@@ -88,9 +88,9 @@ class Tokens:
         """
         blank = np.array([not form.strip() for form in self.forms], dtype=np.bool_)[self.form]
         newline = np.array(["\n" in form for form in self.forms], dtype=np.bool_)[self.form]
-        ends = np.array([form in _ENDS for form in self.forms], dtype=np.bool_)[self.form] | newline
+        ends = np.array(list(map(ends_sentence, self.forms)), dtype=np.bool_)[self.form]
         ends &= ~self._is_dot_of_word
-        closes = np.array([form in _CLOSERS for form in self.forms], dtype=np.bool_)[self.form]
+        closes = np.array(list(map(closes_sentence, self.forms)), dtype=np.bool_)[self.form]
         matters = np.flatnonzero(~(closes | (blank & ~newline)))
         opens = np.zeros(len(self.form), dtype=np.bool_)
         document = self.occurrences.document[matters]
@@ -137,6 +137,36 @@ def tokenise(texts: Sequence[str], tokeniser: str = "spacy") -> Tokens:
         raise InvalidInput("texts is empty, expected at least one")
     plain = [normalised(text) for text in texts]
     return _as_written(TOKENISERS[tokeniser]([p.text for p in plain]), texts, plain)
+
+
+def words_of(text: str, tokeniser: str) -> list[tuple[str, bool]]:
+    """The words of one text, and whether a blank follows each, as `tokenise` cuts them; the text reads as written.
+
+    >>> words_of("Ann met.", "plain")
+    [('Ann', True), ('met', False), ('.', False)]
+    """
+    if tokeniser == "plain":
+        return [(word, bool(blank)) for word, blank in _PIECE.findall(text)]
+    cut = _english()
+    found = [(token.text, bool(token.whitespace_)) for token in cut(text)]
+    if len(cut.vocab) > MOST_WORDS:
+        _english.cache_clear()
+    return found
+
+
+def type_of(form: str) -> str:
+    """The type of a word: lower-cased, in plain letters."""
+    return normalised(form).text.lower()
+
+
+def ends_sentence(form: str) -> bool:
+    """Whether a token may end a sentence: a full stop or its like, or a line break."""
+    return form in _ENDS or "\n" in form
+
+
+def closes_sentence(form: str) -> bool:
+    """Whether a token is a bracket or quotation mark that may follow the end of a sentence."""
+    return form in _CLOSERS
 
 
 def no_tokens(documents: int) -> Tokens:
