@@ -37,16 +37,23 @@ def in_memory(policy: Policy, texts: list[str]) -> list[Line]:
     _, batch = cpu(lambda: sanitizer.texts(texts))
     _, alone = cpu(lambda: [sanitizer.texts([text]) for text in few])
     return [
-        Line(f"{len(texts):,} texts in one call", f"{len(texts) / batch:,.0f} texts/s"),
-        Line("one text in a call", f"{len(few) / alone:,.0f} texts/s", "before: 204 texts/s"),
+        Line(f"{len(texts):,} texts in one call", f"{len(texts) / batch:,.0f} texts/s", "before: 9,420 texts/s"),
+        Line(
+            "one text in a call",
+            f"{len(few) / alone:,.0f} texts/s",
+            "before: 204 texts/s",
+            f"{len(few) / alone / 204:.0f}x",
+            f">= {WANTED:,}/s",
+            len(few) / alone >= WANTED,
+        ),
     ]
 
 
 def piped(policy: Policy, texts: list[str]) -> Line:
     """A client that writes lines as fast as they are taken; every answer is sent by itself, and claimed before."""
     lines = [json.dumps({"text": text}) + "\n" for text in texts]
-    with tempfile.TemporaryDirectory() as home:
-        stream = ReleaseStream(policy, Ledger.beside(Path(home)), FREE)
+    with tempfile.TemporaryDirectory() as home, Ledger.beside(Path(home)).kept_open() as ledger:
+        stream = ReleaseStream(policy, ledger, FREE)
         list(stream.answers([json.dumps({"text": f"warm {text}"}) + "\n" for text in texts[:2000]]))
         reader, writer = os.pipe()
         answers, out = [0], os.open(os.devnull, os.O_WRONLY)
@@ -67,16 +74,18 @@ def piped(policy: Policy, texts: list[str]) -> Line:
         os.close(out)
     rate = answers[0] / seconds
     what = f"{len(lines):,} lines through a pipe, with a ledger, each answered by itself"
-    return Line(what, f"{rate:,.0f} texts/s", limit=f"{WANTED:,}/s", holds=rate >= WANTED and answers[0] == len(lines))
+    return Line(what, f"{rate:,.0f} texts/s", limit=f">= {WANTED:,}/s", holds=rate >= WANTED and answers[0] == len(lines))
 
 
 def one_by_one(policy: Policy, texts: list[str]) -> Line:
-    with tempfile.TemporaryDirectory() as home:
-        stream = ReleaseStream(policy, Ledger.beside(Path(home)), FREE)
+    """Every answer waits until its claim is on disk, and no faster disk makes it more than one flush for each line."""
+    with tempfile.TemporaryDirectory() as home, Ledger.beside(Path(home)).kept_open() as ledger:
+        stream = ReleaseStream(policy, ledger, FREE)
         lines = [json.dumps({"text": text}) + "\n" for text in texts]
         list(stream.answers(lines[200:]))
         _, seconds = cpu(lambda: [list(stream.answers([line])) for line in lines[:200]])
-    return Line("a client that waits for every answer, with a ledger", f"{200 / seconds:,.0f} texts/s")
+    what = "a client that waits for every answer, with a ledger: one flush to disk for each"
+    return Line(what, f"{200 / seconds:,.0f} texts/s", "before: 160 texts/s")
 
 
 def run() -> list[Line]:

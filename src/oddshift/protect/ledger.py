@@ -8,9 +8,9 @@ is drawn, and a claimed record is not released again unless that is allowed. Rec
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
-from contextlib import closing, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from oddshift.protect.claim_terms import (
     ClaimTerms,
     KeyBatch,
 )
+from oddshift.protect.kept_open import KeptOpen
 from oddshift.protect.ledger_claim import claim_named
 from oddshift.protect.ledger_store import LEDGER, identity, reading, secret_key, writing
 from oddshift.protect.record_keys import WIDTH, RecordKeys
@@ -63,15 +64,28 @@ class LedgerTotals:
 
 @dataclass(frozen=True)
 class Ledger:
-    """A database in one file; every method is one transaction, safe across threads and processes."""
+    """A database in one file; every method is one transaction, safe across threads and processes.
+
+    `kept` are connections that stay open between claims (see `kept_open`).
+    """
 
     path: Path
+    kept: KeptOpen | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def beside(cls, policy: str | Path) -> Ledger:
         """The ledger of a policy.json, or of the folder that holds one."""
         place = Path(policy)
         return cls((place if place.is_dir() else place.parent) / LEDGER)
+
+    @contextmanager
+    def kept_open(self) -> Iterator[Ledger]:
+        """The same ledger for a service that claims record by record: its file is opened once for all claims.
+
+        Each claim is still a transaction of its own, and on disk when it returns.
+        """
+        with closing(KeptOpen()) as kept:
+            yield replace(self, kept=kept)
 
     @property
     def exists(self) -> bool:
@@ -110,7 +124,7 @@ class Ledger:
         """
         if not terms.epsilon >= 0.0:
             raise InvalidInput(f"epsilon={terms.epsilon} of a release, expected >= 0")
-        with writing(self.path) as db:
+        with writing(self.path, self.kept) as db:
             state = FINISHED if is_final else CLAIMED
             if release is None:
                 release = _begin(db, terms, staged, state)

@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from oddshift.base.errors import InvalidInput
+from oddshift.protect.kept_open import KeptOpen
 
 LEDGER = "releases.db"
 """Name of the ledger in the folder of a policy."""
@@ -55,13 +56,15 @@ CREATE TABLE kept (
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[sqlite3.Connection]:
+def writing(path: Path, kept: KeptOpen | None = None) -> Iterator[sqlite3.Connection]:
     """The database, made where there is none, for one writer: either everything that is done in it happens, or nothing.
+
+    `kept` holds a connection that stays open.
 
     **Guarantee**: when it ends without an error, what was written is on disk. A ledger that was replaced by an older
     copy is refused.
     """
-    with _opened(path, is_new_allowed=True) as connection:
+    with _opened(path, is_new_allowed=True, kept=kept) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
             if not _is_made(connection):
@@ -76,6 +79,8 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
                 connection.execute("ROLLBACK")
             raise
         _raise_count(path.with_name(COUNT), name, counter)
+        if kept is not None:
+            kept.check(path)
 
 
 @contextmanager
@@ -135,17 +140,29 @@ def check_counter(connection: sqlite3.Connection, path: Path, counted: tuple[str
 
 
 @contextmanager
-def _opened(path: Path, *, is_new_allowed: bool) -> Iterator[sqlite3.Connection]:
+def _opened(path: Path, *, is_new_allowed: bool, kept: KeptOpen | None = None) -> Iterator[sqlite3.Connection]:
     _prepare(path, is_new_allowed=is_new_allowed)
     try:
-        with closing(sqlite3.connect(path, timeout=WAIT, isolation_level=None)) as connection:
-            _use_log(connection)
-            _bring_up_to_date(connection)
-            yield connection
+        if kept is not None:
+            yield kept.connection(path, lambda: _connected(path))
+        else:
+            with closing(_connected(path)) as connection:
+                yield connection
     except sqlite3.OperationalError as error:
         raise InvalidInput(f"{path} cannot be used ({error}); releases are recorded in the policy's folder") from error
     except sqlite3.DatabaseError as error:
         raise InvalidInput(f"{path} is damaged or not a ledger ({error})") from error
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
+    try:
+        _use_log(connection)
+        _bring_up_to_date(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _prepare(path: Path, *, is_new_allowed: bool) -> None:
@@ -232,4 +249,5 @@ def _raise_count(path: Path, name: str, counter: int) -> None:
             stream.seek(0)
             stream.write(f"{name} {counter:020d}\n".encode())
             stream.flush()
-            os.fsync(stream.fileno())
+            flush_to_disk = getattr(os, "fdatasync", os.fsync)  # the content counts, not when it was written
+            flush_to_disk(stream.fileno())

@@ -99,7 +99,8 @@ def _serve(source: Path | None, policy: Path, settings: ProtectSettings) -> None
         sys.stdout.write(line)
         sys.stdout.flush()
 
-    serve(ReleaseStream(load_policy(policy), Ledger.beside(policy), settings), sys.stdin.fileno(), send)
+    with Ledger.beside(policy).kept_open() as ledger:
+        serve(ReleaseStream(load_policy(policy), ledger, settings), sys.stdin.fileno(), send)
 
 
 def _execution(workers: int, cluster: str) -> Execution:
