@@ -74,7 +74,9 @@ def piped(policy: Policy, texts: list[str]) -> Line:
         os.close(out)
     rate = answers[0] / seconds
     what = f"{len(lines):,} lines through a pipe, with a ledger, each answered by itself"
-    return Line(what, f"{rate:,.0f} texts/s", limit=f">= {WANTED:,}/s", holds=rate >= WANTED and answers[0] == len(lines))
+    return Line(
+        what, f"{rate:,.0f} texts/s", limit=f">= {WANTED:,}/s", holds=rate >= WANTED and answers[0] == len(lines)
+    )
 
 
 def one_by_one(policy: Policy, texts: list[str]) -> Line:
