@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from oddshift.audit.layouts import drawn_layout, layout_leakages, layout_rate
+from oddshift.audit.layouts import drawn_layout, layout_rate, layout_shifts
 from oddshift.audit.triples import POOL, exhaustive_rate, sampled_rate
 from oddshift.base.errors import InvalidInput
 from oddshift.model.space import Space
@@ -20,15 +20,19 @@ def world():
 def test_leakages_are_those_of_every_pair(world):
     space, shift = world
     chosen = np.array([1, 4, 5, 9])
-    found = layout_leakages(shift[:, chosen], space, chosen)
+    layout = layout_shifts(shift[:, chosen], space, chosen)
+    found = layout.leakages()
     slow = [
         abs(row[i] - row[j]) / np.linalg.norm(space.points[i] - space.points[j])
         for i, j in combinations(chosen, 2)
         for row in shift
     ]
     np.testing.assert_allclose(np.sort(found), np.sort(slow), rtol=1e-6)
+    assert layout.triples == len(slow)
+    assert layout.tails([]).mean == pytest.approx(np.mean(slow))
+    assert layout.beyond([0.5, 1.0, 1e9]) == tuple(np.mean(np.array(slow) > limit) for limit in (0.5, 1.0, 1e9))
     with pytest.raises(InvalidInput, match="observations"):
-        layout_leakages(shift, space, chosen)
+        layout_shifts(shift, space, chosen)
 
 
 def test_a_layout_of_everything_is_the_exhaustive_rate(world):

@@ -103,7 +103,24 @@ def test_noise_is_drawn_once_unless_asked():
         )
         made.epoch(0)
         made.epoch(1)
-        assert seen == ([0, 1] if fresh else [0, 0])
+        assert seen == ([0, 1] if fresh else [0])
+
+
+def test_what_is_released_once_is_what_each_epoch_would_release():
+    made = learner(ring(documents=40).known, small())
+    documents = np.array([7, 3, 11])
+    np.testing.assert_array_equal(
+        made._released_once.take(documents).outputs, made._released(made.known, documents, 0).outputs
+    )
+
+
+def test_documents_are_validated_in_the_order_of_their_lengths():
+    made = learner(ring(documents=40).known, small())
+    lengths = made.known.fit.lengths[made._validated]
+    assert (np.diff(lengths) >= 0).all()
+    assert set(made._validated) == set(made._of_side(False))
+    (_, release), *_ = made._held_out
+    np.testing.assert_array_equal(release.lengths, lengths)
 
 
 def test_the_rate_falls_on_a_plateau():

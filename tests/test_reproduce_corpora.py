@@ -57,7 +57,7 @@ def place(tmp_path, corpus, monkeypatch):
     rng = np.random.default_rng(0)
     vectors = Words([f"other{k}" for k in range(30)], rng.normal(size=(30, 2)))
     for module in (violations, corpus_figures, retraining_check, setting_effects, utility_values):
-        monkeypatch.setattr(module, "studied", lambda settings, data: corpus)
+        monkeypatch.setattr(module, "studied", lambda settings, data, seed: corpus)
         if hasattr(module, "read_vectors"):
             monkeypatch.setattr(module, "read_vectors", lambda path: vectors)
     return Place(tmp_path, tmp_path / "results", tmp_path / "work")

@@ -15,6 +15,7 @@ from oddshift.app.reproduce.cell_store import FinishedCell, write_cell
 from oddshift.app.reproduce.further_claims import FURTHER_CLAIMS
 from oddshift.app.reproduce.further_claims import toy as toy_claim
 from oddshift.app.reproduce.own_tables import matched_above, own_tables, tenth_of_the_other_words, wdbc_reductions
+from oddshift.app.reproduce.page_blocks import anchor
 from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, Results, sound_says
 from oddshift.app.reproduce.paper_numbers import ATTACKERS, EPSILONS, METHODS
 from oddshift.app.reproduce.reproduction import Place, ReproductionOptions
@@ -139,10 +140,23 @@ def test_the_page_is_the_same_again_and_changes_with_a_cell(with_table):
 
 
 def test_claims_stand_under_their_verdicts(with_table):
-    shown = write_page(with_table)[1].read_text()
-    for make in ALL_CLAIMS:
+    said, shown = (path.read_text() for path in write_page(with_table))
+    for number, make in enumerate(ALL_CLAIMS, 1):
         claim = make(Results.of(with_table))
-        assert f"<h3>{escape(claim.says, quote=False)}: {claim.verdict}</h3>" in shown
+        heading = f'<h3 id="claim-{number}">Claim {number}: {escape(claim.says, quote=False)}</h3>'
+        assert f'{heading}<dl class="pairs"><div><dt>verdict</dt><dd>{claim.verdict}</dd>' in shown
+        assert f"#### Claim {number}\n\n**{claim.says}**\n\n- verdict: {claim.verdict}\n" in said
+
+
+def test_every_link_inside_the_page_leads_to_a_title(with_table):
+    said, shown = (path.read_text() for path in write_page(with_table))
+    titles = {anchor(line.lstrip("# ")) for line in said.splitlines() if line.startswith("#")}
+    inside = set(re.findall(r"\]\(#([^)]+)\)", said))
+    assert inside
+    assert inside <= titles
+    ids = re.findall(r' id="([^"]+)"', shown)
+    assert len(ids) == len(set(ids))
+    assert inside <= set(ids)
 
 
 def test_a_damaged_cell_is_refused(with_table):

@@ -17,11 +17,13 @@ from oddshift.app.reproduce.paper_reading import (  # noqa: E402
     own_means,
     read,
     released,
+    released_together,
 )
 from oddshift.app.reproduce.search_surface import READINGS, LoopWeights, Surface, replayed  # noqa: E402
 from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper, squared_distances  # noqa: E402
 from oddshift.attackers.reconstruction import PaperSettings  # noqa: E402
 from oddshift.attackers.temperature import fitted_temperature, guesses  # noqa: E402
+from oddshift.audit.layouts import LayoutShifts  # noqa: E402
 from worlds import ring  # noqa: E402
 
 
@@ -59,8 +61,17 @@ def test_the_exact_single_release_never_exceeds_the_exact_epsilon(world):
     found = read(attacker, made.known, made.secrets, made.secrets, LayoutSize(99, 9_999), seed=0)
     largest = made.known.mechanism.exact_epsilon
     assert exact_row(found, largest * 1.000001)["rate"] == 0.0
-    assert found.exact.max() <= largest * 1.000001
+    assert found.exact.leakages().max() <= largest * 1.000001
     assert found.at(largest, 1e-3)["own"] > 0.5, "the same release through a cold softmax violates"
+
+
+def test_parts_that_are_released_together_are_those_released_alone(world):
+    made, _ = world
+    parts = [(made.secrets, [0, 1]), (made.known.fit, [0, 2])]
+    for together, (records, seeds) in zip(released_together(made.known, parts), parts, strict=True):
+        alone = released(made.known, records, seeds)
+        np.testing.assert_array_equal(together.outputs, alone.outputs)
+        np.testing.assert_array_equal(together.offsets, alone.offsets)
 
 
 def test_own_reconstructs_the_posterior_mean(world):
@@ -91,8 +102,8 @@ def test_the_fitted_temperature_has_the_best_log_score(world):
 
 def test_a_matched_temperature_gives_the_printed_rate():
     rng = np.random.default_rng(0)
-    leakages = rng.exponential(size=20_000)
-    found = Read(leakages, leakages, leakages, leakages, 2.0, 0.5)
+    shifts = LayoutShifts(rng.exponential(size=(20, 45)) * 3, np.ones((45, 45)))
+    found = Read(shifts, shifts, shifts, shifts, 2.0, 0.5)
     temperature = found.matched(2.5, 0.14)
     assert found.at(2.5, temperature)["rate"] == pytest.approx(0.14, abs=1e-3)
     rules = found.rules(2.5, temperature)

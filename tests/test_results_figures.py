@@ -19,13 +19,19 @@ from oddshift.app.reproduce.corpus_cells import (
     violation_cells,
 )
 from oddshift.app.reproduce.open_points import OUR_DEFAULTS, open_section
-from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, MISMATCH, paper_table, violation
+from oddshift.app.reproduce.page_blocks import Linked, TableBlock, anchor, cells_title, linked_files
+from oddshift.app.reproduce.paper_numbers import (
+    ATTACKERS,
+    CORPORA,
+    EPSILONS,
+    MISMATCH,
+    audit_samples,
+    paper_table,
+    violation,
+)
 from oddshift.app.reproduce.plot_kinds import SHAPES, BarPlot, LinePlot, MarkedRow, RowPlot
 from oddshift.app.reproduce.results_content import (
-    Linked,
-    TableBlock,
     claims_section,
-    linked_files,
     origin_section,
     violations_section,
 )
@@ -221,8 +227,19 @@ def test_exponents_are_drawn_on_a_logarithmic_axis():
 
 def test_links_lead_to_every_cell():
     assert linked_files([]) == "-"
-    found = linked_files([f"toy/learned-{k}.json" for k in range(9)])
-    assert found == tuple(Linked(f"learned-{k}", f"toy/learned-{k}.json") for k in range(9))
+    found = linked_files([f"toy/learned-{k}.json" for k in range(3)])
+    assert found == tuple(Linked(text, f"toy/learned-{k}.json") for k, text in enumerate(("learned-0", "1", "2"))), (
+        "what the names share is said once"
+    )
+    assert linked_files(["utility/ag_news.json", "utility/amazon.json"])[1].text == "amazon"
+
+
+def test_many_cells_are_linked_by_the_table_that_lists_them():
+    many = [finished("toy", f"learned-{k}", {}) for k in range(9)]
+    (link,) = linked_files([cell.file for cell in many])
+    assert link == Linked("9 cells of toy", f"#{anchor(cells_title('toy'))}")
+    listed = tables_of(origin_section(results_of(*many)))[cells_title("toy")]
+    assert [row[0].href for row in listed.rows] == [cell.file for cell in many]
 
 
 def tables_of(section):
@@ -231,8 +248,10 @@ def tables_of(section):
 
 def test_the_table_of_claims_has_a_row_for_each_and_counts_its_verdicts():
     section = claims_section(NOTHING)
-    (table,) = tables_of(section).values()
+    short, table = tables_of(section).values()
     said = section.blocks[0]
+    assert [row[0].href for row in short.rows] == [f"#{anchor(row[0])}" for row in table.rows]
+    assert [row[1] for row in short.rows] == [row[1] for row in table.rows]
     assert said.startswith(f"{len(table.rows)} claims: ")
     counts = [int(number) for number in re.findall(r"(\d+) (?:hold|do not hold|cannot be told)", said)]
     assert sum(counts) == len(table.rows)
@@ -251,7 +270,7 @@ def test_corpora_that_were_not_run_say_so_in_the_table_of_violations():
     assert first[8] == "20.00"  # the same numbers were put under the matched rule
     assert "λ_1 = 5, λ_2 = 1 and η_0 = 0.3" in section.blocks[0]
     said = next(block for block in section.blocks if isinstance(block, str) and block.startswith("AG News: "))
-    assert "2, 0, 0 seeds of noise" in said
+    assert "2, 0, 0 seeds of split, noise" in said
 
 
 def test_what_the_paper_leaves_open_is_listed_even_where_nothing_was_run():
@@ -278,11 +297,12 @@ def test_the_watched_row_is_shown_at_several_temperatures_with_its_range():
 
 def test_every_cell_is_listed_with_its_command_and_what_was_not_run_is_named():
     section = origin_section(results_of(finished("toy", "exact", {}), finished("utility", "imdb", {})))
-    assert section.blocks[0] == "2 cells, 0 CPU minutes in all."
+    assert section.blocks[0] == "2 cells, 0 CPU minutes in all (AG News 0.0, IMDB 0.0, Amazon 0.0)."
     assert "Not run at all: " in section.blocks[1]
     assert "toy" not in section.blocks[1].replace("Not run at all: ", "").split(", ")
-    (table,) = tables_of(section).values()
-    assert table.rows[0][:2] == [Linked("toy/exact.json", "toy/exact.json"), "oddshift reproduce toy"]
+    tables = tables_of(section)
+    assert list(tables) == ["Cells of toy", "Cells of utility"]
+    assert tables["Cells of toy"].rows[0][:2] == [Linked("exact", "toy/exact.json"), "oddshift reproduce toy"]
 
 
 def test_cells_of_the_table_come_in_an_order_in_which_each_finds_what_it_needs():
@@ -300,7 +320,9 @@ def test_the_small_scale_reads_fewer_documents(corpus):
     small, full = (corpus_settings(corpus, small=is_small, literal=False) for is_small in (True, False))
     assert small["documents"] == SMALL_DOCUMENTS[corpus] < FULL_DOCUMENTS[corpus] == full["documents"]
     assert small["epochs"] < full["epochs"] == 50
-    assert (full["candidates"], full["observations"]) == (512, 569)  # the paper's layout
+    for scale in (small, full):
+        pairs = scale["candidates"] * (scale["candidates"] - 1) // 2
+        assert scale["observations"] * pairs == audit_samples()[CORPORA[corpus]], "the paper's layout"
 
 
 def test_a_cell_of_a_corpus_names_every_file_that_it_reads():

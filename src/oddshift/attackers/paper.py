@@ -7,8 +7,9 @@ of it is calibrated. Print it together with the controls `null` and `own`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -168,9 +169,8 @@ class _Learner:
         self.model.train()
         for part, documents in enumerate(parts):
             known = self._drawn(number, part)
-            release = self._released(known, documents, number if fresh else 0)
-            for start in range(0, len(documents), self.schedule.batch):
-                batch = np.arange(start, min(start + self.schedule.batch, len(documents)))
+            release = self._released(known, documents, number) if fresh else self._released_once.take(documents)
+            for batch in _batches(release.lengths, self.schedule.batch, [self.schedule.seed, number, part, 2]):
                 loss, n = self._loss(known, release.take(batch), documents[batch], True)
                 self.optimiser.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
@@ -180,11 +180,10 @@ class _Learner:
 
     def validate(self) -> float:
         """Mean squared error of the validation pairs; the learning rate follows it."""
-        total, count, documents = 0.0, 0, self._of_side(False)
+        total, count, documents = 0.0, 0, self._validated
         self.model.eval()
         with torch.no_grad():
-            for known in self._tried():
-                release = self._released(known, documents, 0)
+            for known, release in self._held_out:
                 for start in range(0, len(documents), _BLOCK):
                     batch = np.arange(start, min(start + _BLOCK, len(documents)))
                     loss, n = self._loss(known, release.take(batch), documents[batch], False)
@@ -220,6 +219,24 @@ class _Learner:
         mine = self.learning == float(learning)
         return np.unique(self.known.fit.document_of_position[mine])
 
+    @cached_property
+    def _released_once(self) -> Release:
+        """All documents as released once for the whole training, which is what the paper writes."""
+        return self._released(self.known, np.arange(len(self.known.fit)), 0)
+
+    @cached_property
+    def _held_out(self) -> list[tuple[Knowledge, Release]]:
+        """The documents to validate on as released under every choice of scales that is tried; the same each epoch."""
+        if self.sight.family is None:
+            return [(self.known, self._released_once.take(self._validated))]
+        return [(known, self._released(known, self._validated, 0)) for known in self._tried()]
+
+    @cached_property
+    def _validated(self) -> IntArray:
+        """The documents to validate on, short ones first, so that blocks of them have little padding."""
+        documents = self._of_side(False)
+        return documents[np.argsort(self.known.fit.lengths[documents], kind="stable")]
+
     def _released(self, known: Knowledge, documents: IntArray, epoch: int) -> Release:
         fit = self.known.fit
         positions, offsets = gather(fit.offsets, documents)
@@ -254,6 +271,16 @@ class _Learner:
     def _at(self, family: Family, scales: FloatArray) -> Knowledge:
         tiers = self.known.tiers.with_scales(tuple(float(s) for s in scales))
         return replace(self.known, tiers=tiers, mechanism=family(tiers))
+
+
+def _batches(lengths: IntArray, size: int, seeds: Sequence[int]) -> list[IntArray]:
+    """Batches of documents of similar length, in random order, so that little of a batch is padding.
+
+    The documents come in random order, which decides among those of equal length.
+    """
+    order = np.argsort(lengths, kind="stable")
+    cut = np.split(order, range(size, len(order), size))
+    return [cut[k] for k in np.random.default_rng(list(seeds)).permutation(len(cut))]
 
 
 def _own_points(known: Knowledge, embedding: FloatArray | None) -> FloatArray:

@@ -34,13 +34,14 @@ def fitted_temperature(attacker: Paper, release: Release, truth: Records, most: 
     """T of the largest log score of the truth on up to `most` positions, by golden section on ln T."""
     keep: IntArray = np.random.default_rng(0).permutation(len(truth.points))[:most]
     squares = squared_distances(guesses(attacker, release)[keep], attacker.points)
-    own = squares[np.arange(len(keep)), truth.points[keep]]
+    squares -= squares.min(axis=1, keepdims=True)  # so that the largest term of every sum is 1, at any T
+    own, room = squares[np.arange(len(keep)), truth.points[keep]], np.empty(squares.shape, dtype=np.float32)
+    short = squares.astype(np.float32)
 
     def loss(log_t: float) -> float:
-        scaled = -squares / np.exp(log_t)
-        peak = scaled.max(axis=1)
-        normaliser = peak + np.log(np.exp(scaled - peak[:, None]).sum(axis=1))
-        return float((own / np.exp(log_t) + normaliser).mean())
+        np.multiply(short, np.float32(-np.exp(-log_t)), out=room)
+        np.exp(room, out=room)
+        return float((own / np.exp(log_t) + np.log(room.sum(axis=1, dtype=np.float64))).mean())
 
     low, high, ratio = np.log(RANGE[0]), np.log(RANGE[1]), (np.sqrt(5) - 1) / 2
     left, right = high - ratio * (high - low), low + ratio * (high - low)

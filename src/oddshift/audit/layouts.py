@@ -6,6 +6,7 @@ that the spread of a rate is that of new layouts, not of independent triples.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,18 +43,68 @@ def drawn_layout(
     return np.sort(seen), np.sort(compared)
 
 
-def layout_leakages(shift: FloatArray, space: Space, candidates: IntArray) -> FloatArray:
-    """|Δ shift|/d for every observation and pair of candidates, flat; `shift` is (observations, candidates).
+@dataclass(frozen=True)
+class Tails:
+    """Shares of triples above some limits, and the mean of all triples."""
 
-    In paper mode at T = 1 this is T·mPL, so that one array serves every temperature and every ε.
+    beyond: tuple[float, ...]
+    mean: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LayoutShifts:
+    """Shifts (observations, candidates) of one layout with the candidates' distances: |Δ shift|/d of every pair.
+
+    In paper mode at T = 1 that is T·mPL, so that one pass over the pairs serves every temperature and every ε.
     """
+
+    shift: FloatArray
+    distances: FloatArray
+
+    def tails(self, limits: Sequence[float]) -> Tails:
+        """The share of triples above each limit and the mean of all, in one pass that keeps none of them.
+
+        >>> LayoutShifts(np.array([[0.0, 2.0], [0.0, 0.5]]), np.array([[0.0, 1.0], [1.0, 0.0]])).tails([1.0, 3.0])
+        Tails(beyond=(0.5, 0.0), mean=1.25)
+        """
+        counts, total = np.zeros(len(limits), dtype=np.int64), 0.0
+        for values in self._pairs():
+            counts += np.array([np.count_nonzero(values > limit) for limit in limits], dtype=np.int64)
+            total += float(values.sum())
+        return Tails(tuple(float(count / self.triples) for count in counts), total / self.triples)
+
+    def beyond(self, limits: Sequence[float]) -> tuple[float, ...]:
+        """The share of triples above each limit."""
+        return self.tails(limits).beyond
+
+    @property
+    def triples(self) -> int:
+        """Number of observations times pairs."""
+        observed, many = self.shift.shape
+        return observed * many * (many - 1) // 2
+
+    def leakages(self) -> FloatArray:
+        """All triples, flat and as 32-bit numbers."""
+        return np.concatenate([values.astype(np.float32).ravel() for values in self._pairs()])
+
+    def _pairs(self) -> Iterator[FloatArray]:
+        """For each candidate its pairs with later ones, (later candidates, observations), in memory that is reused."""
+        columns, closeness = np.ascontiguousarray(self.shift.T), 1.0 / (self.distances + np.eye(len(self.distances)))
+        room = np.empty_like(columns)
+        for k in range(len(columns) - 1):
+            values = room[k + 1 :]
+            np.subtract(columns[k + 1 :], columns[k], out=values)
+            np.abs(values, out=values)
+            np.multiply(values, closeness[k + 1 :, k, None], out=values)
+            yield values
+
+
+def layout_shifts(shift: FloatArray, space: Space, candidates: IntArray) -> LayoutShifts:
+    """The shifts of a layout together with the distances of its candidates; `shift` is (observations, candidates)."""
     if shift.shape[1:] != candidates.shape:
         raise InvalidInput(f"shift has shape {shift.shape}, expected (observations, {len(candidates)})")
-    parts = []
-    for k in range(len(candidates) - 1):
-        distance = space.metric.between(space.points[candidates[[k]]], space.points[candidates[k + 1 :]])[0]
-        parts.append((np.abs(shift[:, k + 1 :] - shift[:, [k]]) / distance).astype(np.float32).ravel())
-    return np.concatenate(parts)
+    points = space.points[candidates]
+    return LayoutShifts(np.asarray(shift, dtype=np.float64), space.metric.between(points, points))
 
 
 def layout_rate(shift: FloatArray, space: Space, epsilon: float, draws: int, rng: np.random.Generator) -> LayoutRate:

@@ -19,7 +19,7 @@ from oddshift.app.reproduce.violations import sizes, stored_surface
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.paper import fit_paper
 from oddshift.attackers.reconstruction import PaperSettings
-from oddshift.base.arrays import FloatArray
+from oddshift.audit.layouts import LayoutShifts
 
 BINS = 60
 SPAN = 6.0
@@ -28,7 +28,7 @@ SPAN = 6.0
 
 def distributions(cell: Cell, place: Place) -> dict[str, Any]:
     """mPL of the three networks at T = 1, of both controls, and of the exact single release, at ε = 2.5."""
-    corpus, found = studied(cell.settings, place.data), {}
+    corpus, found = studied(cell.settings, place.data, cell.seed), {}
     known = corpus.known((2.5, 2.5))
     for architecture in ATTACKERS:
         start = conditioned(corpus, architecture, cell.settings, cell.seed, place)
@@ -42,10 +42,10 @@ def distributions(cell: Cell, place: Place) -> dict[str, Any]:
     return {"bins": BINS, "span": SPAN, "networks": found, "controls": controls, "epsilon": 2.5, **sizes(corpus)}
 
 
-def _histogram(leakages: FloatArray) -> list[float]:
+def _histogram(shifts: LayoutShifts) -> list[float]:
     """Shares of mPL in equal bins, the last of which takes what lies beyond."""
-    places = np.minimum((leakages * (BINS / SPAN)).astype(np.int64), BINS - 1)
-    return [float(share) for share in np.bincount(places, minlength=BINS) / leakages.size]
+    edges = [SPAN * k / BINS for k in range(1, BINS)]
+    return [float(share) for share in -np.diff([1.0, *shifts.beyond(edges), 0.0])]
 
 
 def _read(corpus: StudiedCorpus, network: Any, budgets: tuple[float, float], cell: Cell, base: float = 2.6) -> Read:
@@ -55,7 +55,7 @@ def _read(corpus: StudiedCorpus, network: Any, budgets: tuple[float, float], cel
 
 def tradeoff(cell: Cell, place: Place) -> dict[str, Any]:
     """Violation ratio and expected loss over pairs of scales at ε = 2.5, one Transformer for all of them."""
-    corpus, epsilon = studied(cell.settings, place.data), 2.5
+    corpus, epsilon = studied(cell.settings, place.data, cell.seed), 2.5
     surface = stored_surface(corpus.name, "transformer", place)
     network = conditioned(corpus, "transformer", cell.settings, cell.seed, place)
     line, points = Surface.of(surface, epsilon, "one"), []
@@ -72,7 +72,7 @@ def tradeoff(cell: Cell, place: Place) -> dict[str, Any]:
 
 def epsilon_sweep(cell: Cell, place: Place) -> dict[str, Any]:
     """Mean mPL and violation ratio of an RNN over ε, of both controls, and of the exact single release."""
-    corpus, base = studied(cell.settings, place.data), float(cell.settings["base"])
+    corpus, base = studied(cell.settings, place.data, cell.seed), float(cell.settings["base"])
     network = conditioned(corpus, "rnn", cell.settings, cell.seed, place)
     rows = []
     for epsilon in cell.settings["epsilons"]:
@@ -99,7 +99,7 @@ def transition(corpus: StudiedCorpus) -> dict[str, float]:
 
 def learning_curve(cell: Cell, place: Place) -> dict[str, Any]:
     """Cosine accuracy and violation ratio of an LSTM at ε = 2.5, trained on growing shares of the fit documents."""
-    corpus, rows = studied(cell.settings, place.data), []
+    corpus, rows = studied(cell.settings, place.data, cell.seed), []
     everything = corpus.known((2.5, 2.5))
     order = np.random.default_rng([cell.seed, 9]).permutation(len(corpus.split.fit))
     for share in cell.settings["shares"]:

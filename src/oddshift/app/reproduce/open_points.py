@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oddshift.app.reproduce.corpus_cells import LOOP, SMALL
+from oddshift.app.reproduce.page_blocks import Block, Entry, Section, TableBlock, linked_files
 from oddshift.app.reproduce.paper_claims import Results
 from oddshift.app.reproduce.paper_numbers import left_open
-from oddshift.app.reproduce.results_content import Block, Entry, Section, TableBlock, linked_files
 
 OUR_DEFAULTS = {
     "temperature": "T = 1, next to T fitted by validation log score; a matched T is shown and nothing rests on it",
@@ -20,8 +20,8 @@ OUR_DEFAULTS = {
     "adaptation": f"λ_1 = {LOOP['rate']:g}, λ_2 = {LOOP['loss']:g}; central differences and projection; η_0 = "
     f"{LOOP['first_step']:g}, step η_0/(t+1)^0.6, from scale 1 until it moves by less than 0.005; the Transformer for "
     "utility",
-    "statistics": "three seeds of noise, network and layout, one split; candidates and observations drawn uniformly; "
-    "tiers pooled in the table, apart in the search",
+    "statistics": "three seeds of split, noise, network and layout; AmPL's scales from the first of them; candidates "
+    "and observations drawn uniformly; tiers pooled in the table, apart in the search",
     "corpus": "documents drawn at random, as many as stated with each table",
     "mismatch": "MiniLM, projected on 100 dimensions and scaled to GloVe's mean norm; AG News",
     "wdbc": "one tier, and two by diagnosis; 60, 20 and 20 % of the records",

@@ -15,7 +15,7 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.paper import Paper, squared_distances
 from oddshift.attackers.temperature import fitted_temperature, guesses
-from oddshift.audit.layouts import drawn_layout, layout_leakages
+from oddshift.audit.layouts import LayoutShifts, drawn_layout, layout_shifts
 from oddshift.base.arrays import FloatArray
 from oddshift.model.records import Records
 from oddshift.model.release import Release
@@ -28,40 +28,39 @@ TEMPERATURES = tuple(float(t) for t in np.round(np.geomspace(0.2, 8.0, 25), 3))
 class Read:
     """u of the network and of both controls on one layout, the exact mPL of one release, and the fitted T."""
 
-    network: FloatArray
-    null: FloatArray
-    own: FloatArray
-    exact: FloatArray
+    network: LayoutShifts
+    null: LayoutShifts
+    own: LayoutShifts
+    exact: LayoutShifts
     fitted: float
     cosine: float
 
+    def at_each(self, epsilon: float, temperatures: Sequence[float]) -> list[dict[str, float]]:
+        """Violation ratios and mean mPL of network and controls at some temperatures; `exact` has none."""
+        limits = [epsilon * t for t in temperatures]
+        network, null, own = (shifts.tails(limits) for shifts in (self.network, self.null, self.own))
+        return [
+            {"T": t, "rate": rate, "null": null_rate, "own": own_rate, "mean_mpl": network.mean / t}
+            for t, rate, null_rate, own_rate in zip(temperatures, network.beyond, null.beyond, own.beyond, strict=True)
+        ]
+
     def at(self, epsilon: float, temperature: float) -> dict[str, float]:
-        """Violation ratios and mean mPL of network and controls at one temperature; `exact` has none."""
-        return {
-            "T": temperature,
-            "rate": _beyond(self.network, epsilon * temperature),
-            "null": _beyond(self.null, epsilon * temperature),
-            "own": _beyond(self.own, epsilon * temperature),
-            "mean_mpl": float(self.network.mean(dtype=np.float64)) / temperature,
-        }
+        """The same at one temperature."""
+        return self.at_each(epsilon, [temperature])[0]
 
     def matched(self, epsilon: float, rate: float) -> float:
         """The temperature at which the network's violation ratio is the printed one."""
-        return float(np.quantile(self.network, 1 - rate)) / epsilon
+        return float(np.quantile(self.network.leakages(), 1 - rate)) / epsilon
 
     def rules(self, epsilon: float, matched: float) -> dict[str, dict[str, float]]:
         """The three rules for T side by side."""
-        chosen = {"one": 1.0, "fitted": self.fitted, "matched": matched}
-        return {rule: self.at(epsilon, temperature) for rule, temperature in chosen.items()}
+        found = self.at_each(epsilon, [1.0, self.fitted, matched])
+        return dict(zip(("one", "fitted", "matched"), found, strict=True))
 
     def curve(self, epsilon: float) -> list[list[float]]:
         """T, and the violation ratios of network, null and own at it."""
-        rows = [self.at(epsilon, t) for t in TEMPERATURES]
+        rows = self.at_each(epsilon, TEMPERATURES)
         return [[row["T"], row["rate"], row["null"], row["own"]] for row in rows]
-
-
-def _beyond(leakages: FloatArray, limit: float) -> float:
-    return float(np.count_nonzero(leakages > limit) / leakages.size)
 
 
 @dataclass(frozen=True)
@@ -81,25 +80,25 @@ def read(
     attacker: Paper, known: Knowledge, audited: Records, validation: Records, size: LayoutSize, *, seed: int
 ) -> Read:
     """Release validation and audited documents under `known`, fit T on the first and read leakage off the second."""
-    fitted = fitted_temperature(attacker, released(known, validation, [seed, 1]), validation)
-    release = released(known, audited, [seed, 2])
+    tried, release = released_together(known, [(validation, [seed, 1]), (audited, [seed, 2])])
+    fitted = fitted_temperature(attacker, tried, validation)
     space, rng = known.mechanism.space, np.random.default_rng([seed, 3])
     seen, compared = drawn_layout(
         len(audited.points), len(space), rng, candidates=size.candidates, observations=size.observations
     )
     guess = guesses(attacker, release)
     truth = attacker.points[audited.points]
-    null = np.broadcast_to(space.points.mean(axis=0), (len(seen), space.points.shape[1]))
+    null = space.points.mean(axis=0, keepdims=True)  # the same for every observation, so that one row says all
 
-    def leakages(found: FloatArray, points: FloatArray) -> FloatArray:
-        return layout_leakages(-squared_distances(found, points[compared]), space, compared)
+    def leakages(found: FloatArray, points: FloatArray) -> LayoutShifts:
+        return layout_shifts(-squared_distances(found, points[compared]), space, compared)
 
     columns = known.mechanism.log_columns(release.outputs[seen])
     return Read(
         network=leakages(guess[seen], attacker.points),
         null=leakages(null, space.points),
         own=leakages(own_means(known, columns), space.points),
-        exact=layout_leakages(columns[:, compared], space, compared),
+        exact=layout_shifts(columns[:, compared], space, compared),
         fitted=fitted,
         cosine=float(_cosines(guess, truth).mean()),
     )
@@ -107,9 +106,19 @@ def read(
 
 def released(known: Knowledge, records: Records, seeds: Sequence[int]) -> Release:
     """A release of some documents, drawn from seeds."""
-    uniforms = np.random.default_rng(list(seeds)).random(len(records.points))
-    outputs = known.mechanism.invert(records.points, uniforms)
-    return Release(outputs=outputs, offsets=records.offsets, position_tiers=None, context=None)
+    return released_together(known, [(records, seeds)])[0]
+
+
+def released_together(known: Knowledge, parts: Sequence[tuple[Records, Sequence[int]]]) -> list[Release]:
+    """A release of each part, drawn from seeds of its own; the rows of the mechanism are built once for all."""
+    uniforms = [np.random.default_rng(list(seeds)).random(len(records.points)) for records, seeds in parts]
+    points = np.concatenate([records.points for records, _ in parts])
+    outputs = known.mechanism.invert(points, np.concatenate(uniforms))
+    cuts = np.cumsum([len(part) for part in uniforms])[:-1]
+    return [
+        Release(outputs=mine, offsets=records.offsets, position_tiers=None, context=None)
+        for mine, (records, _) in zip(np.split(outputs, cuts), parts, strict=True)
+    ]
 
 
 def own_means(known: Knowledge, columns: FloatArray) -> FloatArray:
@@ -121,7 +130,8 @@ def own_means(known: Knowledge, columns: FloatArray) -> FloatArray:
 
 def exact_row(found: Read, epsilon: float) -> Mapping[str, Any]:
     """The calibrated single release: its violation ratio, which is 0 for an ε-mDP mechanism, and its mean mPL."""
-    return {"rate": _beyond(found.exact, epsilon), "mean_mpl": float(found.exact.mean(dtype=np.float64))}
+    tails = found.exact.tails([epsilon])
+    return {"rate": tails.beyond[0], "mean_mpl": tails.mean}
 
 
 def _cosines(left: FloatArray, right: FloatArray) -> FloatArray:

@@ -6,69 +6,28 @@ Everything is read from finished cells and printed tables; what was not run is s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.app.report.figure import Figure
 from oddshift.app.reproduce.corpus_cells import RETRAINED_CORPUS
 from oddshift.app.reproduce.further_claims import FURTHER_CLAIMS
+from oddshift.app.reproduce.page_blocks import (
+    Block,
+    CellLinks,
+    Entry,
+    Linked,
+    Section,
+    TableBlock,
+    anchor,
+    cells_title,
+    linked_files,
+)
 from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, Results
 from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, METHODS, violation
 from oddshift.app.reproduce.reproductions import REPRODUCTIONS
 from oddshift.app.reproduce.results_figures import FIGURES
 from oddshift.app.reproduce.statement_claims import STATEMENT_CLAIMS
 from oddshift.app.reproduce.table_claims import TABLE_CLAIMS
-
-
-@dataclass(frozen=True)
-class Linked:
-    """Text that leads to a file, relative to the folder of results."""
-
-    text: str
-    href: str
-
-
-Entry = str | Linked | tuple[Linked, ...]
-
-
-@dataclass(frozen=True)
-class TableBlock:
-    """A table: title, heads of the columns, and rows of text and links.
-
-    One whose rows are `long` is shown row by row where cells do not wrap, each under its first entry and the one whose
-    head is "verdict".
-    """
-
-    title: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[Entry]]
-    long: bool = False
-
-
-@dataclass(frozen=True)
-class CellLinks:
-    """The cells behind the figures above."""
-
-    links: tuple[Linked, ...]
-
-
-Block = str | TableBlock | Figure | CellLinks
-"""A part of a section."""
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the page: key for links, title, and its paragraphs, tables and figures in order."""
-
-    key: str
-    title: str
-    blocks: Sequence[Block]
-
-
-def linked_files(files: Sequence[str]) -> Entry:
-    """Links to cells."""
-    return tuple(Linked(file.rsplit("/", 1)[-1].removesuffix(".json"), file) for file in files) or "-"
 
 
 def figures_section(results: Results) -> Section:
@@ -87,26 +46,48 @@ MANY = {HOLDS: "hold", FAILS: "do not hold", UNKNOWN: "cannot be told"}
 
 
 def claims_section(results: Results) -> Section:
-    """The claims, theirs next to ours."""
+    """The claims, theirs next to ours: all of them in short, then each with everything behind its verdict."""
     made = [make(results) for make in (*TABLE_CLAIMS, *FURTHER_CLAIMS, *STATEMENT_CLAIMS)]
+    short: list[Sequence[Entry]] = [
+        [Linked(str(k), f"#{anchor(claim_title(k))}"), c.says, c.paper, c.verdict] for k, c in enumerate(made, 1)
+    ]
     rows: list[Sequence[Entry]] = [
         [
-            c.says, c.paper, c.recomputed, c.paper_mode, c.controls, c.sound, c.verdict, c.reason,
+            claim_title(k), c.says, c.verdict, c.reason, c.paper, c.recomputed, c.paper_mode, c.controls, c.sound,
             linked_files(c.files),
         ]
-        for c in made
+        for k, c in enumerate(made, 1)
     ]  # fmt: skip
     said = ", ".join(f"{sum(c.verdict == state for c in made)} {many}" for state, many in MANY.items())
-    head = ("claim", "paper", "from its own tables", "paper mode", "null, own", "sound", "verdict", "reason", "cells")
     return Section(
         "claims",
         "What the paper claims, and what we find",
         [
             f"{len(made)} claims: {said}. A verdict never rests on a temperature that was matched to the paper; paper "
             "mode is the paper's own estimate, and sound mode ours, with intervals over documents.",
-            TableBlock("Claims", head, rows, long=True),
+            TableBlock("All claims in short", ("number", "claim", "paper", "verdict"), short),
+            TableBlock("Claims one by one", CLAIM_HEAD, rows, long=True),
         ],
     )
+
+
+CLAIM_HEAD = (
+    "number",
+    "claim",
+    "verdict",
+    "reason",
+    "paper",
+    "from its own tables",
+    "paper mode",
+    "null, own",
+    "sound",
+    "cells",
+)
+
+
+def claim_title(number: int) -> str:
+    """What a claim is headed with."""
+    return f"Claim {number}"
 
 
 def _percent(value: float | None, spread: float | None = None) -> str:
@@ -193,8 +174,8 @@ def _size_said(results: Results, corpus: str) -> str:
         f"{CORPORA[corpus]}: {s['documents']:,} documents ({fit} fit, {select} select, {certify} certify), "
         f"{size['words'][0]:,} PII and {size['words'][1]:,} PoII words; {s['epochs']} epochs and {s['tuning_epochs']} "
         f"more at each choice of scales, batch {s['batch']}, width {s['width']}; {s['candidates']} candidates by "
-        f"{s['observations']} observations; {', '.join(map(str, seeds))} seeds of noise, network and layout for "
-        f"{', '.join(ATTACKERS.values())}; one split."
+        f"{s['observations']} observations; {', '.join(map(str, seeds))} seeds of split, noise, network and layout for "
+        f"{', '.join(ATTACKERS.values())}, the sizes being those of the first."
     )
 
 
@@ -277,18 +258,30 @@ NOT_ATTEMPTED = (
 
 def origin_section(results: Results) -> Section:
     """Every cell with its command, seed, data and time; and what was not run."""
-    rows: list[Sequence[Entry]] = [
-        [
-            Linked(cell.file, cell.file), cell.command, str(cell.seed),
-            f"{cell.cpu_seconds:g}", cell.versions["oddshift"],
-            ", ".join(f"{name} {mark[:12]}" for name, mark in cell.data.items()) or "none",
-        ]
-        for cells in results.cells.values()
-        for cell in cells.values()
-    ]  # fmt: skip
-    missing = [name for name in REPRODUCTIONS if not results.cells[name]]
-    total = sum(cell.cpu_seconds for cells in results.cells.values() for cell in cells.values())
-    said = f"{len(rows)} cells, {total / 60:.0f} CPU minutes in all."
-    absent = f"Not run at all: {', '.join(missing)}." if missing else "Every name was run at least in part."
     head = ("cell", "command", "seed", "CPU s", "version", "data (start of SHA-256)")
-    return Section("cells", "Every cell", [said, absent, *NOT_ATTEMPTED, TableBlock("Cells", head, rows)])
+    tables = [
+        TableBlock(cells_title(name), head, _origins(results, name)) for name in results.cells if results.cells[name]
+    ]
+    missing = [name for name in REPRODUCTIONS if not results.cells[name]]
+    every = [cell for cells in results.cells.values() for cell in cells.values()]
+    by_corpus = {
+        name: sum(cell.cpu_seconds for cell in every if cell.settings.get("corpus") == corpus)
+        for corpus, name in CORPORA.items()
+    }
+    parts = ", ".join(f"{name} {seconds / 60:.1f}" for name, seconds in by_corpus.items())
+    total = sum(cell.cpu_seconds for cell in every)
+    said = f"{len(every)} cells, {total / 60:.0f} CPU minutes in all ({parts})."
+    absent = f"Not run at all: {', '.join(missing)}." if missing else "Every name was run at least in part."
+    return Section("cells", "Every cell", [said, absent, *NOT_ATTEMPTED, *tables])
+
+
+def _origins(results: Results, name: str) -> list[Sequence[Entry]]:
+    """Where each cell of a reproduction comes from."""
+    return [
+        [
+            Linked(cell.key, cell.file), cell.command, str(cell.seed),
+            f"{cell.cpu_seconds:g}", cell.versions["oddshift"],
+            ", ".join(f"{file} {mark[:12]}" for file, mark in cell.data.items()) or "none",
+        ]
+        for cell in results.cells[name].values()
+    ]  # fmt: skip

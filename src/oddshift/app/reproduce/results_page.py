@@ -9,14 +9,9 @@ from oddshift.app.report.figure import Figure
 from oddshift.app.report.markup import Html, join, pairs, table, tag
 from oddshift.app.report.page import page_frame
 from oddshift.app.reproduce.open_points import open_section
+from oddshift.app.reproduce.page_blocks import Block, CellLinks, Entry, Linked, Section, TableBlock, anchor
 from oddshift.app.reproduce.paper_claims import Results
 from oddshift.app.reproduce.results_content import (
-    Block,
-    CellLinks,
-    Entry,
-    Linked,
-    Section,
-    TableBlock,
     claims_section,
     figures_section,
     origin_section,
@@ -60,7 +55,9 @@ def markdown(content: list[Section], folder: str) -> str:
     for section in content:
         parts.append(f"## {section.title}")
         for block in section.blocks:
-            if isinstance(block, TableBlock):
+            if isinstance(block, TableBlock) and block.long:
+                parts += [f"### {block.title}", *(_markdown_row(block, row, folder) for row in block.rows)]
+            elif isinstance(block, TableBlock):
                 parts += [f"### {block.title}", _markdown_table(block, folder)]
             elif isinstance(block, Figure):
                 parts.append(f"- **{block.title}.** {block.says}")
@@ -80,9 +77,20 @@ def _markdown_table(block: TableBlock, folder: str) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def _markdown_row(block: TableBlock, row: Sequence[Entry], folder: str) -> str:
+    """One row as a heading, its second entry, and a list of the others; those that say nothing are left out."""
+    rest = [f"- {name}: {_in_markdown(entry, folder)}" for name, entry in _others(block, row)]
+    return "\n".join([f"#### {row[0]}", "", f"**{_in_markdown(row[1], folder)}**", "", *rest])
+
+
+def _others(block: TableBlock, row: Sequence[Entry]) -> list[tuple[str, Entry]]:
+    """The entries of a long row after the first two, by the heads of their columns, without those that say nothing."""
+    return [(name, entry) for name, entry in zip(block.head[2:], row[2:], strict=True) if entry != "-"]
+
+
 def _in_markdown(entry: Entry, folder: str) -> str:
     if isinstance(entry, Linked):
-        return f"[{entry.text}]({folder}/{entry.href})"
+        return f"[{entry.text}]({entry.href if entry.href.startswith('#') else f'{folder}/{entry.href}'})"
     if isinstance(entry, tuple):
         return ", ".join(_in_markdown(each, folder) for each in entry)
     return entry.replace("|", "\\|")
@@ -103,18 +111,18 @@ def _block(block: Block) -> Html:
         return join([_row_by_row(block, row) for row in block.rows])
     if isinstance(block, TableBlock):
         rows = [[_in_html(entry) for entry in row] for row in block.rows]
-        return tag("div", {"class": "tabled"}, tag("h3", None, block.title), table(block.head, rows, block.title))
+        return tag("div", {"class": "tabled"}, _heading(block.title), table(block.head, rows, block.title))
     return tag("p", None, block)
 
 
+def _heading(title: str, rest: str = "") -> Html:
+    return tag("h3", {"id": anchor(title)}, title + rest)
+
+
 def _row_by_row(block: TableBlock, row: Sequence[Entry]) -> Html:
-    """One row as a heading and the rest of its entries by name, those that say nothing left out."""
-    by_name = dict(zip(block.head, row, strict=True))
-    verdict = by_name.pop("verdict", "")
-    rest = [(name, _in_html(entry)) for name, entry in list(by_name.items())[1:] if entry != "-"]
-    return tag(
-        "div", {"class": "tabled"}, tag("h3", None, f"{row[0]}: {verdict}" if verdict else str(row[0])), pairs(rest)
-    )
+    """One row as a heading of its first two entries, and the others by name."""
+    rest = [(name, _in_html(entry)) for name, entry in _others(block, row)]
+    return tag("div", {"class": "tabled"}, _heading(str(row[0]), f": {row[1]}"), pairs(rest))
 
 
 def _in_html(entry: Entry) -> str:

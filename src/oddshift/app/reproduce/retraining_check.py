@@ -20,7 +20,7 @@ CHECKED_EPSILON = 2.5
 
 def retraining_check(cell: Cell, place: Place) -> dict[str, Any]:
     """Ratios at T = 1 and at the fitted T of both networks for every method, with null and own, and their cosines."""
-    corpus = studied(cell.settings, place.data)
+    corpus = studied(cell.settings, place.data, cell.seed)
     architecture, loop = str(cell.settings["attacker"]), LoopWeights(**cell.settings["loop"])
     surface = Surface.of(stored_surface(corpus.name, architecture, place), CHECKED_EPSILON, "one")
     start = conditioned(corpus, architecture, cell.settings, cell.seed, place)

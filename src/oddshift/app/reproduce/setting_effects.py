@@ -21,7 +21,7 @@ from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.paper import Paper, fit_paper, squared_distances
 from oddshift.attackers.reconstruction import PaperSettings
 from oddshift.attackers.temperature import guesses
-from oddshift.audit.layouts import drawn_layout, layout_leakages
+from oddshift.audit.layouts import drawn_layout, layout_shifts
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import read_vectors
@@ -34,7 +34,7 @@ CANDIDATES = (32, 128, 512)
 
 def open_settings(cell: Cell, place: Place) -> dict[str, Any]:
     """Network, prior, outputs, layout and loop, each varied alone."""
-    corpus = studied(cell.settings, place.data)
+    corpus = studied(cell.settings, place.data, cell.seed)
     known = corpus.known((2.5, 2.5))
     plain = PaperSettings(architecture="lstm", width=int(cell.settings["width"]))
     rows, base = [], _trained(known, plain, cell)
@@ -83,7 +83,7 @@ def _empirical(corpus: StudiedCorpus, network: Paper, known: Knowledge, cell: Ce
 
     def rate(found: FloatArray) -> float:
         shift = -squared_distances(found, space.points[compared]) - known.log_prior[compared]
-        return float(np.mean(layout_leakages(shift, space, compared) > 2.5))
+        return layout_shifts(shift, space, compared).beyond([2.5])[0]
 
     return {"rate": rate(guess), "null": rate(np.asarray(null)), "own": rate(own)}
 
@@ -120,7 +120,7 @@ def _loops(corpus: StudiedCorpus, place: Place) -> list[dict[str, Any]]:
 
 def embedding_mismatch(cell: Cell, place: Place) -> dict[str, Any]:
     """Mean mPL and violation ratio of an attacker that knows the embedding, and of one that has another."""
-    corpus, architecture = studied(cell.settings, place.data), str(cell.settings["attacker"])
+    corpus, architecture = studied(cell.settings, place.data, cell.seed), str(cell.settings["attacker"])
     rows = []
     for epsilon in cell.settings["epsilons"]:
         known = corpus.known((epsilon, epsilon))

@@ -1,7 +1,8 @@
 """A corpus as the paper's case study reads it: names and similar words as secrets, GloVe as distance, three parts.
 
 PII are names, PoII the 10 % of the other words most similar to them; vocabulary and tiers come from the fit part. Which
-documents, and into which part they fall, does not depend on the seed of a cell: seeds vary noise, networks and layouts.
+documents are taken does not depend on the seed of a cell; the seed decides into which part each of them falls, and with
+it the vocabulary and the tiers, and it varies noise, networks and layouts.
 """
 
 from __future__ import annotations
@@ -71,21 +72,22 @@ class _Family:
         return Tiered(self.corpus.split.fit.space, tiers, self.base)
 
 
-def studied(settings: Mapping[str, Any], data: Path) -> StudiedCorpus:
-    """The corpus that a cell asks for; read once in a process."""
-    return _studied(str(settings["corpus"]), int(settings["documents"]), str(data))
+def studied(settings: Mapping[str, Any], data: Path, seed: int) -> StudiedCorpus:
+    """The corpus that a cell asks for, split by a seed; read once in a process."""
+    fractions = tuple(float(f) for f in settings.get("fractions", FRACTIONS))
+    return _studied(str(settings["corpus"]), int(settings["documents"]), fractions, seed, str(data))
 
 
 @lru_cache(maxsize=1)
-def _studied(name: str, documents: int, data: str) -> StudiedCorpus:
+def _studied(name: str, documents: int, fractions: tuple[float, ...], seed: int, data: str) -> StudiedCorpus:
     corpus, folder = read_published(name, data), Path(data)
     chosen = np.sort(np.random.default_rng(0).permutation(len(corpus))[:documents])
     texts = [corpus.texts[d] for d in chosen]
-    part = assign_parts(np.arange(len(texts)), FRACTIONS, np.random.default_rng(0))
+    part = assign_parts(np.arange(len(texts)), fractions, np.random.default_rng([seed, 8]))
     codec = TextCodec.fit(
         {"text": [texts[d] for d in np.flatnonzero(part == 0)]},
         TextSettings(is_public=True, **PAPER_TIERS),
-        detectors=[Pipeline(folder / "ner" / "en_core_web_sm_ner")],
+        detectors=[Pipeline(folder / "ner" / "en_core_web_sm_ner", workers=1)],
         vectors=read_vectors(folder / "glove.6B.100d.npz"),
     )
     encoded = codec.encode({"text": texts})

@@ -34,7 +34,7 @@ def utility_values(cell: Cell, place: Place) -> dict[str, Any]:
 
 
 def _corpus(cell: Cell, place: Place) -> dict[str, Any]:
-    corpus, loop = studied(cell.settings, place.data), LoopWeights(**cell.settings["loop"])
+    corpus, loop = studied(cell.settings, place.data, cell.seed), LoopWeights(**cell.settings["loop"])
     surface, weights, rows = stored_surface(corpus.name, "transformer", place), corpus.weights, []
     for epsilon in EPSILONS:
         at = Surface.of(surface, epsilon, "one")

@@ -30,7 +30,7 @@ from oddshift.attackers.gains import gain, units_of
 from oddshift.attackers.paper import Paper, squared_distances
 from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.attackers.temperature import guesses
-from oddshift.audit.layouts import drawn_layout, layout_leakages
+from oddshift.audit.layouts import LayoutShifts, drawn_layout, layout_shifts
 from oddshift.audit.scan import Budget, scan
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
@@ -47,7 +47,7 @@ SHARED_METHODS = {"AmPL-U": "EM"}
 
 def violations(cell: Cell, place: Place) -> dict[str, Any]:
     """One cell of the table, by the kind that its settings name."""
-    kind, corpus = str(cell.settings["kind"]), studied(cell.settings, place.data)
+    kind, corpus = str(cell.settings["kind"]), studied(cell.settings, place.data, cell.seed)
     if kind == "surface":
         return surface_values(corpus, cell, place)
     return _sound(corpus, cell, place) if kind == "sound" else _network(corpus, cell, place)
@@ -69,11 +69,11 @@ def surface_values(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str,
     for row, first in enumerate(GRID):
         for column, second in enumerate(GRID):
             known = corpus.known((first, second))
-            by_tier = tier_leakages(network.against(known), known, select, size, cell.seed)
-            for epsilon in EPSILONS:
-                for rule, t in temperatures.items():
-                    cut = [float(np.mean(u > epsilon * t)) for u in by_tier]
-                    rates[f"{epsilon:g}"][rule][:, row, column] = cut
+            by_tier = tier_shifts(network.against(known), known, select, size, cell.seed)
+            limits = {(f"{e:g}", rule): e * t for e in EPSILONS for rule, t in temperatures.items()}
+            beyond = np.array([shifts.beyond(list(limits.values())) for shifts in by_tier])
+            for (epsilon, rule), values in zip(limits, beyond.T, strict=True):
+                rates[epsilon][rule][:, row, column] = values
     tier_of = select.tier_of_position(corpus.tiers)
     return {
         "grid": list(GRID),
@@ -94,9 +94,9 @@ def loss_line(corpus: StudiedCorpus) -> dict[str, Any]:
     return {"line": list(LINE), "losses": tiers, "weights": inside.sum(axis=1)}
 
 
-def tier_leakages(
+def tier_shifts(
     attacker: Paper, known: Knowledge, records: Records, size: LayoutSize, seed: int
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[LayoutShifts, LayoutShifts]:
     """T·mPL of a layout for each tier: observations of that tier, candidates of both."""
     release, space = released(known, records, [seed, 2]), known.mechanism.space
     guess, found = guesses(attacker, release), []
@@ -106,7 +106,7 @@ def tier_leakages(
         half = size.observations // 2
         seen, compared = drawn_layout(len(mine), len(space), rng, candidates=size.candidates, observations=half)
         shift = -squared_distances(guess[mine[seen]], attacker.points[compared])
-        found.append(layout_leakages(shift, space, compared))
+        found.append(layout_shifts(shift, space, compared))
     return found[0], found[1]
 
 
