@@ -18,6 +18,7 @@ from oddshift.attackers.paper import (  # noqa: E402
 )
 from oddshift.attackers.paper_options import PaperOptions  # noqa: E402
 from oddshift.attackers.reconstruction import PaperSettings  # noqa: E402
+from oddshift.attackers.temperature import _held_out  # noqa: E402
 from oddshift.base.errors import InvalidInput  # noqa: E402
 from oddshift.mechanisms import Exponential, Mask  # noqa: E402
 from oddshift.model.space import Space  # noqa: E402
@@ -265,6 +266,34 @@ def test_a_configuration_reaches_every_option():
     assert all(
         torch.equal(value, fitted.model.state_dict()[name]) for name, value in fixed.model.state_dict().items()
     ), "the temperature is fitted after training, and changes no weight"
+
+
+def test_a_matched_temperature_gives_the_ratio_that_was_asked_for_and_says_so():
+    world = ring(documents=40)
+    asked = PaperOptions(temperature="matched", matched_epsilon=1.5, matched_ratio=0.3, width=16, epochs=1)
+    matched = ATTACKERS["paper-rnn"](world.known, np.random.default_rng(0), FitOptions(paper=asked))
+    assert matched.name == "paper-rnn (T matched)"
+    release, _ = _held_out(matched, PAPER_SCHEDULE.validation, int(np.random.default_rng(0).integers(1 << 31)))
+    shift = np.vstack([beliefs.shift for beliefs in matched.beliefs(release)])
+    points = world.known.fit.space.points
+    first, second = np.triu_indices(len(points), 1)
+    distances = np.linalg.norm(points[first] - points[second], axis=1)
+    leaks = np.abs(shift[:, first] - shift[:, second]) / distances
+    assert np.mean(leaks > 1.5) == pytest.approx(0.3, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"temperature": "matched"},
+        {"temperature": "matched", "matched_epsilon": 2.5},
+        {"temperature": "matched", "matched_epsilon": 2.5, "matched_ratio": 1.0},
+        {"matched_epsilon": 2.5, "matched_ratio": 0.2},
+    ],
+)
+def test_what_is_matched_is_stated_in_full_or_not_at_all(wrong):
+    with pytest.raises(InvalidInput, match="matched"):
+        PaperOptions(**wrong)
 
 
 def test_a_search_over_scales_takes_one_network():

@@ -214,6 +214,8 @@ def test_a_literal_network_is_trained_from_nothing(corpus, place):
     assert len(tuned(start, known, SMALL, 0).curve.train) == SMALL["tuning_epochs"]
     again = conditioned(corpus, "rnn", SMALL, 0, place)
     assert again.fingerprint == start.fingerprint, "a network that was kept is not trained again"
+    conditioned(corpus, "rnn", {**SMALL, "batch": 8}, 0, place)
+    assert len(list(place.work.glob("*.safetensors"))) == 2, "other settings are another network, not a refusal"
 
 
 def test_networks_trained_on_and_from_nothing_are_read_on_the_same_release(surfaces):

@@ -189,7 +189,9 @@ def test_a_transition_outside_the_sweep_is_not_drawn(transition, is_marked):
 
 def test_every_pair_of_scales_is_a_dot_with_its_controls():
     points = [{"loss": 0.1 * k, "rate": 0.2, "own": 0.1, "null": 0.05} for k in range(4)]
-    (figure,) = tradeoff(results_of(finished("tradeoff", "amazon", {"points": points})))
+    size = {"documents": [1_200, 150, 450]}
+    (figure,) = tradeoff(results_of(finished("tradeoff", "amazon", {"points": points, "size": size})))
+    assert figure.says.endswith("1,200 documents to fit.")
     assert figure.says.startswith("4 pairs of scales")
     assert len(figure.rows) == 12
 
@@ -212,6 +214,7 @@ def test_the_toys_of_several_seeds_are_averaged():
 
     (figure,) = toy_errors(results_of(made(0, 0.05), made(1, 0.15)))
     assert "over 2 seeds" in figure.says
+    assert "to the power -8.00, the bound like that to -1.00" in figure.says
     errors = [row for row in figure.rows if row[0] == "mean error"]
     assert [float(value) for value in errors[0][1:]] == pytest.approx([2.0, -1.0])
     assert float(errors[1][2]) == -9.0  # no error at all is drawn at a floor
@@ -251,7 +254,7 @@ def test_the_table_of_claims_has_a_row_for_each_and_counts_its_verdicts():
     short, table = tables_of(section).values()
     said = section.blocks[0]
     assert [row[0].href for row in short.rows] == [f"#{anchor(row[0])}" for row in table.rows]
-    assert [row[1] for row in short.rows] == [row[1] for row in table.rows]
+    assert [row[0].text for row in short.rows] == [f"{k}. {row[1]}" for k, row in enumerate(table.rows, 1)]
     assert said.startswith(f"{len(table.rows)} claims: ")
     counts = [int(number) for number in re.findall(r"(\d+) (?:hold|do not hold|cannot be told)", said)]
     assert sum(counts) == len(table.rows)

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -6,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import read_published
+from oddshift.data.codecs import data_folder, published, read_published
 from oddshift.data.codecs.text_cells import TextCells
 from oddshift.data.formats import FOLDER, open_data, read_columns
 from oddshift.data.formats.cell_values import numbers, strings
@@ -124,7 +125,21 @@ def test_other_bad_files(tmp_path):
     number = _file(tmp_path, "d.jsonl", '{"text": "a"}\n{"text": 5}\n')
     assert "column 'text' at row 2 is an int, expected text" in _refusal(read_corpus, number)
     assert "expected one of ag_news" in _refusal(read_published, "reuters")
-    assert "set ODDSHIFT_DATA" in _refusal(read_published, "imdb", tmp_path)
+    missing = _refusal(read_published, "imdb", tmp_path)
+    assert str(tmp_path / "imdb.csv") in missing
+    assert "columns label and text" in missing
+    assert "ODDSHIFT_DATA" in missing
+
+
+def test_an_installed_package_expects_data_where_it_is_run(tmp_path, monkeypatch):
+    """Never among the installed packages: a folder there would be lost with the environment."""
+    installed = tmp_path / "lib" / "python3" / "site-packages" / "oddshift" / "data" / "codecs" / "published.py"
+    monkeypatch.delenv("ODDSHIFT_DATA", raising=False)
+    monkeypatch.setattr(published, "__file__", str(installed))
+    monkeypatch.chdir(tmp_path)
+    assert data_folder() == Path("data")
+    monkeypatch.setenv("ODDSHIFT_DATA", "elsewhere")
+    assert data_folder() == Path("elsewhere")
 
 
 def test_numbers_name_the_row():

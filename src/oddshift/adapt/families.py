@@ -26,7 +26,10 @@ def scale_family(settings: MechanismSettings, space: Space, tiers: Tiers, epsilo
     if settings.name == "tiered" and not tiers.is_public:
         raise InvalidInput("mechanism.name='tiered' promises nothing across secret tiers, expected path")
     if settings.outputs == "words":
-        raise InvalidInput("mechanism.outputs='words' can be audited but not adapted, expected tier or all")
+        raise InvalidInput(
+            "mechanism.outputs='words' can be audited but not adapted, expected tier or all: a policy holds vectors of "
+            "its own points, not of other words"
+        )
     is_plain = settings.name == "exponential" and len(tiers) == 1
     is_path = settings.name == "path" or not tiers.is_public
     keeps_tier = settings.outputs == "tier" and tiers.is_public and len(tiers) > 1

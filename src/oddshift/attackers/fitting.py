@@ -150,7 +150,7 @@ def _paper(architecture: str) -> Fit:
     def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
         from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper
         from oddshift.attackers.reconstruction import PaperSettings
-        from oddshift.attackers.temperature import with_fitted_temperature
+        from oddshift.attackers.temperature import with_fitted_temperature, with_matched_temperature
 
         options = options or FitOptions()
         asked = options.paper
@@ -168,6 +168,8 @@ def _paper(architecture: str) -> Fit:
         name = f"paper-{architecture}" + ("-scales" if options.scale_range else "")
         checkpoint = _file(options, name, known)
         made = fit_paper(known, settings, schedule, family=options.family, checkpoint=checkpoint)
+        if asked.matched is not None:
+            return with_matched_temperature(made, schedule.validation, schedule.seed, asked.matched)
         fitted = asked.temperature == "fitted"
         return with_fitted_temperature(made, schedule.validation, schedule.seed) if fitted else made
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from oddshift.base.arrays import one_of, positive, whole
+from oddshift.base.errors import InvalidInput
 
-TemperatureRule = Literal["fixed", "fitted"]
-"""With `fixed`, T = τ_base·τ. With `fitted`, T gives the best log score on held-out fit documents (Guo et al.)."""
+TemperatureRule = Literal["fixed", "fitted", "matched"]
+"""With `fixed`, T = τ_base·τ. With `fitted`, T gives the best log score on held-out fit documents (Guo et al.). With
+`matched`, T gives a stated violation ratio on them, such as one that the paper prints: it shows nothing by itself."""
 
 PaperPrior = Literal["uniform", "empirical"]
 """The prior that is subtracted from the posterior: uniform over candidates, or frequencies in the fit documents."""
@@ -25,8 +27,10 @@ PaperSplit = Literal["document", "pair"]
 class PaperOptions:
     """Options of paper mode, which is for reproduction and never certifies anything.
 
-    - `temperature`: the rule for T, `fixed` or `fitted`.
+    - `temperature`: the rule for T, `fixed`, `fitted` or `matched`.
     - `tau_base`, `tau`: T = τ_base·τ under the rule `fixed`.
+    - `matched_epsilon`, `matched_ratio`: the ε and the violation ratio that T gives under the rule `matched`, which
+      needs both; the name of the attacker then says that T was matched.
     - `prior`: `uniform` or `empirical`.
     - `split`: validation by `document` or by `pair`.
     - `width`: units of a layer.
@@ -38,6 +42,8 @@ class PaperOptions:
     temperature: TemperatureRule = "fixed"
     tau_base: float = 1.0
     tau: float = 1.0
+    matched_epsilon: float | None = None
+    matched_ratio: float | None = None
     prior: PaperPrior = "uniform"
     split: PaperSplit = "document"
     width: int = 64
@@ -53,3 +59,20 @@ class PaperOptions:
         whole(self.width, "width", 4)
         if self.epochs is not None:
             whole(self.epochs, "epochs", 1)
+        if (self.temperature == "matched") != (self.matched is not None):
+            raise InvalidInput(
+                f"temperature={self.temperature!r} with matched_epsilon={self.matched_epsilon} and "
+                f"matched_ratio={self.matched_ratio}, expected both of them with temperature='matched' and neither else"
+            )
+
+    @property
+    def matched(self) -> tuple[float, float] | None:
+        """The ε and the ratio to match, None where neither is stated."""
+        if self.matched_epsilon is None and self.matched_ratio is None:
+            return None
+        if self.matched_epsilon is None or self.matched_ratio is None or not 0.0 < self.matched_ratio < 1.0:
+            raise InvalidInput(
+                f"matched_epsilon={self.matched_epsilon}, matched_ratio={self.matched_ratio}, expected both, with "
+                "0 < matched_ratio < 1"
+            )
+        return positive(self.matched_epsilon, "matched_epsilon"), self.matched_ratio

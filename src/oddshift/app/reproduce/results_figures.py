@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from oddshift.app.report.figure import Figure
 from oddshift.app.reproduce.paper_claims import Results
@@ -17,6 +18,11 @@ from oddshift.app.reproduce.paper_numbers import (
     violation,
 )
 from oddshift.app.reproduce.plot_kinds import BarPlot, LinePlot, MarkedRow, RowPlot
+
+
+def _trained_on(found: Mapping[str, Any]) -> str:
+    """How many documents and how large a layout are behind a figure, where its cell says so."""
+    return f" {found['size']['documents'][0]:,} documents to fit." if "size" in found else ""
 
 
 def dumbbells(results: Results) -> Iterator[Figure]:
@@ -113,7 +119,7 @@ def sweep(results: Results) -> Iterator[Figure]:
         at = {f"ε* = {found['transition']:.2f}": found["transition"]} if found["transition"] <= 5 else {}
         yield LinePlot(
             f"{name}: mean mPL over ε",
-            "Mean mPL of an RNN at T = 1 and at its fitted T, and of the exact single release.",
+            "Mean mPL of an RNN at T = 1 and at its fitted T, and of the exact single release." + _trained_on(found),
             "ε",
             "mean mPL",
             {
@@ -125,7 +131,8 @@ def sweep(results: Results) -> Iterator[Figure]:
         ).figure
         yield LinePlot(
             f"{name}: violation ratio over ε",
-            "Violation ratio of an RNN at T = 1 with null and own at the same T; the exact single release has none.",
+            "Violation ratio of an RNN at T = 1 with null and own at the same T; the exact single release has none."
+            + _trained_on(found),
             "ε",
             "violation ratio, %",
             {
@@ -143,7 +150,8 @@ def tradeoff(results: Results) -> Iterator[Figure]:
         if found is not None:
             yield LinePlot(
                 f"{name}: ratio against utility loss",
-                f"{len(found['points'])} pairs of scales at ε = 2.5, one Transformer at T = 1; own moves along.",
+                f"{len(found['points'])} pairs of scales at ε = 2.5, one Transformer at T = 1; own moves along."
+                + _trained_on(found),
                 "utility loss",
                 "violation ratio, %",
                 {
@@ -207,20 +215,34 @@ def toy_errors(results: Results) -> Iterator[Figure]:
     """The error of the learned mPL of the toy against the number of training pairs."""
     toys = [found for cell in results.cells["toy"].values() if cell.key != "exact" for found in [cell.values]]
     if toys:
-        rows = toys[0]["rows"]
+        rows, bound = toys[0]["rows"], "proposition's bound"
+        curves = {
+            name: [
+                (math.log10(row["pairs"]), math.log10(max(1e-9, sum(t["rows"][k][key] for t in toys) / len(toys))))
+                for k, row in enumerate(rows)
+            ]
+            for name, key in (("mean error", "mean_error"), (bound, "bound"))
+        }
         yield LinePlot(
             "The toy: error of the learned mPL against training pairs",
-            f"Mean |mPL − exact|, over {len(toys)} seeds, and the right side of the faithfulness proposition.",
+            f"Mean |mPL − exact|, over {len(toys)} seeds, and the right side of the faithfulness proposition. The "
+            f"error falls like the number of pairs to the power {_slope(curves['mean error']):.2f}, the bound like "
+            f"that to {_slope(curves[bound]):.2f}.",
             "log10 of training pairs",
             "log10 of the mean error",
-            {
-                name: [
-                    (math.log10(row["pairs"]), math.log10(max(1e-9, sum(t["rows"][k][key] for t in toys) / len(toys))))
-                    for k, row in enumerate(rows)
-                ]
-                for name, key in (("mean error", "mean_error"), ("proposition's bound", "bound"))
-            },
+            curves,
         ).figure
+
+
+def _slope(points: Sequence[tuple[float, float]]) -> float:
+    """The slope of the line of least squares.
+
+    >>> _slope([(0.0, 1.0), (1.0, 0.5), (2.0, 0.0)])
+    -0.5
+    """
+    across, up = (sum(values) / len(points) for values in zip(*points, strict=True))
+    spread = sum((x - across) ** 2 for x, _ in points)
+    return sum((x - across) * (y - up) for x, y in points) / spread if spread else 0.0
 
 
 def slopes(results: Results) -> Iterator[Figure]:

@@ -21,6 +21,7 @@ from oddshift.attackers.paper import PAPER_SCHEDULE, Paper, fit_paper
 from oddshift.attackers.reconstruction import PaperSettings
 from oddshift.attackers.training import Schedule
 from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import TextCodec, TextSettings, read_published, read_vectors
 from oddshift.data.codecs.text_settings import PAPER_TIERS
 from oddshift.data.detectors import Pipeline
@@ -103,13 +104,10 @@ def conditioned(
     settings = PaperSettings(architecture=architecture, width=int(cell_settings["width"]), scale_range=(LOWEST, 1.0))
     schedule = schedule_of(cell_settings, "epochs", seed)
     known = corpus.known((base, base), base)
-    name = (
-        f"{corpus.name}-{cell_settings['documents']}-{architecture}-{schedule.epochs}-{settings.width}-{base:g}-{seed}"
-    )
+    asked = fingerprint((settings, schedule, known, base))[:12]  # other settings or documents are another file
     place.work.mkdir(parents=True, exist_ok=True)
-    return fit_paper(
-        known, settings, schedule, family=corpus.family(base), checkpoint=place.work / f"{name}.safetensors"
-    )
+    kept = place.work / f"{corpus.name}-{architecture}-{seed}-{asked}.safetensors"
+    return fit_paper(known, settings, schedule, family=corpus.family(base), checkpoint=kept)
 
 
 def tuned(start: Paper, known: Knowledge, cell_settings: Mapping[str, Any], seed: int) -> Paper:

@@ -50,12 +50,15 @@ PUBLISHED: dict[str, Published] = {
 
 
 def data_folder() -> Path:
-    """Return the folder of real data: `ODDSHIFT_DATA`, by default ../shared/data, next to the project."""
+    """Return the folder of real data: `ODDSHIFT_DATA`; without it ../shared/data, here or next to a clone; or ./data.
+
+    An installed package has no data next to it, so that what is not found is expected in ./data.
+    """
     given = os.environ.get("ODDSHIFT_DATA")
     if given:
         return Path(given)
-    near = Path("../shared/data")
-    return near if near.is_dir() else Path(__file__).resolve().parents[5] / "shared" / "data"
+    near = (Path("../shared/data"), Path(__file__).resolve().parents[5] / "shared" / "data")
+    return next((folder for folder in near if folder.is_dir()), Path("data"))
 
 
 def read_published(name: str, folder: str | Path | None = None) -> Corpus:
@@ -65,7 +68,10 @@ def read_published(name: str, folder: str | Path | None = None) -> Corpus:
     found = PUBLISHED[name]
     path = Path(folder or data_folder()) / found.file
     if not path.is_file():
-        raise InvalidInput(f"{found.file} is not in the data folder {path.parent}; set ODDSHIFT_DATA")
+        raise InvalidInput(
+            f"{found.file} is expected at {path}, a CSV file with the columns label and {' and '.join(found.text)}; "
+            "its folder is stated with ODDSHIFT_DATA"
+        )
     columns = read_columns(open_data(path, "text"), (*found.text, "label"))
     texts = TextCells.of(columns, found.text).documents
     return Corpus(tuple(texts), tuple(strings(columns, "label")))
