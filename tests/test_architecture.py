@@ -44,7 +44,6 @@ HEAVY = (
     "matplotlib",
     "altair",
     "joblib",
-    "highspy",
     "scipy.stats",
     "scipy.optimize",
 )

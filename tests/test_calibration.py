@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from oddshift.attackers import calibration as calibrating
 from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.calibration import Bin, calibration
 from oddshift.attackers.clipped import Clipped
@@ -102,6 +103,22 @@ def test_many_positions_are_fitted_on_some(monkeypatch):
     world = ring()
     monkeypatch.setattr("oddshift.attackers.calibration.TEMPERATURE_ENTRIES", 8 * 100)
     assert calibration(Own(world.known), world.known, world.secrets, world.release).positions == 480
+
+
+@pytest.mark.parametrize("inverse", [0.1, 1.0, 2.5])
+def test_scores_at_a_temperature_are_those_of_the_posteriors_to_a_power(inverse, monkeypatch):
+    rng = np.random.default_rng(0)
+    posterior = np.log(rng.dirichlet(np.ones(6), 50))
+    posterior[:, 5] = -np.inf  # a candidate of another tier
+    truth = rng.integers(0, 5, 50)
+
+    def direct(power):
+        return -(posterior[np.arange(50), truth] * power - np.log(np.exp(posterior * power).sum(axis=1))).sum()
+
+    monkeypatch.setattr(calibrating, "_AT_ONCE", 40)
+    value, slope = calibrating._score_at(np.maximum(posterior, calibrating._IMPOSSIBLE), truth, inverse)
+    assert value == pytest.approx(direct(inverse), rel=1e-12)
+    assert slope == pytest.approx((direct(inverse + 1e-6) - direct(inverse - 1e-6)) / 2e-6, rel=1e-6)
 
 
 def test_clipping_bounds_beliefs_and_says_so():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from oddshift import PathExponential, Space, Tiers, true_epsilon
-from oddshift.mechanisms import path_closure
+from oddshift.base.errors import TooLarge
+from oddshift.mechanisms import closure, path_closure
 
 
 def all_ways(distances, scales):
@@ -52,3 +53,23 @@ def test_every_pair_keeps_its_request(epsilon):
     assert safe.exact_epsilon == pytest.approx(true_epsilon(rows, space.distances), rel=1e-9)
     asked = epsilon * 0.5 * (scale[:, None] + scale[None, :]) * space.distances
     assert (np.abs(rows[:, None, :] - rows[None, :, :]).max(axis=2) <= asked * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("axes", [1, 3, 12])
+def test_a_space_is_closed_like_its_distances_whatever_the_sizes_of_the_blocks(axes, monkeypatch):
+    """Few rows and columns at once, and the matrix product from the first stop on: every branch, the same ways."""
+    rng = np.random.default_rng(axes)
+    space, scales = Space(rng.standard_normal((120, axes))), rng.choice([0.2, 0.5, 0.9], 120)
+    expected = all_ways(space.distances, scales)
+    for name, value in {"_ROWS": 7, "_COLUMNS": 11, "_PIECE": 3, "_NEAREST": 1, "_MANY": 1_000}.items():
+        monkeypatch.setattr(closure, name, value)
+    monkeypatch.setattr("oddshift.base.arrays.BLOCK_ENTRIES", 900)
+    closed = closure.closed_space(space, scales)
+    assert closed == pytest.approx(expected, rel=1e-12, abs=0.0)
+    assert (closed == closed.T).all()
+
+
+def test_a_space_that_is_too_large_for_one_array_is_refused(monkeypatch):
+    monkeypatch.setattr("oddshift.base.arrays.DENSE_LIMIT", 15)
+    with pytest.raises(TooLarge, match="path distances"):
+        closure.closed_space(Space(np.arange(4.0)[:, None]), np.ones(4))

@@ -7,14 +7,14 @@ truth, so it is for fit or select documents and for reports, never an input of a
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
 from oddshift.attackers.clipped import allowed_points, log_posterior
-from oddshift.attackers.combination import ContextTerms
-from oddshift.attackers.gains import Gain, Units, gain, units_of
+from oddshift.attackers.gains import Gain, gain, units_of
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
@@ -22,6 +22,9 @@ from oddshift.model.release import Release
 
 TEMPERATURE_ENTRIES = 4_000_000
 """Entries (positions x points) that the temperature is fitted on; they are held at once, so this bounds the memory."""
+
+_AT_ONCE = 200_000  # entries of posteriors that are raised to a power together
+_IMPOSSIBLE = -1e250  # stands for log 0: to any power in range it is 0, and 0 times it is 0
 
 BINS = 10
 """Number of equal steps of confidence in the reliability curve."""
@@ -101,10 +104,10 @@ def calibration(attacker: Attacker, known: Knowledge, secrets: Records, release:
         allowed = allowed_points(known.tiers, release, block.positions)
         posterior = log_posterior(block, allowed)
         _mark(marks, block, posterior, _references(known, release, block, allowed), secrets)
-        kept.append(posterior[:room])
+        kept.append(np.maximum(posterior[:room], _IMPOSSIBLE))
         truths.append(secrets.points[block.positions[:room]])
         room -= len(kept[-1])
-    temperature = _best_temperature(np.vstack(kept), np.concatenate(truths))
+    temperature = _best_temperature(kept, truths)
     return _summary(attacker.name, marks, secrets, temperature)
 
 
@@ -168,13 +171,39 @@ def _reliability(confidence: FloatArray, right: FloatArray) -> tuple[Bin, ...]:
     return tuple(Bin(len(b), float(confidence[b].mean()), float(right[b].mean())) for b in bins if len(b))
 
 
-def _best_temperature(posterior: FloatArray, truth: IntArray) -> tuple[float, float]:
+def _best_temperature(kept: Sequence[FloatArray], truths: Sequence[IntArray]) -> tuple[float, float]:
     """The temperature of the best log score and that score, on the positions kept."""
     from scipy.optimize import minimize
 
-    base = np.where(np.isfinite(posterior), 0.0, -np.inf)
-    held = ContextTerms(
-        base, (np.where(np.isfinite(posterior), posterior, 0.0),), truth, Units(np.arange(len(truth)), len(truth))
-    )
-    found = minimize(held.loss, np.ones(1), jac=True, method="L-BFGS-B", bounds=[(1e-3, 1e3)])
+    positions = sum(len(truth) for truth in truths)
+
+    def loss(inverse: FloatArray) -> tuple[float, float]:
+        each = [_score_at(posterior, truth, float(inverse[0])) for posterior, truth in zip(kept, truths, strict=True)]
+        return sum(value for value, _ in each) / positions, sum(slope for _, slope in each) / positions
+
+    found = minimize(loss, np.ones(1), jac=True, method="L-BFGS-B", bounds=[(1e-3, 1e3)])
     return 1.0 / float(found.x[0]), float(found.fun)
+
+
+def _score_at(posterior: FloatArray, truth: IntArray, inverse: float) -> tuple[float, float]:
+    """Summed −log of the truth's probability under posteriors to the power `inverse`, and its derivative.
+
+    The derivative is the mean log posterior under that power minus the one of the truth. A few rows at a time, so that
+    nothing of the size of all of them is held next to them.
+    """
+    value = slope = 0.0
+    for part in _few_rows(posterior):
+        rows = posterior[part]
+        at_truth = rows[np.arange(len(rows)), truth[part]]
+        powers = rows * inverse
+        top = powers.max(axis=1, keepdims=True)
+        powers -= top
+        mass = np.exp(powers, out=powers).sum(axis=1)
+        value += float((np.log(mass) + top[:, 0] - inverse * at_truth).sum())
+        slope += float((np.einsum("ij,ij->i", powers, rows) / mass - at_truth).sum())
+    return value, slope
+
+
+def _few_rows(posterior: FloatArray) -> Iterator[slice]:
+    step = max(1, _AT_ONCE // posterior.shape[1])
+    return (slice(start, start + step) for start in range(0, len(posterior), step))

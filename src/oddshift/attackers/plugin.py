@@ -25,7 +25,7 @@ from oddshift.model.records import Records
 from oddshift.model.release import Release, candidates
 from oddshift.model.tiers import Tiers
 
-_BATCH_ENTRIES = 2_000_000  # entries of the forward messages of one batch of documents
+_BATCH_ENTRIES = 500_000  # entries of the forward messages of one batch of documents
 HELD_OUT = 10
 """One document out of this many decides how far bigrams are trusted."""
 

@@ -25,6 +25,8 @@ from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
+_ROW_COPIES = 5  # arrays of the size of its rows that a block of draws holds at once: blocks are smaller for it
+
 
 class Mechanism(ABC):
     """What every mechanism promises; a concrete one gives `log_likelihood` and what it claims."""
@@ -130,11 +132,12 @@ class Mechanism(ABC):
         """The outputs M~(x, z): for each point, the output whose interval [F_{k−1}, F_k) holds its uniform."""
         points = indices(index, "index", len(self.space))
         uniforms = _uniforms(z, len(points))
-        chosen = np.unique(points)
+        order = np.argsort(points)
+        chosen, first = np.unique(points[order], return_index=True)
+        ends = np.append(first, len(points))
         outputs = np.empty(len(points), dtype=np.int64)
-        for part in blocks(len(chosen), self.n_outputs):
-            few = chosen[part]
-            here = np.flatnonzero((points >= few[0]) & (points <= few[-1]))
+        for part in blocks(len(chosen), _ROW_COPIES * self.n_outputs):
+            few, here = chosen[part], order[ends[part.start] : ends[part.stop]]
             outputs[here] = Sampler(few, _cumulative(self.log_likelihood(few))).invert(points[here], uniforms[here])
         return outputs
 

@@ -1,59 +1,46 @@
 """The optimal mechanism: of all ε-mDP channels, the one with the smallest expected cost under a given prior.
 
 A linear program (Bordenabe, Chatzikokolakis, Palamidessi 2014): minimise Σ_x π_x Σ_y p(y|x)·c(x, y) subject to
-p(y|x) ≤ exp(ε·d(x, x'))·p(y|x') for every pair and every output. Solved by HiGHS on few of its rows at a time.
+p(y|x) ≤ exp(ε·d(x, x'))·p(y|x') for every pair and every output. Solved output by output, and repaired.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, finite, float_of, frozen, positive, probabilities
-from oddshift.base.errors import InvalidInput, NoGuarantee, TooLarge
-from oddshift.base.logarithms import log_normalise
-from oddshift.mechanisms.epsilon import true_epsilon
+from oddshift.base.errors import InvalidInput, TooLarge
+from oddshift.mechanisms.feasible import made_private
+from oddshift.mechanisms.interior_point import Ratios, cheapest_channel, proven_bound
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.spanner import greedy_spanner, sparsest_needed
 from oddshift.model.cost import Cost, cost_of
 from oddshift.model.space import Space, space_of
 
-CONSTRAINT_LIMIT = 8_000_000
-"""Constraints n·n·m up to which the program is set up: 200 points with as many outputs."""
+CONSTRAINT_LIMIT = 64_000_000
+"""Constraints n·n·m up to which the program is set up: 400 points with as many outputs."""
 
-_START_DILATION = 2.0  # the first rows come from a 2-spanner: on a grid, the pairs of nearest neighbours
-_WORST_OF_ENTRY = 5  # rows added after the first round for each entry p(y|x), on either side of the inequality
-_NEAR = 0.8  # rows used to this share are added with the violated ones: fewer rounds
-_TOLERANCE = 1e-8  # absolute violation at which a row is added
-_ROUNDS = 100
-_COLLINEAR = 1e-12
-_NEGLIGIBLE = 1e-9  # the solver drops smaller coefficients: p(y|x') ≥ 1e-9·p(y|x) is left to the repair
-_FLOOR = 1e-9  # uniform share of the law that repairs, so that every output keeps a probability above zero
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Rows factor·p(output|left) − p(output|right) ≤ 0, one for each entry of the four arrays."""
-
-    left: IntArray
-    right: IntArray
-    output: IntArray
-    factor: FloatArray
+_ROWS = (
+    6_000_000  # constraints that are solved together; with more, those of a spanner are, and the repair does the rest
+)
+_TOLERANCE = 1e-9  # gap at which the solver stops, in units of the cost of the uniform channel
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Optimal(Mechanism):
     """argmin Σ_x π_x Σ_y p(y|x)·c(x, y) over the ε-mDP channels from the points to `outputs`.
 
-    Rows are generated lazily until none is violated. What the solver returns is feasible only to its tolerance, so
-    it is mixed with a channel of equal rows just enough to be feasible exactly. `spanner=t` asks only for the edges
-    of a greedy t-spanner, at ε/t: fast, private for all pairs because paths are at most t times longer, and dearer.
+    Solved by an interior-point method on the constraints that no others imply, or where those are too many on the
+    constraints of a fine spanner. What the solver returns is feasible only to its tolerance or on the spanner, so it is
+    repaired to be feasible exactly. `spanner=t` asks only for the edges of a greedy t-spanner: fast, private for all
+    pairs all the same, and dearer.
 
     **Guarantee**: exact ε ≤ ε, computed on the table that is returned, or it raises. `lower_bound` is a proven
-    bound on the cost of every ε-mDP channel (a Lagrangian bound of the last relaxation, computed here from its
-    multipliers), so the optimum lies in [lower_bound, loss] whatever the solver did; `gap` is that width.
+    bound on the cost of every ε-mDP channel (a Lagrangian bound computed from multipliers ≥ 0, rounded down), so the
+    optimum lies in [lower_bound, loss] whatever the solver did; `gap` is that width.
 
     >>> line = Space([[0.0], [1.0], [2.0]])
     >>> best = Optimal(line, 1.0, [0.25, 0.5, 0.25], "euclidean")
@@ -85,14 +72,10 @@ class Optimal(Mechanism):
         _refuse_large(len(space), self.n_outputs)
         weights = _check_prior(prior, len(space))
         costs = finite(cost_of(cost).between(space, np.arange(len(space)), self.candidates), "cost", 2)
-        objective = weights[:, None] * costs
-        budget = self.epsilon * space.distances
-        if spanner is None:
-            channel, bound = _solve_lazily(objective, space.distances, budget)
-        else:
-            channel, bound = _solve_spanner(objective, space.distances, budget, _check_spanner(spanner))
-        table = _repaired(channel, weights, space.distances, self.epsilon)
-        loss = float((objective * np.exp(table)).sum())
+        program = _Program(weights[:, None] * costs, weights, space.distances, self.epsilon)
+        dilation = None if spanner is None else _check_spanner(spanner)
+        table, bound = program.solved() if dilation is None else program.solved_on_spanner(dilation)
+        loss = program.cost_of(table)
         object.__setattr__(self, "table", frozen(table))
         object.__setattr__(self, "loss", loss)
         object.__setattr__(self, "lower_bound", min(bound, loss))
@@ -148,161 +131,47 @@ def _check_spanner(spanner: float) -> float:
     return float(spanner)
 
 
-def _solve_lazily(objective: FloatArray, distances: FloatArray, budget: FloatArray) -> tuple[FloatArray, float]:
-    """Rows of a sparse spanner first, then the violated and nearly violated ones until none is violated."""
-    n, m = objective.shape
-    factor = np.exp(-budget)
-    wanted = _not_implied(distances)
-    active = np.zeros((n, n, m), dtype=bool)
-    active[_spanner(distances, _START_DILATION)[0]] = True
-    for turn in range(_ROUNDS):
-        rows = _rows(active, factor)
-        channel, multipliers = _solve(objective, rows)
-        used = factor[:, :, None] * channel[:, None, :]
-        excess = used - channel[None, :, :]
-        excess[active | ~wanted[:, :, None]] = -np.inf
-        if excess.max() <= _TOLERANCE:
-            break
-        near = used > _NEAR * np.maximum(channel[None, :, :], 10.0 * _TOLERANCE)
-        active |= (near | (excess > _TOLERANCE)) & (_worst_of_entry(excess) if turn == 0 else excess > -np.inf)
-    return channel, _lower_bound(objective, rows, multipliers)
+@dataclass(frozen=True, eq=False, repr=False)
+class _Program:
+    """Costs π_x·c(x, y) (n, m), prior, distances (n, n), budget."""
 
+    objective: FloatArray
+    weights: FloatArray
+    distances: FloatArray
+    epsilon: float
 
-def _solve_spanner(
-    objective: FloatArray, distances: FloatArray, budget: FloatArray, dilation: float
-) -> tuple[FloatArray, float]:
-    """The spanner's edges at ε/t, t its own dilation; the same edges at ε are a relaxation, so their bound is valid."""
-    edges, stretch = _spanner(distances, dilation)
-    active = np.broadcast_to(edges[:, :, None], (*edges.shape, objective.shape[1]))
-    channel, _ = _solve(objective, _rows(active, np.exp(-budget / stretch)))
-    relaxed = _rows(active, np.exp(-budget))
-    return channel, _lower_bound(objective, relaxed, _solve(objective, relaxed)[1])
+    def solved(self) -> tuple[FloatArray, float]:
+        """A private table and a bound, from all constraints or from those of the finest spanner within _ROWS."""
+        edges = sparsest_needed(self.distances, _ROWS // self.objective.shape[1]).edges
+        channel, bound = self._relaxed(edges, self.epsilon)
+        return self._private(channel), bound
 
+    def solved_on_spanner(self, dilation: float) -> tuple[FloatArray, float]:
+        """The cheaper of two tables: the edges' constraints at ε and repaired, or at ε/t, which all pairs then meet."""
+        edges, stretch = greedy_spanner(self.distances, dilation)
+        channel, bound = self._relaxed(edges, self.epsilon)
+        inside, _ = self._relaxed(edges, self.epsilon / stretch)
+        return min((self._private(channel), self._private(inside)), key=self.cost_of), bound
 
-def _spanner(distances: FloatArray, dilation: float) -> tuple[BoolArray, float]:
-    """Edges (n, n) of the greedy spanner, and the dilation that it really has: at most the one asked for.
+    def cost_of(self, table: FloatArray) -> float:
+        """Σ π·c·p of a table of log probabilities."""
+        return float((self.objective * np.exp(table)).sum())
 
-    Pairs in increasing order of distance; a pair becomes an edge when no path so far is at most `dilation` times it.
-    """
-    n = len(distances)
-    left, right = np.triu_indices(n, 1)
-    order = np.argsort(distances[left, right], kind="stable")
-    ways = np.where(np.eye(n, dtype=bool), 0.0, np.inf)
-    edges = np.zeros((n, n), dtype=bool)
-    for a, b in zip(left[order].tolist(), right[order].tolist(), strict=True):
-        length = distances[a, b]
-        if ways[a, b] > dilation * length:
-            edges[a, b] = edges[b, a] = True
-            through = np.minimum(ways[:, a, None] + ways[None, b, :], ways[:, b, None] + ways[None, a, :])
-            np.minimum(ways, through + length, out=ways)
-    stretch = float((ways[left, right] / distances[left, right]).max(initial=1.0))
-    return edges, stretch
+    def _private(self, channel: FloatArray) -> FloatArray:
+        return made_private(channel, self.weights, self.distances, self.epsilon)
 
+    def _relaxed(self, edges: BoolArray, epsilon: float) -> tuple[FloatArray, float]:
+        """Channel and proven bound of the constraints of `edges` alone, at `epsilon`.
 
-def _not_implied(distances: FloatArray) -> BoolArray:
-    """Pairs with no third point on the way: the constraints of the others are sums of shorter ones."""
-    wanted: BoolArray = distances > 0
-    for stop in range(len(distances)):
-        implied = distances[:, stop, None] + distances[None, stop, :] <= distances * (1.0 + _COLLINEAR)
-        implied[stop] = implied[:, stop] = False
-        wanted &= ~implied
-    return wanted
-
-
-def _worst_of_entry(excess: FloatArray) -> BoolArray:
-    """The rows among the largest few of their left entry or of their right entry."""
-    few = min(_WORST_OF_ENTRY, len(excess))
-    by_right = np.partition(excess, -few, axis=0)[-few]
-    by_left = np.partition(excess, -few, axis=1)[:, -few]
-    return (excess > -np.inf) & ((excess >= by_right[None]) | (excess >= by_left[:, None]))
-
-
-def _rows(active: BoolArray, factor: FloatArray) -> _Rows:
-    left, right, output = np.nonzero(active & (factor >= _NEGLIGIBLE)[:, :, None])
-    return _Rows(left, right, output, factor[left, right])
-
-
-def _solve(objective: FloatArray, rows: _Rows) -> tuple[FloatArray, FloatArray]:
-    """Channel and multipliers ≥ 0 of the rows, by interior point without crossover."""
-    import highspy
-
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    settings: dict[str, str | bool] = {"output_flag": False, "presolve": "off", "parallel": "off"}
-    settings |= {"solver": "ipm", "run_crossover": "off"}
-    for name, value in settings.items():
-        _require(solver.setOptionValue(name, value) == highspy.HighsStatus.kOk, f"HiGHS refused {name}={value}")
-    _require(solver.passModel(_model(objective, rows)) == highspy.HighsStatus.kOk, "HiGHS refused the program")
-    _require(solver.run() != highspy.HighsStatus.kError, "HiGHS failed on the program")
-    solution = solver.getSolution()
-    channel, duals = np.array(solution.col_value), np.array(solution.row_dual)
-    complete = solution.value_valid and solution.dual_valid and bool(np.isfinite(channel).all())
-    _require(complete, f"HiGHS ended without a solution ({solver.modelStatusToString(solver.getModelStatus())})")
-    n = len(objective)
-    return np.maximum(channel, 0.0).reshape(objective.shape), np.maximum(-duals[n:], 0.0)
-
-
-def _model(objective: FloatArray, rows: _Rows) -> Any:
-    """Costs shifted to 0 in each row and scaled to 1, which changes no optimum, so that tolerances mean the same."""
-    import highspy
-
-    n, m = objective.shape
-    count, entries = len(rows.left), n * m
-    program = highspy.HighsLp()
-    program.num_col_, program.num_row_ = entries, n + count
-    program.col_cost_ = (_shifted(objective) / _scale(objective)).ravel()
-    program.col_lower_, program.col_upper_ = np.zeros(entries), np.full(entries, highspy.kHighsInf)
-    program.row_lower_ = np.concatenate((np.ones(n), np.full(count, -highspy.kHighsInf)))
-    program.row_upper_ = np.concatenate((np.ones(n), np.zeros(count)))
-    pairs = np.stack((rows.left * m + rows.output, rows.right * m + rows.output), axis=1)
-    values = np.stack((rows.factor, np.full(count, -1.0)), axis=1)
-    starts = np.concatenate((np.arange(n) * m, entries + 2 * np.arange(count + 1)))
-    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    program.a_matrix_.start_ = starts.astype(np.int32)
-    program.a_matrix_.index_ = np.concatenate((np.arange(entries), pairs.ravel())).astype(np.int32)
-    program.a_matrix_.value_ = np.concatenate((np.ones(entries), values.ravel()))
-    return program
-
-
-def _lower_bound(objective: FloatArray, rows: _Rows, multipliers: FloatArray) -> float:
-    """Σ_x min_y (πc + Aᵀλ)(x, y) ≤ every feasible cost, for any λ ≥ 0: rows are ≤ 0 and p(·|x) is a law."""
-    priced = _shifted(objective) / _scale(objective)
-    np.add.at(priced, (rows.left, rows.output), multipliers * rows.factor)
-    np.subtract.at(priced, (rows.right, rows.output), multipliers)
-    return float(priced.min(axis=1).sum() * _scale(objective) + objective.min(axis=1).sum())
-
-
-def _shifted(objective: FloatArray) -> FloatArray:
-    return objective - objective.min(axis=1, keepdims=True)
-
-
-def _scale(objective: FloatArray) -> float:
-    return float(_shifted(objective).max()) or 1.0
-
-
-def _repaired(channel: FloatArray, weights: FloatArray, distances: FloatArray, epsilon: float) -> FloatArray:
-    """Log table of (1 − λ)p + λq, where q is p's own law of outputs for every point, and λ is just large enough.
-
-    p is first raised to max_x' e^{−εd(x, x')}p(y|x'), which meets every constraint, and normalised, which breaks them
-    a little. A row e^{−εd}p(y|x) ≤ p(y|x') violated by v has slack (1 − e^{−εd})·q(y) under q, so λ·slack ≥ (1 − λ)·v
-    will do; rounding of the logarithms is met by doubling λ until the exact ε is at most ε. At λ = 1 it is 0.
-    """
-    factor = np.exp(-epsilon * distances)
-    raised = (factor[:, :, None] * channel[None, :, :]).max(axis=1)
-    law = raised / raised.sum(axis=1, keepdims=True)
-    common = (1.0 - _FLOOR) * (weights @ law) + _FLOOR / law.shape[1]
-    apart = ~np.eye(len(law), dtype=bool)
-    excess = (factor[:, :, None] * law[:, None, :] - law[None, :, :])[apart]
-    slack = -np.expm1(-epsilon * distances[apart])[:, None] * common[None, :]
-    needed = float((excess / slack).max(initial=0.0))
-    share = max(needed / (1.0 + needed), 1e-15)
-    while True:
-        table = log_normalise(np.log((1.0 - share) * law + share * common))
-        if true_epsilon(table, distances) <= epsilon:
-            return table
-        _require(share < 1.0, f"no mixture has an exact epsilon <= {epsilon:g}")
-        share = min(2.0 * share, 1.0)
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise NoGuarantee(f"{message}, expected a solved linear program")
+        Costs are shifted to 0 in each row and scaled to 1, which changes no optimum, so that tolerances mean the same.
+        """
+        left, right = np.nonzero(edges)
+        ratios = Ratios(len(edges), left, right, np.exp(-epsilon * self.distances[left, right]))
+        least = self.objective.min(axis=1)
+        costs = self.objective - least[:, None]
+        scale = float(costs.max()) or 1.0
+        costs /= scale
+        solution = cheapest_channel(costs, ratios, _TOLERANCE)
+        bound = float(least.sum()) + scale * proven_bound(costs, ratios, solution.multipliers)
+        size = float(np.abs(self.objective).sum()) + abs(bound)
+        return solution.channel, bound - 4.0 * len(costs) * float(np.finfo(np.float64).eps) * size

@@ -101,8 +101,10 @@ class Space:
         """All (n, n) distances; refused above DENSE_LIMIT entries."""
         dense(len(self), len(self), "distances", "use Space.between on blocks of points")
         everyone = np.arange(len(self))
-        rows = [self.between(everyone[part]) for part in blocks(len(self), len(self))]
-        return frozen(np.vstack(rows))
+        result = np.empty((len(self), len(self)))
+        for part in blocks(len(self), len(self)):
+            result[part] = self.between(everyone[part])
+        return frozen(result)
 
     def between(self, index: IntArray, other: Space | None = None) -> FloatArray:
         """Distances (len(index), m) from the points `index` to every point of `other` (default: this space)."""
