@@ -7,7 +7,8 @@ import pytest
 
 from oddshift.base import execution as execution_module
 from oddshift.base.errors import InvalidInput
-from oddshift.base.execution import Execution, WorkerLost, run, run_unordered
+from oddshift.base.execution import LOCAL, Execution, WorkerLost, _for_workers, run, run_unordered
+from oddshift.base.spacy_import import is_torch_spared, sparing_torch
 
 
 def square(x):
@@ -129,3 +130,20 @@ def test_a_cluster_without_its_extra_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.distributed", None)
     with pytest.raises(InvalidInput, match=r"pip install 'oddshift\[cluster\]'"):
         run(square, [1], Execution("cluster", address="tcp://nowhere:1"))
+
+
+def is_spared_there(_):
+    return is_torch_spared()
+
+
+def test_workers_that_a_command_starts_leave_torch_out_as_the_command_does():
+    """Those of a user's process or cluster belong to the user, and get spaCy with torch as always."""
+    own = Execution("processes", 1)
+    assert run(is_spared_there, [0], own) == list(run_unordered(is_spared_there, [0], own)) == [False]
+    with sparing_torch():
+        assert run(is_spared_there, [0], own) == list(run_unordered(is_spared_there, [0], own)) == [True]
+        made = {
+            address: _for_workers(is_spared_there, Execution("cluster", 1, address)) for address in (LOCAL, "tcp://x")
+        }
+    assert {address: function(0) for address, function in made.items()} == {LOCAL: True, "tcp://x": False}
+    assert not is_torch_spared()

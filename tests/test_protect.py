@@ -143,8 +143,9 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 
 def peak_memory(home, times):
-    """Kilobytes at the peak of one run over the corpus so many times."""
-    write_input(home / "in.csv", CORPUS.texts * times)
+    """Kilobytes at the peak of one run over the corpus so many times; each row has five kilobytes that nobody reads."""
+    rows = (f'{n},"{text}",{"x" * 5_000}\n' for n, text in enumerate(CORPUS.texts * times))
+    (home / "in.csv").write_text("id,text,note\n" + "".join(rows))
     launched = [sys.executable, "-c", LAUNCH, *command(home), "--allow-repeat"]
     said = subprocess.run(launched, cwd=home, capture_output=True, text=True, check=True).stdout
     (home / "out.csv").unlink()
@@ -153,7 +154,7 @@ def peak_memory(home, times):
 
 
 def test_memory_does_not_grow_with_the_file(home):
-    assert peak_memory(home, 100) < 1.1 * peak_memory(home, 20)
+    assert peak_memory(home, 20) < 1.1 * peak_memory(home, 4)
 
 
 def test_a_dry_run_counts_and_writes_nothing(home, here):
@@ -265,12 +266,12 @@ def limited():
     resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
 
 
-def test_a_full_disk_leaves_nothing(home):
+def test_a_full_disk_leaves_nothing(home, here):
     """The system itself refuses to write more than 400 kB to a file; the input has more, the ledger has not."""
     write_input(home / "in.csv", [" ".join(CORPUS.texts[n : n + 20]) for n in range(380)])
     assert (home / "in.csv").stat().st_size > 600_000
     refused(oddshift(home, preexec_fn=limited), "File too large", home)
-    assert oddshift(home).returncode == 0
+    assert here().returncode == 0
 
 
 def mounted(home):
@@ -308,16 +309,16 @@ def killed_midway(home, *arguments):
     running = subprocess.Popen(command(home, *arguments), cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and running.poll() is None:
-        if any(part.stat().st_size > 500_000 for part in home.glob(f"{PREFIX}*/part")):
+        if any(part.stat().st_size > 200_000 for part in home.glob(f"{PREFIX}*/part")):
             break
         time.sleep(0.01)
     running.send_signal(signal.SIGKILL)
     running.communicate()
 
 
-def test_killed_in_the_middle_and_taken_over(home):
+def test_killed_in_the_middle_and_taken_over(home, here):
     """Nothing is visible after the kill, its claims stay, its folder goes; no value of the first is ever shown."""
-    write_input(home / "in.csv", CORPUS.texts * 40)
+    write_input(home / "in.csv", CORPUS.texts * 16)
     killed_midway(home, "--id", "id")
     assert not (home / "out.csv").exists()
     (left,) = staged(home)
@@ -325,19 +326,19 @@ def test_killed_in_the_middle_and_taken_over(home):
     assert stat.S_IMODE((left / "part").stat().st_mode) == 0o600
     first = (left / "part").read_text().splitlines()[1:-1]
     assert len(first) > 1000
-    refused(oddshift(home, "--id", "id"), "--take-over claims those of a release that died", home)
-    done = oddshift(home, "--id", "id", "--take-over")
+    refused(here("--id", "id"), "--take-over claims those of a release that died", home)
+    done = here("--id", "id", "--take-over")
     assert done.returncode == 0, done.stderr
     rows = (home / "out.csv").read_text().splitlines()
-    assert [row.split(",")[0] for row in rows[1:]] == [str(n) for n in range(16_000)]
+    assert [row.split(",")[0] for row in rows[1:]] == [str(n) for n in range(6_400)]
     same = np.mean([a == b for a, b in zip(first, rows[1:], strict=False)])
     assert same < 0.01, "the second run shows values of the first"
     assert staged(home) == []
-    refused(oddshift(home, "--id", "id", "--take-over"), "exists, expected a new name")
+    refused(here("--id", "id", "--take-over"), "exists, expected a new name")
 
 
 def test_the_folder_of_a_dead_run_goes_whatever_the_next_out_is(home):
-    write_input(home / "in.csv", CORPUS.texts * 40)
+    write_input(home / "in.csv", CORPUS.texts * 16)
     killed_midway(home, "--id", "id")
     assert len(staged(home)) == 1
     (home / "elsewhere").mkdir()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.bounds import BETS, clopper_pearson_lower, clopper_pearson_upper
 from oddshift.evidence import witness as w
+from oddshift.evidence.witness import pooled
 from oddshift.evidence.witness.games import CEILING
 from oddshift.evidence.witness.pooled import pair_up, rounded_up
 from oddshift.evidence.witness.selection import Rule, best_threshold, coded, count_events, frequency_score
@@ -230,6 +231,16 @@ def test_a_partner_is_sought_near_the_target_distance():
     near = pair_up(values, space, 1.0, np.random.default_rng(0))[2]
     far = pair_up(values, space, 100.0, np.random.default_rng(0))[2]
     assert (near == 1.0).sum() > (far == 1.0).sum()
+
+
+def test_pairs_of_many_values_are_those_of_few(monkeypatch):
+    """Distances worked out pair by pair, or once for all values: the same pairs."""
+    values, space = np.random.default_rng(1).integers(0, 30, 200), Space(np.random.default_rng(2).normal(size=(30, 2)))
+    once = pair_up(values, space, 1.0, np.random.default_rng(3))
+    monkeypatch.setattr(pooled, "_FEW", 5)
+    each = pair_up(values, space, 1.0, np.random.default_rng(3))
+    assert [part.tolist() for part in once[:2]] == [part.tolist() for part in each[:2]]
+    assert once[2] == pytest.approx(each[2], abs=1e-12)
 
 
 def test_stored_distances_are_never_smaller_and_at_most_two_percent_larger():

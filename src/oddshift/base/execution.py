@@ -11,13 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 from oddshift.base.arrays import one_of, whole
 from oddshift.base.errors import InvalidInput, OddshiftError
+from oddshift.base.spacy_import import is_torch_spared, sparing_torch
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -71,8 +72,9 @@ def run(function: Callable[[Task], Result], tasks: Iterable[Task], execution: Ex
     if execution.kind == "serial" or not work or _is_worker():
         return [_single_threaded(function, task) for task in work]
     if execution.kind == "processes":
-        return _joblib(function, work, n_jobs=execution.workers, backend="loky")
-    found = dict(_cluster_unordered(partial(_numbered, function), list(enumerate(work)), execution))
+        return _joblib(_for_workers(function, execution), work, n_jobs=execution.workers, backend="loky")
+    in_worker = _for_workers(partial(_numbered, function), execution)
+    found = dict(_cluster_unordered(in_worker, list(enumerate(work)), execution))
     return [found[number] for number in range(len(work))]
 
 
@@ -91,23 +93,30 @@ def run_unordered(
     if execution.kind == "serial" or not work or _is_worker():
         yield from (_single_threaded(function, task) for task in work)
     elif execution.kind == "processes":
-        yield from _joblib_unordered(function, work, n_jobs=execution.workers, backend="loky")
+        in_worker = _for_workers(function, execution)
+        yield from _joblib_unordered(in_worker, work, n_jobs=execution.workers, backend="loky")
     else:
-        yield from _cluster_unordered(function, work, execution)
+        yield from _cluster_unordered(_for_workers(function, execution), work, execution)
 
 
-def _joblib_unordered(function: Callable[[Task], Result], work: Sequence[Task], **settings: Any) -> Iterator[Result]:
+def _for_workers(function: Callable[[Task], Result], execution: Execution) -> Callable[[Task], Result]:
+    """The function as a worker calls it; workers that this process starts leave torch out where this process does."""
+    is_own = execution.kind == "processes" or execution.address == LOCAL
+    return partial(_in_worker, function, is_spared=is_own and is_torch_spared())
+
+
+def _joblib_unordered(in_worker: Callable[[Task], Result], work: Sequence[Task], **settings: Any) -> Iterator[Result]:
     from joblib import Parallel, delayed
 
     made = Parallel(**settings, return_as="generator_unordered", batch_size=1)
     try:
-        yield from made(delayed(_in_worker)(function, task) for task in work)
+        yield from made(delayed(in_worker)(task) for task in work)
     except BrokenExecutor as error:
         raise WorkerLost("a process died") from error
 
 
 def _cluster_unordered(
-    function: Callable[[Task], Result], work: Sequence[Task], execution: Execution
+    in_worker: Callable[[Task], Result], work: Sequence[Task], execution: Execution
 ) -> Iterator[Result]:
     """The tasks on a cluster, whatever is left of it; joblib would do them here while one worker is all there is."""
     client_of, _ = _distributed()
@@ -116,7 +125,7 @@ def _cluster_unordered(
     from distributed.comm.core import CommClosedError
 
     with started(execution) as running, client_of(running.address, set_as_default=False) as client:
-        futures = client.map(partial(_in_worker, function), work, pure=False)
+        futures = client.map(in_worker, work, pure=False)
         try:
             with _given_up_without_workers(client, futures):
                 for future in as_completed(futures, loop=client.loop):  # type: ignore[no-untyped-call]
@@ -154,10 +163,10 @@ def _numbered(function: Callable[[Task], Result], task: tuple[int, Task]) -> tup
     return number, function(own)
 
 
-def _joblib(function: Callable[[Task], Result], work: Sequence[Task], **settings: Any) -> list[Result]:
+def _joblib(in_worker: Callable[[Task], Result], work: Sequence[Task], **settings: Any) -> list[Result]:
     from joblib import Parallel, delayed
 
-    results: list[Result] = Parallel(**settings)(delayed(_in_worker)(function, task) for task in work)
+    results: list[Result] = Parallel(**settings)(delayed(in_worker)(task) for task in work)
     return results
 
 
@@ -189,11 +198,12 @@ def _is_worker() -> bool:
     return getattr(_here, "is_worker", False)
 
 
-def _in_worker(function: Callable[[Task], Result], task: Task) -> Result:
+def _in_worker(function: Callable[[Task], Result], task: Task, is_spared: bool = False) -> Result:
     _here.is_worker = True
     _keep_worker()
     try:
-        return _single_threaded(function, task)
+        with sparing_torch() if is_spared else nullcontext():
+            return _single_threaded(function, task)
     finally:
         _here.is_worker = False
 

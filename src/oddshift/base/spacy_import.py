@@ -34,6 +34,11 @@ def sparing_torch() -> Iterator[None]:
         _IS_SPARED.reset(before)
 
 
+def is_torch_spared() -> bool:
+    """Whether this is a block of `sparing_torch`: the processes that it starts belong to oddshift alone too."""
+    return _IS_SPARED.get()
+
+
 def import_spacy() -> Any:
     """Return the module spaCy, imported if need be."""
     try:

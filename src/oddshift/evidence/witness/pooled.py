@@ -25,6 +25,7 @@ _THRESHOLDS = 32  # thresholds of |score| that selection looks at
 _REACH = 1.5  # pairs are sought at this ε·d: nearer ones show little in each guess, farther ones saturate
 _OFFERS = 64  # documents among which the partner of a document is sought
 _LEAST = 16  # documents that a pooled witness needs
+_FEW = 1000  # values whose distances are worked out before any document is paired
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,18 +125,30 @@ def pair_up(
     """
     free = rng.permutation(len(values)).tolist()
     pairs: list[tuple[int, int, float]] = []
+    gaps_from = _gaps(values, space)
     while len(free) > 1:
         first = free.pop()
         offered = np.array(free[-_OFFERS:])
-        gaps = space.metric.between(space.points[[values[first]]], space.points[values[offered]])[0]
+        gaps = gaps_from(first, offered)
         with np.errstate(divide="ignore"):
-            fit = np.where(values[offered] == values[first], np.inf, np.abs(np.log(gaps / target)))
-        best = int(np.argmin(fit))
+            fit = np.abs(np.log(gaps / target))
+        fit[values[offered] == values[first]] = np.inf
+        best = int(fit.argmin())
         if np.isfinite(fit[best]):
             second = free.pop(best - len(offered))
             pairs.append((first, second, float(gaps[best])))
     left, right, distances = (np.array(part) for part in zip(*pairs, strict=True)) if pairs else ([], [], [])
     return np.asarray(left, dtype=np.int64), np.asarray(right, dtype=np.int64), np.asarray(distances, dtype=np.float64)
+
+
+def _gaps(values: IntArray, space: Space) -> Callable[[int, IntArray], FloatArray]:
+    """The distances from one document to others; those between few values are worked out once."""
+    points, between = space.points, space.metric.between
+    kinds, codes = np.unique(values, return_inverse=True)
+    if len(kinds) > _FEW:
+        return lambda first, others: between(points[[values[first]]], points[values[others]])[0]
+    table = between(points[kinds], points[kinds])
+    return lambda first, others: table[codes[first], codes[others]]
 
 
 def _best(rounds: _Rounds, epsilon: float) -> float:
