@@ -6,6 +6,7 @@ import os
 import pytest
 
 from oddshift.data.codecs.published import data_folder
+from oddshift.data.detectors import span_cache
 
 
 def pytest_collection_finish():
@@ -31,3 +32,11 @@ def empty_cache(tmp_path, monkeypatch):
     """A cache folder that nothing was kept in yet."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture
+def forgetful(empty_cache):
+    """Nothing kept on disk, and a function that forgets which spans this process remembers."""
+    span_cache._memory.cache_clear()
+    yield span_cache._memory.cache_clear
+    span_cache._memory.cache_clear()

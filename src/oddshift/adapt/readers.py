@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from oddshift.adapt.adaptation import Scales
-from oddshift.adapt.experiment import Experiment
+from oddshift.adapt.experiment import Experiment, Situation
 from oddshift.attackers.attacker import Attacker, Knowledge, against, carried
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.retrained import Retrained
@@ -51,11 +51,22 @@ class Readers:
         """
         key = (attacker.name, anchor)
         if key not in self.made:
-            there = self.experiment.at((anchor,) * len(self.experiment.known.tiers)).known
+            there = self.experiment.at((anchor,) * len(self.experiment.known.tiers))
             first = None if anchor == self.anchors[0] else self.anchored(attacker, self.anchors[0])
             is_blind = isinstance(first, Combination) and not first.has_weights
-            self.made[key] = carried(first, there) if first is not None and is_blind else against(attacker, there)
+            if self._was_fitted_at(attacker, there):
+                self.made[key] = carried(attacker, there.known)
+            elif first is not None and is_blind:
+                self.made[key] = carried(first, there.known)
+            else:
+                self.made[key] = against(attacker, there.known)
         return self.made[key]
+
+    def _was_fitted_at(self, attacker: Attacker, there: Situation) -> bool:
+        """Whether the weights were fitted under this very mechanism, by an audit for instance."""
+        if not isinstance(attacker, Combination) or there.form.remapped:
+            return False
+        return attacker.known.mechanism.fingerprint == self.experiment.family(there.known.tiers).fingerprint
 
     def prepare(self, attacker: Attacker) -> None:
         """Fit at every anchor now, so that workers need not."""

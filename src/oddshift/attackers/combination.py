@@ -34,6 +34,8 @@ FIT_ENTRIES = 12_000_000
 FIT_POSITIONS = 6_000
 """Largest number of positions on which the weights are fitted."""
 
+_CACHED = 32_000  # entries of each part that are read together while weights are fitted
+
 Weights = tuple[tuple[float, ...], ...]
 """A weight for each part, in one row for each public tier; in a single row where tiers are secret."""
 
@@ -142,21 +144,27 @@ class ContextTerms:
 
     def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Mean of the scores, and its gradient: E[c_k] under the posterior minus c_k at the truth."""
-        total = self._total(weights)
-        rows = np.arange(len(self.truth))
-        at_truth, top = total[rows, self.truth], peak(total, axis=1)
-        total -= top
-        mass = np.exp(total, out=total).sum(axis=1, keepdims=True)
-        value = float(np.mean(log(mass[:, 0]) + top[:, 0] - at_truth))
-        total /= mass  # the posterior
-        gradient = [np.vdot(total, term) - term[rows, self.truth].sum(dtype=np.float64) for term in self.terms]
-        return value, np.array(gradient) / len(rows)
+        value, gradient = 0.0, np.zeros(len(self.terms))
+        step = max(1, _CACHED // self.base.shape[1])
+        for start in range(0, len(self.truth), step):  # few rows at a time: they stay in a core's cache
+            part = slice(start, start + step)
+            total, truth = self._total(weights, part), self.truth[part]
+            rows = np.arange(len(truth))
+            at_truth, top = total[rows, truth], peak(total, axis=1)
+            total -= top
+            mass = np.exp(total, out=total).sum(axis=1, keepdims=True)
+            value += float((log(mass[:, 0]) + top[:, 0] - at_truth).sum())
+            total /= mass  # the posterior
+            terms = (term[part] for term in self.terms)
+            gradient += [np.vdot(total, term) - term[rows, truth].sum(dtype=np.float64) for term in terms]
+        return value / len(self.truth), gradient / len(self.truth)
 
-    def _total(self, weights: FloatArray) -> FloatArray:
-        total, scaled = self.base.copy(), np.empty_like(self.base)
+    def _total(self, weights: FloatArray, part: slice = slice(None)) -> FloatArray:
+        total = self.base[part].copy()
+        scaled = np.empty_like(total)
         for weight, term in zip(weights, self.terms, strict=True):
             if weight:
-                total += np.multiply(term, weight, out=scaled)
+                total += np.multiply(term[part], weight, out=scaled)
         return total
 
 

@@ -8,8 +8,10 @@ read jointly.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import choosing_clusters, units_of
 from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.training import split
-from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, frozen
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import MASKED, Context, Records
 from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
@@ -35,6 +37,9 @@ the same of every document, and the noise of their counts would add up."""
 
 HELD_OUT = 0.15
 BLOCK_ENTRIES = 4_000_000
+
+KEPT_ENTRIES = 20_000_000
+"""Entries of priors that are kept for the next mechanism (160 MB); a performance setting."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +55,30 @@ class WordPrior:
         """No context term; the prior of every position given W."""
         if release.context is None:
             raise InvalidInput("the release has no context W, expected one for an attacker that reads words")
-        number = _numbers(release.context, self.symbols)
+        key = _key(release, known)
+        if key in self._kept:
+            yield from self._kept[key]
+            return
+        found = []
+        for block in self._computed(known, release, release.context):
+            found.append(block)
+            yield block
+        if sum(block.log_prior.size for block in found) <= KEPT_ENTRIES:
+            self._kept[key] = tuple(found)
+            while sum(b.log_prior.size for blocks in self._kept.values() for b in blocks) > KEPT_ENTRIES:
+                self._kept.pop(next(iter(self._kept)))
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields: priors are computed faster than they are sent to a worker."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
+    def _kept(self) -> dict[bytes, tuple[Terms, ...]]:
+        """Priors that were computed already: they do not depend on the mechanism, so other scales need them again."""
+        return {}
+
+    def _computed(self, known: Knowledge, release: Release, context: Context) -> Iterator[Terms]:
+        number = _numbers(context, self.symbols)
         for documents in document_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
             block = release.take(np.arange(documents.start, documents.stop))
             if not len(block.outputs) or block.context is None:
@@ -67,7 +95,19 @@ class WordPrior:
         for weight, ratio, words_in in zip(self.weights[mine.tier], self.ratios[mine.tier], words, strict=True):
             if weight:
                 prior += weight * (words_in[mine.positions] @ ratio[:, mine.points]).toarray()
-        return prior
+        return frozen(prior)
+
+
+def _key(release: Release, known: Knowledge) -> bytes:
+    """A hash of what the priors of a release depend on: W, the positions with their tiers, and π."""
+    assert release.context is not None
+    arrays = (release.context.tokens, release.context.offsets, release.offsets, known.tiers.labels, known.log_prior)
+    tiers = () if release.position_tiers is None else (release.position_tiers,)
+    total = hashlib.sha256(str(known.tiers.is_public).encode())
+    for array in (*arrays, *tiers):
+        total.update(len(array).to_bytes(8, "little") + np.ascontiguousarray(array).tobytes())
+    total.update(repr(hash(release.context.symbols)).encode())
+    return total.digest()
 
 
 def fit_word_prior(known: Knowledge, rng: np.random.Generator) -> WordPrior:

@@ -201,7 +201,7 @@ def _fill(out: Scan, block: TierBeliefs, budget: Budget, rng: np.random.Generato
 
 def _gaps(block: TierBeliefs, anchor: IntArray, space: Space) -> tuple[FloatArray, FloatArray]:
     """|shift difference| and distance between each row's anchor and every candidate; the anchor is infinitely far."""
-    distance = space.metric.between(space.points[block.index[anchor]], space.points[block.index])
+    distance = space.part(block.index).between(anchor)
     distance[np.arange(len(anchor)), anchor] = np.inf
     gap = block.shift - block.at(block.shift, anchor)[:, None]
     np.abs(gap, out=gap)

@@ -27,6 +27,9 @@ DENSE_LIMIT = 150_000_000
 BLOCK_ENTRIES = 4_000_000
 """Entries (32 MB) of one block of work; a performance setting that never changes a result's meaning."""
 
+CACHED_ENTRIES = 64_000
+"""Entries of a block that is read several times and should stay in a core's cache; a performance setting."""
+
 SUM_TOLERANCE = 1e-9
 """How far a probability vector may be from summing to one before it is refused."""
 
@@ -154,9 +157,9 @@ def frozen(array: FloatArray) -> FloatArray:
     return array
 
 
-def blocks(rows: int, width: int) -> Iterator[slice]:
-    """Slices that cut `rows` rows of `width` entries into blocks of about BLOCK_ENTRIES."""
-    step = max(1, BLOCK_ENTRIES // max(1, width))
+def blocks(rows: int, width: int, entries: int | None = None) -> Iterator[slice]:
+    """Slices that cut `rows` rows of `width` entries into blocks of about `entries` (default: BLOCK_ENTRIES)."""
+    step = max(1, (entries or BLOCK_ENTRIES) // max(1, width))
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 

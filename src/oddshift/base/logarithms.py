@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import FloatArray, blocks
+from oddshift.base.arrays import CACHED_ENTRIES, FloatArray, blocks
 
 _SAFE = 1e-290  # sums above this lose nothing to terms that underflowed
 
@@ -22,6 +22,13 @@ def log(probability: npt.ArrayLike) -> FloatArray:
 
 def log_sum(values: FloatArray, axis: int = -1) -> FloatArray:
     """log Σ exp(values) along an axis; −inf if all terms are zero."""
+    if values.ndim == 2 and axis in {1, -1} and values.size > CACHED_ENTRIES:
+        parts = blocks(*values.shape, entries=CACHED_ENTRIES)
+        return np.concatenate([_log_sum(values[part], axis) for part in parts])
+    return _log_sum(values, axis)
+
+
+def _log_sum(values: FloatArray, axis: int) -> FloatArray:
     top = peak(values, axis)
     shifted = values - top
     return np.asarray(log(np.exp(shifted, out=shifted).sum(axis=axis)) + np.squeeze(top, axis=axis))

@@ -1,4 +1,4 @@
-"""A finite mechanism whose outputs are of the kind of the secret: one channel for each kind, and nothing in between.
+"""A mechanism whose outputs are of the kind of the secret: one mechanism for each kind, and nothing in between.
 
 With a tier for each kind of name most of the full matrix is log 0. Kept kind by kind, rows, columns, draws and losses
 cost what the kinds cost.
@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, indices
-from oddshift.mechanisms.channel import Channel
-from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.mechanism import Mechanism, checked_uniforms
 from oddshift.model.space import Space
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KindChannel(Mechanism):
-    """For each kind its points, and the channel between them; `members` are in increasing order and cover the space.
+    """For each kind its points, and the mechanism among them; `members` are in increasing order and cover the space.
 
+    >>> from oddshift.mechanisms.channel import Channel
     >>> line = Space([[0.0], [1.0], [5.0]])
     >>> pair = Channel(line.part(np.array([0, 2])), np.log([[0.75, 0.25], [0.25, 0.75]]), line.part(np.array([0, 2])))
     >>> alone = Channel(line.part(np.array([1])), np.log([[1.0]]), line.part(np.array([1])))
@@ -34,7 +33,7 @@ class KindChannel(Mechanism):
 
     space: Space
     members: tuple[IntArray, ...]
-    parts: tuple[Channel, ...]
+    parts: tuple[Mechanism, ...]
 
     def __repr__(self) -> str:
         """Sizes only."""
@@ -42,8 +41,8 @@ class KindChannel(Mechanism):
 
     @property
     def claimed_epsilon(self) -> float:
-        """None: a matrix proves nothing by its construction."""
-        return inf
+        """The largest of a kind; none where a kind is known by its matrix alone, which proves nothing."""
+        return max(part.claimed_epsilon for part in self.parts)
 
     @property
     def groups(self) -> list[IntArray]:
@@ -88,7 +87,8 @@ class KindChannel(Mechanism):
 
     def invert(self, index: npt.ArrayLike, z: npt.ArrayLike) -> IntArray:
         """Kind by kind, from the same uniforms."""
-        points, uniforms = indices(index, "index", len(self.space)), np.atleast_1d(np.asarray(z, dtype=np.float64))
+        points = indices(index, "index", len(self.space))
+        uniforms = checked_uniforms(z, len(points))
         outputs = np.empty(len(points), dtype=np.int64)
         for here, local, members, part in self._by_kind(points):
             outputs[here] = members[part.invert(local, uniforms[here])]
@@ -102,7 +102,7 @@ class KindChannel(Mechanism):
             kinds[members], places[members] = kind, np.arange(len(members))
         return kinds, places
 
-    def _by_kind(self, index: IntArray) -> Iterator[tuple[IntArray, IntArray, IntArray, Channel]]:
+    def _by_kind(self, index: IntArray) -> Iterator[tuple[IntArray, IntArray, IntArray, Mechanism]]:
         """For every kind that occurs: where, the points' rows in it, its points, its channel."""
         kinds, places = self._places
         for kind in np.unique(kinds[index]):

@@ -13,11 +13,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, is_dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import FloatArray, IntArray, blocks, dense, floats, frozen, generator, indices
+from oddshift.base.arrays import BLOCK_ENTRIES, FloatArray, IntArray, blocks, dense, floats, frozen, generator, indices
 from oddshift.base.errors import InvalidInput, NoGuarantee
 from oddshift.base.identity import content, fingerprint, type_name
 from oddshift.mechanisms.epsilon import true_epsilon
@@ -36,6 +37,9 @@ class Mechanism(ABC):
 
     candidates: Space | None = None
     """The points that may be released, when they are not the secrets' own."""
+
+    row_entries: ClassVar[int] = BLOCK_ENTRIES
+    """Entries of rows that are best computed together; a performance setting."""
 
     is_estimate: bool = False
     """Whether the rows were counted rather than computed; then there is no exact ε."""
@@ -131,7 +135,7 @@ class Mechanism(ABC):
     def invert(self, index: npt.ArrayLike, z: npt.ArrayLike) -> IntArray:
         """The outputs M~(x, z): for each point, the output whose interval [F_{k−1}, F_k) holds its uniform."""
         points = indices(index, "index", len(self.space))
-        uniforms = _uniforms(z, len(points))
+        uniforms = checked_uniforms(z, len(points))
         order = np.argsort(points)
         chosen, first = np.unique(points[order], return_index=True)
         ends = np.append(first, len(points))
@@ -157,7 +161,7 @@ class Sampler:
     def invert(self, index: npt.ArrayLike, z: npt.ArrayLike) -> IntArray:
         """As Mechanism.invert, for points that have a row here."""
         wanted = np.atleast_1d(np.asarray(index))
-        uniforms = _uniforms(z, len(wanted))
+        uniforms = checked_uniforms(z, len(wanted))
         row = np.searchsorted(self.points, wanted)
         if len(wanted) and (row.max() >= len(self.points) or (self.points[row] != wanted).any()):
             raise InvalidInput("index names a point that this sampler has no row for")
@@ -193,7 +197,8 @@ def _cumulative(log_rows: FloatArray) -> FloatArray:
     return rows
 
 
-def _uniforms(z: npt.ArrayLike, count: int) -> FloatArray:
+def checked_uniforms(z: npt.ArrayLike, count: int) -> FloatArray:
+    """As many uniforms in [0, 1) as there are points."""
     if count == 0:
         return np.empty(0)
     uniforms = floats(np.atleast_1d(z), "z", 1)

@@ -181,25 +181,28 @@ def _mean_directions(mechanism: Mechanism, prior: FloatArray, unit_points: Float
     log_prior = log(prior)
     if isinstance(mechanism, Exponential) and mechanism.candidates is mechanism.space:
         return _own_mean_directions(mechanism, log_prior, unit_points)
-    mean = np.zeros((mechanism.n_outputs, unit_points.shape[1]))
+    weights = np.exp(log_prior)
+    mean, mass = np.zeros((mechanism.n_outputs, unit_points.shape[1])), np.zeros(mechanism.n_outputs)
     everyone = np.arange(len(mechanism.space))
-    unit = np.full(mechanism.n_outputs, -np.inf)  # log of each output's likeliest point so far: no underflow
-    for part in blocks(len(everyone), mechanism.n_outputs):
-        log_joint = mechanism.log_likelihood(everyone[part]) + log_prior[part][:, None]
-        largest = np.maximum(unit, log_joint.max(axis=0))
-        shift = np.where(np.isneginf(largest), 0.0, largest)
-        mean *= np.exp(unit - shift)[:, None]
-        mean += np.exp(log_joint - shift).T @ unit_points[part]
-        unit = largest
-    return mean
+    for part in blocks(len(everyone), mechanism.n_outputs, mechanism.row_entries):
+        rows = np.exp(mechanism.log_likelihood(everyone[part]))
+        mean += rows.T @ (weights[part, None] * unit_points[part])
+        mass += weights[part] @ rows
+    return _without_underflow(mechanism, log_prior, unit_points, mean, mass)
 
 
 def _own_mean_directions(mechanism: Exponential, log_prior: FloatArray, unit_points: FloatArray) -> FloatArray:
-    """The same from half of the pairs; outputs so far from all likely points that sums lose digits are done again."""
+    """The same from half of the pairs."""
     log_weights = log_prior - mechanism.log_z
     weights = np.exp(log_weights - log_weights.max())[:, None]
     found = own_weighted_sums(mechanism.space, 0.5 * mechanism.epsilon, np.hstack([weights * unit_points, weights]))
-    mean, mass = found[:, :-1], found[:, -1]
+    return _without_underflow(mechanism, log_prior, unit_points, found[:, :-1], found[:, -1])
+
+
+def _without_underflow(
+    mechanism: Mechanism, log_prior: FloatArray, unit_points: FloatArray, mean: FloatArray, mass: FloatArray
+) -> FloatArray:
+    """The means, with those of outputs whose mass is so small that their sums lost digits computed again, in place."""
     for row in np.flatnonzero(mass < _SAFE).tolist():
         log_joint = mechanism.log_columns(np.array([row])) + log_prior
         mean[row] = (np.exp(log_joint - peak(log_joint, axis=1)) @ unit_points)[0]

@@ -16,9 +16,11 @@ import numpy.typing as npt
 from oddshift.base.arrays import FloatArray, IntArray, indices, positive
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms.epsilon import exponential_epsilon
+from oddshift.mechanisms.kind_channel import KindChannel
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.scores import log_normalisers, normalised
 from oddshift.mechanisms.settings import MechanismSettings, tiers_with_scales
+from oddshift.mechanisms.tier_points import TierPoints
 from oddshift.model.space import Space, space_of
 from oddshift.model.tiers import Tiers, tiers_of
 
@@ -82,7 +84,7 @@ class Tiered(Mechanism):
 
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """−½·ε·scale(x)·d(x, y) − ln Z_x."""
-        return normalised(self._scores(index))
+        return self._kinds.log_likelihood(index) if self.keeps_tier else normalised(self._scores(index))
 
     def log_columns(self, outputs: npt.ArrayLike) -> FloatArray:
         """−½·ε·scale(x)·d(x, y) − ln Z_x for given y and every x, without the whole matrix."""
@@ -90,22 +92,33 @@ class Tiered(Mechanism):
 
     def candidate_columns(self, outputs: npt.ArrayLike, points: IntArray) -> FloatArray:
         """The same for some x alone."""
+        if self.keeps_tier:
+            return self._kinds.candidate_columns(outputs, points)
         index = indices(outputs, "outputs", self.n_outputs)
         scores = self.space.metric.between(self.candidates.points[index], self.space.points[points])
         scores *= -0.5 * self.epsilon * self.tiers.scale_of_points[None, points]
         scores -= self.log_z[None, points]
-        if self.keeps_tier:
-            scores[self.tiers.labels[index][:, None] != self.tiers.labels[points]] = -np.inf
         return scores
+
+    def invert(self, index: npt.ArrayLike, z: npt.ArrayLike) -> IntArray:
+        """The outputs M~(x, z); tier by tier where outputs keep the tier."""
+        return self._kinds.invert(index, z) if self.keeps_tier else super().invert(index, z)
 
     @cached_property
     def log_z(self) -> FloatArray:
         """ln Z_x of every point."""
-        return log_normalisers(self._scores, len(self.space), self.n_outputs)
+        if not self.keeps_tier:
+            return log_normalisers(self._scores, len(self.space), self.n_outputs)
+        log_z = np.empty(len(self.space))
+        for members, part in zip(self._kinds.members, self._tiers, strict=True):
+            log_z[members] = part.normalisers.log_z
+        return log_z
 
     @cached_property
     def exact_epsilon(self) -> float:
         """Over pairs of one tier when tiers are public (closed form), over all pairs when they are secret (scan)."""
+        if self.keeps_tier:
+            return self._kinds.exact_epsilon
         if self.tiers.is_public and self.candidates.contains(self.space):
             return exponential_epsilon(self.log_z, self._rows)
         return super().exact_epsilon
@@ -117,6 +130,17 @@ class Tiered(Mechanism):
             return super().groups
         return [np.flatnonzero(self.tiers.labels == label) for label in np.unique(self.tiers.labels)]
 
+    @cached_property
+    def _tiers(self) -> tuple[TierPoints, ...]:
+        """For every tier its points, released among themselves with the noise of its scale."""
+        scales = self.tiers.scale_of_points
+        return tuple(TierPoints(self.space.part(mine), self.epsilon * float(scales[mine[0]])) for mine in self.groups)
+
+    @cached_property
+    def _kinds(self) -> KindChannel:
+        """The tiers as one mechanism."""
+        return KindChannel(self.space, tuple(self.groups), self._tiers)
+
     def _rows(self, index: IntArray) -> tuple[FloatArray, FloatArray]:
         distance = self.space.between(index)
         half_budget = 0.5 * self.epsilon * self.tiers.scale_of_points[index, None] * distance
@@ -126,6 +150,4 @@ class Tiered(Mechanism):
     def _scores(self, index: IntArray) -> FloatArray:
         scores = self.space.between(index, self.candidates)
         scores *= -0.5 * self.epsilon * self.tiers.scale_of_points[index, None]
-        if self.keeps_tier:
-            scores[self.tiers.labels[index][:, None] != self.tiers.labels] = -np.inf
         return scores

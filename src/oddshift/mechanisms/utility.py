@@ -15,7 +15,7 @@ import numpy.typing as npt
 from oddshift.base.arrays import FloatArray, IntArray, blocks, finite, probabilities, unit_open
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.model.cost import Cost, Matrix, cost_of
+from oddshift.model.cost import Cosine, Cost, Matrix, cost_of, directions, refuse_row_numbers
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
@@ -41,9 +41,23 @@ def losses(mechanism: Mechanism, cost: CostLike = "cosine") -> FloatArray:
     chosen = cost_of(cost)
     everyone = np.arange(len(mechanism.space))
     total = np.empty(len(everyone))
+    if isinstance(chosen, Cosine) and mechanism.outputs is not None:
+        return _cosine_losses(mechanism, mechanism.outputs)
     for part in blocks(len(everyone), mechanism.n_outputs):
         index = everyone[part]
         total[part] = (np.exp(mechanism.log_likelihood(index)) * _costs(mechanism, chosen, index)).sum(axis=1)
+    return total
+
+
+def _cosine_losses(mechanism: Mechanism, outputs: Space) -> FloatArray:
+    """(1 − u(x)·Σ_y Pr[y|x]·u(y))/2 with the directions u: the same without a table of costs."""
+    refuse_row_numbers(mechanism.space, "cosine")
+    of_points, of_outputs = directions(mechanism.space.points), directions(outputs.points)
+    total = np.empty(len(of_points))
+    everyone = np.arange(len(total))
+    for part in blocks(len(total), mechanism.n_outputs, mechanism.row_entries):
+        rows = np.exp(mechanism.log_likelihood(everyone[part]))
+        total[part] = (rows.sum(axis=1) - ((rows @ of_outputs) * of_points[part]).sum(axis=1)) / 2.0
     return total
 
 
@@ -73,7 +87,7 @@ def output_law(mechanism: Mechanism, weights: npt.ArrayLike) -> FloatArray:
     law = _weights(weights, len(mechanism.space))
     total = np.zeros(mechanism.n_outputs)
     everyone = np.arange(len(law))
-    for part in blocks(len(law), mechanism.n_outputs):
+    for part in blocks(len(law), mechanism.n_outputs, mechanism.row_entries):
         total += law[part] @ np.exp(mechanism.log_likelihood(everyone[part]))
     return total
 

@@ -36,7 +36,7 @@ class Cosine:
 
     def between(self, space: Space, index: IntArray, outputs: Space) -> FloatArray:
         """One matrix product of directions."""
-        _refuse_row_numbers(space, self.name)
+        refuse_row_numbers(space, self.name)
         return (1.0 - directions(space.points[index]) @ directions(outputs.points).T) / 2.0
 
 
@@ -53,7 +53,7 @@ class Distance:
 
     def between(self, space: Space, index: IntArray, outputs: Space) -> FloatArray:
         """The metric's distances."""
-        _refuse_row_numbers(space, self.name)
+        refuse_row_numbers(space, self.name)
         self.metric.check(space.points)
         self.metric.check(outputs.points)
         return self.metric.between(space.points[index], outputs.points)
@@ -102,7 +102,8 @@ def cost_of(value: str | Cost | npt.NDArray[np.float64]) -> Cost:
     return value
 
 
-def _refuse_row_numbers(space: Space, name: str) -> None:
+def refuse_row_numbers(space: Space, name: str) -> None:
+    """Refuse a space that is known by its distances alone: its points are row numbers."""
     if isinstance(space.metric, Precomputed):
         raise InvalidInput(f"a {name} cost on {space}, expected coordinates; give the cost as a table instead")
 

@@ -6,6 +6,7 @@ secrets. Distances come in blocks, so that 60,000 points never need a 60,000 x 6
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +21,10 @@ from oddshift.model.metric import Metric, MetricLike, Pairwise, Precomputed, met
 METRIC_CHECK_LIMIT = 2_000
 """Points up to which a caller's own distances are checked against the triangle inequality (n³ work)."""
 
+KEPT_POINTS = 2_500
+"""Points up to which a space keeps its distances (50 MB) once they are asked for; a performance setting."""
+
+_MOST_PARTS = 64  # parts of a space that are kept
 _SLACK = 1e-9  # relative rounding allowed in a caller's distance matrix
 _ROWS = 32  # rows of one block of the triangle check
 
@@ -66,11 +71,28 @@ class Space:
         return cls(array[first], chosen), inverse
 
     def part(self, index: IntArray) -> Space:
-        """Some of these points as a space of their own; they were checked already."""
-        found = object.__new__(Space)
-        object.__setattr__(found, "points", frozen(self.points[index]))
-        object.__setattr__(found, "metric", self.metric)
-        return found
+        """Some of these points as a space of their own; they were checked already.
+
+        The same points give the same space again, so that its distances are computed once.
+        """
+        key = hashlib.sha256(np.ascontiguousarray(index, dtype=np.int64).tobytes()).digest()
+        if key not in self._parts:
+            found = object.__new__(Space)
+            object.__setattr__(found, "points", frozen(self.points[index]))
+            object.__setattr__(found, "metric", self.metric)
+            if len(self._parts) >= _MOST_PARTS:
+                self._parts.clear()
+            self._parts[key] = found
+        return self._parts[key]
+
+    @cached_property
+    def _parts(self) -> dict[bytes, Space]:
+        """Parts that were asked for."""
+        return {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """Points and metric: distances are computed faster than they are sent to a worker."""
+        return {"points": self.points, "metric": self.metric}
 
     def __len__(self) -> int:
         """Number of points."""
@@ -100,14 +122,15 @@ class Space:
     def distances(self) -> FloatArray:
         """All (n, n) distances; refused above DENSE_LIMIT entries."""
         dense(len(self), len(self), "distances", "use Space.between on blocks of points")
-        everyone = np.arange(len(self))
-        result = np.empty((len(self), len(self)))
+        matrix = np.empty((len(self), len(self)))
         for part in blocks(len(self), len(self)):
-            result[part] = self.between(everyone[part])
-        return frozen(result)
+            matrix[part] = self.metric.between(self.points[part], self.points)
+        return frozen(matrix)
 
     def between(self, index: IntArray, other: Space | None = None) -> FloatArray:
         """Distances (len(index), m) from the points `index` to every point of `other` (default: this space)."""
+        if (other is None or other is self) and len(self) <= KEPT_POINTS:
+            return np.asarray(self.distances[index])
         target = self if other is None else other
         return self.metric.between(self.points[index], target.points)
 

@@ -124,7 +124,7 @@ def made_detector(kept: KeptDetector) -> Detector:
     if isinstance(kept, ListedWords):
         return WordList(dict(zip(kept.words, kept.labels, strict=True)))
     if kept.found_by == "patterns":
-        return Patterns(kept.labels, kept.threshold)
+        return Patterns(kept.labels, kept.threshold, is_kept=False)
     if kept.found_by == "handles":
         return Handles(kept.labels)
     return Occupations() if kept.found_by == "occupations" else Capitals()
@@ -143,4 +143,4 @@ def _pipeline(kept: KeptPipeline) -> Pipeline:
             f"the spaCy pipeline {name!r} is not the one that the policy was made with (its files differ), expected "
             "that one, because another pipeline finds other names"
         )
-    return Pipeline(kept.path, kept.labels, is_cached=False)
+    return Pipeline(kept.path, kept.labels, is_kept=False)  # a release may be long: nothing of it is kept

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, IntArray, one_of
 from oddshift.base.errors import InvalidInput
@@ -27,6 +28,9 @@ from oddshift.model.records import gather, numbered, offsets_of
 
 MOST_WORDS = 500_000
 """Number of words that spaCy may remember before it is made again, so that memory does not grow with the input."""
+
+MOST_TEXTS = 20_000
+"""Number of texts whose words are remembered, so that they are not cut twice; a performance setting."""
 
 _ENDS = frozenset([".", "!", "?", "...", "…", "?!", "!!", "!!!", "??", "...."])
 _CLOSERS = frozenset(["'", '"', "''", ")", "]", "”", "’", "»"])
@@ -176,14 +180,32 @@ def no_tokens(documents: int) -> Tokens:
 
 
 def _by_spacy(texts: Sequence[str]) -> Tokens:
-    cut = _english()
-    arrays = [cut(text).to_array(["ORTH", "SPACY"]).reshape(-1, 2) for text in texts]
+    cut, before = _english(), _cut_before()
+    new = [text for text in dict.fromkeys(texts) if text not in before]
+    if len(before) + len(new) > MOST_TEXTS:
+        before.clear()
+    for text in new if before or len(new) <= MOST_TEXTS else ():
+        before[text] = _cells(cut, text)
+    arrays = [before[text] if text in before else _cells(cut, text) for text in texts]
     table = np.concatenate(arrays)
     hashes, form = np.unique(table[:, 0], return_inverse=True)
     forms = tuple(cut.vocab.strings[int(h)] for h in hashes)
     if len(cut.vocab) > MOST_WORDS:
         _english.cache_clear()
+        _cut_before.cache_clear()
     return Tokens(forms, form.astype(np.int64), table[:, 1] == 1, offsets_of([len(a) for a in arrays]))
+
+
+def _cells(cut: BoundedTokenizer, text: str) -> npt.NDArray[np.uint64]:
+    """The hash of each word of a text, and whether a blank follows."""
+    cells: npt.NDArray[np.uint64] = cut(text).to_array(["ORTH", "SPACY"]).reshape(-1, 2)
+    return cells
+
+
+@lru_cache(maxsize=1)
+def _cut_before() -> dict[str, npt.NDArray[np.uint64]]:
+    """Texts that were cut already: the fit texts are a part of the audited ones."""
+    return {}
 
 
 @lru_cache(maxsize=1)

@@ -16,8 +16,9 @@ from typing import Any, ClassVar, Literal
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.spacy_import import leaving_out
-from oddshift.data.detectors.handles import email_like, links
+from oddshift.data.detectors.handles import OWN_FORMS, email_like, links
 from oddshift.data.detectors.normalising import through_normalised
+from oddshift.data.detectors.span_cache import SpanMemory, detector_mark
 from oddshift.data.detectors.spans import Spans
 
 PATTERN_LABELS = (
@@ -34,6 +35,7 @@ PATTERN_LABELS = (
 """The forms that can be asked for; URL is off unless named, because links are often public."""
 
 _DEFAULT = PATTERN_LABELS[:-1]
+_PACKAGES = ("presidio-analyzer", "phonenumbers", "tldextract")  # their versions decide about a match
 _FEWEST_DIGITS = 4  # every form except e-mail addresses and links has at least this many digits
 _DOTTED = re.compile(r"[0-9]\.[0-9]")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]{2}[:-][0-9a-fA-F]{2}[:-]|[0-9a-fA-F]{4}\.[0-9a-fA-F]{4}\.")
@@ -44,12 +46,13 @@ class Patterns:
     """Presidio's pattern recognisers for some forms, offline.
 
     A match below `threshold` is ignored. 0.4 keeps phone numbers and drops bare digit strings that only context
-    words would make a social security number.
+    words would make a social security number. `is_kept` keeps what is found on disk for later commands.
     """
 
     labels: tuple[str, ...] = _DEFAULT
     threshold: float = 0.4
     name: str = "presidio patterns"
+    is_kept: bool = True
 
     def __post_init__(self) -> None:
         """Check the labels."""
@@ -63,6 +66,10 @@ class Patterns:
 
     def _detect(self, texts: Sequence[str]) -> Spans:
         _refuse_without_presidio()
+        mark = detector_mark("patterns", OWN_FORMS, self.labels, self.threshold, packages=_PACKAGES)
+        return SpanMemory(mark, is_kept=self.is_kept).found(texts, self._read, is_exact=True)
+
+    def _read(self, texts: Sequence[str]) -> Spans:
         found: list[tuple[int, int, int, str]] = []
         for document, text in enumerate(texts):
             has_digits = sum(map(str.isdigit, text)) >= _FEWEST_DIGITS

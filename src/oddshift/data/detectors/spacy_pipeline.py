@@ -5,7 +5,6 @@ Nothing is ever downloaded. A pipeline guesses each occurrence separately, so it
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 from collections.abc import Sequence
@@ -31,7 +30,6 @@ from oddshift.data.detectors.tagging import NAME_LABELS
 _NOT_NEEDED = ("tagger", "parser", "senter", "lemmatizer", "attribute_ruler", "morphologizer")
 _FINDERS = ("ner", "entity_ruler", "span_ruler")
 _CHUNK = 200_000  # characters that a worker takes at once
-_MOST_REMEMBERED = 100_000  # texts
 LONGEST_SEGMENT = 100_000
 """Characters of a text that a pipeline reads at once: its memory grows with them."""
 
@@ -42,13 +40,15 @@ _WORTH_WORKERS = 1_000_000  # characters below which starting workers costs more
 class Pipeline:
     """A spaCy pipeline with an entity component; `labels` selects among what it finds.
 
-    `workers` processes share the texts and `is_cached` keeps the spans on disk; neither changes what is found.
+    `workers` processes share the texts, `is_cached` looks for spans that were kept on disk, and `is_kept` keeps new
+    ones there too; none of them changes what is found.
     """
 
     pipeline: str | Path
     labels: tuple[str, ...] = NAME_LABELS
     workers: int = 2
     is_cached: bool = True
+    is_kept: bool = True
 
     def __post_init__(self) -> None:
         """Check that labels are several strings, not the letters of one."""
@@ -67,12 +67,9 @@ class Pipeline:
     def _detect(self, texts: Sequence[str]) -> Spans:
         folder = pipeline_folder(self.pipeline)
         _check_labels(folder, self.labels)
-        key = span_cache.key_of(folder, texts) if self.is_cached else ""
-        found = span_cache.recall(key) if self.is_cached else None
-        if found is None:
-            found = _remembered(str(folder), texts, self.workers)
-            if self.is_cached:
-                span_cache.keep(key, found)
+        mark = span_cache.detector_mark("pipeline", span_cache.fingerprint_of(folder), packages=("spacy",))
+        memory = span_cache.SpanMemory(mark, self.is_cached, self.is_kept)
+        found = memory.found(texts, lambda new: _run(str(folder), new, self.workers), is_exact=False)
         chosen = found.only(self.labels)
         return with_titled_names(chosen, texts) if PERSON in self.labels else chosen
 
@@ -133,34 +130,6 @@ def _loaded(folder: str) -> Any:
     if not set(nlp.pipe_names) & set(_FINDERS):
         raise InvalidInput(f"spaCy pipeline {Path(folder).name!r} has {nlp.pipe_names}, expected an entity component")
     return bounded(nlp)
-
-
-def _remembered(folder: str, texts: Sequence[str], workers: int) -> Spans:
-    """What the pipeline finds; texts that this process has read with it before are not read again.
-
-    The fit texts are a part of the audited ones. What is remembered is a hash of each text and positions in it.
-    """
-    mark = span_cache.fingerprint_of(Path(folder))
-    keys = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
-    memory = _memory(mark)
-    new = [document for document, key in enumerate(keys) if key not in memory]
-    fresh: dict[bytes, list[tuple[int, int, str]]] = {keys[document]: [] for document in new}
-    found = _run(folder, [texts[document] for document in new], workers) if new else None
-    if found is not None:
-        rows = zip(found.document.tolist(), found.start.tolist(), found.end.tolist(), found.label.tolist(), strict=True)
-        for document, start, end, label in rows:
-            if (start, end, found.labels[label]) not in fresh[keys[new[document]]]:  # equal texts were read separately
-                fresh[keys[new[document]]].append((start, end, found.labels[label]))
-    known = {**fresh, **{key: memory[key] for key in keys if key not in fresh}}
-    if len(memory) + len(fresh) <= _MOST_REMEMBERED:
-        memory.update(fresh)
-    return Spans.of([(d, *row) for d, key in enumerate(keys) for row in known[key]], is_exact=False)
-
-
-@lru_cache(maxsize=2)
-def _memory(mark: str) -> dict[bytes, list[tuple[int, int, str]]]:
-    """What a pipeline, known by its fingerprint, found in texts known by their hashes."""
-    return {}
 
 
 def _run(folder: str, texts: Sequence[str], workers: int) -> Spans:

@@ -14,6 +14,9 @@ import numpy as np
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
 
+FoundSpans = tuple[tuple[int, int, str], ...]
+"""What was found in one text: (start, end, label)."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Spans:
@@ -59,6 +62,14 @@ class Spans:
         """Some of the spans."""
         columns = (self.document[keep], self.start[keep], self.end[keep], self.label[keep])
         return Spans(*columns, labels=self.labels, is_exact=self.is_exact)
+
+    def by_document(self, count: int) -> list[FoundSpans]:
+        """The spans of each of `count` documents."""
+        rows: list[list[tuple[int, int, str]]] = [[] for _ in range(count)]
+        columns = (self.document.tolist(), self.start.tolist(), self.end.tolist(), self.label.tolist())
+        for document, start, end, label in zip(*columns, strict=True):
+            rows[document].append((start, end, self.labels[label]))
+        return [tuple(mine) for mine in rows]
 
     def only(self, labels: Sequence[str]) -> Spans:
         """The spans of some labels."""
