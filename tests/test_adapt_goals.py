@@ -38,7 +38,7 @@ from oddshift.audit.caps import TierCaps
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import load, save
 from oddshift.evidence.certificates import verify
-from oddshift.mechanisms import Tiered
+from oddshift.mechanisms import Mask, Tiered
 from oddshift.mechanisms.utility import constant_output, effective_outputs, expected_loss
 from oddshift.model.records import Records, Split
 from oddshift.model.tiers import Tiers
@@ -380,7 +380,19 @@ def test_weights_are_fitted_at_anchors_and_kept_between():
         read = readers.read(counted, experiment.at(scales).known)
         assert read.known.tiers.scales == scales
         assert read.weights == counts.weights
-    assert fits == [(1.0,) * 3, (0.5,) * 3]
+    assert fits == [(0.5,) * 3]  # at scale 1 the attacker was fitted already
+
+
+def test_weights_that_were_fitted_under_another_mechanism_are_fitted_again():
+    made = task(attackers=("counts",))
+    fits, mine = [], made.attackers[0]
+    counted = replace(mine, weigh=lambda known: fits.append(known.tiers.scales) or mine.weights)
+    elsewhere = replace(counted, known=replace(made.known, mechanism=Mask(made.known.mechanism.space)))
+    readers = Readers(measuring(made).experiment)
+    for attacker in (counted, elsewhere):
+        readers.made.clear()
+        readers.read(attacker, readers.experiment.at((1.0,) * 3).known)
+        assert len(fits) == (attacker is elsewhere)
 
 
 def test_an_attacker_that_is_trained_for_every_mechanism_is_trained_once_for_each():
@@ -413,7 +425,8 @@ def test_where_no_part_has_weight_at_the_largest_scale_none_is_weighed_at_smalle
         read = readers.read(replace(blind, weigh=weigh), readers.experiment.at(scales).known)
         assert not read.has_weights
         assert read.known.tiers.scales == scales
-    assert weighed == [(1.0, 1.0, 1.0)]
+    assert not blind.has_weights
+    assert weighed == []
 
 
 def test_a_crossing_meets_the_goal_with_few_points():

@@ -262,11 +262,15 @@ def test_the_hypervolume_is_what_a_shower_of_points_hits(seed):
     assert hypervolume(front(rows), (1.0, 1.0)) == pytest.approx(hypervolume(rows, (1.0, 1.0)))
 
 
-def noted(rows, taken, outcomes=(), *, constant=1.0, kinds=1, goals=None):
+def noted(rows, taken, outcomes=(), *, constant=1.0, kinds=1, goals=None, loss=None):
     made = SimpleNamespace(
         known=dict(enumerate(outcomes)),
         experiment=SimpleNamespace(
-            settings=AdaptSettings(epsilon=1.0, delta=0.1), constant_loss=constant, constant_outputs=kinds
+            settings=AdaptSettings(epsilon=1.0, delta=0.1),
+            constant_loss=constant,
+            constant_outputs=kinds,
+            known=SimpleNamespace(tiers=("a", "b")),
+            loss=loss or (lambda scales, remap: 1.0),
         ),
     )
     return warnings(rows, taken, made, goals or Goals(0.1, {}), "nobody learned")
@@ -293,6 +297,19 @@ def test_a_release_that_says_next_to_nothing_is_said_to():
 def test_a_release_that_costs_as_much_as_a_constant_is_said_to(kinds, said):
     (note,) = noted([], trial([NEVER], [rate_claim()], made=outcome(loss=0.5)), constant=0.5, kinds=kinds)
     assert note.startswith(f"{said} no more (0.5000) than this release (0.5000)")
+    assert note.endswith("up to 64 times this budget, values as they are drawn never cost less than that")
+
+
+def test_it_is_said_from_which_budget_on_noise_costs_less_than_a_constant():
+    costly, asked = trial([NEVER], [rate_claim()], made=outcome(loss=0.5)), []
+
+    def loss(scales, remap):
+        asked.append((len(scales), len(set(scales)), remap))
+        return 1.0 / scales[0]
+
+    (note,) = noted([], costly, constant=0.3, loss=loss)
+    assert "cost less than that from about 3.4 times this budget on (epsilon = 3.4)" in note
+    assert set(asked) == {(2, 1, False)}
 
 
 def test_a_failed_certification_says_where_and_what_helps():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from oddshift.attackers import combination
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.combination import (
     ContextTerms,
@@ -60,6 +61,19 @@ def test_the_gradient_is_that_of_the_loss():
     numeric = [(held.loss(at + step * e)[0] - held.loss(at - step * e)[0]) / (2 * step) for e in np.eye(2)]
     np.testing.assert_allclose(gradient, numeric, atol=1e-8)
     assert held.scores(at).mean() == pytest.approx(held.loss(at)[0])
+
+
+def test_blocks_of_rows_give_the_loss_of_the_whole(monkeypatch):
+    rng = np.random.default_rng(0)
+    terms = tuple(rng.normal(size=(37, 5)) for _ in range(3))
+    held = ContextTerms(rng.normal(size=(37, 5)), terms, rng.integers(0, 5, 37), None)
+    weights = np.array([0.3, 0.0, 1.2])
+    whole = held.loss(weights)
+    assert whole[0] == pytest.approx(held.scores(weights).mean(), rel=1e-12)
+    monkeypatch.setattr(combination, "_CACHED", 20)
+    value, gradient = held.loss(weights)
+    assert value == pytest.approx(whole[0], rel=1e-12)
+    np.testing.assert_allclose(gradient, whole[1], rtol=1e-10)
 
 
 def test_it_helps_on_fresh_documents_too():

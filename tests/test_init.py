@@ -1,6 +1,7 @@
 """A first configuration: the roles of columns, the suggested ε, and files that work as they are written."""
 
 import json
+import re
 import tomllib
 
 import numpy as np
@@ -13,8 +14,12 @@ from oddshift.app.init.choices import OwnFiles
 from oddshift.app.init.first_sections import SectionChoice, data_section
 from oddshift.app.init.roles import Column, Roles, guess, roles_of
 from oddshift.app.init.suggestion import suggest_epsilon
+from oddshift.app.init.useful_budget import UsefulBudget
 from oddshift.base.errors import InvalidInput
+from oddshift.mechanisms import Exponential
+from oddshift.mechanisms.utility import constant_output, expected_loss
 from oddshift.model.release import one_tier
+from oddshift.model.space import Space
 
 
 def column(name, *, rows=100, distinct=40, missing=0, number=False, running=False, words=1.0):
@@ -208,6 +213,40 @@ def test_vectors_and_a_pipeline_of_the_data_folder_are_taken(data, tmp_path, emp
     assert 'kind = "pipeline"' in found.config
     assert 'kind = "capitals"' not in found.config
     assert set(found.tiers) <= {"PERSON", "ORG", "GPE"}
+
+
+@pytest.mark.parametrize(
+    ("loss", "epsilon", "said"),
+    [
+        (0.2, 1.0, "have an expected loss of 0.200, where one constant word of each kind has 0.300"),
+        (0.4, 2.0, "noise pays from epsilon = 2 on, where the odds between a word and its nearest alternative may gro"),
+        (0.4, None, 'has 0.300: [mechanism] name = "mask" reveals nothing and serves as well'),
+    ],
+)
+def test_a_budget_is_said_to_pay_or_not(loss, epsilon, said):
+    assert said in UsefulBudget(loss, 0.3, epsilon, nearest=1.5).sentence
+
+
+def test_what_a_first_budget_is_worth_stands_in_the_configuration_and_is_computed(nowhere):
+    rng = np.random.default_rng(0)
+    names = [f"Name{i}" for i in range(12)]
+    rows = [f"{names[i % 12]} saw {names[(5 * i + 1) % 12]} in the garden today." for i in range(60)]
+    (nowhere / "n.csv").write_text("\n".join(["text", *rows]))
+    (nowhere / "names.txt").write_text("\n".join(names))
+    around = np.eye(30)[0] * 6.0 + rng.normal(size=(12, 30)) * np.array([[0.1], *[[1.0]] * 11])  # the first is central
+    vectors = [f"{name.lower()} {' '.join(f'{x:.4f}' for x in row)}" for name, row in zip(names, around, strict=True)]
+    (nowhere / "v.txt").write_text("\n".join(vectors) + "\n")
+    files = OwnFiles(words=nowhere / "names.txt", vectors=nowhere / "v.txt")
+    found = start(nowhere / "n.csv", nowhere / "n.toml", files)
+    least = float(re.search(r"noise pays from epsilon = (\S+) on", found.use).group(1))
+    assert least > found.epsilon
+    assert all(part in found.config.replace("\n# ", " ") for part in (found.use[1:40], "noise pays from epsilon"))
+    space = Space([[float(x) for x in line.split()[1:]] for line in vectors])
+    constant = constant_output(space, np.ones(12))[1]
+    at_first = od.calibrate(lambda epsilon: Exponential(space, epsilon), found.epsilon).epsilon
+    there = at_first * least / found.epsilon
+    cheap, dear = (expected_loss(Exponential(space, there * by), np.ones(12)) for by in (1.2, 1 / 1.2))
+    assert cheap < constant < dear  # the names are about equally frequent
 
 
 def test_nothing_found_with_vectors_of_a_file_says_the_same(nowhere):

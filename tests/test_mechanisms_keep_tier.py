@@ -53,6 +53,42 @@ def test_columns_and_rows_agree():
     np.testing.assert_allclose(kept.log_columns(np.arange(24)), kept.log_matrix.T, rtol=1e-12)
 
 
+def test_columns_of_the_candidates_of_a_tier_and_of_any_points():
+    kept = mechanism()
+    tier = np.flatnonzero(LABELS == 1)
+    for outputs, points in ((tier[:3], tier), (np.arange(5), tier), (tier[:2], np.arange(7))):
+        np.testing.assert_allclose(
+            kept.candidate_columns(outputs, points), kept.log_matrix.T[np.ix_(outputs, points)], rtol=1e-12
+        )
+
+
+def test_draws_are_those_of_the_rows_and_wrong_uniforms_are_refused():
+    kept, z = mechanism(), np.random.default_rng(3).random(24)
+    rows = np.exp(kept.log_matrix).cumsum(axis=1)
+    expected = [int(np.searchsorted(row, u, side="right")) for row, u in zip(rows, z, strict=True)]
+    assert kept.invert(np.arange(24), z).tolist() == expected
+    with pytest.raises(InvalidInput, match="z has 23 uniforms, expected 24"):
+        kept.invert(np.arange(24), z[1:])
+    with pytest.raises(InvalidInput, match="expected uniforms in"):
+        kept.invert(np.arange(24), np.full(24, 1.0))
+
+
+def test_points_in_no_tier_are_released_among_themselves_at_the_largest_scale():
+    labels = np.where(np.arange(24) < 6, -1, LABELS)
+    some = Tiers(labels, names=("PERSON", "ORG", "GPE"), scales=(0.3, 0.6, 0.9), is_public=True)
+    kept = Tiered(Space(POINTS), some, 2.0, keeps_tier=True)
+    weight = np.exp(-0.5 * 2.0 * 0.9 * Space(POINTS).distances[:6, :6])
+    np.testing.assert_allclose(np.exp(kept.log_matrix[:6, :6]), weight / weight.sum(axis=1, keepdims=True))
+
+
+def test_a_tier_of_one_point_has_no_epsilon():
+    alone = Tiers([0, 0, 1], names=("PERSON", "ORG"), scales=(0.5, 1.0), is_public=True)
+    kept = Tiered(Space([[0.0], [1.0], [2.0]]), alone, 2.0, keeps_tier=True)
+    assert kept.exact_epsilon == pytest.approx(0.5)
+    single = Tiers([0, 1], names=("a", "b"), scales=(1, 1), is_public=True)
+    assert Tiered(Space([[0.0], [1.0]]), single, 1.0, keeps_tier=True).exact_epsilon == 0.0
+
+
 def test_draws_stay_in_the_tier():
     index = np.repeat(np.arange(24), 200)
     outputs = mechanism(0.5).sample(index, np.random.default_rng(2))

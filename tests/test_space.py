@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,6 +8,7 @@ from hypothesis import strategies as st
 import oddshift as od
 from oddshift import InvalidInput, Space
 from oddshift.base.errors import TooLarge
+from oddshift.model import space as space_module
 from oddshift.model.metric import METRICS
 
 
@@ -218,6 +221,35 @@ def test_distances_do_not_depend_on_blocks_and_cannot_be_changed(monkeypatch):
     assert Space(points).distances.tolist() == whole.tolist()
     with pytest.raises(ValueError, match="read-only"):
         whole[0, 0] = 1.0
+
+
+@pytest.mark.parametrize("kept", [0, 100])
+def test_distances_are_the_same_whether_they_are_kept_or_not(kept, monkeypatch):
+    monkeypatch.setattr(space_module, "KEPT_POINTS", kept)
+    some = Space(np.random.default_rng(0).normal(size=(30, 20)))
+    index = np.array([4, 0, 4])
+    found = some.between(index)
+    np.testing.assert_allclose(found, [[np.linalg.norm(a - b) for b in some.points] for a in some.points[index]])
+    assert ("distances" in vars(some)) == (kept > 0)
+    found[:] = 0.0  # whoever asks may change what comes back
+    assert some.between(index)[0, 0] > 0.0
+
+
+def test_the_same_part_is_the_same_space_and_keeps_its_distances():
+    whole = Space(np.arange(10.0)[:, None])
+    part = whole.part(np.array([1, 5, 7]))
+    assert part is whole.part(np.array([1, 5, 7]))
+    assert part is not whole.part(np.array([1, 5, 8]))
+    assert part.between(np.array([0])).tolist() == [[0.0, 4.0, 6.0]]
+
+
+def test_only_points_and_metric_are_sent_to_a_worker():
+    some = Space(np.arange(4.0)[:, None])
+    some.between(np.array([0]))
+    some.part(np.array([0, 1]))
+    sent = pickle.loads(pickle.dumps(some))
+    assert sorted(vars(sent)) == ["metric", "points"]
+    np.testing.assert_array_equal(sent.distances, some.distances)
 
 
 def test_one_point_is_a_space():

@@ -27,6 +27,16 @@ LINE = Space([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
 MATRIX = np.log([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5]])
 
 
+def test_the_cosine_loss_is_that_of_the_table_of_costs():
+    rng = np.random.default_rng(0)
+    space = Space(rng.normal(size=(40, 6)))
+    channel = Channel(space, np.log(rng.dirichlet(np.ones(40), size=40)), space)
+    costs = cost_of("cosine").between(space, np.arange(40), space)
+    np.testing.assert_allclose(losses(channel), (np.exp(channel.log_matrix) * costs).sum(axis=1), rtol=1e-12)
+    with pytest.raises(InvalidInput, match="expected coordinates"):
+        losses(Exponential(Space.from_distances(1.0 - np.eye(3)), 1.0))
+
+
 def test_cosine_loss_by_hand():
     channel = Channel(LINE, MATRIX, LINE)
     # c = (1 − cos)/2: 0 to itself, 1/2 at a right angle, 1 to the opposite

@@ -1,15 +1,18 @@
 """The prior given W: relations by hand, symbols by name, and words that tell."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from oddshift.attackers import word_prior
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.word_prior import fit_word_prior, rare_words, relations
 from oddshift.base.errors import InvalidInput
+from oddshift.mechanisms import Exponential
 from worlds import context_of, gather, log_score, ring, with_words
 
 
@@ -75,3 +78,31 @@ def test_words_are_needed(world):
         fit_word_prior(bare, np.random.default_rng(0))
     with pytest.raises(InvalidInput, match="no context W"):
         gather(attacker_of(world), world.release.without_context())
+
+
+def test_priors_are_computed_once_for_all_mechanisms(monkeypatch):
+    world = with_words(ring(documents=60, length=3, strength=0.0))
+    law = fit_word_prior(world.known, np.random.default_rng(0))
+    computed, first = [], type(law)._prior
+    monkeypatch.setattr(type(law), "_prior", lambda *args: computed.append(1) or first(*args))
+    noisier = replace(world.known, mechanism=Exponential(world.known.mechanism.space, 0.1))
+    found = [[b.log_prior for b in law.terms(known, world.release)] for known in (world.known, noisier, world.known)]
+    assert len(computed) == len(found[0])
+    for again in found[1:]:
+        for one, two in zip(found[0], again, strict=True):
+            np.testing.assert_array_equal(one, two)
+    some = world.release.take(np.arange(5))
+    assert sum(len(block.positions) for block in law.terms(world.known, some)) == len(some.outputs)
+    assert len(computed) > len(found[0])  # other documents have other words
+
+
+def test_no_more_priors_are_kept_than_allowed_and_none_are_sent(monkeypatch):
+    monkeypatch.setattr(word_prior, "KEPT_ENTRIES", 1)
+    world = with_words(ring(documents=60, length=3, strength=0.0))
+    law = fit_word_prior(world.known, np.random.default_rng(0))
+    list(law.terms(world.known, world.release))
+    assert not law._kept
+    monkeypatch.setattr(word_prior, "KEPT_ENTRIES", 10_000)
+    list(law.terms(world.known, world.release))
+    assert law._kept
+    assert not pickle.loads(pickle.dumps(law))._kept

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import ScaledOutcome
+from oddshift.adapt.break_even import MOST, break_even
 from oddshift.adapt.certification import Trial
+from oddshift.adapt.experiment import Experiment
 from oddshift.adapt.goals import Goals
 from oddshift.adapt.measuring import Measuring
 from oddshift.attackers.attacker import Attacker, Knowledge
@@ -64,9 +66,21 @@ def warnings(
         found.append(
             f"one constant output{each} costs no more ({constant:.4f}) than this release ({outcome.loss:.4f}): judge "
             'the release by a task of your own, or release a mark in its place ([mechanism] name = "mask"), which '
-            "reveals nothing and is certified by proof"
+            f"reveals nothing and is certified by proof; {_worth_it(experiment)}"
         )
     return tuple(found)
+
+
+def _worth_it(experiment: Experiment) -> str:
+    """From which budget on the noise costs less than a constant output."""
+    count, epsilon = len(experiment.known.tiers), experiment.settings.epsilon
+    multiple = break_even(lambda by: experiment.loss((by,) * count, remap=False), experiment.constant_loss)
+    if multiple is None:
+        return f"up to {MOST:g} times this budget, values as they are drawn never cost less than that"
+    return (
+        f"values as they are drawn cost less than that from about {multiple:.2g} times this budget on "
+        f"(epsilon = {multiple * epsilon:.2g}), which lets the odds grow to the power of {multiple:.2g}"
+    )
 
 
 def _untested(trials: Sequence[Trial], measuring: Measuring) -> Iterator[str]:

@@ -71,6 +71,8 @@ def _lines(found: Started, file: Path) -> list[str]:
     ]
     if roles.kind == "text":
         lines.append(f"found by {found.detector}; what they miss is released in the clear")
+    if found.use:
+        lines.append(found.use)
     lines += [f"left empty on release: {name!r} ({why})" for name, why in roles.masked]
     if roles.kind == "table":
         lines += [f"note: {note}" for note in found.notes]

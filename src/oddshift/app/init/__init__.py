@@ -16,6 +16,7 @@ from oddshift.app.init.choices import OwnFiles, text_choice
 from oddshift.app.init.first_sections import ALPHA, DELTA, SectionChoice, data_section, quoted, rest, written_path
 from oddshift.app.init.roles import Roles, roles_of
 from oddshift.app.init.suggestion import suggest_epsilon
+from oddshift.app.init.useful_budget import useful_budget
 from oddshift.app.preparation import Prepared
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import ONE_SHOT, zero_failures
@@ -38,6 +39,7 @@ class Started:
     unit: str
     detector: str
     notes: tuple[str, ...]
+    use: str = ""
 
 
 def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
@@ -52,8 +54,10 @@ def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
     split, tiers = prepared.split, prepared.tiers
     units = len(np.unique(split.certify.clusters))
     suggestion = suggest_epsilon(split.fit.space, tiers, np.random.default_rng(0), every_tier=roles.kind == "table")
+    useful = useful_budget(prepared, suggestion) if roles.kind == "text" else None
+    said = "" if useful is None else useful.sentence
     return Started(
-        config=f"{data}\n{rest(suggestion, roles, tiers.n_levels, alone=_alone(split, roles), units=units)}",
+        config=f"{data}\n{rest(suggestion, roles, tiers.n_levels, alone=_alone(split, roles), units=units, said=said)}",
         roles=roles,
         epsilon=suggestion.epsilon,
         secrets=sum(len(part.points) for part in (split.fit, split.select, split.certify)),
@@ -65,6 +69,7 @@ def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
         unit=split.by,
         detector=prepared.detector,
         notes=prepared.notes,
+        use=said,
     )
 
 

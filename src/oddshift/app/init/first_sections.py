@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.app.init.roles import MOST_CATEGORIES, Roles
@@ -17,6 +18,8 @@ ALPHA = 0.05
 
 DELTA = 0.05
 """How often the budget may be exceeded, in a first configuration."""
+
+COMMENT_WIDTH = 110
 
 MANY_UNITS = 300
 """Units to certify on from which on a bound on right guesses is narrow enough for ADVANTAGE; WIDER is for fewer."""
@@ -49,8 +52,13 @@ def data_section(path: str, roles: Roles, choice: SectionChoice) -> str:
     return "\n".join(["[data]", f'kind = "{roles.kind}"', f"path = {quoted(path)}", *written, *left])
 
 
-def rest(suggestion: Suggestion, roles: Roles, levels: int, *, alone: bool, units: int = MANY_UNITS) -> str:
-    """The sections after [data]: mechanism, audit and adapt; `alone` says that a row is one secret and nothing else."""
+def rest(
+    suggestion: Suggestion, roles: Roles, levels: int, *, alone: bool, units: int = MANY_UNITS, said: str = ""
+) -> str:
+    """The sections after [data]: mechanism, audit and adapt; `alone` says that a row is one secret and nothing else.
+
+    `said` is what the noise within this budget is worth.
+    """
     declared = "\nindependent = true   # every row is one secret and nothing else: there is nothing to read together"
     per = {"text": "unit of distance between word vectors", "location": "kilometre"}
     epsilon, nearest = f"{suggestion.epsilon:g}", f"{suggestion.nearest:.3g}"
@@ -62,7 +70,7 @@ epsilon = {epsilon}
 # Per {per.get(roles.kind, "unit of distance")}. The budget comes from distances alone: the nearest other value is
 # {nearest} away ({where}), so within this budget everything released together multiplies the odds between a value and
 # its nearest alternative by at most exp({epsilon} * {nearest}) = {suggestion.factor:.3g}.
-# A place to start from, not a recommendation: smaller is more private.
+# A place to start from, not a recommendation: smaller is more private.{_comment(said)}
 calibrated = true   # one release spends this budget exactly, and no more
 
 [audit]
@@ -76,6 +84,12 @@ seed = 0   # the same file, configuration and seed give the same result{declared
 grid = {json.dumps(_grid(levels))}   # shares of epsilon tried for all tiers; the search refines them by tier
 remap = "auto"   # after the noise, release the value of least expected loss
 """
+
+
+def _comment(said: str) -> str:
+    """A sentence in lines of a comment, each after a line break."""
+    lines = fill(said[:1].upper() + said[1:], COMMENT_WIDTH, break_on_hyphens=False).splitlines()
+    return "".join(f"\n# {line}" for line in lines)
 
 
 def _goal(units: int) -> str:
