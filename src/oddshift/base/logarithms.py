@@ -23,7 +23,7 @@ def log(probability: npt.ArrayLike) -> FloatArray:
 def log_sum(values: FloatArray, axis: int = -1) -> FloatArray:
     """log Σ exp(values) along an axis; −inf if all terms are zero."""
     if values.ndim == 2 and axis in {1, -1} and values.size > CACHED_ENTRIES:
-        parts = blocks(*values.shape, entries=CACHED_ENTRIES)
+        parts = blocks(len(values), values.shape[1], CACHED_ENTRIES)
         return np.concatenate([_log_sum(values[part], axis) for part in parts])
     return _log_sum(values, axis)
 
