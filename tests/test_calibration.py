@@ -1,6 +1,6 @@
 """Calibration against numbers that can be worked out by hand, and against attackers whose fault is known."""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pytest
@@ -9,7 +9,9 @@ from oddshift.attackers import calibration as calibrating
 from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.calibration import Bin, calibration
 from oddshift.attackers.clipped import Clipped
+from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Null, Own
+from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
@@ -156,3 +158,19 @@ def test_empty_documents_are_not_counted():
     found = calibration(Own(world.known), world.known, world.secrets, world.release)
     assert found.documents == int((world.secrets.lengths > 0).sum())
     assert replace(found, positions=1) != found
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_beliefs_over_candidates_alone_are_judged_as_beliefs_over_all_points(is_public):
+    world = ring(documents=60, length=3, strength=0.6, tiers=two_tiers(is_public=is_public))
+    parts = (fit_plugin(world.known, rng=np.random.default_rng(0)), fit_cooccurrence(world.known))
+    rows = ((0.7, 0.2),) * (2 if is_public else 1)
+    few = Combination(world.known, parts, rows)
+    everything = Sharpened(few, 1.0, name=few.name)
+    assert hasattr(few, "candidate_beliefs")
+    one, two = (calibration(each, world.known, world.secrets, world.release) for each in (few, everything))
+    numbers = [name for name, value in asdict(one).items() if isinstance(value, float)]
+    assert len(numbers) > 8
+    for name in numbers:
+        assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-6), name
+    assert [b.positions for b in one.reliability] == [b.positions for b in two.reliability]

@@ -15,7 +15,7 @@ import numpy as np
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
 from oddshift.attackers.clipped import allowed_points, log_posterior
 from oddshift.attackers.gains import Gain, gain, units_of
-from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
 from oddshift.model.release import Release
@@ -100,41 +100,59 @@ def calibration(attacker: Attacker, known: Knowledge, secrets: Records, release:
     kept: list[FloatArray] = []
     truths: list[IntArray] = []
     room = max(1, TEMPERATURE_ENTRIES // len(known.log_prior))
-    for block in attacker.beliefs(release):
-        allowed = allowed_points(known.tiers, release, block.positions)
-        posterior = log_posterior(block, allowed)
-        _mark(marks, block, posterior, _references(known, release, block, allowed), secrets)
-        kept.append(np.maximum(posterior[:room], _IMPOSSIBLE))
-        truths.append(secrets.points[block.positions[:room]])
-        room -= len(kept[-1])
+    for block in _blocks(attacker, known, release):
+        column = np.searchsorted(block.points, secrets.points[block.positions])
+        _mark(marks, block, column, secrets)
+        few = np.flatnonzero(block.positions < room)
+        kept.append(np.maximum(block.posterior[few], _IMPOSSIBLE))
+        truths.append(column[few])
     temperature = _best_temperature(kept, truths)
     return _summary(attacker.name, marks, secrets, temperature)
 
 
-def _references(
-    known: Knowledge, release: Release, block: Beliefs, allowed: BoolArray
-) -> tuple[FloatArray, FloatArray]:
-    """Log posteriors of the two controls there: the common prior, and the single release under the attacker's prior."""
-    nothing = np.zeros((len(block.positions), len(known.log_prior)))
-    own = known.mechanism.log_columns(release.outputs[block.positions])
-    return (
-        log_posterior(Beliefs(block.positions, nothing, known.log_prior), allowed),
-        log_posterior(Beliefs(block.positions, own, block.log_prior), allowed),
-    )
+@dataclass(frozen=True, eq=False, repr=False)
+class _Judged:
+    """Some positions with their log posteriors over `points`: the attacker's and those of the two controls.
+
+    The controls are the common prior, and the single release under the attacker's prior.
+    """
+
+    positions: IntArray
+    points: IntArray
+    posterior: FloatArray
+    prior: FloatArray
+    own: FloatArray
 
 
-def _mark(
-    marks: _Marks, block: Beliefs, posterior: FloatArray, controls: tuple[FloatArray, FloatArray], secrets: Records
-) -> None:
-    """Fill in the results of one block."""
+def _blocks(attacker: Attacker, known: Knowledge, release: Release) -> Iterator[_Judged]:
+    """Over the candidates of each position alone, where the attacker can tell them."""
+    over_candidates = getattr(attacker, "candidate_beliefs", None)
+    everyone = np.arange(len(known.log_prior))
+    for block in attacker.beliefs(release) if over_candidates is None else over_candidates(release):
+        points = everyone if block.points is None else block.points
+        allowed = allowed_points(known.tiers, release, block.positions)[:, points]
+        own = known.mechanism.candidate_columns(release.outputs[block.positions], points)
+        nothing = np.zeros(own.shape)
+        yield _Judged(
+            block.positions,
+            points,
+            log_posterior(block, allowed),
+            log_posterior(Beliefs(block.positions, nothing, known.log_prior[points]), allowed),
+            log_posterior(Beliefs(block.positions, own, block.log_prior), allowed),
+        )
+
+
+def _mark(marks: _Marks, block: _Judged, column: IntArray, secrets: Records) -> None:
+    """Fill in the results of one block; `column` is that of the truth in each row."""
     at, rows, truth = block.positions, np.arange(len(block.positions)), secrets.points[block.positions]
-    mine = posterior[rows, truth]
+    posterior = block.posterior
+    mine = posterior[rows, column]
     marks.score[at] = -mine
-    marks.prior[at], marks.own[at] = (-control[rows, truth] for control in controls)
+    marks.prior[at], marks.own[at] = -block.prior[rows, column], -block.own[rows, column]
     marks.confidence[at] = np.exp(posterior.max(axis=1))
     above, equal = (posterior > mine[:, None]).sum(axis=1), (posterior == mine[:, None]).sum(axis=1)
     marks.rank[at] = above + equal // 2  # a tie is worth half
-    guess, real = np.exp(posterior) @ secrets.space.points, secrets.space.points[truth]
+    guess, real = np.exp(posterior) @ secrets.space.points[block.points], secrets.space.points[truth]
     length = np.linalg.norm(guess, axis=1) * np.linalg.norm(real, axis=1)
     marks.cosine[at] = np.where(length > 0, (guess * real).sum(axis=1) / np.where(length > 0, length, 1.0), 0.0)
     marks.squared[at] = ((guess - real) ** 2).mean(axis=1)
