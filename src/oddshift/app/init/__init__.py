@@ -55,9 +55,9 @@ def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
     units = len(np.unique(split.certify.clusters))
     suggestion = suggest_epsilon(split.fit.space, tiers, np.random.default_rng(0), every_tier=roles.kind == "table")
     useful = useful_budget(prepared, suggestion) if roles.kind == "text" else None
-    said = "" if useful is None else useful.sentence
+    use = "" if useful is None else useful.sentence
     return Started(
-        config=f"{data}\n{rest(suggestion, roles, tiers.n_levels, alone=_alone(split, roles), units=units, said=said)}",
+        config=f"{data}\n{rest(suggestion, roles, tiers.n_levels, alone=_alone(split, roles), units=units, use=use)}",
         roles=roles,
         epsilon=suggestion.epsilon,
         secrets=sum(len(part.points) for part in (split.fit, split.select, split.certify)),
@@ -69,7 +69,7 @@ def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
         unit=split.by,
         detector=prepared.detector,
         notes=prepared.notes,
-        use=said,
+        use=use,
     )
 
 

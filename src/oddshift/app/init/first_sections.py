@@ -53,11 +53,11 @@ def data_section(path: str, roles: Roles, choice: SectionChoice) -> str:
 
 
 def rest(
-    suggestion: Suggestion, roles: Roles, levels: int, *, alone: bool, units: int = MANY_UNITS, said: str = ""
+    suggestion: Suggestion, roles: Roles, levels: int, *, alone: bool, units: int = MANY_UNITS, use: str = ""
 ) -> str:
     """The sections after [data]: mechanism, audit and adapt; `alone` says that a row is one secret and nothing else.
 
-    `said` is what the noise within this budget is worth.
+    `use` is what the noise within this budget is worth.
     """
     declared = "\nindependent = true   # every row is one secret and nothing else: there is nothing to read together"
     per = {"text": "unit of distance between word vectors", "location": "kilometre"}
@@ -70,7 +70,7 @@ epsilon = {epsilon}
 # Per {per.get(roles.kind, "unit of distance")}. The budget comes from distances alone: the nearest other value is
 # {nearest} away ({where}), so within this budget everything released together multiplies the odds between a value and
 # its nearest alternative by at most exp({epsilon} * {nearest}) = {suggestion.factor:.3g}.
-# A place to start from, not a recommendation: smaller is more private.{_comment(said)}
+# A place to start from, not a recommendation: smaller is more private.{_comment(use)}
 calibrated = true   # one release spends this budget exactly, and no more
 
 [audit]
@@ -86,9 +86,9 @@ remap = "auto"   # after the noise, release the value of least expected loss
 """
 
 
-def _comment(said: str) -> str:
+def _comment(sentence: str) -> str:
     """A sentence in lines of a comment, each after a line break."""
-    lines = fill(said[:1].upper() + said[1:], COMMENT_WIDTH, break_on_hyphens=False).splitlines()
+    lines = fill(sentence[:1].upper() + sentence[1:], COMMENT_WIDTH, break_on_hyphens=False).splitlines()
     return "".join(f"\n# {line}" for line in lines)
 
 
