@@ -1,15 +1,19 @@
 """A channel kept kind by kind: everything is that of the full matrix."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from oddshift.adapt.adapt_settings import AdaptSettings
+from oddshift.adapt.experiment import Experiment
 from oddshift.adapt.kept_forms import KeptForms
 from oddshift.adapt.release_form import ReleaseForm, chosen_form
+from oddshift.attackers.attacker import Knowledge
 from oddshift.mechanisms import Channel, Tiered
 from oddshift.mechanisms.kind_channel import KindChannel
+from oddshift.mechanisms.utility import effective_number
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
@@ -69,6 +73,7 @@ def test_utility_and_remapping_are_those_of_the_matrix(cost, remap):
     parts = chosen_form(KeptForms().of(tiered(), WEIGHTS, cost), settings, lambda: 1.0)
     assert parts.remapped == whole.remapped
     assert parts.reason == whole.reason
+    assert not len(parts.plain.as_drawn)
     for mine, other in ((parts.form, whole.form), (parts.plain, whole.plain)):
         assert mine.loss == pytest.approx(other.loss)
         assert mine.effective_outputs == pytest.approx(other.effective_outputs)
@@ -108,3 +113,44 @@ def test_workers_begin_with_nothing_kept():
 def test_outputs_of_any_kind_are_one_matrix():
     tiers = Tiers(LABELS, names=("a", "b", "c"), scales=(0.3, 0.6, 1.0), is_public=True)
     assert isinstance(KeptForms().of(Tiered(SPACE, tiers, 4.0), WEIGHTS, "cosine"), ReleaseForm)
+
+
+SKEWED = np.array([0.97, 0.03, 0.1, 0.2, 0.4, 0.2, 0.1])
+"""A column of two values, one of which is rare, and one of five."""
+
+
+def two_columns() -> Tiered:
+    points = np.array([[0.0, 9.0], [1.0, 9.0], *([x, 0.0] for x in range(5))])
+    labels = np.array([0, 0, 1, 1, 1, 1, 1])
+    tiers = Tiers(labels, names=("rare", "wide"), scales=(1.0, 1.0), is_public=True)
+    return Tiered(Space(points), tiers, epsilon=1.0, keeps_tier=True)
+
+
+def test_a_column_that_remapping_would_make_constant_is_released_as_drawn():
+    """The other column has enough outputs that the two together seem to keep most of theirs."""
+    settings = AdaptSettings(epsilon=1.0, delta=0.1, cost="euclidean")
+    plain = KeptForms().of(two_columns(), SKEWED / SKEWED.sum(), "euclidean")
+    rare, wide = plain.parts
+    assert (effective_number(rare.law_after_remapping), rare.collapses) == (1.0, True)
+    assert not wide.collapses
+    assert effective_number(plain.law_after_remapping) > 0.1 * plain.effective_outputs
+    found = chosen_form(plain, settings, lambda: 99.0)
+    assert found.remapped
+    assert found.reason.endswith("; 1 of 2 tiers as drawn, because remapping would make them nearly constant")
+    mine, drawn = (form.mechanism.log_likelihood(np.arange(2)) for form in (found.form, plain))
+    np.testing.assert_array_equal(mine, drawn)
+    assert chosen_form(plain, replace(settings, remap="always"), lambda: 99.0).form.parts[0].effective_outputs == 1.0
+
+
+def test_what_a_policy_releases_is_what_was_measured():
+    """The mechanism by its own name leaves the same column as drawn as the channel that was certified."""
+    mechanism, weights = two_columns(), SKEWED / SKEWED.sum()
+    known = Knowledge(mechanism=mechanism, tiers=mechanism.tiers, fit=None, log_prior=np.log(weights))
+    settings = AdaptSettings(epsilon=1.0, delta=0.1, cost="euclidean")
+    experiment = Experiment(known, lambda tiers: mechanism, None, np.empty(0), settings)
+    released, measured = experiment.released((1.0, 1.0), remap=True), experiment.at((1.0, 1.0), remap=True)
+    everyone = np.arange(7)
+    np.testing.assert_allclose(
+        released.log_likelihood(everyone), measured.known.mechanism.log_likelihood(everyone), atol=1e-9
+    )
+    np.testing.assert_array_equal(released.destination[:2], [0, 1])

@@ -1,5 +1,7 @@
 """How finely places are looked at: from the spacing and the steps of the fixes themselves."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -70,3 +72,14 @@ def test_a_bad_cell_is_left_to_the_reader():
 @pytest.mark.parametrize(("size", "expected"), [(0.13, 0.1), (0.16, 0.2), (3.0, 2.0), (4.0, 5.0), (8.0, 10.0)])
 def test_round_numbers(size, expected):
     assert _rounded(size) == pytest.approx(expected)
+
+
+def test_where_the_area_asks_for_large_cells_fixes_are_kept_less_often(monkeypatch):
+    """Steps of 200 m in ten seconds, and room for a few cells only: a fix every ten seconds would repeat its cell."""
+    columns = walk(0.2, 10, users=3, fixes=400)
+    assert place_steps(columns, SETTINGS) == PlaceSteps(0.2, 10.0)
+    monkeypatch.setattr(sys.modules[PlaceSteps.__module__], "MOST_CELLS", 40)
+    found = place_steps(columns, SETTINGS)
+    assert found == PlaceSteps(10.0, 300.0)
+    short = place_steps(walk(0.2, 10, users=60, fixes=20), SETTINGS)
+    assert short.every == 30.0  # a longer interval would leave fewer than five fixes of a trip

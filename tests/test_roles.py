@@ -257,3 +257,32 @@ def test_a_suggestion_has_two_digits_and_a_factor_that_cannot_overflow():
     assert found.epsilon == float(f"{found.epsilon:.2g}")
     assert Suggestion(2.0, 0.5).factor == pytest.approx(np.e)
     assert np.isfinite(Suggestion(1e6, 1e6).factor)
+
+
+def places(**others):
+    return [
+        column("lat", [1.5, 2.5, 3.5] * 4),
+        column("lon", [1.5, 2.5, 3.5] * 4),
+        *(column(n, c) for n, c in others.items()),
+    ]
+
+
+def test_a_heading_is_not_a_trip_and_a_number_of_one_is():
+    assert guess(places(track=[10.5, 20.25, 359.0] * 4), "x").trip == ""
+    assert guess(places(track=[1, 1, 2] * 4), "x").trip == "track"
+
+
+def test_aircraft_and_ships_are_users_of_places_and_not_of_tables():
+    found = guess(places(callsign=list("aabbcc") * 2, icao24=list("aabbcc") * 2), "x")
+    assert (found.user, [name for name, _ in found.masked]) == ("icao24", ["callsign"])
+    table = guess([column("car", list("aabbcc") * 20), column("x", [1, 2, 3] * 40)], "x")
+    assert table.user == ""
+
+
+def test_of_two_columns_that_name_a_group_the_person_comes_first():
+    rows = [
+        column("hospital", list("aabbcc") * 20),
+        column("patient", [n // 2 for n in range(120)]),
+        column("x", [1, 2, 3] * 40),
+    ]
+    assert guess(rows, "x").user == "patient"

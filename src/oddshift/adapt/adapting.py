@@ -21,7 +21,7 @@ from oddshift.adapt.crossing import crossing
 from oddshift.adapt.experiment import Experiment, Family, Reader
 from oddshift.adapt.frontier import first_scales, hypervolume, search_grid, uniform_outcomes
 from oddshift.adapt.goals import goals_of
-from oddshift.adapt.measuring import Measuring, Progress, silent
+from oddshift.adapt.measuring import Measuring
 from oddshift.adapt.presets import PRESETS, Preset
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.rounds import rounds, weighted
@@ -36,6 +36,7 @@ from oddshift.base.arrays import one_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
 from oddshift.base.identity import fingerprint
+from oddshift.base.progress import Progress, silent
 from oddshift.evidence.certificates import Evidence
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records, Split
@@ -127,7 +128,7 @@ def _tested(measuring: Measuring, loop: tuple[Round, ...], made: Certification) 
     done = []
     for trial in trials(candidates, made):
         done.append(trial)
-        measuring.progress("candidates", len(done), len(candidates))
+        measuring.progress("certifying", len(done), len(candidates))
     return tuple(done)
 
 

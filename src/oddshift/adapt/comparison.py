@@ -74,7 +74,7 @@ def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None,
             outcome = experiment.outcome(choice.scales, read, remap=remap)
             seen[key] = Compared(name=name, outcome=outcome, exact_epsilon=exact)
         rows.append(replace(seen[key], name=name))
-        measuring.progress("comparison", len(rows), len(listed) * len(remaps))
+        measuring.progress("comparing", len(rows), len(listed) * len(remaps))
     return rows
 
 

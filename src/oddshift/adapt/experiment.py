@@ -68,7 +68,15 @@ class Experiment:
     def released(self, scales: Scales, *, remap: bool) -> Mechanism:
         """The mechanism as it is released, with its own name and claim: for a policy, not for measuring."""
         mechanism = self.family(self.known.tiers.with_scales(scales))
-        return Remap(mechanism, self.weights, self.settings.cost_name) if remap else mechanism
+        if not remap:
+            return mechanism
+        cost = self.settings.cost_name
+        moved = Remap(mechanism, self.weights, cost)
+        if self.settings.remap == "always":
+            return moved
+        destination, drawn = moved.destination.copy(), self.forms.of(mechanism, self.weights, cost).as_drawn
+        destination[drawn] = drawn
+        return Remap.stored(mechanism, self.weights, cost, destination)
 
     def scales_of(self, levels: Sequence[float]) -> Scales:
         """The scale of every tier from one for each level of sensitivity."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,17 +11,11 @@ from oddshift.adapt.adaptation import ScaledOutcome, Scales
 from oddshift.adapt.experiment import Experiment, Reader
 from oddshift.base.execution import SERIAL, Execution, run
 from oddshift.base.identity import fingerprint
+from oddshift.base.progress import Progress, silent
 from oddshift.base.storage import load, save
 
 DIGITS = 2
 """Scales are rounded to this many decimals, so that the same scales are not measured twice."""
-
-Progress = Callable[[str, int, int], None]
-"""A function of what is being done, how many steps are done, and their total."""
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """No progress is shown."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +33,7 @@ class Measuring:
     progress: Progress = silent
     known: dict[Scales, ScaledOutcome] = field(default_factory=dict)
 
-    def outcomes(self, wanted: Iterable[Scales], what: str = "scales") -> list[ScaledOutcome]:
+    def outcomes(self, wanted: Iterable[Scales], what: str = "measuring scales") -> list[ScaledOutcome]:
         """The outcomes of some scales, those not yet known measured in parallel."""
         rounded = [rounded_scales(scales) for scales in wanted]
         missing = [scales for scales in dict.fromkeys(rounded) if scales not in self.known and not self._read(scales)]

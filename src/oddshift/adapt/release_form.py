@@ -1,7 +1,8 @@
 """The form of a release: as it was drawn, or remapped to the output of least expected cost.
 
 Remapping lowers the expected cost, but it can collapse to a few outputs that are of no use. `auto` takes the form of
-least loss among those that keep a tenth of the effective outputs as drawn and cost less than one constant output.
+least loss among those that do not collapse and cost less than one constant output. Where outputs keep their kind, each
+kind (a column of a table) is looked at by itself: one that would collapse is released as drawn.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from oddshift.mechanisms.utility import effective_number, losses, output_law
 from oddshift.model.space import Space
 
 KEPT = 0.1
-"""The share of the effective outputs as drawn that a remapping must leave."""
+"""The share of the effective outputs beyond the first that a remapping must leave: one output alone says nothing."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,6 +67,21 @@ class ReleaseForm:
     def moved(self) -> ReleaseForm:
         """The remapped form."""
         return ReleaseForm(Channel.of(self.mapping), self.weights, self.cost)
+
+    @cached_property
+    def collapses(self) -> bool:
+        """Whether remapping leaves hardly any outputs; seen before the matrix of the remapped form is built."""
+        return effective_number(self.law_after_remapping) - 1.0 < KEPT * (self.effective_outputs - 1.0)
+
+    @property
+    def useful(self) -> ReleaseForm:
+        """The remapped form, or this one where remapping collapses."""
+        return self if self.collapses else self.moved
+
+    @property
+    def as_drawn(self) -> IntArray:
+        """The outputs that `useful` leaves as they are drawn."""
+        return np.arange(len(self.output_law) if self.collapses else 0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,6 +132,27 @@ class KindForm:
         """The remapped form."""
         return KindForm(self.space, self.members, tuple(part.moved for part in self.parts), self.masses)
 
+    @property
+    def collapses(self) -> bool:
+        """Whether remapping leaves hardly any outputs of every kind."""
+        return all(part.collapses for part in self.likely)
+
+    @property
+    def likely(self) -> tuple[ReleaseForm, ...]:
+        """The forms of the kinds that occur."""
+        return tuple(part for mass, part in zip(self.masses, self.parts, strict=True) if mass > 0)
+
+    @property
+    def useful(self) -> KindForm:
+        """The kinds that do not collapse remapped, the others as they are."""
+        return KindForm(self.space, self.members, tuple(part.useful for part in self.parts), self.masses)
+
+    @property
+    def as_drawn(self) -> IntArray:
+        """The outputs of the kinds that `useful` leaves as they are drawn."""
+        kept = [mine for mine, part in zip(self.members, self.parts, strict=True) if part.collapses]
+        return np.concatenate([np.empty(0, dtype=np.int64), *kept])
+
     def _joined(self, values: Sequence[FloatArray]) -> FloatArray:
         whole = np.empty(len(self.space))
         for members, mine in zip(self.members, values, strict=True):
@@ -147,13 +184,21 @@ def chosen_form(
     if remap is False or (remap is None and settings.remap == "never"):
         return ChosenForm(plain, plain, False, "not remapped, as asked")
     if remap is True or settings.remap == "always":
-        return ChosenForm(plain.moved, plain, True, "remapped, as asked")
-    left, of = effective_number(plain.law_after_remapping), plain.effective_outputs
-    if left < KEPT * of:  # seen from the outputs alone, before the matrix of the remapped form is built
+        moved = plain.moved if settings.remap == "always" else plain.useful
+        return ChosenForm(moved, plain, True, "remapped, as asked")
+    if plain.collapses:
+        left, of = effective_number(plain.law_after_remapping), plain.effective_outputs
         return ChosenForm(plain, plain, False, f"not remapped: {left:.1f} of {of:.1f} effective outputs would be left")
-    moved = plain.moved
+    moved = plain.useful
     if moved.loss >= constant():
         return ChosenForm(plain, plain, False, "not remapped: one constant output would cost no more")
     if plain.loss < moved.loss:
         return ChosenForm(plain, plain, False, "not remapped: the loss would not be smaller")
-    return ChosenForm(moved, plain, True, f"remapped: loss {moved.loss:.4f} instead of {plain.loss:.4f}")
+    return ChosenForm(moved, plain, True, f"remapped: loss {moved.loss:.4f} instead of {plain.loss:.4f}{_kept(plain)}")
+
+
+def _kept(plain: Form) -> str:
+    """How many kinds are released as drawn, in the words of a reason."""
+    kinds = plain.likely if isinstance(plain, KindForm) else ()
+    left = sum(part.collapses for part in kinds)
+    return f"; {left} of {len(kinds)} tiers as drawn, because remapping would make them nearly constant" if left else ""

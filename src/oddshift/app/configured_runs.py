@@ -14,7 +14,6 @@ from pathlib import Path
 
 from oddshift.adapt import Adaptation
 from oddshift.adapt.families import SCALED
-from oddshift.adapt.measuring import Progress, silent
 from oddshift.app.asked_questions import QuestionLevel, level_of_question
 from oddshift.app.configuration import Configuration, FileData, parse_config
 from oddshift.app.illustration import example_rows, illustrate, released_passages
@@ -38,6 +37,7 @@ from oddshift.app.runs import (
 from oddshift.audit import Audit
 from oddshift.audit.cpu_limit import CpuLimit
 from oddshift.base.errors import InvalidInput
+from oddshift.base.progress import Progress, silent
 from oddshift.data.codecs import TextCodec
 from oddshift.data.dataset import read_dataset
 from oddshift.protect.policies import save_policy
@@ -65,6 +65,7 @@ def run_audit(
     max_cpu: float | None = None,
     keep_examples: bool = False,
     keep: bool = True,
+    progress: Progress = silent,
 ) -> Audit:
     """Run the audit that a configuration describes and keep it in `folder`; a finished run is read, not repeated.
 
@@ -80,9 +81,10 @@ def run_audit(
     refuse_other_run(folder, inputs)
     if (folder / AUDIT).is_file() and (not keep_examples or (folder / EXAMPLES).is_dir()):
         return read_run(folder)
+    progress("reading the data", 0, 0)
     prepared = prepare_configured(config)
     with _unfinished(folder / UNFINISHED) as kept:
-        means = Means(execution=config.execution, folder=kept, limit=limit)
+        means = Means(execution=config.execution, folder=kept, limit=limit, progress=progress)
         asked = _level(folder, config, inputs)
         found = ask_audit(
             _with_note(prepared, asked), config.mechanism, replace(config.audit, alpha=asked.level), means=means

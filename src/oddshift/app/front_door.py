@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 
 from oddshift.adapt import AdaptSettings
 from oddshift.adapt.adapt_settings import SHARED
-from oddshift.adapt.measuring import Progress, silent
 from oddshift.app.answers import AdaptRun, AuditRun
 from oddshift.app.configuration import read_config
 from oddshift.app.illustration import illustrate, read_illustration
@@ -27,6 +26,7 @@ from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, POLICY, read_adaptation
 from oddshift.app.written_configuration import written_configuration
 from oddshift.audit import AuditSettings
 from oddshift.base.errors import InvalidInput
+from oddshift.base.progress import Progress, silent
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import PeopleSettings
 from oddshift.mechanisms import Mechanism, MechanismSettings

@@ -13,7 +13,6 @@ import numpy as np
 
 from oddshift.adapt import Adaptation, AdaptSettings, AdaptTask, Family, adapt
 from oddshift.adapt.families import scale_family
-from oddshift.adapt.measuring import Progress, silent
 from oddshift.app.made_policies import adapted_policy, audited_policy, why_no_policy
 from oddshift.app.measured_use import check_use, measured_use
 from oddshift.app.preparation import Prepared
@@ -32,6 +31,7 @@ from oddshift.audit.released_table import ReleasedTable, release_sentences
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
 from oddshift.base.identity import fingerprint
+from oddshift.base.progress import Progress, silent
 from oddshift.data.codecs import TableCodec, TextCodec
 from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
 from oddshift.mechanisms.remap import Remap
@@ -105,7 +105,7 @@ def ask_audit(
     if work.limit is not None:
         prepared, limited = _fewer_to_fit(prepared, trial, work.limit, settings.seed)
     known = knowledge_of(prepared, mechanism, settings.epsilon)
-    fitted = fit_attackers(asked, known, prepared, settings, options, fits=work.fits)
+    fitted = fit_attackers(asked, known, prepared, settings, options, work)
     split = prepared.split
     if work.limit is not None:
         split, note = within_cpu(split, known, fitted, work.limit, settings.seed)
@@ -119,7 +119,9 @@ def ask_audit(
         proven=_proven(settings, known, replace(prepared, split=split)),
         execution=work.execution,
         folder=work.folder,
+        progress=work.progress,
     )
+    work.progress("measuring a release", 0, 0)
     release, details = _released(prepared, known.mechanism, settings.seed, work.limit)
     fate = _fate(prepared, known.mechanism, settings.seed)
     use = measured_use(prepared, known, settings, COSTS.get(prepared.kind, "euclidean"))
@@ -244,7 +246,7 @@ def _amortised(family: Family, means: Means) -> Fit:
         options = FitOptions(epochs=asked.epochs, checkpoints=means.folder, paper=asked.paper)
         if set(asked.grid) != {1.0}:
             options = replace(options, family=family, scale_range=(min(asked.grid), max(asked.grid)))
-        return fit_attackers(names, known, prepared, asked, options, fits=means.fits)
+        return fit_attackers(names, known, prepared, asked, options, means)
 
     return fit
 
@@ -258,7 +260,8 @@ def _retrained(means: Means) -> Fit:
         options = FitOptions(epochs=asked.epochs, checkpoints=means.folder, paper=asked.paper)
 
         def alone(name: AskedAttacker) -> Callable[[Knowledge], Attacker]:
-            return lambda there: fit_attackers([name], there, prepared, asked, options, fits=dict(means.fits))[0]
+            known_fits = replace(means, fits=dict(means.fits))
+            return lambda there: fit_attackers([name], there, prepared, asked, options, known_fits)[0]
 
         fits = [alone(name) for name in names]
         return [Retrained(each, each(known)) for each in fits]
@@ -272,24 +275,25 @@ def fit_attackers(
     prepared: Prepared,
     settings: AuditSettings | AdaptSettings,
     options: FitOptions,
-    *,
-    fits: dict[str, Attacker] | None = None,
+    means: Means | None = None,
 ) -> list[Attacker]:
-    """Attackers by name, fitted on the fit part unless `fits` has them, and attackers that were given as they are."""
+    """Attackers by name, fitted on the fit part unless `means` has them, and attackers that were given as they are."""
     options = replace(options, language=_language(prepared, settings))
     known_law = replace(options, prior_of=prepared.prior_of)
-    done = {} if fits is None else fits
+    work = means or Means()
     fitted: list[Attacker] = []
-    for place, name in enumerate(_suitable(asked, known)):
+    suitable = _suitable(asked, known)
+    for place, name in enumerate(suitable):
+        work.progress("fitting attackers", place, len(suitable))
         if not isinstance(name, str):
             fitted.append(name)
             continue
         fit = ATTACKERS.find(name, "audit.attackers")
         seeds = [settings.seed, 2, place]
         key = _fit_key(name, known, seeds, options)
-        if key not in done:
-            done[key] = fit(known, np.random.default_rng(seeds), known_law)
-        fitted.append(done[key])
+        if key not in work.fits:
+            work.fits[key] = fit(known, np.random.default_rng(seeds), known_law)
+        fitted.append(work.fits[key])
     gamma = settings.gamma
     return fitted if gamma is None else [Clipped(known, attacker, gamma) for attacker in fitted]
 

@@ -25,7 +25,7 @@ from oddshift.audit.audit_verdict import AuditTrials, audit_trials, concluded
 from oddshift.audit.caps import caps_of_tiers
 from oddshift.audit.choice import strongest
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder, TierValues
-from oddshift.audit.measurement import AuditReleases, part_streams
+from oddshift.audit.measurement import AuditReleases, Measurement, part_streams
 from oddshift.audit.proven import Proven
 from oddshift.audit.saturation import Refit, learning_of_size
 from oddshift.audit.scan import Budget
@@ -33,6 +33,7 @@ from oddshift.audit.summary import attacker_result
 from oddshift.audit.witness_search import search_witness
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, run
+from oddshift.base.progress import Progress, silent
 from oddshift.bounds import METHODS
 from oddshift.model.records import Split
 from oddshift.model.release import perturb
@@ -41,7 +42,7 @@ CALIBRATED = 40_000_000
 """Entries (positions x points) up to which documents are taken for the calibration; a performance setting."""
 
 
-def audit(
+def audit(  # noqa: PLR0913 (the last ones say how the work is done, never what is asked)
     split: Split,
     known: Knowledge,
     attackers: Sequence[Attacker | Refittable],
@@ -51,13 +52,15 @@ def audit(
     proven: Proven | None = None,
     execution: Execution = SERIAL,
     folder: Path | None = None,
+    progress: Progress = silent,
 ) -> Audit:
     """Audit a mechanism on records it never learned from.
 
     `split` holds the secrets; `known` what attackers know (mechanism, tiers, fit records); `attackers` are fitted
     attackers other than the controls. `detector` names who found the secrets. `proven` is a proven upper bound on the
     joint leakage, if there is one. `execution` says how attackers are spread over workers. `folder` is where
-    finished attackers are kept while the audit runs, so that an interrupted audit continues. Of the attackers
+    finished attackers are kept while the audit runs, so that an interrupted audit continues; `progress` is told how
+    far it is. Of the attackers
     that count, those that are `Refittable` are fitted on fewer documents too: one that still learns from more of them
     certifies nothing.
 
@@ -76,10 +79,24 @@ def audit(
     caps_of_tiers(settings, known.tiers)
     budget = Budget(known.mechanism, known.tiers, settings.epsilon)
     releases = AuditReleases(select, split.select, certifying, split.certify, budget, settings, folder)
-    measured = run(releases.measure, list(enumerate(everyone)), execution)
+    measured = _measured(releases, everyone, execution, progress)
     claims = ClaimBuilder(settings, detector, split.by)
     trials = audit_trials(everyone, measured, releases, claims, proven)
+    progress("fitting attackers on less data, and judging", 0, 0)
     return _concluded(_at_smaller_sizes(trials, known, refits), split, known, proven)
+
+
+def _measured(
+    releases: AuditReleases, attackers: Sequence[Attacker], execution: Execution, progress: Progress
+) -> list[Measurement]:
+    """Every attacker on the releases; all at once where there are workers, so that none of them waits."""
+    tasks = list(enumerate(attackers))
+    size = 1 if execution.kind == "serial" else len(tasks)
+    found: list[Measurement] = []
+    for start in range(0, len(tasks), size):
+        progress("measuring attackers", start, len(tasks))
+        found += run(releases.measure, tasks[start : start + size], execution)
+    return found
 
 
 def _at_smaller_sizes(trials: AuditTrials, known: Knowledge, refits: Mapping[str, Refit]) -> AuditTrials:

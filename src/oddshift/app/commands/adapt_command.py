@@ -29,7 +29,7 @@ def adapt(
 
     console = console_for(as_json)
     text = read_config(config)
-    with progress_bar(console) as progress:
+    with progress_bar(console, "reading the data") as progress:
         found = run_adapt(text, out, str(config), home=config.parent, progress=progress)
     if as_json:
         policy = str(out / POLICY) if found.scales is not None else None

@@ -88,7 +88,7 @@ def audited(text: str, out: Path, console: Console, **options: Any) -> dict[str,
     from oddshift.app.display import show_audit
     from oddshift.app.runs import summary
 
-    with waiting("fitting and running attackers; if interrupted, run the same command to continue"):
-        found = run_audit(text, out, **options)
+    with waiting("if interrupted, run the same command to continue", quiet=console.quiet) as progress:
+        found = run_audit(text, out, progress=progress, **options)
     show_audit(found, console)
     return summary(found)

@@ -37,7 +37,7 @@ def demo(
     if belief is not None:
         told.tell_belief(belief, console)
     console.rule("the least noise that keeps the promise together")
-    with progress_bar(console) as progress:
+    with progress_bar(console, "adapting") as progress:
         adapted = run_adapt(told.PEOPLE, run, progress=progress)
     told.tell_choice(adapted, console)
     console.rule("texts released with it")

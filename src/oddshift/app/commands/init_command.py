@@ -38,7 +38,7 @@ def init(
 
     if out.exists():
         raise InvalidInput(f"{out} already exists and is not overwritten, expected a new file: name one with --out")
-    with waiting(f"looking at {file.name}"):
+    with waiting(f"looking at {file.name}", quiet=as_json):
         found = start(file, out, OwnFiles(vectors=vectors, pipeline=pipeline, words=words))
     write_atomic(out, found.config.encode())
     following = next_step("audit", out, "--out", out.with_suffix("").name + "-run")

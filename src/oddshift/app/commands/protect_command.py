@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oddshift.app.commands.terminal import Json, console_for
+from oddshift.app.commands.terminal import Json, console_for, waiting
 from oddshift.base.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -234,17 +234,17 @@ def _watched(quiet: bool) -> Watch:
 
 @contextmanager
 def _counted(source: Path, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A progress bar in bytes on a terminal, nothing elsewhere."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda size: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
+    """How many bytes of a file are released: a bar on a terminal, elsewhere plain lines."""
     files = [source] if source.is_file() else [*source.rglob("*.txt")]
-    if not files:  # a data set, which says how far it is in lines
+    if quiet or not files:  # a data set says how far it is in lines of its own
         yield lambda size: None
         return
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("protecting", total=sum(path.stat().st_size for path in files))
-        yield lambda size: bar.advance(task, size)
+    total, done = sum(path.stat().st_size for path in files), 0
+    with waiting(f"protecting {source.name}") as progress:
+
+        def count(size: int) -> None:
+            nonlocal done
+            done += size
+            progress(f"protecting {source.name}", done, total)
+
+        yield count

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from oddshift.app.commands.plain_progress import plain_progress
+from oddshift.base.progress import silent
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
+
+    from oddshift.base.progress import Progress
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 """The option every command has."""
@@ -45,25 +50,33 @@ def console_for(as_json: bool) -> Console:
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """A spinner on a terminal's standard error while something is done; nothing elsewhere."""
+def waiting(what: str, *, quiet: bool = False) -> Iterator[Progress]:
+    """A spinner on a terminal's standard error while something is done; elsewhere a plain line now and then."""
+    if quiet:
+        yield silent
+        return
     if not sys.stderr.isatty():
-        yield
+        with plain_progress(what) as told:
+            yield told
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
-        yield
+    with Console(stderr=True).status(what) as shown:
+        yield lambda step, done, total: shown.update(f"{step}{f' ({done} of {total})' if total else ''}; {what}")
 
 
 @contextmanager
-def progress_bar(console: Console) -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on a terminal, nothing elsewhere. It takes what is being done, how much is done, and the total."""
-    from rich.progress import Progress
+def progress_bar(console: Console, what: str) -> Iterator[Progress]:
+    """A bar on a terminal, elsewhere plain lines on standard error; nothing where a command prints JSON."""
+    from rich.progress import Progress as Bar
 
-    if not console.is_terminal or console.quiet:
-        yield lambda what, done, total: None
+    if console.quiet:
+        yield silent
         return
-    with Progress(console=console, transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+    if not console.is_terminal:
+        with plain_progress(what) as told:
+            yield told
+        return
+    with Bar(console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda step, done, total: bar.update(task, description=step, completed=done, total=total or None)

@@ -39,7 +39,7 @@ def watch(
     from oddshift.app.watch.watch_page import PAGE, watch_page
     from oddshift.app.watch.watching import watch as watched
 
-    with waiting("measuring windows; if interrupted, run the same command to continue"):
+    with waiting("measuring windows; if interrupted, run the same command to continue", quiet=as_json):
         found = watched(run, new, window=window, alpha=alpha)
     write_atomic(run / PAGE, watch_page(found, run.name).encode(), mode=0o600)
     step = next_step("watch", run, *new, *(("--window", window) if window else ()), "--again", f"{run}-2")
@@ -67,7 +67,7 @@ def _audit_again(run: Path, new: list[Path], folder: Path, window: int, as_json:
     from oddshift.app.watch.sliding_audit import audit_again
 
     console = console_for(as_json)
-    with waiting("fitting and running attackers on the newest windows"):
+    with waiting("fitting and running attackers on the newest windows", quiet=as_json):
         found = audit_again(run, new, folder, window=window)
     show_audit(found, console)
     if as_json:

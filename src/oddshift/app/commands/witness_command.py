@@ -50,7 +50,7 @@ def witness(  # noqa: PLR0913, PLR0917 (one for each option)
     plan = plan_mdp(sample, space, settings, rng=rng)
     console.print(f"{len(known)} words, {plan}", markup=False, highlight=False)
     start = time.process_time()
-    with progress_bar(console) as progress:
+    with progress_bar(console, "playing games") as progress:
         found = witness_mdp(sample, space, epsilon, **asdict(settings), progress=progress, rng=rng)
     spent = time.process_time() - start
     if as_json:

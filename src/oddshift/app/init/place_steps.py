@@ -1,7 +1,8 @@
 """How finely places are divided in a first configuration: from the steps in the data themselves.
 
 Fixes are kept about as often as they come, and cells are about as large as the way from one kept fix to the next: then
-a step is a move to a neighbouring cell, which attackers can learn from and noise of a few cells hides.
+a step is a move to a neighbouring cell, which attackers can learn from and noise of a few cells hides. Where the area is
+so large that cells must be larger than that, fixes are kept less often.
 """
 
 from __future__ import annotations
@@ -30,8 +31,16 @@ SMALLEST_KM, LARGEST_KM = 0.1, 100.0
 MOST_CELLS = 1_500
 """Approximate limit on the number of cells with a fix: an area much larger than its steps gets larger cells."""
 
+SELDOMEST = 300.0
+"""Largest interval to which the spacing of fixes is lengthened for the sake of large cells, in seconds."""
+
+FEWEST_FIXES = 5
+"""Fixes of a trip that are left where an interval is made longer (median)."""
+
+MOST_FIXES = 200_000
+"""Number of fixes that are examined, at most."""
+
 _STILL_KM = 0.02  # below it a step is the error of the receiver
-_MOST_FIXES = 200_000  # that are examined
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ class PlaceSteps:
 
 def place_steps(columns: Columns, settings: PlaceSettings) -> PlaceSteps:
     """What the fixes suggest; settings say which columns they are in, and keep all fixes."""
-    some = {name: cells[:_MOST_FIXES] for name, cells in columns.items()}
+    some = {name: cells[:MOST_FIXES] for name, cells in columns.items()}
     try:
         fixes = fixes_of(settings, some)
     except InvalidInput:  # a bad cell, which is named when the data are read
@@ -52,12 +61,29 @@ def place_steps(columns: Columns, settings: PlaceSettings) -> PlaceSteps:
     gap = _median_gap(fixes) if settings.timestamp else 0.0
     every = next((s for s in SECONDS if s >= gap), 0.0) if gap > 0 else 0.0
     kept = _one_in_interval(fixes, every)
-    moved = _steps(fixes.take(kept))
+    moved = steps_of(fixes.take(kept))
     moved = moved[moved > _STILL_KM]
     if not len(moved):
         return PlaceSteps(CELL_KM, every)
     cell = min(max(float(np.median(moved)), SMALLEST_KM), LARGEST_KM)
-    return PlaceSteps(_rounded(max(cell, _cell_of_area(fixes.places, cell))), every)
+    large = _cell_of_area(fixes.places, cell)
+    return PlaceSteps(_rounded(large), _seldomer(fixes, every, large) if every and large > cell else every)
+
+
+def _seldomer(fixes: Trajectories, every: float, cell: float) -> float:
+    """The first interval in which half a cell is covered: noise that is drawn again and again in one cell averages out.
+
+    Trips keep at least FEWEST_FIXES fixes (median).
+    """
+    chosen = every
+    for seconds in (s for s in SECONDS if every < s <= SELDOMEST):
+        kept = fixes.take(_one_in_interval(fixes, seconds))
+        if np.median(np.unique(kept.trip, return_counts=True)[1]) < FEWEST_FIXES:
+            break
+        chosen, moved = seconds, steps_of(kept)
+        if np.median(moved[moved > _STILL_KM]) >= cell / 2.0:
+            break
+    return chosen
 
 
 def _median_gap(fixes: Trajectories) -> float:
@@ -74,7 +100,7 @@ def _one_in_interval(fixes: Trajectories, every: float) -> IntArray:
     return np.flatnonzero(is_first)
 
 
-def _steps(fixes: Trajectories) -> FloatArray:
+def steps_of(fixes: Trajectories) -> FloatArray:
     """Kilometres between successive fixes of a trip."""
     places = np.radians(fixes.places)
     before, after = places[:-1], places[1:]

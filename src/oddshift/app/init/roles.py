@@ -14,7 +14,20 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from oddshift.app.init.column_names import (
+    CONTACTS,
+    LATITUDE,
+    LONGITUDE,
+    MOVERS,
+    NAMES,
+    TEXT,
+    TIME,
+    TRIP,
+    USER,
+    WEAK_TEXT,
+)
 from oddshift.app.init.group_columns import columns_of_group
+from oddshift.app.init.movers import moving_along
 from oddshift.app.init.place_steps import PlaceSteps, place_steps
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceSettings
@@ -22,22 +35,6 @@ from oddshift.data.formats import FORMATS, VECTORS, open_data, read_columns
 from oddshift.data.formats import TEXT as PLAIN
 from oddshift.data.formats.cell_types import MOSTLY, date_form, is_missing
 from oddshift.data.frames import Columns
-
-WEAK_TEXT = ("comment", "comments", "description", "note", "notes", "remark", "remarks")
-TEXT = ("text", "body", "message", "content", "comment", "review", "description", "note", "notes", "title", "subject")
-USER = (
-    *("user", "userid", "uid", "author", "sender", "customer", "client", "patient", "person", "account", "member"),
-    *("device", "driver", "vehicle", "taxi", "household", "family", "participant", "respondent", "student", "employee"),
-    *("article", "school", "clinic", "hospital", "ward"),
-)
-NAMES = ("name", "firstname", "lastname", "surname", "fullname", "username", "login")
-CONTACTS = (
-    *("email", "mail", "emailaddress", "phone", "phonenumber", "telephone", "mobile", "address", "street", "ssn"),
-    *("passport", "iban", "url", "website", "ip", "ipaddress"),
-)
-LATITUDE, LONGITUDE = ("lat", "latitude"), ("lon", "lng", "long", "longitude")
-TIME = ("timestamp", "time", "datetime", "date", "when", "ts")
-TRIP = ("trip", "tripid", "journey", "track", "trajectory", "session", "route")
 
 MOST_CATEGORIES = 50
 """Number of distinct values above which only the most frequent categories of a column are kept."""
@@ -69,6 +66,7 @@ class Column:
     is_running: bool
     words: float
     appearance: str = ""
+    has_fractions: bool = False
 
     @property
     def stem(self) -> str:
@@ -100,7 +98,8 @@ class Roles:
 
     `left_out` has the columns without a role and why, `masked` those that are left empty on release and why, `wide`
     those of more than MOST_CATEGORIES categories, `once` those that belong to a group of rows, `blank` those that are
-    often missing, `steps` how finely places are divided. A role that no column has is empty.
+    often missing, `movers` those that might say whose fixes these are, `steps` how finely places are divided. A role
+    that no column has is empty.
     """
 
     kind: str
@@ -120,6 +119,7 @@ class Roles:
     user_why: str = ""
     once: tuple[str, ...] = ()
     blank: tuple[str, ...] = ()
+    movers: tuple[str, ...] = ()
     steps: PlaceSteps = field(default_factory=PlaceSteps)
 
 
@@ -147,6 +147,10 @@ def roles_of_columns(columns: Columns, source: str) -> Roles:
     settings = PlaceSettings(
         lat=found.lat, lon=found.lon, user=found.user, timestamp=found.timestamp, trip=found.trip, every=0
     )
+    if not (found.user or found.trip):
+        user = moving_along(columns, settings, found.movers)
+        masked = tuple((name, why) for name, why in found.masked if name != user)
+        found, settings = replace(found, user=user, masked=masked), replace(settings, user=user)
     return replace(found, steps=place_steps(columns, settings))
 
 
@@ -154,12 +158,9 @@ def guess(columns: Sequence[Column], source: str) -> Roles:
     """Roles by name first, then by counts: places, else texts, else a table."""
     lat, lon = (_named([c for c in columns if c.is_number], names) for names in (LATITUDE, LONGITUDE))
     rows = columns[0].rows
-    user, why = _grouping(columns)
+    user, why = _grouping(columns, (*USER, *MOVERS) if lat and lon else USER)
     if lat and lon:
-        time, trip = _named(columns, TIME), _named(columns, TRIP)
-        used = {lat, lon, user, time, trip}
-        hidden = tuple((c.name, _why_not_clear(c)) for c in columns if c.name not in used)
-        found = Roles(kind="location", rows=rows, lat=lat, lon=lon, user=user, timestamp=time, trip=trip, masked=hidden)
+        found = _places(columns, (lat, lon), user)
     elif texts := _texts(columns):
         found = Roles(kind="text", rows=rows, text=texts, user=user, user_why=why)
     else:
@@ -174,6 +175,25 @@ def guess(columns: Sequence[Column], source: str) -> Roles:
     used |= {lat, lon, found.timestamp, found.trip} if found.kind == "location" else set()
     left = tuple((c.name, _why_not(c)) for c in columns if c.name not in used)
     return replace(found, left_out=left)
+
+
+def _places(columns: Sequence[Column], where: tuple[str, str], user: str) -> Roles:
+    """Fixes: a column of fractions is never a trip (aircraft call their heading a track)."""
+    time, trip = _named(columns, TIME), _named([c for c in columns if not c.has_fractions], TRIP)
+    used = {*where, user, time, trip}
+    others = [c for c in columns if c.name not in used]
+    movers = [c.name for c in others if 3 <= c.distinct <= c.rows / 3 and not c.has_fractions and not c.appearance]
+    return Roles(
+        kind="location",
+        rows=columns[0].rows,
+        lat=where[0],
+        lon=where[1],
+        user=user,
+        timestamp=time,
+        trip=trip,
+        masked=tuple((c.name, _why_not_clear(c)) for c in others),
+        movers=tuple(movers),
+    )
 
 
 def _texts(columns: Sequence[Column]) -> tuple[str, ...]:
@@ -204,10 +224,10 @@ def _table(columns: Sequence[Column], user: str, why: str) -> Roles:
     )
 
 
-def _grouping(columns: Sequence[Column]) -> tuple[str, str]:
-    """The column that says which rows belong together, and the reason for choosing it."""
+def _grouping(columns: Sequence[Column], names: Sequence[str]) -> tuple[str, str]:
+    """The column that says which rows belong together, by the first of the names, and the reason for choosing it."""
     repeating = [c for c in columns if 3 <= c.distinct < c.rows - c.missing and c.appearance != "date"]
-    named = next((c for c in repeating if c.stem in USER), None)
+    named = next((c for name in names for c in repeating if c.stem == name), None)
     key = next((c for c in repeating if c.is_key and c.distinct <= 0.9 * c.rows), None)
     chosen = named or key
     if chosen is None:
@@ -283,6 +303,7 @@ def _counted(name: str, cells: Sequence[Any]) -> Column:
         is_running=len(known) == present > 1 and all(b - a == 1 for (a, _), (b, _) in pairwise(known)),
         words=sum(count * len(value.split()) for value, count in values) / max(1, present),
         appearance=_appearance(name, some, [str(cell).strip() for cell in some], is_number=is_number),
+        has_fractions=is_number and any(number % 1 for number, _ in known),
     )
 
 

@@ -253,7 +253,9 @@ def _thinned(
             continue
         before = last.get(trip, -np.inf)
         if slot < before:
-            raise InvalidInput(f"the fix at row {first + row} is out of order, expected each trip in order of time")
+            keys = ", ".join(filter(None, (settings.user, settings.trip, settings.timestamp)))
+            where = f"the fix at row {first + row} is out of order, expected each trip in order of time"
+            raise InvalidInput(f"{where}: sort the file by {keys}")
         if slot > before:
             keep.append(row)
             last[trip] = slot

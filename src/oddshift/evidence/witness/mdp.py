@@ -15,15 +15,13 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, floats, generator, indices, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
+from oddshift.base.progress import Progress
 from oddshift.evidence.witness.mdp_events import CandidatePair, Drawn, PairEvent, channel_event, drawn_events
 from oddshift.evidence.witness.shown import Witness, witness_of
 from oddshift.model.space import Space, space_of
 
 Sample = Callable[[IntArray, np.random.Generator], npt.ArrayLike]
 """Point numbers (n,) and a generator → n outputs: numbers, words, or vectors (n, k)."""
-
-Progress = Callable[[str, int, int], None]
-"""A function of what is being done, how much of it is done, and the total."""
 
 ANCHORS = 64
 """Number of points whose neighbours become candidate pairs."""
