@@ -311,6 +311,19 @@ def test_attackers_learn_from_as_many_documents_as_the_limit_allows(monkeypatch,
         assert note == f"limited to 200 CPU s: attackers learn from {len(found)} of 1800 fit documents"
 
 
+def test_a_trial_that_takes_all_the_time_there_is_for_fitting_is_the_only_one(monkeypatch):
+    fit, clock = split_of(3_000).fit, Clock(monkeypatch)
+    limit, sizes = CpuLimit.begin(20.0), []
+
+    def fitting(some):
+        sizes.append(len(some))
+        clock.now += 4.0
+
+    found, note = fit_within(fit, fitting, limit, np.random.default_rng(0))
+    assert (sizes, len(found)) == ([112], 112)
+    assert note == "limited to 20 CPU s: attackers learn from 112 of 1800 fit documents"
+
+
 def test_few_documents_are_all_learned_from(monkeypatch):
     Clock(monkeypatch)
     fit = split_of(200).fit

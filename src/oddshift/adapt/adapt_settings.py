@@ -55,8 +55,8 @@ class AdaptSettings:
       `AuditSettings`; scales are certified only if they keep these too.
     - `remap`: whether the output of least expected cost is released instead of the one that was drawn: `always`,
       `never`, or `auto`, which refuses a remapping that leaves less than a tenth of the effective outputs (where
-      outputs keep their tier: of that tier) or costs no less than one constant output. Older files say true and false for
-      always and never.
+      outputs keep their tier: of that tier) or costs no less than one constant output. Older files say true and false
+      for always and never.
     - `cost`: what a changed value costs; None takes the default of the kind of data.
     - `grid`: the scales that are tried in each level of sensitivity, each in (0, 1]; the search refines them where
       the goals are met.

@@ -16,6 +16,15 @@ from oddshift.adapt import Adaptation
 from oddshift.adapt.families import SCALED
 from oddshift.app.asked_questions import QuestionLevel, level_of_question
 from oddshift.app.configuration import Configuration, FileData, parse_config
+from oddshift.app.expected_cost import (
+    READ,
+    UNITS,
+    ExpectedCost,
+    basis_of_cost,
+    cost_of_adaptation,
+    cost_of_audit,
+    cost_of_file,
+)
 from oddshift.app.illustration import example_rows, illustrate, released_passages
 from oddshift.app.inputs import Inputs, inputs_of
 from oddshift.app.kept_work import keep_work, lay_out_checkpoints, read_kept, remove_kept
@@ -37,7 +46,7 @@ from oddshift.app.runs import (
 from oddshift.audit import Audit
 from oddshift.audit.cpu_limit import CpuLimit
 from oddshift.base.errors import InvalidInput
-from oddshift.base.progress import Progress, silent
+from oddshift.base.progress import Progress, Say, silent, unsaid
 from oddshift.data.codecs import TextCodec
 from oddshift.data.dataset import read_dataset
 from oddshift.protect.policies import save_policy
@@ -56,7 +65,7 @@ def prepare_configured(config: Configuration) -> Prepared:
     return prepare(found, config.audit.seed)
 
 
-def run_audit(
+def run_audit(  # noqa: PLR0913 (the last ones say how the work is done, never what is asked)
     text: str,
     folder: Path,
     source: str = "configuration",
@@ -66,6 +75,7 @@ def run_audit(
     keep_examples: bool = False,
     keep: bool = True,
     progress: Progress = silent,
+    say: Say = unsaid,
 ) -> Audit:
     """Run the audit that a configuration describes and keep it in `folder`; a finished run is read, not repeated.
 
@@ -74,6 +84,7 @@ def run_audit(
     `keep_examples` also writes what the strongest attacker believes about a few documents: these are secrets.
     `keep` leaves the prepared data and the fitted attackers in a private folder where the configuration can also be
     adapted, so that `run_adapt` need not do that work again; these are secrets in coded form.
+    `progress` is told how far the work is, `say` what it is expected to cost.
     """
     limit = None if max_cpu is None else CpuLimit.begin(max_cpu)
     config = parse_config(text, source, home)
@@ -81,8 +92,8 @@ def run_audit(
     refuse_other_run(folder, inputs)
     if (folder / AUDIT).is_file() and (not keep_examples or (folder / EXAMPLES).is_dir()):
         return read_run(folder)
-    progress("reading the data", 0, 0)
-    prepared = prepare_configured(config)
+    prepared = _read(config, progress, say)
+    _say_cost(cost_of_audit(prepared, config.audit.attackers), prepared, say)
     with _unfinished(folder / UNFINISHED) as kept:
         means = Means(execution=config.execution, folder=kept, limit=limit, progress=progress)
         asked = _level(folder, config, inputs)
@@ -100,7 +111,13 @@ def run_audit(
 
 
 def run_adapt(
-    text: str, folder: Path, source: str = "configuration", *, home: Path | None = None, progress: Progress = silent
+    text: str,
+    folder: Path,
+    source: str = "configuration",
+    *,
+    home: Path | None = None,
+    progress: Progress = silent,
+    say: Say = unsaid,
 ) -> Adaptation:
     """Adapt the scales that a configuration asks for and keep them in `folder`, with a policy when they are certified.
 
@@ -120,7 +137,9 @@ def run_adapt(
     if config.adapt is None:
         raise InvalidInput(f"{source}: audit.law={config.audit.law!r} cannot be adapted, expected anchored or uniform")
     earlier = read_kept(folder, inputs)
-    prepared = prepare_configured(config) if earlier is None else earlier.prepared
+    prepared = _read(config, progress, say) if earlier is None else earlier.prepared
+    cost = cost_of_adaptation(prepared, config.adapt.attackers, are_fitted=earlier is not None)
+    _say_cost(cost, prepared, say)
     with _unfinished(folder / UNFINISHED_ADAPT) as kept:
         if earlier is not None:
             lay_out_checkpoints(folder, kept)
@@ -139,6 +158,21 @@ def run_adapt(
         write_adaptation(folder, found.result, text, inputs)
         remove_kept(folder)
     return found.result
+
+
+def _read(config: Configuration, progress: Progress, say: Say) -> Prepared:
+    """The prepared data of a configuration; what reading a large file is expected to cost is said before."""
+    if isinstance(config.data, FileData) and config.data.path.is_file() and config.data.settings.kind in UNITS:
+        cost = cost_of_file(config.data.path.stat().st_size, READ)
+        if cost is not None:
+            say(cost.line("the size of the file, for reading alone"))
+    progress("reading the data", 0, 0)
+    return prepare_configured(config)
+
+
+def _say_cost(cost: ExpectedCost | None, prepared: Prepared, say: Say) -> None:
+    if cost is not None:
+        say(cost.line(basis_of_cost(prepared)))
 
 
 def _level(folder: Path, config: Configuration, inputs: Inputs) -> QuestionLevel:

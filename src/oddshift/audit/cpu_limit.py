@@ -66,15 +66,19 @@ def fit_within(
 ) -> tuple[Records, str]:
     """As many fit documents as the limit allows attackers to learn from, and a line that says so.
 
-    `fitting` fits every attacker on some documents. Its cost is taken to grow linearly, from what two small parts cost.
+    `fitting` fits every attacker on some documents. Its cost is taken to grow linearly, from what two small parts cost;
+    where the first of them costs more than fitting may, the second is not tried and the first is all that is taken.
     """
     order, small = rng.permutation(len(fit)), max(FIT_TRIAL, len(fit) // 16)
     if 4 * small > len(fit):
         return fit, ""
     allowed = FITTING * limit.left / FITS
     try:
-        parts = [fit.take(np.sort(order[:size])) for size in (small, 2 * small)]
-        costs = [_cost(partial(fitting, part)) for part in parts]
+        least, twice = (fit.take(np.sort(order[:size])) for size in (small, 2 * small))
+        costs = [_cost(partial(fitting, least))]
+        if costs[0] > allowed:
+            return least, _learning_from(small, fit, limit)
+        costs.append(_cost(partial(fitting, twice)))
     except InvalidInput:  # these attackers need more documents than that
         return fit, ""
     each = max(costs[1] - costs[0], 0.0) / small
@@ -83,8 +87,11 @@ def fit_within(
         return fit, ""
     affordable = (allowed / HASTE - fixed) / max(each, 1e-9)
     size = int(min(max(affordable, small), len(fit)))
-    note = f"limited to {limit.seconds:g} CPU s: attackers learn from {size} of {len(fit)} fit documents"
-    return fit.take(np.sort(order[:size])), note
+    return fit.take(np.sort(order[:size])), _learning_from(size, fit, limit)
+
+
+def _learning_from(size: int, fit: Records, limit: CpuLimit) -> str:
+    return f"limited to {limit.seconds:g} CPU s: attackers learn from {size} of {len(fit)} fit documents"
 
 
 def within_cpu(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, progress_bar, protect_step
+from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, progress_bar, protect_step, saying
 
 
 def adapt(
@@ -30,7 +30,7 @@ def adapt(
     console = console_for(as_json)
     text = read_config(config)
     with progress_bar(console, "reading the data") as progress:
-        found = run_adapt(text, out, str(config), home=config.parent, progress=progress)
+        found = run_adapt(text, out, str(config), home=config.parent, progress=progress, say=saying(console))
     if as_json:
         policy = str(out / POLICY) if found.scales is not None else None
         print(json.dumps({**adaptation_summary(found), "policy": policy}))

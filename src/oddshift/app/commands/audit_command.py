@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, protect_step, waiting
+from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, protect_step, saying, waiting
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, zero_failures
 
@@ -89,6 +89,6 @@ def audited(text: str, out: Path, console: Console, **options: Any) -> dict[str,
     from oddshift.app.runs import summary
 
     with waiting("if interrupted, run the same command to continue", quiet=console.quiet) as progress:
-        found = run_audit(text, out, progress=progress, **options)
+        found = run_audit(text, out, progress=progress, say=saying(console), **options)
     show_audit(found, console)
     return summary(found)

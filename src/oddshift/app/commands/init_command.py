@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,11 +34,16 @@ def init(
 
     Example: oddshift init mail.csv --out mail.toml
     """
+    from oddshift.app.expected_cost import INIT, INIT_MEMORY, cost_of_file
     from oddshift.app.init import start
     from oddshift.app.init.choices import OwnFiles
 
     if out.exists():
         raise InvalidInput(f"{out} already exists and is not overwritten, expected a new file: name one with --out")
+    if file.is_file() and not as_json and file.suffix in _TABLES:
+        cost = cost_of_file(file.stat().st_size, INIT, INIT_MEMORY)
+        if cost is not None:
+            print(cost.line("the size of the file"), file=sys.stderr, flush=True)
     with waiting(f"looking at {file.name}", quiet=as_json):
         found = start(file, out, OwnFiles(vectors=vectors, pipeline=pipeline, words=words))
     write_atomic(out, found.config.encode())
@@ -49,6 +55,9 @@ def init(
         print(line)
     print(f"wrote {out}: every line says why; change what is wrong\nnext: {following}")
 
+
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+"""Files whose cost is estimated from their size; compressed ones are larger than they look."""
 
 _NOUNS = {"text": "documents", "table": "rows or groups of rows", "location": "trips", "vectors": "groups"}
 

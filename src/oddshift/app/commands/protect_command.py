@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oddshift.app.commands.terminal import Json, console_for, waiting
+from oddshift.app.commands.terminal import Json, console_for, saying, waiting
 from oddshift.base.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from oddshift.base.execution import Execution
+    from oddshift.base.progress import Say
     from oddshift.protect import Protected, ProtectSettings
+    from oddshift.protect.policies import Policy
     from oddshift.protect.set_progress import Watch
 
 IN = "A .csv, .jsonl, .parquet, .txt or .npz file, a folder, or a pattern."
@@ -131,6 +133,7 @@ def _run(
     execution, is_continued = how
     chosen, console = load_policy(policy), console_for(as_json)
     means = SetMeans(execution=execution, is_continued=is_continued, watch=_watched(as_json))
+    _expect(source, chosen, saying(console))
     with _counted(source, as_json) as count:
         done = release(
             source,
@@ -146,6 +149,16 @@ def _run(
         print(json.dumps({**asdict(done), "composed_epsilon": _finite(done.composed_epsilon)}))
     else:
         _show(done, chosen.kind, tuple(expected_lines(policy, chosen)), console)
+
+
+def _expect(source: Path, policy: Policy, say: Say) -> None:
+    """Say what a large file of a table or of places is expected to cost."""
+    from oddshift.app.expected_cost import PROTECT, UNITS, cost_of_file
+
+    if source.is_file() and policy.kind in UNITS:
+        cost = cost_of_file(source.stat().st_size, PROTECT)
+        if cost is not None:
+            say(cost.line("the size of the file"))
 
 
 def _finite(value: float) -> float | str:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from oddshift.app.commands.plain_progress import plain_progress
-from oddshift.base.progress import silent
+from oddshift.base.progress import silent, unsaid
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
 
-    from oddshift.base.progress import Progress
+    from oddshift.base.progress import Progress, Say
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 """The option every command has."""
@@ -47,6 +47,11 @@ def console_for(as_json: bool) -> Console:
     from rich.console import Console
 
     return Console(record=True, quiet=as_json, markup=False, width=None if sys.stdout.isatty() else 120)
+
+
+def saying(console: Console) -> Say:
+    """Lines on standard error; nothing where a command prints JSON."""
+    return unsaid if console.quiet else lambda line: print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -209,7 +209,7 @@ def _location(roles: Roles, choice: SectionChoice) -> list[str]:
         f"trip = {quoted(roles.trip)}   # what is read together; empty: a user's day (without times, all of a user)",
         '# joint_by = "user"   # read all trips of a user together; a place of a user is then drawn once (repeats)',
         f"cell_km = {roles.steps.cell_km:g}   # places become cells of about this size: that of the steps in the file",
-        f"every = {roles.steps.every:g}   # seconds between fixes that are kept: as they come, or less often for large cells; 0: all",
+        f"every = {roles.steps.every:g}   # seconds between kept fixes, less often for large cells; 0 keeps all",
         *(f"# {quoted(name)}: {why}" for name, why in roles.masked),
         f"masked = {_list([name for name, _ in roles.masked])}   # left empty on release",
     ]

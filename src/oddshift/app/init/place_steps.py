@@ -1,8 +1,8 @@
 """How finely places are divided in a first configuration: from the steps in the data themselves.
 
 Fixes are kept about as often as they come, and cells are about as large as the way from one kept fix to the next: then
-a step is a move to a neighbouring cell, which attackers can learn from and noise of a few cells hides. Where the area is
-so large that cells must be larger than that, fixes are kept less often.
+a step is a move to a neighbouring cell, which attackers can learn from and noise of a few cells hides. Where the area
+is so large that cells must be larger than that, fixes are kept less often.
 """
 
 from __future__ import annotations
