@@ -324,6 +324,7 @@ WITH_CONTROLS = (
 SUBSETS = {
     ("adapt.families", "mechanism"),  # those whose noise can be scaled tier by tier
     ("app.commands.init_command", "codec"),  # what the first line of `init` calls the data
+    ("app.expected_cost", "codec"),  # the data whose unit costs were measured
     ("app.init.first_sections", "codec"),  # the data that `init` recognises
     ("app.nouns", "codec"),  # what a document of our own kinds is called
     ("app.questions", "codec"),  # default costs of our own kinds

@@ -49,7 +49,16 @@ detectors = [{{kind = "gazetteer", path = "{folder / "names.txt"}"}}]
 
 
 def test_text_to_verdict_and_no_secret_in_anything_written(texts, tmp_path, capsys):
-    found = run_audit(texts, tmp_path / "run")
+    steps = []
+    found = run_audit(texts, tmp_path / "run", progress=lambda *step: steps.append(step))
+    assert [what for what, done, _ in steps if not done] == [
+        "reading the data",
+        "fitting attackers",
+        "measuring attackers",
+        "fitting attackers on less data, and judging",
+        "measuring a release",
+    ]
+    assert ("measuring attackers", 2, 3) in steps
     assert found.row("plugin").learned
     assert found.row("own").tiers[0].anchored == 0.0
     assert "gazetteer" in found.detector
@@ -57,7 +66,7 @@ def test_text_to_verdict_and_no_secret_in_anything_written(texts, tmp_path, caps
     written = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
     assert len(written) >= 6
     everything = b"".join(path.read_bytes().lower() for path in written) + repr(found).lower().encode()
-    everything += "".join(capsys.readouterr()).lower().encode()
+    everything += "".join(capsys.readouterr()).lower().encode() + repr(steps).lower().encode()
     assert not [name for name in NAMES if name.encode() in everything]
 
 
