@@ -11,6 +11,7 @@ from oddshift.adapt.adapt_notes import FEW_OUTPUTS, basis_in_words, warnings
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import ScaledOutcome, TierOutcome
 from oddshift.adapt.certification import LONGEST, SAFER, Trial, check_documents, failed_goal, sequence, trials
+from oddshift.adapt.comparison import choices
 from oddshift.adapt.experiment import is_admissible
 from oddshift.adapt.frontier import equal_utility, front, hypervolume
 from oddshift.adapt.goals import MARGIN, Goals, Strain
@@ -250,6 +251,14 @@ def test_one_scale_of_equal_utility_is_found_by_halving(loss):
     assert first == second
     assert first == pytest.approx(1.0 - loss, abs=0.9 / 2**8 + 1e-3)
     assert 1.0 - first <= loss + 1e-3  # never a larger loss than the one it stands next to
+
+
+def test_one_scale_for_all_tiers_is_its_own_baseline():
+    chosen = trial([NEVER], [rate_claim()])
+    tiers = Tiers([0, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=True)
+    experiment = SimpleNamespace(known=SimpleNamespace(tiers=tiers), family=lambda tiers: None)
+    found = {row.name: row.scales for row in choices(SimpleNamespace(experiment=experiment), chosen)}
+    assert found == {"EM": (1.0, 1.0), "AmPL": (0.5, 0.5), "uniform": (0.5, 0.5)}
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -47,7 +47,8 @@ def choices(measuring: Measuring, chosen: Trial | None) -> list[NamedScales]:
         return found
     scales = chosen.tested.scales
     found.append(NamedScales("AmPL", scales, family))
-    equal = equal_utility(measuring, chosen.outcome.loss, remap=chosen.outcome.remapped)
+    is_uniform = len(set(scales)) == 1  # then it is its own baseline
+    equal = scales if is_uniform else equal_utility(measuring, chosen.outcome.loss, remap=chosen.outcome.remapped)
     found.append(NamedScales("uniform", equal, family))
     plain = family(known.tiers)
     if not known.tiers.is_public and isinstance(plain, PathExponential):
