@@ -31,7 +31,7 @@ from oddshift.protect.policies import save_policy
 from oddshift.protect.set_manifest import manifest_problems
 
 SECTION = "five_gigabytes"
-FILES, ROWS, MEASUREMENTS, EVERY = 200, 30_000, 96, 20.0
+FILES, ROWS, MEASUREMENTS, EVERY = 200, 15_000, 200, 20.0
 STOPPED = 3  # exit code: there is more to do
 
 
@@ -49,7 +49,7 @@ def make_folder(home: Path, files: int, rows: int) -> None:
         rng = np.random.default_rng(file)
         columns: dict[str, Any] = {"id": range(first, first + rows)}
         columns["text"] = [f"{texts[row % len(texts)]} Note {row}." for row in range(first, first + rows)]
-        columns |= {f"m{k:02d}": rng.normal(size=rows) for k in range(MEASUREMENTS)}
+        columns |= {f"m{k:03d}": rng.normal(size=rows) for k in range(MEASUREMENTS)}
         parquet.write_table(pa.table(columns), home / "unfinished.parquet")
         (home / "unfinished.parquet").rename(path)
     if not (home / "policy").exists():

@@ -202,6 +202,44 @@ def test_tables_are_released_in_place(tmp_path, unit):
         released(tmp_path, "c.csv", b"age,city\n20,oslo\n20,oslo\nx,oslo\n", policy)
 
 
+def test_released_row_groups_are_not_cut_by_blocks(tmp_path, monkeypatch):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from oddshift.data.formats import bounded_streams
+
+    monkeypatch.setattr(bounded_streams, "BLOCK", 2000)  # some rows at a time
+    table = pa.table({"text": [f"ann left {n}" for n in range(3000)], "x": np.arange(3000.0), "a.b": [1] * 3000})
+    stream = io.BytesIO()
+    parquet.write_table(table, stream)
+    back = parquet.ParquetFile(io.BytesIO(released(tmp_path, "a.parquet", stream.getvalue(), text_policy())))
+    assert back.num_row_groups == 1
+    assert back.read(["x", "a.b"]).equals(table.select(["x", "a.b"]))
+
+
+def test_only_columns_that_name_records_are_read_for_their_keys(tmp_path, monkeypatch):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from oddshift.data.formats.parquet_file import ParquetBlock, ParquetFile
+    from oddshift.protect.known_by import KnownBy, survey
+    from oddshift.protect.record_keys import RecordKeys
+
+    path, seen = tmp_path / "a.parquet", []
+    parquet.write_table(pa.table({"x": [1.0, 2.0], "text": ["a", "b"], "who": ["u", "v"], "p.q": [1, 2]}), path)
+    old = ParquetBlock.cells
+
+    def spy(self, name):
+        seen.append(self.table.column_names)
+        return old(self, name)
+
+    monkeypatch.setattr(ParquetBlock, "cells", spy)
+    keys = RecordKeys(bytes(32))
+    survey(ParquetFile(path), KnownBy("content", ("text",), "who"), keys, None, allow_new_keys=False)
+    survey(ParquetFile(path), KnownBy("id", ("p.q",)), keys, None, allow_new_keys=False)
+    assert seen == [["text", "who"]] * 2 + [["x", "text", "who", "p.q"]]
+
+
 def test_whole_columns_of_parquet_stay_whole(tmp_path):
     import pyarrow as pa
     from pyarrow import parquet

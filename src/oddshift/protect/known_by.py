@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from oddshift.base.errors import InvalidInput
@@ -18,6 +18,7 @@ from oddshift.data.formats import Block, DataFile
 from oddshift.data.formats.bounded_streams import byte_sink
 from oddshift.data.formats.data_file import uncounted
 from oddshift.data.formats.json_lines import JsonLinesBlock
+from oddshift.data.formats.parquet_file import ParquetFile
 from oddshift.protect.claim_terms import AT_ONCE, KeyBatch
 from oddshift.protect.policies import Policy
 from oddshift.protect.record_keys import WIDTH, RecordKeys
@@ -98,7 +99,7 @@ def survey(file: DataFile, known: KnownBy, keys: RecordKeys, place: Path | None,
     with ExitStack() as stack:
         put = stack.enter_context(byte_sink(place)) if place else None
         put_user = stack.enter_context(byte_sink(_users(place))) if place and known.user else None
-        for block in file.blocks(uncounted):
+        for block in _narrowed(file, known).blocks(uncounted):
             batch = known.batch(keys, block, first)
             if isinstance(block, JsonLinesBlock):
                 new.update(dict.fromkeys(_new_keys(block, file, allow_new_keys)))
@@ -111,6 +112,14 @@ def survey(file: DataFile, known: KnownBy, keys: RecordKeys, place: Path | None,
             if put_user:
                 put_user(batch.users)
     return Survey(place, total.hexdigest(), tuple(new), in_memory)
+
+
+def _narrowed(file: DataFile, known: KnownBy) -> DataFile:
+    """The file without columns that say nothing about who its records are, where a format can leave them out."""
+    wanted = tuple(dict.fromkeys((*known.columns, *((known.user,) if known.user else ()))))
+    if not isinstance(file, ParquetFile) or any("." in name for name in wanted):  # a dot would name a part of a column
+        return file
+    return replace(file, columns=wanted)
 
 
 def _new_keys(block: JsonLinesBlock, file: DataFile, is_allowed: bool) -> Iterator[str]:

@@ -17,6 +17,9 @@ from oddshift.data.formats.data_file import Count, Released
 
 _FEWEST, _MOST = 16, 65_536  # rows of one block
 
+GROUP_BYTES = 1 << 24
+"""About how many bytes of rows a written row group has; a performance setting."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParquetBlock:
@@ -59,10 +62,11 @@ class ParquetBlock:
 
 @dataclass(frozen=True, eq=False)
 class ParquetFile:
-    """A Parquet file, or some of its row groups, by number."""
+    """A Parquet file, or some of its row groups, by number; `columns` are those that are read, by default all."""
 
     path: Path
     groups: tuple[int, ...] | None = None
+    columns: tuple[str, ...] | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -110,10 +114,11 @@ class ParquetFile:
         rows = max(1, sum(group.num_rows for group in self._groups()))
         at_once = min(max(_FEWEST, bounded_streams.BLOCK * rows // max(1, self.unpacked_bytes)), _MOST)
         share = self.path.stat().st_size / max(1, self._file.metadata.num_rows)
-        chosen = None if self.groups is None else list(self.groups)
+        chosen, columns = (None if some is None else list(some) for some in (self.groups, self.columns))
+        schema = self._file.schema_arrow if columns is None else None  # with the notes that other systems left
         try:
-            for batch in self._file.iter_batches(batch_size=at_once, row_groups=chosen, use_threads=False):
-                yield ParquetBlock(pa.Table.from_batches([batch], self._file.schema_arrow))
+            for batch in self._file.iter_batches(at_once, row_groups=chosen, columns=columns, use_threads=False):
+                yield ParquetBlock(pa.Table.from_batches([batch], schema))
                 count(round(batch.num_rows * share))
         except (pa.ArrowException, OSError) as error:
             raise InvalidInput(f"{self.path.name} is not a Parquet file, or is damaged") from error
@@ -121,11 +126,28 @@ class ParquetFile:
     @contextmanager
     def sink(self, path: Path) -> Iterator[Callable[[Any], object]]:
         """Row groups of a new file that only its owner can read."""
+        import pyarrow as pa
         from pyarrow import parquet
+
+        held: list[Any] = []
+        room = [GROUP_BYTES]
+
+        def flush() -> None:
+            if held:
+                writer.write_table(pa.concat_tables(held))
+                held.clear()
+                room[0] = GROUP_BYTES
+
+        def write(table: Any) -> None:
+            held.append(table)
+            room[0] -= table.nbytes
+            if room[0] <= 0:
+                flush()
 
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             with parquet.ParquetWriter(stream, self._file.schema_arrow) as writer:
-                yield writer.write_table
+                yield write
+                flush()
             stream.flush()
             os.fsync(stream.fileno())
 
