@@ -25,7 +25,7 @@ docs: $(STAMP)
 	@echo "open build/site/index.html; to search it too: $(BIN)/mkdocs serve"
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
 fuzz: $(STAMP)
 	ODDSHIFT_FUZZ=$(CASES) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/fuzz

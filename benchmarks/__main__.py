@@ -1,21 +1,26 @@
-"""Run `run()` of every module in this folder, or of those named; `--write` keeps the tables in docs/benchmarks.md."""
+"""Run `run()` of every module in this folder, or of those named; `--write` keeps their tables in docs/benchmarks.md.
+
+A section that was not measured in this run stays on the page as it was. What takes too long for one run
+(`benchmarks.five_gigabytes`) has a command of its own, and its stored table is shown here.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+import resource
 import sys
-from pathlib import Path
 
 import benchmarks
+from benchmarks import page
 from benchmarks.table import Line, markdown
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
-APART = {"__main__", "table", "made_table"}
+APART = {"__main__", "table", "made_table", "page"}
+STORED = ("five_gigabytes",)
 
 
 def names() -> list[str]:
-    return [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in APART]
+    return [m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name not in {*APART, *STORED}]
 
 
 def run(name: str) -> list[Line]:
@@ -27,12 +32,22 @@ def run(name: str) -> list[Line]:
     return lines
 
 
-def write(tables: dict[str, list[Line]]) -> None:
-    text = "# Benchmarks\n\nCPU time on one core, measured by `python -m benchmarks --write`.\n"
-    for name, lines in tables.items():
-        if lines:
-            text += f"\n## {name}\n\n{markdown(lines)}\n"
-    PAGE.write_text(text)
+def section(name: str, lines: list[Line]) -> str:
+    """The table of a module, and what the module says about it."""
+    note = getattr(importlib.import_module(f"benchmarks.{name}"), "NOTE", "")
+    return f"{markdown(lines)}\n\n{note}" if note else markdown(lines)
+
+
+def show_stored() -> None:
+    """Tables that other commands have measured."""
+    for name in STORED:
+        print(f"\n## {name} (stored: measured by python -m benchmarks.{name})\n\n{page.kept().get(name, 'not yet')}")
+
+
+def spent() -> float:
+    """CPU seconds of this process and of those that it started."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def main(arguments: list[str]) -> int:
@@ -41,12 +56,14 @@ def main(arguments: list[str]) -> int:
     if unknown:
         print(f"unknown: {', '.join(sorted(unknown))}; expected --write or some of {', '.join(names())}")
         return 1
-    if "--write" in arguments and {*chosen} != {*names()}:
-        print("--write keeps the tables of all modules, expected no names beside it")
-        return 1
-    tables = {name: run(name) for name in chosen}
-    if "--write" in arguments:
-        write(tables)
+    tables: dict[str, list[Line]] = {}
+    for name in chosen:
+        tables[name] = run(name)
+        if "--write" in arguments and tables[name]:
+            page.keep({name: section(name, tables[name])})
+    if set(chosen) == set(names()):
+        show_stored()
+    print(f"\n{spent() / 60:.1f} minutes of CPU")
     return 0 if all(line.holds is not False for lines in tables.values() for line in lines) else 2
 
 

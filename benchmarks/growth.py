@@ -6,7 +6,6 @@ are quadratic by nature and say so.
 
 from __future__ import annotations
 
-import resource
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,14 +14,14 @@ import numpy as np
 
 import oddshift as od
 from benchmarks.adapt import Walks
-from benchmarks.data_set import FREE, small_policy, write_folder
+from benchmarks.data_set import FREE, small_policy
+from benchmarks.processes import released
 from benchmarks.table import Line, cpu
 from oddshift.adapt import adapt
-from oddshift.base.execution import SERIAL, Execution
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential
 from oddshift.model.space import Space
-from oddshift.protect import Ledger, SetMeans, protect
+from oddshift.protect import Ledger, protect
 from oddshift.protect.policies import load_policy, save_policy
 
 MOST = 1.1
@@ -91,31 +90,9 @@ def protected(texts: int) -> float:
         return cpu(lambda: protect(home / "in.csv", home / "out.csv", load_policy(home), Ledger.beside(home), FREE))[1]
 
 
-def shared(workers: int, rows: int = 6000) -> float:
-    """A data set of eight files: the CPU time of all processes together."""
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        write_folder(home / "in", 8, rows)
-        save_policy(home / "policy", small_policy())
-        execution = SERIAL if workers == 1 else Execution("processes", workers)
-        ledger, policy = Ledger.beside(home / "policy"), load_policy(home / "policy")
-        before = _all_seconds()
-        protect(home / "in", home / "out", policy, ledger, FREE, means=SetMeans(execution=execution))
-        _stop_workers()
-        return _all_seconds() - before
-
-
-def _all_seconds() -> float:
-    """CPU seconds of this process and of all that it has waited for."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
-
-
-def _stop_workers() -> None:
-    """Stop the processes that joblib keeps for the next call, so that their time is counted."""
-    from joblib.externals.loky import get_reusable_executor  # noqa: PLC0415 - only here
-
-    get_reusable_executor().shutdown(wait=True)
+def by_workers(workers: int) -> float:
+    """A data set of eight files, released by some processes: the CPU time of all of them."""
+    return released(workers, 8, 6000).total
 
 
 def run() -> list[Line]:
@@ -128,5 +105,5 @@ def run() -> list[Line]:
         grown("exact ε, by points (all pairs: quadratic by nature)", (1000, 2000, 4000), exact, most=2.2),
         grown("adaptation, by tiers", (2, 4, 8), adapted),
         grown("protect a CSV file, by texts", (10_000, 20_000, 40_000), protected),
-        grown("protect a data set of 48,000 texts, CPU of all processes, by workers", (1, 2, 4), shared),
+        grown("protect 48,000 texts, CPU of all processes, by workers", (1, 2, 4), by_workers),
     ]

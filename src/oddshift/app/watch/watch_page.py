@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from oddshift.app.report.figure import Figure
@@ -13,6 +14,8 @@ from oddshift.app.watch.watch_answer import SeriesLine, Watch, series_sentence
 
 PAGE = "watch.html"
 """Name of the page in a run folder."""
+
+_APART = 14  # pixels between two names
 
 
 def watch_page(found: Watch, name: str) -> str:
@@ -72,7 +75,20 @@ def _draw_evidence(found: Watch, width: float, label: str) -> Html:
         line((frame.left, level), (frame.right, level), "dashed"),
         text(frame.right, level - 6, "alarm", "end", "tick halo"),
         *(polyline(path, "front") for path in paths),
+        *_named_lines(found, frame.right, y),
     )
+
+
+def _named_lines(found: Watch, right: float, y: Callable[[float], float]) -> list[Html]:
+    """The name of every series with an alarm at the end of its line; names that would overlap are left out."""
+    placed: list[float] = [y(found.threshold)]
+    names = []
+    for one in found.series:
+        at = y(one.log_e[-1]) if one.log_e else placed[0]
+        if max(one.log_e, default=0.0) >= found.threshold and all(abs(at - other) > _APART for other in placed):
+            placed.append(at)
+            names.append(text(right, at - 6, one.name, "end", "tick halo"))
+    return names
 
 
 def _means(found: Watch, one: SeriesLine) -> Figure:

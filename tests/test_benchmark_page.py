@@ -1,0 +1,55 @@
+"""The page of benchmarks: sections that were not measured stay as they are, and the rest is in order."""
+
+import pytest
+from benchmarks import __main__ as runner
+from benchmarks import page
+from benchmarks.growth import exponent
+from benchmarks.table import Line
+
+ONE = Line("first", "1 s", limit="< 2 s", holds=True)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    path = tmp_path / "benchmarks.md"
+    monkeypatch.setattr(page, "PAGE", path)
+    monkeypatch.setattr(page.keep, "__defaults__", (path,))
+    monkeypatch.setattr(page.kept, "__defaults__", (path,))
+    return path
+
+
+def test_a_section_is_replaced_and_the_others_stay(place):
+    page.keep({"text": "old words", "core": "| a |"})
+    page.keep({"text": "new words"})
+    assert page.kept() == {"core": "| a |", "text": "new words"}
+    assert place.read_text().startswith("# Benchmarks\n")
+    assert list(page.sections(place.read_text())) == ["core", "text"]
+
+
+def test_named_sections_are_measured_and_kept(place, monkeypatch, capsys):
+    page.keep({"core": "before", "five_gigabytes": "stored"})
+    monkeypatch.setattr(runner, "run", lambda name: [ONE])
+    assert runner.main(["stream", "--write"]) == 0
+    found = page.kept()
+    assert set(found) == {"core", "five_gigabytes", "stream"}
+    assert (found["core"], found["five_gigabytes"]) == ("before", "stored")
+    assert "| first | 1 s" in found["stream"]
+    assert "stored" not in capsys.readouterr().out
+
+
+def test_a_whole_run_shows_what_other_commands_measured(place, monkeypatch, capsys):
+    page.keep({"five_gigabytes": "200 files"})
+    monkeypatch.setattr(runner, "run", lambda name: [Line("x", "1 s", holds=False)])
+    assert runner.main([]) == 2
+    assert "200 files" in capsys.readouterr().out
+    assert "five_gigabytes" not in runner.names()
+
+
+def test_unknown_names_are_refused(capsys):
+    assert runner.main(["--fast", "films"]) == 1
+    assert "unknown: --fast, films" in capsys.readouterr().out
+
+
+def test_the_exponent_of_a_line_is_one_and_of_a_square_two():
+    assert exponent((10, 20, 40), [0.1, 0.2, 0.4]) == pytest.approx(1.0)
+    assert exponent((10, 20, 40), [1.0, 4.0, 16.0]) == pytest.approx(2.0)
