@@ -20,8 +20,6 @@ from benchmarks.table import Line
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import data_folder, read_published
 
-NOTE = "Names that the pipeline found in these texts before are in its cache, except for `protect`."
-
 TEXTS = 5_000
 LIMIT = 180.0
 """CPU seconds for everything."""
