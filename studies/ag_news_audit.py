@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from oddshift.app.asked_attackers import fit_attackers
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
-from oddshift.app.questions import fit_attackers
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import knowledge
 from oddshift.audit import AttackerResult, Audit, AuditSettings, audit

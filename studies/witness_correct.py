@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.evidence.witness import witness_bits, witness_mdp
+from oddshift.evidence.witness import ACCUSING, witness_bits, witness_mdp
 from oddshift.mechanisms import Exponential, Geometric, Laplace, PathExponential, ProjectedLaplace, calibrate
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
@@ -96,8 +96,8 @@ def main() -> None:
         f"{' '.join((__doc__ or '').split())}\n\n"
         f"{table(['mechanism', 'searches', 'accused', 'accused by bits'], rows)}\n\n"
         f"{shown} of {searches:,} searches accuse a correct mechanism; each may do so with probability at most "
-        f"{ALPHA}. Where ε is attained exactly chance alone decides, so a few are expected there. A search draws "
-        "500 outputs of every point of 16 pairs to choose what to test, and 5,000 to test it."
+        f"{ACCUSING:g}, whatever the mechanism, while its lower bound has the level {ALPHA}. A search draws 500 "
+        "outputs of every point of 16 pairs to choose what to test, and 5,000 to test it."
     )
     write("witness_correct", "How often a correct mechanism is accused", text)
 

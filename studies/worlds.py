@@ -52,8 +52,9 @@ Made = TypeVar("Made")
 class Outcome:
     """One audit: the rates of portfolio and exact posterior on its documents, log scores, and the two verdicts.
 
-    `sizes` are the rates of the portfolio on a quarter, half and all of the fit documents. Fitting again can only take
-    a certificate away, so it is empty where `below` was not certified anyway.
+    `upper` is the upper bound on the rate that the portfolio found. `sizes` are the rates of the portfolio on a
+    quarter, half and all of the fit documents. Fitting again can only take a certificate away, so it is empty where
+    `below` was not certified anyway.
     """
 
     found: float
@@ -61,6 +62,7 @@ class Outcome:
     own_score: float
     found_score: float
     exact_score: float
+    upper: float
     below: str
     above: str
     sizes: tuple[float, ...]
@@ -123,7 +125,7 @@ def once(task: Task) -> Outcome:
     releases = AuditReleases(seen[0], select, seen[1], certify, Budget(mechanism, tiers, EPSILON), settings, None)
     measured = [releases.measure(task) for task in enumerate(attackers)]
     trials = audit_trials(attackers, measured, releases, ClaimBuilder(settings, NO_DETECTOR, "document"), None)
-    below = verdict(trials, BELOW * truth(name))
+    below, upper = asked_verdict(trials, BELOW * truth(name))
     sizes = _sizes(trials, known, seed) if below == "certified" else ()
     exact = scan(
         exact_attacker(world, known), seen[1], certify, releases.budget, rng, laws=("anchored",), detailed=False
@@ -135,8 +137,9 @@ def once(task: Task) -> Outcome:
         own_score=float(measured[1].certify.scores.log_score.mean()),
         found_score=float(mine.scores.log_score.mean()),
         exact_score=float(exact.scores.log_score.mean()),
+        upper=upper,
         below=below,
-        above=verdict(trials, ABOVE * truth(name)),
+        above=asked_verdict(trials, ABOVE * truth(name))[0],
         sizes=sizes,
     )
 
@@ -151,13 +154,13 @@ def _sizes(trials: AuditTrials, known: Knowledge, seed: int) -> tuple[float, ...
     return tuple(step.rates[0] for step in grown.steps)
 
 
-def verdict(trials: AuditTrials, delta: float) -> str:
-    """The state of the verdict at a limit."""
+def asked_verdict(trials: AuditTrials, delta: float) -> tuple[str, float]:
+    """The state of the verdict at a limit, and the largest upper bound among its parts."""
     settings = replace(trials.releases.settings, delta=delta)
     asked = replace(trials, releases=replace(trials.releases, settings=settings))
     judged, _ = concluded(replace(asked, claims=replace(trials.claims, question=settings)))
     assert judged is not None
-    return judged.verdict.state
+    return judged.verdict.state, max(part.upper for part in judged.verdict.parts)
 
 
 def cells(repetitions: int) -> Iterator[Task]:

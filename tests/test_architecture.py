@@ -330,6 +330,7 @@ SUBSETS = {
     ("app.questions", "codec"),  # default costs of our own kinds
     ("app.reproduce.paper_numbers", "attacker"),  # the paper's networks
     *((f"app.reproduce.{name}", "attacker") for name in WITH_CONTROLS),
+    ("attackers.attacker_costs", "attacker"),  # what our own attackers cost
     ("attackers.nearness", "metric"),  # metrics with a shortcut
     ("attackers.networks", "attacker"),  # architectures of networks
     ("audit.audit_notes", "attacker"),  # the controls
@@ -366,7 +367,7 @@ def test_the_configuration_looks_names_up_in_the_registries():
     used = {
         "app.configuration": {"CODECS", "DETECTORS"},
         "data.dataset": {"CODECS"},
-        "app.questions": {"ATTACKERS"},
+        "app.asked_attackers": {"ATTACKERS"},
         "mechanisms.named": {"MECHANISMS"},
         "data.codecs.text_settings": {"METRICS"},
         "data.codecs.vector_codec": {"METRICS"},

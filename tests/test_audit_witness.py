@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import oddshift as od
+from oddshift.app.asked_attackers import fit_attackers
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.demo import PEOPLE
-from oddshift.app.questions import fit_attackers
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own

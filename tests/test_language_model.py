@@ -135,7 +135,7 @@ def prior_of(world, model):
 
 def test_it_predicts_what_counts_do_not_see(world, model, monkeypatch):
     """Counts that read only two words before a secret, where the hint at another one stands."""
-    monkeypatch.setattr("oddshift.attackers.word_prior.OFFSETS", (-2,))
+    monkeypatch.setattr("oddshift.attackers.word_prior.WINDOWS", ((-2,),))
     counted = LawAttacker(
         world.known, fit_word_prior(world.known, np.random.default_rng(0)), "words", with_context=True
     )
@@ -227,8 +227,8 @@ def test_a_configuration_names_the_folder(tmp_path):
 
 
 def test_only_words_have_a_language_model():
+    from oddshift.app.asked_attackers import fit_attackers
     from oddshift.app.preparation import Prepared
-    from oddshift.app.questions import fit_attackers
     from oddshift.audit import AuditSettings
     from oddshift.model.records import Split
 

@@ -1,10 +1,21 @@
 """Somebody else's mechanism: broken ones are caught well above their claim, correct ones never."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.evidence.witness import SearchSettings, plan_mdp, recheck, witness_bits, witness_mdp
+from oddshift.evidence.witness import (
+    ACCUSING,
+    SearchSettings,
+    plan_mdp,
+    recheck,
+    recompute,
+    witness_bits,
+    witness_mdp,
+    witness_of,
+)
 from oddshift.evidence.witness.mdp_events import CandidatePair, channel_event, scores
 from oddshift.model.space import Space
 
@@ -167,7 +178,7 @@ def rare_leak():
 
 def test_a_known_channel_finds_the_rare_output_that_sampling_misses():
     sample, space, logs = rare_leak()
-    terms = {"explore": 200, "confirm": 60_000, "pairs": 6}
+    terms = {"explore": 200, "confirm": 100_000, "pairs": 6}
     blind = witness_mdp(sample, space, 1.0, rng=np.random.default_rng(0), **terms)
     assert not blind.shown
     found = witness_mdp(sample, space, 1.0, log_matrix=logs, rng=np.random.default_rng(0), **terms)
@@ -227,3 +238,24 @@ def test_progress_is_told():
 def test_refusals(call, message):
     with pytest.raises(InvalidInput, match=message):
         call()
+
+
+def test_a_search_accuses_at_a_smaller_level_than_that_of_its_bound():
+    """A bound above ε at level 0.05 is no accusation yet: one of twenty correct mechanisms may have such a bound."""
+    near = replace(witness_of("two_arm", (460, 1000, 130, 1000), (1.0,), alpha=0.05, epsilon=1.0), accusing=ACCUSING)
+    assert near.lower_bound > 1.0
+    assert not near.shown
+    assert "No leakage above 1 was shown" in near.sentence
+    assert f"where there is none with probability at most {ACCUSING:g}" in near.sentence
+    far = replace(witness_of("two_arm", (600, 1000, 100, 1000), (1.0,), alpha=0.05, epsilon=1.0), accusing=ACCUSING)
+    assert far.shown
+    recheck(far)
+    with pytest.raises(InvalidInput, match=r"accusing=0.1, expected at most alpha=0.05"):
+        replace(near, accusing=0.1)
+    assert ACCUSING * 200 <= 0.02  # two hundred correct mechanisms are all left alone, but for one case in fifty
+
+
+def test_a_search_takes_the_smaller_level():
+    found = hunt(noise(wrong_radius, project=True), explore=100, confirm=500, pairs=4)
+    assert found.accusing == ACCUSING
+    assert found.shown == (recompute(replace(found, alpha=ACCUSING)) > found.epsilon)

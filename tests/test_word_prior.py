@@ -10,23 +10,46 @@ from oddshift.attackers import word_prior
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.word_prior import fit_word_prior, rare_words, relations
+from oddshift.attackers.word_prior import MOST_TIERS, fit_word_prior, rare_words, relations
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
+from oddshift.model.records import Records
+from oddshift.model.release import perturb
 from worlds import context_of, gather, log_score, ring, with_words
 
 
 def test_relations_by_hand():
-    """Documents "a SLOT b" and "SLOT a": columns are mask, slot, a, b."""
-    made = context_of([0, -1, 1, -1, 0], [0, 3, 5], ("a", "b"))
-    far_before, before, after, far_after, bag = (
-        m.toarray() for m in relations(made, np.array([1, 1]), np.arange(4), np.ones(4, dtype=bool))
+    """Documents "a SLOT b" and "SLOT a SLOT": numbers are mask 0, slot 1, a 2, b 3; slots of tiers follow from 4 on."""
+    made = context_of([0, -1, 1, -1, 0, -1], [0, 3, 6], ("a", "b"))
+    counted = (np.arange(4), np.ones(4, dtype=bool))
+    before, after, both_before, around, both_after, bag = relations(
+        made, np.array([1, 2]), np.array([0, 1, 0]), counted
     )
-    assert before.tolist() == [[0, 0, 1, 0], [0, 0, 0, 0]]  # what stands before a document is not its own
-    assert after.tolist() == [[0, 0, 0, 1], [0, 0, 1, 0]]
-    assert not far_before.any()
-    assert not far_after.any()
-    assert bag.tolist() == [[0, 0, 1, 1], [0, 0, 1, 0]]
+    base = 4 + MOST_TIERS
+    assert before.tolist() == [2, -1, 2]  # what stands before a document is not its own
+    assert after.tolist() == [3, 2, -1]
+    assert both_before.tolist() == [-1, -1, (4 + 1) * base + 2]  # a slot counts by its tier
+    assert around.tolist() == [2 * base + 3, -1, -1]
+    assert both_after.tolist() == [-1, 2 * base + 4, -1]
+    assert bag.toarray().tolist() == [[0, 0, 1, 1], [0, 0, 1, 0], [0, 0, 1, 0]]
+    secret = relations(made, np.array([1, 2]), None, counted)
+    assert secret[2].tolist() == [-1, -1, 4 * base + 2]  # without public tiers all slots are alike
+
+
+def test_a_pair_of_words_tells_what_neither_tells_alone():
+    """The secret is the exclusive or of the words on both sides: each of them alone says nothing."""
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(0, 2, (2, 400))
+    world = ring(documents=400, length=1, strength=0.0)
+    tokens = np.column_stack([left, np.full(400, -1), right]).ravel()
+    fit = Records.from_documents(world.known.fit.space, [[int(k)] for k in left ^ right])
+    fit = replace(fit, context=context_of(tokens, np.arange(0, 1201, 3), ("a", "b")))
+    known = knowledge(world.known.mechanism, world.known.tiers, fit)
+    prior = fit_word_prior(known, np.random.default_rng(1))
+    release = perturb(fit, known.mechanism, known.tiers, rng)
+    (found,) = prior.terms(known, release)
+    log_prior = found.log_prior - np.logaddexp.reduce(found.log_prior, axis=1)[:, None]
+    assert np.exp(log_prior[np.arange(400), left ^ right]).mean() > 0.9
 
 
 def test_common_words_are_not_in_the_bag():
@@ -36,7 +59,7 @@ def test_common_words_are_not_in_the_bag():
     made = context_of(tokens, np.cumsum([0, *lengths]), ("a", "b", "c"))
     records = replace(ring(documents=20, length=1).known.fit, context=made)
     assert rare_words(records).tolist() == [True, False, False, True, True]  # mask, slot, a, b, c
-    bag = relations(made, np.ones(20, dtype=int), np.arange(5), rare_words(records))[-1].toarray()
+    bag = relations(made, np.ones(20, dtype=int), None, (np.arange(5), rare_words(records)))[-1].toarray()
     assert bag[:, 2].sum() == 0
     assert bag[:, 3].tolist() == [1] * 10 + [0] * 10
 

@@ -30,6 +30,8 @@ def basis_in_words(taken: Trial | None, attackers: Sequence[Attacker]) -> str:
     if taken is None:
         return ""
     names = ", ".join(attacker.name for attacker in attackers)
+    if taken.growing:
+        return f"{names}: {taken.growing}"
     if taken.basis.withheld:
         return f"no joint structure was found by {names}; the single release keeps epsilon exactly"
     if taken.basis.carrier:
@@ -52,7 +54,7 @@ def warnings(
         is_beyond = bool(measured) and all(goals.strain(outcome) > 1.0 for outcome in measured)
         standing = all({*trial.tested.scales} == {1.0} for trial in trials)  # tested whatever was measured
         return (_unreached(measured, goals, experiment.settings) if standing and is_beyond else _failed(trials),)
-    found = list(_untested(trials, measuring))
+    found = [*(each.sentence for each in taken.learning), *_untested(trials, measuring)]
     outcome, constant = taken.outcome, experiment.constant_loss
     each = " of each kind" if experiment.constant_outputs > 1 else ""
     if not taken.is_certified:

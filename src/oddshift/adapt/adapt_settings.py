@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from oddshift.attackers.paper_options import PaperOptions
-from oddshift.audit.audit_settings import DEFAULT_ATTACKERS, check_fitting, check_question
+from oddshift.audit.audit_settings import ALL, DEFAULT_ATTACKERS, check_fitting, check_question
 from oddshift.audit.caps import check_caps
 from oddshift.audit.vacuous import VACUOUS, check_vacuous
 from oddshift.base.arrays import float_of, one_of, positive, unit_open, whole
@@ -79,7 +79,7 @@ class AdaptSettings:
     alpha: float = 0.05
     law: AdaptedLaw = "anchored"
     method: str = ONE_SHOT
-    attackers: tuple[str, ...] = DEFAULT_ATTACKERS
+    attackers: tuple[str, ...] | Literal["all"] = DEFAULT_ATTACKERS
     epochs: int | None = None
     gamma: float | None = None
     vacuous: tuple[float, float] = VACUOUS
@@ -107,6 +107,8 @@ class AdaptSettings:
 
     def __post_init__(self) -> None:
         """Check every option once."""
+        if self.attackers == ALL:
+            object.__setattr__(self, "attackers", (ALL,))
         check_question(self.epsilon, unit_open(self.delta, "delta"), self.alpha, self.method)
         check_fitting(self.attackers, self.epochs, self.gamma, self.seed)
         one_of(self.law, "law", get_args(AdaptedLaw))

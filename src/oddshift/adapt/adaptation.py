@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.attackers.gains import Gain
+from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.audit.data_fate import DataFate
 from oddshift.audit.released_table import ReleasedTable
 from oddshift.evidence.certificates import Evidence, JointCertificate
@@ -135,8 +136,9 @@ class Adaptation:
     output of each kind, `constant_outputs` of them. `remapped` and `remap_reason` say in which form the scales are
     released. `grid` and `uniform` (all tiers alike) are measured on select documents, `compared` on certify documents.
     `hypervolumes` are by name: the share of the box below the worst corner that a set of outcomes dominates, larger
-    being better. `left` is what attackers still learn under the scales that were taken, `fate` what happened to the
-    data, and `release` what leaves a table under the policy, drawn once and measured.
+    being better. `left` is what attackers still learn under the scales that were taken, `learning` what they found
+    there with fewer documents to learn from, `fate` what happened to the data, and `release` what leaves a table under
+    the policy, drawn once and measured.
     """
 
     settings: AdaptSettings
@@ -165,6 +167,7 @@ class Adaptation:
     constant_outputs: int = 1
     left: tuple[TierLeft, ...] = ()
     fate: DataFate | None = None
+    learning: tuple[LearningOfSize, ...] = ()
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     release: ReleasedTable | None = None

@@ -7,7 +7,7 @@ two roles.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,7 @@ from oddshift.adapt.measuring import Measuring
 from oddshift.adapt.presets import PRESETS, Preset
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.rounds import rounds, weighted
+from oddshift.adapt.saturated_choice import Refits, half_fits, without_growing
 from oddshift.adapt.single_release import SingleRelease
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Own
@@ -51,6 +52,8 @@ class AdaptTask:
 
     `detector` names who found the secrets. The attackers must work at any scales (`against`); the strongest on the
     select documents at scale 1 measures the frontier, and for each candidate the strongest there certifies it.
+    `refits` says by name how attackers are fitted: those are fitted on half of the documents too, and scales where one
+    of them still learns are not certified. `notes` say what else to know about the attackers.
     """
 
     split: Split
@@ -59,6 +62,8 @@ class AdaptTask:
     attackers: tuple[Attacker, ...]
     settings: AdaptSettings
     detector: str = NO_DETECTOR
+    refits: Refits = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def adapt(
@@ -100,8 +105,9 @@ def adapt(
     claims, single = ClaimBuilder(settings, task.detector, split.by), SingleRelease(split, task.family, settings)
     made = Certification(task.attackers, select, certifying, claims, readers, single)
     found = _tested(measuring, loop, made)
-    passing = [trial for trial in found if trial.passes]
-    taken = _least_loss([trial for trial in passing if trial.is_certified] or passing)
+    if task.refits:
+        found = without_growing(found, half_fits(task.refits, made), made)
+    taken = _taken(found)
     grid = first if is_loop else list(measuring.known.values())
     return _concluded(_SearchResult(measuring, grid, loop, found, taken, search_attacker), task, made)
 
@@ -147,6 +153,17 @@ def _standing(measuring: Measuring, candidates: Sequence[ScaledOutcome]) -> list
     if found.remapped and found.loss < found.plain_loss and settings.remap == "auto":
         forms = [experiment.outcome(found.scales, measuring.read, remap=False), found]
     return [form for form in forms if form not in candidates]
+
+
+def _taken(found: Sequence[Trial]) -> Trial | None:
+    """The certified trial of least loss; without one, that of the lowest rate whose attackers still learn, or the one
+    of least loss that only lacks a rate verdict."""
+    passing = [trial for trial in found if trial.passes]
+    certified = [trial for trial in passing if trial.is_certified]
+    growing = [trial for trial in found if trial.growing]
+    if certified or not growing:
+        return _least_loss(certified or passing)
+    return min(growing, key=lambda trial: trial.outcome.rate)
 
 
 def _least_loss(trials: Sequence[Trial]) -> Trial | None:
@@ -208,13 +225,19 @@ def _concluded(search: _SearchResult, task: AdaptTask, made: Certification) -> A
         hypervolumes=_hypervolumes(search),
         evidence=_evidence(taken, certifying, released),
         verdict=None if taken is None else taken.judgement.verdict,
+        learning=() if taken is None else taken.learning,
         assumptions=assumptions(known, made.claims, attacker, remap=remapped),
         warnings=warnings(search.trials, taken, search.measuring, made.goals, basis),
     )
 
 
 def _proposed(search: _SearchResult) -> Scales | None:
-    """The scales of least loss that keep every goal without a rate verdict, if they beat what is certified."""
+    """The scales of least loss that keep every goal without a rate verdict, if they beat what is certified.
+
+    Where nothing is certified because attackers still learn, the scales that were taken.
+    """
+    if search.taken is not None and search.taken.growing:
+        return search.taken.tested.scales
     best = _least_loss([trial for trial in search.trials if trial.passes])
     return None if best is None or best.is_certified else best.tested.scales
 

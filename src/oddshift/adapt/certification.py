@@ -6,8 +6,8 @@ that does not pass; the last one before it is taken. What is tested is what is r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,7 @@ from oddshift.adapt.single_release import SingleRelease
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.controls import Own
 from oddshift.attackers.gains import choosing_units, units_of
+from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.audit.audit_verdict import worst_of_release
 from oddshift.audit.choice import standing
 from oddshift.audit.claims import ClaimBuilder
@@ -63,7 +64,9 @@ class Trial:
     """One candidate on the certify documents: what was measured, which attackers counted, and what that certifies.
 
     `attacker` is the strongest. `keeps_single` says that one release alone stays within ε, exactly. `vacuous` says why
-    nothing is certified where the first guess is nearly always right.
+    nothing is certified where the first guess is nearly always right. `scans` are what attackers found, by place, and
+    `parts` what the judgement rests on. `learning` is what attackers found with fewer documents, where that was looked
+    at, and `growing` says why nothing is certified where one of them still learns.
     """
 
     tested: Tested
@@ -74,6 +77,10 @@ class Trial:
     judgement: Judgement
     keeps_single: bool
     vacuous: str = ""
+    scans: Mapping[int, Scan] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ()
+    learning: tuple[LearningOfSize, ...] = ()
+    growing: str = ""
 
     @property
     def is_certified(self) -> bool:
@@ -181,8 +188,10 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     judgement = judged(parts, made.claims)
     outcome = certifying.measured(situation, scans[basis.strongest])
     keeps = bool(basis.withheld) and made.single.keeps(situation)
-    tested = _tested(candidate, judgement)
-    return Trial(tested, outcome, situation, readers[basis.strongest], basis, judgement, keeps, empty)
+    tested, judge = bounds_tested(candidate, judgement), readers[basis.strongest]
+    return Trial(
+        tested, outcome, situation, judge, basis, judgement, keeps, vacuous=empty, scans=scans, parts=tuple(parts)
+    )
 
 
 def _vacuous(readers: Sequence[Attacker], scans: dict[int, Scan], situation: Situation, made: Certification) -> str:
@@ -231,7 +240,7 @@ def _seen(attacker: Attacker, found: Scan, situation: Situation, made: Certifica
     return Seen(attacker, tuple(rates), tuple(map(GuessValues, after, before)))
 
 
-def _tested(candidate: ScaledOutcome, judgement: Judgement) -> Tested:
+def bounds_tested(candidate: ScaledOutcome | Tested, judgement: Judgement) -> Tested:
     """The largest bounds of every tier, and the goal that failed most."""
     parts = judgement.verdict.parts
     rates = _by_tier(part for part in parts if isinstance(part.claim, Claim))

@@ -30,7 +30,8 @@ from oddshift.app.inputs import Inputs, inputs_of
 from oddshift.app.kept_work import keep_work, lay_out_checkpoints, read_kept, remove_kept
 from oddshift.app.made_policies import with_user_limit
 from oddshift.app.preparation import Prepared, people_of, prepare
-from oddshift.app.questions import Adapted, Means, ask_adapt, ask_audit
+from oddshift.app.means import Means
+from oddshift.app.questions import Adapted, ask_adapt, ask_audit
 from oddshift.app.runs import (
     ADAPTATION,
     AUDIT,

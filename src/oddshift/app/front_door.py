@@ -18,10 +18,12 @@ from weakref import WeakKeyDictionary
 from oddshift.adapt import AdaptSettings
 from oddshift.adapt.adapt_settings import SHARED
 from oddshift.app.answers import AdaptRun, AuditRun
+from oddshift.app.asked_attackers import AskedAttacker
 from oddshift.app.configuration import read_config
 from oddshift.app.illustration import illustrate, read_illustration
 from oddshift.app.preparation import Prepared, prepare, prepare_records
-from oddshift.app.questions import AskedAttacker, Audited, Means, ask_adapt, ask_audit
+from oddshift.app.means import Means
+from oddshift.app.questions import Audited, ask_adapt, ask_audit
 from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, POLICY, read_adaptation, read_run, refuse_no_run
 from oddshift.app.written_configuration import written_configuration
 from oddshift.audit import AuditSettings
@@ -65,8 +67,8 @@ def audit(  # noqa: PLR0913 (one for each part of the question)
     """Measure what a joint attacker learns from releases of the data, with certificates.
 
     `mechanism` is a name, settings, or the object itself; `attackers` are names or fitted objects (by default those
-    that need no training). `settings` has the less common options; ε, δ, attackers and seed replace what it says about
-    them. `tiers` belong to records that were built by hand.
+    that need no training; `"all"` stands for every one that suits the data). `settings` has the less common options;
+    ε, δ, attackers and seed replace what it says about them. `tiers` belong to records that were built by hand.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -224,6 +226,7 @@ def _mechanism(asked: str | MechanismSettings | Mechanism) -> MechanismSettings 
 def _asked(base: Settings, attackers: Sequence[AskedAttacker] | None, **changes: Any) -> Settings:
     """Settings with the separate arguments put in."""
     if attackers is not None:
-        names = tuple(attacker if isinstance(attacker, str) else attacker.name for attacker in attackers)
+        given = (attackers,) if isinstance(attackers, str) else attackers
+        names = tuple(attacker if isinstance(attacker, str) else attacker.name for attacker in given)
         changes["attackers"] = names
     return replace(base, **changes)

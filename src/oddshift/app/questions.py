@@ -13,25 +13,21 @@ import numpy as np
 
 from oddshift.adapt import Adaptation, AdaptSettings, AdaptTask, Family, adapt
 from oddshift.adapt.families import scale_family
+from oddshift.app.asked_attackers import AskedAttacker, fit_attackers, named_attackers, refittable
 from oddshift.app.made_policies import adapted_policy, audited_policy, why_no_policy
+from oddshift.app.means import Means
 from oddshift.app.measured_use import check_use, measured_use
 from oddshift.app.preparation import Prepared
-from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
+from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
-from oddshift.attackers.clipped import Clipped
-from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.learning_size import Refittable
 from oddshift.attackers.retrained import Retrained
 from oddshift.audit import Audit, AuditSettings, audit
-from oddshift.audit.audit_settings import DEFAULT_ATTACKERS
 from oddshift.audit.cpu_limit import CpuLimit, fit_within, rows_within, within_cpu
 from oddshift.audit.data_fate import DataFate
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.audit.released_table import ReleasedTable, release_sentences
-from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution
-from oddshift.base.identity import fingerprint
-from oddshift.base.progress import Progress, silent
 from oddshift.data.codecs import TableCodec, TextCodec
 from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
 from oddshift.mechanisms.remap import Remap
@@ -41,25 +37,6 @@ from oddshift.protect.policies import Policy
 
 COSTS = {"text": "cosine", "vectors": "cosine", "location": "haversine", "table": "euclidean", "records": "euclidean"}
 """What a changed value costs by default, by kind of data."""
-
-AskedAttacker = str | Attacker
-"""An attacker by its name in `ATTACKERS`, or the fitted object itself."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Means:
-    """What an answer may cost and where unfinished work is kept; this never changes the question.
-
-    `folder` keeps unfinished work, so that the same question continues. `limit` bounds the CPU seconds of an audit, by
-    fewer documents. `fits` holds attackers by everything that determines their fit: those in it are not fitted again,
-    and newly fitted ones are added.
-    """
-
-    execution: Execution = SERIAL
-    folder: Path | None = None
-    limit: CpuLimit | None = None
-    progress: Progress = silent
-    fits: dict[str, Attacker] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,27 +70,33 @@ def ask_audit(
 ) -> Audited:
     """Fit the attackers and measure what they learn from releases; `attackers` are by default those of the settings."""
     check_use(prepared, settings)
-    work, asked = means or Means(), settings.attackers if attackers is None else attackers
+    work = means or Means()
+    named = settings.attackers if attackers is None else attackers
+    asked, without = named_attackers(named, prepared, settings, work.limit)
     seconds = None if work.limit is None else work.limit.left / 4.0
     options = FitOptions(epochs=settings.epochs, max_seconds=seconds, checkpoints=work.folder, paper=settings.paper)
-    limited: tuple[str, ...] = ()
+    plain, limited = replace(options, checkpoints=None), without
 
     def trial(some: Prepared) -> list[Attacker]:
-        plain = replace(options, checkpoints=None)
         return fit_attackers(asked, knowledge_of(some, mechanism, settings.epsilon), some, settings, plain)
 
+    def again(name: str, some: Knowledge) -> Attacker:
+        return fit_attackers([name], some, prepared, settings, plain, replace(work, progress=silent))[0]
+
     if work.limit is not None:
-        prepared, limited = _fewer_to_fit(prepared, trial, work.limit, settings.seed)
+        prepared, fewer = _fewer_to_fit(prepared, trial, work.limit, settings.seed)
+        limited = (*limited, *fewer)
     known = knowledge_of(prepared, mechanism, settings.epsilon)
     fitted = fit_attackers(asked, known, prepared, settings, options, work)
     split = prepared.split
     if work.limit is not None:
         split, note = within_cpu(split, known, fitted, work.limit, settings.seed)
         limited = (*limited, *([note] if note else []))
+    learns = settings.delta is not None and settings.gamma is None  # otherwise no fit on fewer documents is needed
     found = audit(
         split,
         known,
-        _refittable(fitted, settings, prepared, options),
+        refittable(asked, fitted, again) if learns else fitted,
         settings,
         detector=prepared.detector,
         proven=_proven(settings, known, replace(prepared, split=split)),
@@ -143,24 +126,6 @@ def _fewer_to_fit(
     return with_fit(found), (note,) if note else ()
 
 
-def _refittable(
-    fitted: Sequence[Attacker], settings: AuditSettings, prepared: Prepared, options: FitOptions
-) -> list[Attacker | Refittable]:
-    """Attackers that the registry knows by name, together with how they are fitted; others unchanged.
-
-    Nothing is fitted again where no verdict is asked for; nor is an attacker that did not learn from documents.
-    """
-    if settings.delta is None or settings.gamma is not None:
-        return list(fitted)
-    plain = replace(options, checkpoints=None)
-
-    def refit(name: str) -> Callable[[Knowledge], Attacker]:
-        return lambda known: fit_attackers([name], known, prepared, settings, plain)[0]
-
-    learns = [each.name in ATTACKERS and each.name != "exact" for each in fitted]
-    return [Refittable(each, refit(each.name)) if can else each for each, can in zip(fitted, learns, strict=True)]
-
-
 def ask_adapt(
     prepared: Prepared,
     mechanism: MechanismSettings,
@@ -173,7 +138,7 @@ def ask_adapt(
     work = means or Means()
     task = adapt_task(prepared, mechanism, settings, attackers=attackers, means=work)
     found = adapt(task, execution=work.execution, folder=work.folder, progress=work.progress)
-    found = replace(found, warnings=(*found.warnings, *prepared.notes))
+    found = replace(found, warnings=(*found.warnings, *task.notes, *prepared.notes))
     if found.scales is None:
         return Adapted(found, prepared, None, "no scales were certified: undecided is not a pass")
     missing = why_no_policy(prepared)
@@ -221,16 +186,23 @@ def adapt_task(
     family = scale_family(mechanism, prepared.split.fit.space, prepared.tiers, settings.epsilon)
     tiers = prepared.tiers.with_scales((1.0,) * len(prepared.tiers))
     known = knowledge(family(tiers), tiers, prepared.split.fit)
-    names = settings.attackers if attackers is None else attackers
     work = means or Means()
+    named, without = named_attackers(settings.attackers if attackers is None else attackers, prepared, asked)
     fit = _retrained(work) if settings.retrain else _amortised(family, work)
+    again = replace(work, folder=None, fits={})
+    refit = _retrained(again) if settings.retrain else _amortised(family, again)
+    fitted = tuple(fit(named, known, prepared, asked))
+    known_by = refittable(named, fitted, lambda name, some: refit([name], some, prepared, asked)[0])
+    refits = {each.attacker.name: each.fit for each in known_by if isinstance(each, Refittable)}
     return AdaptTask(
         split=prepared.split,
         known=known,
         family=family,
-        attackers=tuple(fit(names, known, prepared, asked)),
+        attackers=fitted,
         settings=asked,
         detector=prepared.detector,
+        refits=refits if settings.gamma is None else {},
+        notes=without,
     )
 
 
@@ -267,59 +239,6 @@ def _retrained(means: Means) -> Fit:
         return [Retrained(each, each(known)) for each in fits]
 
     return fit
-
-
-def fit_attackers(
-    asked: Sequence[AskedAttacker],
-    known: Knowledge,
-    prepared: Prepared,
-    settings: AuditSettings | AdaptSettings,
-    options: FitOptions,
-    means: Means | None = None,
-) -> list[Attacker]:
-    """Attackers by name, fitted on the fit part unless `means` has them, and attackers that were given as they are."""
-    options = replace(options, language=_language(prepared, settings))
-    known_law = replace(options, prior_of=prepared.prior_of)
-    work = means or Means()
-    fitted: list[Attacker] = []
-    suitable = _suitable(asked, known)
-    for place, name in enumerate(suitable):
-        work.progress("fitting attackers", place, len(suitable))
-        if not isinstance(name, str):
-            fitted.append(name)
-            continue
-        fit = ATTACKERS.find(name, "audit.attackers")
-        seeds = [settings.seed, 2, place]
-        key = _fit_key(name, known, seeds, options)
-        if key not in work.fits:
-            work.fits[key] = fit(known, np.random.default_rng(seeds), known_law)
-        fitted.append(work.fits[key])
-    gamma = settings.gamma
-    return fitted if gamma is None else [Clipped(known, attacker, gamma) for attacker in fitted]
-
-
-def _language(prepared: Prepared, settings: AuditSettings | AdaptSettings) -> LanguageModel | None:
-    """The language model that was named, with the words of the points."""
-    if not settings.language_model:
-        return None
-    words = None if prepared.codec is None else prepared.codec.point_names
-    if words is None:
-        raise InvalidInput(f"language_model is set for data of kind {prepared.kind!r}, expected data that are words")
-    return LanguageModel(settings.language_model, tuple(words))
-
-
-def _suitable(asked: Sequence[AskedAttacker], known: Knowledge) -> Sequence[AskedAttacker]:
-    """The attackers asked for; default attackers that read the context W are left out where the records have none."""
-    if tuple(asked) != DEFAULT_ATTACKERS or known.fit.context is not None:
-        return asked
-    return [name for name in DEFAULT_ATTACKERS if not name.endswith("+W")]
-
-
-def _fit_key(name: str, known: Knowledge, seeds: list[int], options: FitOptions) -> str:
-    """Everything that determines a fit: the attacker, what it knows, the seeds, and the limits of any training."""
-    language = (options.language,) if name == "language+W" else ()
-    limits = (options.epochs, options.width, options.max_seconds, options.scale_range, options.paper, *language)
-    return fingerprint(("fit", name, known, seeds, () if name in UNTRAINED else limits))
 
 
 def knowledge_of(prepared: Prepared, mechanism: MechanismSettings | Mechanism, epsilon: float) -> Knowledge:

@@ -192,6 +192,21 @@ UNTRAINED = frozenset(
 )
 """Attackers that need no training: what is known and the seed determine their fit, whatever the options are."""
 
+NOT_IN_ALL = frozenset(
+    {
+        "null",
+        "own",
+        "unigram",
+        "plugin",
+        "plugin-topics",
+        "cooccurrence",
+        "paper-rnn",
+        "paper-lstm",
+        "paper-transformer",
+    }
+)
+"""Attackers that `"all"` does not mean: controls, parts of others, and those of the paper, for reproduction only."""
+
 ATTACKERS: Registry[Fit] = Registry(
     "attacker",
     "oddshift.attackers",

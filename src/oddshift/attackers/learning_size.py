@@ -59,6 +59,12 @@ class LearningOfSize:
         half, full = self.steps[-2].rates, self.steps[-1].rates
         return tuple(_extrapolated(before, now) for before, now in zip(half, full, strict=True))
 
+    @property
+    def growth(self) -> float:
+        """The largest factor from the rates that were found to the expected ones; 1 where nothing was found."""
+        pairs = zip(self.expected_rates, self.steps[-1].rates, strict=True)
+        return max((expected / now if now else 1.0 for expected, now in pairs), default=1.0)
+
     def is_saturated(self, delta: float) -> bool:
         """Whether the rates of twice as many documents would stay within δ, as far as these sizes tell."""
         return all(rate <= delta for rate in self.expected_rates)
@@ -87,10 +93,20 @@ def _extrapolated(before: float, now: float) -> float:
 def smaller_fits(
     fit: Callable[[Knowledge], Attacker], known: Knowledge, rng: np.random.Generator
 ) -> Iterator[tuple[int, Attacker]]:
-    """Number of documents and attacker for every share, each share part of the next; users and sources stay whole."""
+    """Number of documents and attacker for every share."""
+    return ((len(part.fit), fit(part)) for part in _shares(known, rng))
+
+
+def half_of(known: Knowledge, rng: np.random.Generator) -> Knowledge:
+    """What is known with the largest share alone, the same that `smaller_fits` ends with."""
+    *_, half = _shares(known, rng)
+    return half
+
+
+def _shares(known: Knowledge, rng: np.random.Generator) -> Iterator[Knowledge]:
+    """What is known with each share of the documents, each part of the next; users and sources stay whole."""
     distinct, cluster = np.unique(choosing_clusters(known.fit), return_inverse=True)
     rank = rng.permutation(len(distinct))[cluster]
     for share in SHARES:
         chosen = np.flatnonzero(rank < max(2, round(share * len(distinct))))
-        part = knowledge(known.mechanism, known.tiers, known.fit.take(chosen))
-        yield len(chosen), fit(part)
+        yield knowledge(known.mechanism, known.tiers, known.fit.take(chosen))

@@ -1,9 +1,9 @@
 """The prior given W: what the public words around a position and in its document say about the secret there.
 
-log Pr[x | W] = log π(x) + Σ_r β_r·Σ_{w in r} log(Pr[x | w in r]/π(x)) + const over relations r: the two words before,
-the two after it, and all rare words of the document. Each Pr[x | w] comes from counts with back-off to π, and β ≥ 0 are
-the weights that predict held-out secrets best, for each tier. The context term is 0: this is a prior, and nothing is
-read jointly.
+log Pr[x | W] = log π(x) + Σ_r β_r·Σ_{w in r} log(Pr[x | w in r]/π(x)) + const over relations r: the word before, the
+word after it, both of them, the two before, the two after, and all rare words of the document. Another secret counts as
+a word that says its public tier. Each Pr[x | w] comes from counts with back-off to π, and β ≥ 0 are the weights that
+predict held-out secrets best, for each tier. The context term is 0: this is a prior, and nothing is read jointly.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ from oddshift.base.errors import InvalidInput
 from oddshift.model.records import MASKED, Context, Records
 from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
 
-OFFSETS = (-2, -1, 1, 2)
-"""The places of the words of a window, counted from the secret; the bag of the document is one more relation."""
+WINDOWS = ((-1,), (1,), (-2, -1), (-1, 1), (1, 2))
+"""The places of the words of each relation, counted from the secret; the bag of the document is one more relation."""
 
 RARE, FEW = 0.016, 10
 """A word counts in the bag if at most this share of the documents holds it, or at most a few: common words say nearly
 the same of every document, and the noise of their counts would add up."""
+
+MOST_TIERS = 1_000
+"""Tiers that a code of words leaves room for."""
 
 HELD_OUT = 0.15
 BLOCK_ENTRIES = 4_000_000
@@ -43,13 +46,32 @@ KEPT_ENTRIES = 20_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class WordCounts:
+    """One relation in one candidate set: its codes that were seen, sorted, and sparse log ratios (codes, points).
+
+    Without codes the rows are the numbers of words, as in the bag.
+    """
+
+    ratio: Any
+    codes: IntArray | None = None
+
+    def rows(self, words: Any) -> Any:
+        """A sparse (positions, rows of the ratio) matrix: which words stand in this relation to each position."""
+        if self.codes is None:
+            return words
+        place = np.minimum(np.searchsorted(self.codes, words), max(len(self.codes) - 1, 0))
+        seen = np.flatnonzero(self.codes[place] == words) if len(self.codes) else np.empty(0, dtype=np.int64)
+        return _sparse(seen, place[seen], (len(words), len(self.codes)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class WordPrior:
-    """For each candidate set: weights of the relations, and sparse log ratios (symbols, points) for each relation."""
+    """For each candidate set: weights of the relations, and the counts of each relation, the bag last."""
 
     symbols: tuple[str, ...]
     in_bag: BoolArray
     weights: tuple[FloatArray, ...]
-    ratios: tuple[tuple[Any, ...], ...]
+    counts: tuple[tuple[WordCounts, ...], ...]
 
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """No context term; the prior of every position given W."""
@@ -83,7 +105,7 @@ class WordPrior:
             block = release.take(np.arange(documents.start, documents.stop))
             if not len(block.outputs) or block.context is None:
                 continue
-            words = relations(block.context, block.lengths, number, self.in_bag)
+            words = relations(block.context, block.lengths, block.position_tiers, (number, self.in_bag))
             for mine in candidate_sets(block, known.tiers):
                 prior = self._prior(known, mine, words)
                 nothing = np.broadcast_to(0.0, prior.shape)
@@ -92,9 +114,9 @@ class WordPrior:
     def _prior(self, known: Knowledge, mine: CandidateSet, words: tuple[Any, ...]) -> FloatArray:
         """log Pr[x | W] of the positions of one candidate set, over its candidates."""
         prior = np.tile(known.log_prior[mine.points], (len(mine.positions), 1))
-        for weight, ratio, words_in in zip(self.weights[mine.tier], self.ratios[mine.tier], words, strict=True):
+        for weight, counts, words_in in zip(self.weights[mine.tier], self.counts[mine.tier], words, strict=True):
             if weight:
-                prior += weight * (words_in[mine.positions] @ ratio[:, mine.points]).toarray()
+                prior += weight * (counts.rows(words_in[mine.positions]) @ counts.ratio[:, mine.points]).toarray()
         return frozen(prior)
 
 
@@ -118,44 +140,54 @@ def fit_word_prior(known: Knowledge, rng: np.random.Generator) -> WordPrior:
     part = knowledge(known.mechanism, known.tiers, known.fit.take(learn))
     sets = range(len(known.tiers)) if known.tiers.is_public else range(1)
     in_bag = rare_words(part.fit)
-    trial = [_ratios(part, g, in_bag) for g in sets]
+    trial = [_counts(part, g, in_bag) for g in sets]
     kept = known.fit.take(rng.permutation(held))
-    weights = tuple(_weights(part, kept, ratios, (g, in_bag)) for g, ratios in zip(sets, trial, strict=True))
-    ratios = tuple(_ratios(known, g, in_bag) for g in sets)
-    return WordPrior(known.fit.context.symbols, in_bag, weights, ratios)
+    weights = tuple(_weights(part, kept, counts, (g, in_bag)) for g, counts in zip(sets, trial, strict=True))
+    counts = tuple(_counts(known, g, in_bag) for g in sets)
+    return WordPrior(known.fit.context.symbols, in_bag, weights, counts)
 
 
-def _ratios(known: Knowledge, tier: int, in_bag: BoolArray) -> tuple[Any, ...]:
-    """log(Pr[x | w]/Pr[unseen x | w]·π(unseen)/π(x)) for each relation: 0 for what was never seen together."""
-    from scipy.sparse import csr_array
-
+def _counts(known: Knowledge, tier: int, in_bag: BoolArray) -> tuple[WordCounts, ...]:
+    """The counts of each relation in one candidate set."""
     fit, allowed = known.fit, candidates(known.tiers, tier)
     law = np.where(allowed, np.exp(known.log_prior), 0.0)
     law /= max(float(law.sum()), 1e-300)
     rows = np.flatnonzero(allowed[fit.points])
+    *windows, bag = _words(known, fit, in_bag)
     found = []
-    for words in _words(fit, in_bag):
-        mine = words[rows].tocoo()
-        symbol, point = mine.coords[1], fit.points[rows][mine.coords[0]]
-        seen = observations(symbol, point, words.shape[1], len(law))
-        backoff = fit_backoff(seen, law[seen.value])
-        rest = (backoff.strength + backoff.discount * seen.kinds) * law[seen.value]
-        ratio = np.log1p(np.maximum(seen.count - backoff.discount, 0.0) / np.maximum(rest, 1e-300))
-        found.append(csr_array((ratio, (seen.context, seen.value)), shape=(words.shape[1], len(law))))
-    return tuple(found)
+    for words in windows:
+        inside = rows[words[rows] >= 0]
+        codes, number = np.unique(words[inside], return_inverse=True)
+        found.append(WordCounts(_ratio(number, fit.points[inside], len(codes), law), codes))
+    pairs = bag[rows].tocoo()
+    point = fit.points[rows][pairs.coords[0]]
+    return (*found, WordCounts(_ratio(pairs.coords[1], point, bag.shape[1], law)))
 
 
-def _weights(known: Knowledge, held: Records, ratios: tuple[Any, ...], counted: tuple[int, BoolArray]) -> FloatArray:
+def _ratio(word: IntArray, point: IntArray, words: int, law: FloatArray) -> Any:
+    """log(Pr[x | w]/Pr[unseen x | w]·π(unseen)/π(x)): 0 for what was never seen together."""
+    from scipy.sparse import csr_array
+
+    seen = observations(word, point, words, len(law))
+    backoff = fit_backoff(seen, law[seen.value])
+    rest = (backoff.strength + backoff.discount * seen.kinds) * law[seen.value]
+    ratio = np.log1p(np.maximum(seen.count - backoff.discount, 0.0) / np.maximum(rest, 1e-300))
+    return csr_array((ratio, (seen.context, seen.value)), shape=(words, len(law)))
+
+
+def _weights(
+    known: Knowledge, held: Records, counts: tuple[WordCounts, ...], counted: tuple[int, BoolArray]
+) -> FloatArray:
     """β of the best log score of clean held-out secrets; 0 for all without any."""
     tier, in_bag = counted
     allowed = candidates(known.tiers, tier)
     columns = np.flatnonzero(allowed)
     rows = np.flatnonzero(allowed[held.points])[: max(1, FIT_ENTRIES // max(1, len(columns)))]
     if not len(rows):
-        return np.zeros(len(ratios))
+        return np.zeros(len(counts))
     terms = tuple(
-        (words[rows] @ ratio).tocsc()[:, columns].toarray()
-        for words, ratio in zip(_words(held, in_bag), ratios, strict=True)
+        (each.rows(words[rows]) @ each.ratio).tocsc()[:, columns].toarray()
+        for words, each in zip(_words(known, held, in_bag), counts, strict=True)
     )
     base = np.tile(known.log_prior[columns], (len(rows), 1))
     truth = np.searchsorted(columns, held.points[rows])
@@ -164,9 +196,10 @@ def _weights(known: Knowledge, held: Records, ratios: tuple[Any, ...], counted: 
     return likeliest_weights(left)
 
 
-def _words(fit: Records, in_bag: BoolArray) -> tuple[Any, ...]:
-    assert fit.context is not None
-    return relations(fit.context, fit.lengths, np.arange(len(in_bag)), in_bag)
+def _words(known: Knowledge, secrets: Records, in_bag: BoolArray) -> tuple[Any, ...]:
+    assert secrets.context is not None
+    tiers = secrets.tier_of_position(known.tiers) if known.tiers.is_public else None
+    return relations(secrets.context, secrets.lengths, tiers, (np.arange(len(in_bag)), in_bag))
 
 
 def rare_words(fit: Records) -> BoolArray:
@@ -186,25 +219,39 @@ def _numbers(context: Context, symbols: tuple[str, ...]) -> IntArray:
     return np.array([0, 1, *(place.get(symbol, -1) for symbol in context.symbols)], dtype=np.int64)
 
 
-def relations(context: Context, lengths: IntArray, number: IntArray, in_bag: BoolArray) -> tuple[Any, ...]:
-    """For each relation a sparse (positions, symbols) matrix of the words that stand in it; mask and slot count too.
+def relations(
+    context: Context, lengths: IntArray, tiers: IntArray | None, counted: tuple[IntArray, BoolArray]
+) -> tuple[Any, ...]:
+    """For each window a code of its words at every position, −1 for none; then the bag, sparse (positions, symbols).
 
-    `number` is that of every token of the context (−1 for none), `in_bag` says which numbers the bag holds.
+    `counted` is the number of every token of the context (−1 for one that was not counted), and which numbers the bag
+    holds. `tiers` are the public tiers of the positions. A mask counts as a word, and so does a slot, by its tier.
     """
+    number, in_bag = counted
     width = len(in_bag)
-    tokens, slots = number[context.tokens - MASKED], context.slots
+    words, slots = number[context.tokens - MASKED], context.slots
     document = np.repeat(np.arange(len(context.offsets) - 1), np.diff(context.offsets))
-    found = []
-    for offset in OFFSETS:
+    keep = (context.tokens >= 0) & (words >= 0) & in_bag[words]
+    code = np.unique(document[keep] * width + words[keep])
+    bag = _sparse(code // width, code % width, (len(context.offsets) - 1, width))
+    tokens = words.copy()
+    tokens[slots] = width + (0 if tiers is None else tiers)
+    base = width + MOST_TIERS
+    windows = [_codes(window, tokens, (slots, document), base) for window in WINDOWS]
+    return (*windows, bag[np.repeat(np.arange(len(lengths)), lengths)])
+
+
+def _codes(window: tuple[int, ...], tokens: IntArray, places: tuple[IntArray, IntArray], base: int) -> IntArray:
+    """One number for the words at these offsets from every slot; −1 where one is missing or was never counted."""
+    slots, document = places
+    code, known = np.zeros(len(slots), dtype=np.int64), np.ones(len(slots), dtype=np.bool_)
+    for offset in window:
         at = slots + offset
         inside = (at >= 0) & (at < len(tokens))
         at = np.where(inside, at, 0)
-        keep = inside & (document[at] == document[slots]) & (tokens[at] >= 0)
-        found.append(_sparse(np.flatnonzero(keep), tokens[at][keep], (len(slots), width)))
-    keep = (context.tokens >= 0) & (tokens >= 0) & in_bag[tokens]
-    code = np.unique(document[keep] * width + tokens[keep])
-    bag = _sparse(code // width, code % width, (len(context.offsets) - 1, width))
-    return (*found, bag[np.repeat(np.arange(len(lengths)), lengths)])
+        known &= inside & (document[at] == document[slots]) & (tokens[at] >= 0)
+        code = code * base + tokens[at]
+    return np.where(known, code, -1)
 
 
 def _sparse(row: IntArray, column: IntArray, shape: tuple[int, int]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
@@ -27,6 +27,9 @@ TaskName = Literal["classification", "retrieval"]
 DEFAULT_ATTACKERS = ("portfolio", "portfolio+W")
 """Attackers that are used when none are named; they need no training. Without a context W the second is left out."""
 
+ALL = "all"
+"""Every attacker that suits the data, as far as the CPU seconds reach."""
+
 SMALLEST_DELTA = 1e-9
 """The smallest rate that can be asked for: even without a failure it takes some billions of documents."""
 
@@ -41,7 +44,8 @@ class AuditSettings:
     - `law`: the pair law of the verdict (`anchored`, `uniform` or `worst`); all laws are reported.
     - `method`: the bound on a mean, by name in `oddshift.bounds.METHODS`; one that depends on the order of documents
       gets an order that the seed draws.
-    - `attackers`: names of attackers to fit; the controls `null` and `own` are always added.
+    - `attackers`: names of attackers to fit; the controls `null` and `own` are always added. `"all"` stands for every
+      attacker that suits the data, as far as the CPU seconds reach.
     - `epochs`: a limit on the training of networks; None leaves their own, at most 60.
     - `gamma`: raises every posterior to at least this value; None leaves beliefs as they are.
     - `upper`: asks for a proven upper bound: `chain` under the known law of the secrets, otherwise under a chain
@@ -69,7 +73,7 @@ class AuditSettings:
     alpha: float = 0.05
     law: PairLaw = "anchored"
     method: str = ONE_SHOT
-    attackers: tuple[str, ...] = DEFAULT_ATTACKERS
+    attackers: tuple[str, ...] | Literal["all"] = DEFAULT_ATTACKERS
     epochs: int | None = None
     gamma: float | None = None
     upper: UpperMethod | None = None
@@ -86,6 +90,8 @@ class AuditSettings:
 
     def __post_init__(self) -> None:
         """Check every option once."""
+        if self.attackers == ALL:
+            object.__setattr__(self, "attackers", (ALL,))
         check_question(self.epsilon, self.delta, self.alpha, self.method)
         one_of(self.attribute, "attribute", get_args(AttributeColumn))
         for task in self.tasks:
@@ -111,10 +117,10 @@ def check_question(epsilon: float, delta: float | None, alpha: float, method: st
     one_of(method, "method", tuple(METHODS))
 
 
-def check_fitting(attackers: tuple[str, ...], epochs: int | None, gamma: float | None, seed: int) -> None:
+def check_fitting(attackers: Sequence[str], epochs: int | None, gamma: float | None, seed: int) -> None:
     """Refuse names, limits or seeds that no attacker could be fitted with."""
     if not isinstance(attackers, tuple) or not all(isinstance(name, str) and name for name in attackers):
-        raise InvalidInput(f"{attackers=}, expected a tuple of names")
+        raise InvalidInput(f"{attackers=}, expected a tuple of names, or {ALL!r}")
     if epochs is not None:
         whole(epochs, "epochs", 1)
     if gamma is not None:

@@ -142,7 +142,10 @@ def _concluded(trials: AuditTrials, split: Split, known: Knowledge, proven: Prov
         witness=witness,
         witness_needs=lacking,
         assumptions=assumptions(known, claims, chosen),
-        warnings=warnings(results, evidence, known, settings, bounds=(witness, upper_bound)),
+        warnings=(
+            *warnings(results, evidence, known, settings, bounds=(witness, upper_bound)),
+            *(each.sentence for each in trials.learning.values()),
+        ),
         learning=tuple(trials.learning.values()),
     )
 

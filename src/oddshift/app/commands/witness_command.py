@@ -26,7 +26,7 @@ def witness(  # noqa: PLR0913, PLR0917 (one for each option)
     explore: Annotated[int, typer.Option(help="Draws for each word of a pair that choose what is counted.")] = 500,
     confirm: Annotated[int, typer.Option(help="Fresh draws for each word of a pair that are counted.")] = 20_000,
     pairs: Annotated[int, typer.Option(help="Number of pairs of words that are examined.")] = 32,
-    alpha: Annotated[float, typer.Option(help="The probability of a wrong accusation is at most this.")] = 0.05,
+    alpha: Annotated[float, typer.Option(help="The bound is too high with probability at most this.")] = 0.05,
     seed: Annotated[int, typer.Option(help="Seed for the choice of pairs; the function draws its own noise.")] = 0,
     as_json: Json = False,
 ) -> None:

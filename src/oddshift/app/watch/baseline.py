@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from oddshift.app.asked_attackers import fit_attackers, named_attackers
+from oddshift.app.means import Means
 from oddshift.app.preparation import Prepared
-from oddshift.app.questions import Means, fit_attackers, knowledge_of
+from oddshift.app.questions import knowledge_of
 from oddshift.app.runs import PRIVATE
 from oddshift.app.watch.window_values import Watcher, window_values
 from oddshift.attackers import FitOptions
@@ -124,12 +126,14 @@ def _attackers(
 ) -> tuple[tuple[Attacker, ...], tuple[str, ...]]:
     """The attackers that count, recalibrated, the strongest first; the single release where none learned anything."""
     options = FitOptions(epochs=settings.epochs, paper=settings.paper)
-    fitted = fit_attackers(settings.attackers, known, prepared, settings, options, Means(fits=fits))
-    kept, notes = [attacker for attacker in fitted if can_be_stored(attacker)], []
+    named, without = named_attackers(settings.attackers, prepared, settings)
+    fitted = fit_attackers(named, known, prepared, settings, options, Means(fits=fits))
+    kept, notes = [attacker for attacker in fitted if can_be_stored(attacker)], list(without)
     if len(kept) < len(fitted):
         notes.append(f"{len(fitted) - len(kept)} of {len(fitted)} attackers cannot be kept in a file and do not watch")
     if not kept:
-        kept = fit_attackers(DEFAULT_ATTACKERS, known, prepared, settings, options, Means(fits=fits))
+        named, _ = named_attackers(DEFAULT_ATTACKERS, prepared, settings)
+        kept = fit_attackers(named, known, prepared, settings, options, Means(fits=fits))
     everyone: list[Attacker] = [Own(known), *kept]
     truth, budget = prepared.split.select, Budget(known.mechanism, known.tiers, settings.epsilon)
     release = perturb(truth, known.mechanism, known.tiers, np.random.default_rng([settings.seed, 30]))

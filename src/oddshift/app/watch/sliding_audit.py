@@ -15,7 +15,8 @@ from oddshift.app.configuration import Configuration, FileData, parse_config, re
 from oddshift.app.illustration import illustrate
 from oddshift.app.made_policies import with_user_limit
 from oddshift.app.preparation import Prepared, prepare
-from oddshift.app.questions import Means, ask_adapt, ask_audit
+from oddshift.app.means import Means
+from oddshift.app.questions import ask_adapt, ask_audit
 from oddshift.app.runs import ADAPTATION, CONFIG, write_adaptation, write_run
 from oddshift.app.watch.baseline import make_baseline, save_baseline
 from oddshift.app.watch.new_windows import DataWindow, cut_windows, read_window_data

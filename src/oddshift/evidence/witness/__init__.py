@@ -22,12 +22,13 @@ from oddshift.evidence.witness.games import (
     pooled_lower,
     two_arm,
 )
-from oddshift.evidence.witness.mdp import SearchPlan, SearchSettings, plan_mdp, witness_bits, witness_mdp
+from oddshift.evidence.witness.mdp import ACCUSING, SearchPlan, SearchSettings, plan_mdp, witness_bits, witness_mdp
 from oddshift.evidence.witness.pooled import pair_up, pooled_then_test, rounded_up
 from oddshift.evidence.witness.selection import Rule, best_threshold, count_events, frequency_score, select_then_test
 from oddshift.evidence.witness.shown import GAMES, AnyWitness, Witness, recheck, recompute, witness_of
 
 __all__ = [
+    "ACCUSING",
     "GAMES",
     "LARGEST_STAKE",
     "AnyWitness",

@@ -21,9 +21,11 @@ class Witness:
 
     `counts` are (correct, guesses) for guess_game, (k_a, n_a, k_b, n_b) for two_arm and hockey_stick, and
     (correct, guesses) for each distance in turn for pooled. `tried` candidates were tested on the same fresh
-    releases, so each has level alpha / tried. `event` describes the frozen event without any secret.
+    releases, so each has level alpha / tried. `event` describes the frozen event without any secret. `accusing` is the
+    level at which a violation counts as shown; None is `alpha`.
 
-    **Guarantee**: `lower_bound` is too high with probability at most `alpha`, if the event was frozen before the
+    **Guarantee**: `lower_bound` is too high with probability at most `alpha`, and a violation is shown wrongly with
+    probability at most `accusing`, if the event was frozen before the
     counted releases were drawn, each document was used once, and the context was drawn given the secret.
 
     >>> w = witness_of("guess_game", (61, 68), (1.0,), alpha=0.05, epsilon=1.0)
@@ -40,11 +42,14 @@ class Witness:
     log_odds: tuple[float, ...] = ()
     tried: int = 1
     event: str = "stated by the caller"
+    accusing: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse counts, distances or levels that no game could have produced."""
         one_of(self.game, "game", list(GAMES))
         unit_open(self.alpha, "alpha")
+        if self.accusing is not None and unit_open(self.accusing, "accusing") > self.alpha:
+            raise InvalidInput(f"accusing={self.accusing}, expected at most alpha={self.alpha}")
         positive(self.epsilon, "epsilon")
         whole(self.tried, "tried", 1)
         if not self.lower_bound >= 0:
@@ -67,7 +72,10 @@ class Witness:
     @property
     def shown(self) -> bool:
         """Whether a violation is shown: sup mPL > ε (hockey_stick: a positive violation rate)."""
-        return self.lower_bound > (0.0 if self.game == "hockey_stick" else self.epsilon)
+        limit = 0.0 if self.game == "hockey_stick" else self.epsilon
+        if self.accusing is None or self.lower_bound <= limit:
+            return self.lower_bound > limit
+        return recompute(replace(self, alpha=self.accusing)) > limit
 
     @property
     def sentence(self) -> str:
@@ -79,6 +87,8 @@ class Witness:
             right, guesses = sum(self.counts[0::2]), sum(self.counts[1::2])
             how = f"pooled, {right} of {guesses} guesses right at {len(self.distances)} distances"
         tail = f"This procedure overstates it with probability at most {self.alpha:g}, whatever the attacker"
+        if self.accusing is not None:
+            tail += f", and shows leakage where there is none with probability at most {self.accusing:g}"
         if self.shown:
             return f"Leakage above epsilon = {self.epsilon:g} was shown: {found} ({how}). {tail}."
         return f"Undecided, which is not a pass. No leakage above {self.epsilon:g} was shown: {found} ({how}). {tail}."

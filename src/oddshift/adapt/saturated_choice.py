@@ -1,0 +1,93 @@
+"""The choice among certified candidates: the least loss whose attackers would not find more than δ with more documents.
+
+All candidates that passed are certified together, so any of them may be taken. Every attacker that counts is fitted on
+half of the fit documents too and read at the same scales: rate(n)²/rate(n/2) or rate(n/2) beyond δ means that the rate
+belongs to this attacker and not to the data (`attackers.learning_size`). Such a candidate is not certified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from oddshift.adapt.certification import Certification, Trial, bounds_tested
+from oddshift.adapt.kept_forms import KeptForms
+from oddshift.adapt.readers import Readers
+from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.learning_size import LearningOfSize, half_of
+from oddshift.audit.saturation import saturation_stream, size_step
+from oddshift.audit.scan import Scan
+from oddshift.audit.verdict_rule import judged
+from oddshift.evidence.certificates import Claim
+
+Refits = Mapping[str, Callable[[Knowledge], Attacker]]
+"""How attackers are fitted, by their names."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HalfFits:
+    """Attackers fitted on half of the fit documents, read under any scales; each is fitted when it is first needed."""
+
+    refits: Refits
+    half: Knowledge
+    readers: Readers
+    fitted: dict[str, Attacker] = field(default_factory=dict)
+
+    def learning(self, trial: Trial, made: Certification) -> tuple[LearningOfSize, ...]:
+        """What every attacker that counts found with half of the documents and with all of them, at these scales."""
+        names = {place: made.attackers[place - 1].name for place in trial.basis.counting if place}
+        return tuple(
+            self._of(name, trial.scans[place], trial, made) for place, name in names.items() if name in self.refits
+        )
+
+    def _of(self, name: str, full: Scan, trial: Trial, made: Certification) -> LearningOfSize:
+        certifying, known = made.certifying, trial.situation.known
+        if name not in self.fitted:
+            self.fitted[name] = self.refits[name](self.half)
+        there = replace(self.half, mechanism=known.mechanism, tiers=known.tiers)
+        found = certifying.measure(known, self.readers.read(self.fitted[name], there))
+        law, truth = certifying.settings.law, certifying.records
+        sizes = ((len(self.half.fit), found), (len(known.fit), full))
+        steps = tuple(size_step(size, each, truth, known.tiers, law) for size, each in sizes)
+        present = sorted(set(truth.tier_of_position(known.tiers).tolist()))
+        return LearningOfSize(name, tuple(known.tiers.names[tier] for tier in present), steps)
+
+
+def half_fits(refits: Refits, made: Certification) -> HalfFits:
+    """Fits on the half of the fit documents that an audit with the same seed takes."""
+    half = half_of(made.certifying.known, saturation_stream(made.certifying.settings.seed))
+    return HalfFits(refits, half, Readers(replace(made.select, known=half, forms=KeptForms())))
+
+
+def without_growing(found: Sequence[Trial], smaller: HalfFits, made: Certification) -> tuple[Trial, ...]:
+    """The trials, with those withheld that rest on an attacker that still learns; the least loss is tried first.
+
+    A candidate is withheld untried where its rate, growing as at the one tried before it, would exceed δ.
+    """
+    delta, kept = made.certifying.settings.delta, {id(trial): trial for trial in found}
+    reason, growth = "", 1.0
+    for trial in sorted((t for t in reversed(found) if t.is_certified), key=lambda t: t.tested.loss):
+        if reason and growth * trial.outcome.rate > delta:
+            kept[id(trial)] = withheld(trial, reason, made)
+            continue
+        learning = smaller.learning(trial, made)
+        growing = [each for each in learning if not each.is_saturated(delta)]
+        tried = replace(trial, learning=learning)
+        if not growing:
+            kept[id(trial)] = tried
+            break
+        reason, growth = growing[0].reason, max(each.growth for each in growing)
+        kept[id(trial)] = withheld(tried, reason, made)
+    return tuple(kept[id(trial)] for trial in found)
+
+
+def withheld(trial: Trial, reason: str, made: Certification) -> Trial:
+    """The same trial without a verdict on rates, for this reason; caps on right guesses stay."""
+    parts = tuple(
+        replace(part, claim=replace(part.claim, withheld=reason)) if isinstance(part.claim, Claim) else part
+        for part in trial.parts
+    )
+    judgement = judged(parts, made.claims)
+    return replace(
+        trial, parts=parts, judgement=judgement, growing=reason, tested=bounds_tested(trial.tested, judgement)
+    )

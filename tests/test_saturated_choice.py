@@ -1,0 +1,79 @@
+"""The choice among certified scales: an attacker that still learns from more documents certifies none of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from oddshift.adapt import adapt
+from oddshift.attackers.controls import Own
+from oddshift.attackers.learning_size import LearningOfSize, SizeStep, half_of, smaller_fits
+from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.retrained import Retrained
+from oddshift.audit.saturation import saturation_stream
+from test_adapt import task
+
+
+def plugin(known):
+    return fit_plugin(known, rng=np.random.default_rng(0))
+
+
+def nothing(known):
+    """Half of the documents teach nothing: whatever the full fit finds came out of nothing."""
+    return Retrained(lambda there: Own(there, name="plugin"), Own(known, name="plugin"))
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return adapt(task(**ASKED))
+
+
+ASKED = {"grid": (0.2, 1.0), "documents": 200}
+
+
+def with_refit(refit, **asked):
+    return adapt(replace(task(**{**ASKED, **asked}), refits={"plugin": refit}))
+
+
+def test_without_a_way_to_fit_again_nothing_changes(plain):
+    assert plain.state == "certified"
+    assert plain.learning == ()
+
+
+def test_an_attacker_that_still_learns_certifies_no_scales():
+    found = with_refit(nothing, grid=(1.0,), delta=0.9)
+    assert (found.state, found.chosen, found.proposed) == ("undecided", None, (1.0, 1.0))
+    assert "not saturated" in found.basis
+    assert found.verdict.state == "undecided"
+    assert all("not saturated" in part.claim.withheld for part in found.verdict.parts)
+    assert any("these scales are proposed, not certified" in line for line in found.warnings)
+    assert "certified" not in {row.state for row in found.sequence}
+
+
+def test_scales_where_nothing_exceeds_are_taken_instead(plain):
+    found = with_refit(nothing)
+    assert found.state == "certified"
+    assert found.learning[0].steps[-1].rates == (0.0, 0.0)
+    assert max(found.chosen) < max(plain.chosen)
+    assert {row.state for row in found.sequence if row.scales == plain.chosen} == {"undecided"}
+
+
+def test_a_saturated_attacker_certifies_and_its_sizes_are_said():
+    found = with_refit(plugin, grid=(1.0,), delta=0.9)
+    assert found.state == "certified"
+    assert [step.documents for step in found.learning[0].steps] == [100, 200]
+    assert found.learning[0].is_saturated(found.settings.delta)
+    assert found.learning[0].sentence in found.warnings
+
+
+def test_the_half_is_the_one_of_an_audit_with_the_same_seed():
+    known = task().known
+    sizes = dict(smaller_fits(lambda part: part, known, saturation_stream(7)))
+    half = half_of(known, saturation_stream(7))
+    assert half.fit.sources.tolist() == sizes[200].fit.sources.tolist()
+
+
+@pytest.mark.parametrize(("half", "full", "growth"), [(0.01, 0.02, 2.0), (0.02, 0.01, 2.0), (0.0, 0.0, 1.0)])
+def test_growth_is_from_what_was_found_to_what_is_expected(half, full, growth):
+    steps = (SizeStep(50, 0.1, (half,)), SizeStep(100, 0.2, (full,)))
+    assert LearningOfSize("counts", ("all",), steps).growth == pytest.approx(growth)
