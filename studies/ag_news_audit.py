@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,8 @@ from oddshift.app.asked_attackers import fit_attackers
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.attackers import FitOptions
-from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
+from oddshift.attackers.learning_size import Refittable
 from oddshift.audit import AttackerResult, Audit, AuditSettings, audit
 from oddshift.mechanisms import build_mechanism
 from oddshift.model.records import Split
@@ -58,19 +60,29 @@ class Clock:
         return f"{table(['stage', 'elapsed s', 'CPU s'], rows)}\n\nPeak memory {peak:.1f} GB; entity spans were cached."
 
 
-def audited(names: Sequence[str], clock: Clock, documents: int | None = None, folder: Path | None = None) -> Audit:
-    """Load, fit each attacker, audit them all beside their controls.
+def audited(
+    names: Sequence[str],
+    clock: Clock,
+    documents: int | None = None,
+    folder: Path | None = None,
+    configured: Callable[[str], str] = ag_news,
+) -> Audit:
+    """Load, fit each attacker, audit them all next to their controls, and fit them on fewer documents too.
 
     `documents` limits the select and the certify documents, drawn at random; `folder` keeps finished scans.
     """
-    config = parse_config(ag_news(ASKED.format(attackers=list(names), epochs=EPOCHS)), "this study")
+    config = parse_config(configured(ASKED.format(attackers=list(names), epochs=EPOCHS)), "this study")
     loaded = prepare_configured(config)
     mechanism = build_mechanism(config.mechanism, loaded.split.fit.space, loaded.tiers, config.audit.epsilon)
     known = knowledge(mechanism, loaded.tiers, loaded.split.fit)
     clock.tick("reading, detecting, tiers")
+
+    def fit(name: str, some: Knowledge) -> Attacker:
+        return fit_attackers([name], some, loaded, config.audit, FitOptions(epochs=EPOCHS))[0]
+
     attackers = []
     for name in names:
-        attackers += fit_attackers([name], known, loaded, config.audit, FitOptions(epochs=EPOCHS))
+        attackers.append(Refittable(fit(name, known), partial(fit, name)))
         clock.tick(f"fitting {name}")
     settings = AuditSettings(epsilon=2.5, delta=config.audit.delta)
     split = loaded.split if documents is None else _some(loaded.split, documents)

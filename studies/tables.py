@@ -14,9 +14,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
 
-def write(name: str, title: str, text: str) -> None:
-    """Print a page and store it under docs/studies."""
-    page = f"# {title}\n\nWritten by `python -m studies.{name}` (seeds fixed in the command).\n\n{text}\n"
+def write(name: str, title: str, text: str, command: str = "") -> None:
+    """Print a page and store it under docs/studies; the command is the module of that name unless it is given."""
+    page = (
+        f"# {title}\n\nWritten by `{command or f'python -m studies.{name}'}` (seeds fixed in the command).\n\n{text}\n"
+    )
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / f"{name}.md").write_text(page, encoding="utf-8")
     print(page)

@@ -28,7 +28,7 @@ def plain():
     return adapt(task(**ASKED))
 
 
-ASKED = {"grid": (0.2, 1.0), "documents": 200}
+ASKED = {"grid": (0.2, 1.0), "documents": 200, "delta": 0.3}
 
 
 def with_refit(refit, **asked):

@@ -189,7 +189,7 @@ def adapt_task(
     work = means or Means()
     named, without = named_attackers(settings.attackers if attackers is None else attackers, prepared, asked)
     fit = _retrained(work) if settings.retrain else _amortised(family, work)
-    again = replace(work, folder=None, fits={})
+    again = replace(work, folder=None)
     refit = _retrained(again) if settings.retrain else _amortised(family, again)
     fitted = tuple(fit(named, known, prepared, asked))
     known_by = refittable(named, fitted, lambda name, some: refit([name], some, prepared, asked)[0])
