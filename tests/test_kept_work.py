@@ -11,8 +11,8 @@ from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured, run_adapt, run_audit
 from oddshift.app.inputs import inputs_of
 from oddshift.app.kept_work import KEPT, NOTE, WORK, keep_work, lay_out_checkpoints, read_kept
-from oddshift.app.means import Means
 from oddshift.app.questions import adapt_task, ask_audit
+from oddshift.app.work_means import Means
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import CODECS

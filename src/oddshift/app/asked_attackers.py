@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 
 from oddshift.adapt import AdaptSettings
-from oddshift.app.means import Means
 from oddshift.app.preparation import Prepared
+from oddshift.app.work_means import Means
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.attacker_costs import in_order_of_cost, seconds_of

@@ -30,7 +30,6 @@ from oddshift.app.inputs import Inputs, inputs_of
 from oddshift.app.kept_work import keep_work, lay_out_checkpoints, read_kept, remove_kept
 from oddshift.app.made_policies import with_user_limit
 from oddshift.app.preparation import Prepared, people_of, prepare
-from oddshift.app.means import Means
 from oddshift.app.questions import Adapted, ask_adapt, ask_audit
 from oddshift.app.runs import (
     ADAPTATION,
@@ -44,6 +43,7 @@ from oddshift.app.runs import (
     write_passages,
     write_run,
 )
+from oddshift.app.work_means import Means
 from oddshift.audit import Audit
 from oddshift.audit.cpu_limit import CpuLimit
 from oddshift.base.errors import InvalidInput

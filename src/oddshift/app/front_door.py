@@ -22,9 +22,9 @@ from oddshift.app.asked_attackers import AskedAttacker
 from oddshift.app.configuration import read_config
 from oddshift.app.illustration import illustrate, read_illustration
 from oddshift.app.preparation import Prepared, prepare, prepare_records
-from oddshift.app.means import Means
 from oddshift.app.questions import Audited, ask_adapt, ask_audit
 from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, POLICY, read_adaptation, read_run, refuse_no_run
+from oddshift.app.work_means import Means
 from oddshift.app.written_configuration import written_configuration
 from oddshift.audit import AuditSettings
 from oddshift.base.errors import InvalidInput

@@ -6,8 +6,7 @@ Python and the command line both come through here, so that they cannot give dif
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,9 +14,9 @@ from oddshift.adapt import Adaptation, AdaptSettings, AdaptTask, Family, adapt
 from oddshift.adapt.families import scale_family
 from oddshift.app.asked_attackers import AskedAttacker, fit_attackers, named_attackers, refittable
 from oddshift.app.made_policies import adapted_policy, audited_policy, why_no_policy
-from oddshift.app.means import Means
 from oddshift.app.measured_use import check_use, measured_use
 from oddshift.app.preparation import Prepared
+from oddshift.app.work_means import Means
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.learning_size import Refittable
@@ -27,7 +26,7 @@ from oddshift.audit.cpu_limit import CpuLimit, fit_within, rows_within, within_c
 from oddshift.audit.data_fate import DataFate
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.audit.released_table import ReleasedTable, release_sentences
-from oddshift.base.execution import SERIAL, Execution
+from oddshift.base.progress import silent
 from oddshift.data.codecs import TableCodec, TextCodec
 from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
 from oddshift.mechanisms.remap import Remap
@@ -70,8 +69,7 @@ def ask_audit(
 ) -> Audited:
     """Fit the attackers and measure what they learn from releases; `attackers` are by default those of the settings."""
     check_use(prepared, settings)
-    work = means or Means()
-    named = settings.attackers if attackers is None else attackers
+    work, named = means or Means(), settings.attackers if attackers is None else attackers
     asked, without = named_attackers(named, prepared, settings, work.limit)
     seconds = None if work.limit is None else work.limit.left / 4.0
     options = FitOptions(epochs=settings.epochs, max_seconds=seconds, checkpoints=work.folder, paper=settings.paper)
@@ -189,7 +187,7 @@ def adapt_task(
     work = means or Means()
     named, without = named_attackers(settings.attackers if attackers is None else attackers, prepared, asked)
     fit = _retrained(work) if settings.retrain else _amortised(family, work)
-    again = replace(work, folder=None)
+    again = replace(work, folder=None, progress=silent)
     refit = _retrained(again) if settings.retrain else _amortised(family, again)
     fitted = tuple(fit(named, known, prepared, asked))
     known_by = refittable(named, fitted, lambda name, some: refit([name], some, prepared, asked)[0])

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from oddshift.app.asked_attackers import fit_attackers, named_attackers
-from oddshift.app.means import Means
 from oddshift.app.preparation import Prepared
 from oddshift.app.questions import knowledge_of
 from oddshift.app.runs import PRIVATE
 from oddshift.app.watch.window_values import Watcher, window_values
+from oddshift.app.work_means import Means
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.controls import Own

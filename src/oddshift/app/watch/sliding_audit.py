@@ -15,11 +15,11 @@ from oddshift.app.configuration import Configuration, FileData, parse_config, re
 from oddshift.app.illustration import illustrate
 from oddshift.app.made_policies import with_user_limit
 from oddshift.app.preparation import Prepared, prepare
-from oddshift.app.means import Means
 from oddshift.app.questions import ask_adapt, ask_audit
 from oddshift.app.runs import ADAPTATION, CONFIG, write_adaptation, write_run
 from oddshift.app.watch.baseline import make_baseline, save_baseline
 from oddshift.app.watch.new_windows import DataWindow, cut_windows, read_window_data
+from oddshift.app.work_means import Means
 from oddshift.audit import Audit
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput

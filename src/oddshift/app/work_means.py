@@ -1,4 +1,4 @@
-"""The means of an answer: workers, a folder for unfinished work, a limit of CPU seconds, and fits that are there already."""
+"""The means of an answer: workers, a folder for unfinished work, a limit of CPU seconds, and fits that exist."""
 
 from __future__ import annotations
 
