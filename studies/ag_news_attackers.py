@@ -13,7 +13,7 @@ from pathlib import Path
 from oddshift.audit import Audit
 from oddshift.audit.audit_settings import DEFAULT_ATTACKERS
 from studies.ag_news import ag_news, imdb
-from studies.ag_news_audit import Clock, audited, page
+from studies.corpus_audit import Clock, audited, page
 from studies.tables import write
 
 CORPORA = {"ag_news": ag_news, "imdb": imdb}

@@ -36,6 +36,7 @@ def slow_terms(world):
                 law = inside / np.maximum(seen, 1)[:, None]
                 ratio = (law @ likelihood) / (prior @ likelihood / prior.sum())
                 result[place] += np.log(1 - weight + weight * ratio)
+            result[place] /= np.sqrt(max(high - low - 1, 1))
     return result
 
 

@@ -1,8 +1,9 @@
 """The co-occurrence attacker: words of one document say something about each other, in any order.
 
-c_l(x) = Σ_{s≠l} log(1 − μ(x) + μ(x)·Σ_b C(b|x)·M(y_s|b)/P(y_s)), where C(b|x) is how often b occurs in a document of x
-(x itself too: copies), μ(x) its Witten-Bell weight and P(y) = Σ_b π(b)·M(y|b). Treating the other positions as
-independent given x counts evidence twice, so the term is meant to be scaled by a fitted weight (`combination`).
+c_l(x) = n^{-1/2}·Σ_{s≠l} log(1 − μ(x) + μ(x)·Σ_b C(b|x)·M(y_s|b)/P(y_s)) over the n others, where C(b|x) is how
+often b occurs in a document of x (x itself too: copies), μ(x) its Witten-Bell weight and P(y) = Σ_b π(b)·M(y|b).
+Treating the other positions as independent given x counts evidence twice, the more of them there are, so the sum is
+divided by √n, and the term is meant to be scaled by a fitted weight (`combination`).
 """
 
 from __future__ import annotations
@@ -58,23 +59,24 @@ class Cooccurrence:
 
     def context_terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray]]:
         """c_l(x) for every point x; 0 for a document with one position."""
-        for low, evidence, (total, document, alone) in self._blocks(release):
-            context = total[document] - evidence
-            context[alone] = 0.0
+        for low, evidence, (total, document, others) in self._blocks(release):
+            context = (total[document] - evidence) / np.sqrt(np.maximum(others, 1))[:, None]
+            context[others == 0] = 0.0
             yield np.arange(low, low + len(evidence)), context
 
     def terms(self, release: Release) -> Iterator[Terms]:
         """c_l(x) for the candidates x of every position, one candidate set after the other."""
         everyone = candidate_sets(release, self.known.tiers)
-        for low, evidence, (total, document, alone) in self._blocks(release):
+        for low, evidence, (total, document, others) in self._blocks(release):
             for mine in everyone:
                 positions = mine.positions[slice(*np.searchsorted(mine.positions, [low, low + len(evidence)]))]
                 rows = positions - low
                 context = total[np.ix_(document[rows], mine.points)] - evidence[np.ix_(rows, mine.points)]
-                context[alone[rows]] = 0.0
+                context /= np.sqrt(np.maximum(others[rows], 1))[:, None]
+                context[others[rows] == 0] = 0.0
                 yield Terms(positions, context, self.known.log_prior[mine.points], mine.points)
 
-    def _blocks(self, release: Release) -> Iterator[tuple[int, FloatArray, tuple[FloatArray, IntArray, BoolArray]]]:
+    def _blocks(self, release: Release) -> Iterator[tuple[int, FloatArray, tuple[FloatArray, IntArray, IntArray]]]:
         """Documents together: the first position, the evidence of every position, and that of whole documents."""
         for documents in document_blocks(release, len(self.known.log_prior)):
             low, high = (int(release.offsets[end]) for end in (documents.start, documents.stop))
@@ -83,12 +85,12 @@ class Cooccurrence:
                 yield low, evidence, self._totals(release, documents, evidence)
 
     @staticmethod
-    def _totals(release: Release, documents: range, evidence: FloatArray) -> tuple[FloatArray, IntArray, BoolArray]:
-        """The evidence of whole documents, the row there of every position, and whether it is alone."""
+    def _totals(release: Release, documents: range, evidence: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+        """The evidence of whole documents, the row there of every position, and the number of others next to it."""
         lengths = release.lengths[documents.start : documents.stop]
         lengths = lengths[lengths > 0]
         total = np.add.reduceat(evidence, np.cumsum(lengths) - lengths, axis=0)
-        return total, np.repeat(np.arange(len(lengths)), lengths), np.repeat(lengths == 1, lengths)
+        return total, np.repeat(np.arange(len(lengths)), lengths), np.repeat(lengths - 1, lengths)
 
     def _evidence(self, release: Release, low: int, high: int) -> FloatArray:
         """What each position says about any other one: log of a likelihood ratio, (positions, points)."""

@@ -1,4 +1,4 @@
-"""The audit of AG News at ε = 2.5 with a network: own, plug-in, and an LSTM without and with W, and what it costs.
+"""An audit of a corpus, measured on the way: attackers fitted one after another, their gains, and the cost of a stage.
 
 Tiers come from the shared NER (PII) and from similarity (PoII); vocabulary and tiers are built from the fit documents
 only. The joint gain of an attacker that reads W leaves out what W alone tells.
@@ -25,9 +25,8 @@ from oddshift.audit import AttackerResult, Audit, AuditSettings, audit
 from oddshift.mechanisms import build_mechanism
 from oddshift.model.records import Split
 from studies.ag_news import ag_news
-from studies.tables import table, write
+from studies.tables import table
 
-ATTACKERS = ("plugin", "lstm", "lstm+W")
 EPOCHS = 6
 
 ASKED = """\
@@ -132,14 +131,3 @@ def page(found: Audit, clock: Clock) -> str:
         *(f"- note: {note}" for note in found.warnings),
     ]
     return "\n\n".join(line for line in lines if line)
-
-
-def main() -> None:
-    """Run the audit and write the page."""
-    clock = Clock()
-    found = audited(ATTACKERS, clock)
-    write("ag_news_audit", "An audit of AG News, with a network", page(found, clock))
-
-
-if __name__ == "__main__":
-    main()
