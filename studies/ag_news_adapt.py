@@ -8,30 +8,21 @@ from __future__ import annotations
 
 import resource
 import tempfile
-import time
 from itertools import combinations_with_replacement, pairwise
 from pathlib import Path
 
-import numpy as np
-
-from oddshift.adapt import Adaptation, AdaptTask, Experiment, ScaledOutcome, adapt
+from oddshift.adapt import Adaptation, AdaptTask, ScaledOutcome, adapt
 from oddshift.adapt.adapting import select_experiment
 from oddshift.adapt.crossing import TARGET
 from oddshift.adapt.goals import goals_of
 from oddshift.adapt.measuring import Measuring
 from oddshift.adapt.readers import Readers
-from oddshift.app.configuration import Config, parse_config
+from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.questions import adapt_task
 from oddshift.base.identity import fingerprint
 from oddshift.base.storage import load
-from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_published, read_vectors
-from oddshift.data.codecs.features import text_features
-from oddshift.data.codecs.text_settings import PAPER_TIERS
-from oddshift.data.detectors import Pipeline
-from oddshift.model.records import FRACTIONS, assign_parts
 from studies.ag_news import ag_news
-from studies.downstream import ALONE, DROPPED, accuracy, parts, with_error
 from studies.tables import table, write
 
 ASKED = """\
@@ -53,14 +44,14 @@ def main() -> None:
     home = Path(tempfile.gettempdir()) / "oddshift-ag-news-adapt"
     home.mkdir(exist_ok=True)
     config = parse_config(ag_news(ASKED), "study")
-    moments = [time.process_time()]
+    moments = [_cpu()]
     prepared = prepare_configured(config)
-    moments.append(time.process_time())
+    moments.append(_cpu())
     task = adapt_task(prepared, config.mechanism, config.adapt, folder=home)
-    moments.append(time.process_time())
+    moments.append(_cpu())
     measured = len(list(home.glob("outcome-*")))
     found = adapt(task, folder=home, progress=lambda *said: print(*said, flush=True))
-    moments.append(time.process_time())
+    moments.append(_cpu())
     read, fit, searched = (b - a for a, b in pairwise(moments))
     peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1e6
     asked = found.settings
@@ -70,9 +61,9 @@ def main() -> None:
         f"candidates certified by `{found.attacker}`.",
         f"Chosen scales: {found.chosen}; exact epsilon of one release {found.exact_epsilon}.",
         "## On the certify documents",
-        _comparison(found, config),
-        "Rates and top-1 with 95 % intervals by document; loss and outputs exact under the fit prior. Downstream: "
-        "accuracy of the four news classes from averaged vectors, on held-out documents.",
+        _comparison(found),
+        "Rates and top-1 with 95 % intervals by document; loss and outputs exact under the fit prior. What releases "
+        "are worth for a task: [downstream.md](downstream.md).",
         *(f"- {evidence.certificate.sentence}" for evidence in found.evidence),
         *(f"- note: {note}" for note in found.warnings),
         "## What was tested",
@@ -88,6 +79,12 @@ def main() -> None:
         _against_grid(task, home),
     ]
     write("ag_news_adapt", "Adaptation on AG News", "\n\n".join(lines))
+
+
+def _cpu() -> float:
+    """CPU seconds so far, those of finished processes included."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def _against_grid(task: AdaptTask, home: Path) -> str:
@@ -111,46 +108,22 @@ def _against_grid(task: AdaptTask, home: Path) -> str:
     )
 
 
-def _comparison(found: Adaptation, config: Config) -> str:
-    accuracies = _downstream(found, config)
+def _comparison(found: Adaptation) -> str:
     rows = []
     for row in found.compared:
         p = row.outcome
-        cells = [row.name, p.scales, f"{p.loss:.4f}", f"{p.effective_outputs:.0f}"]
+        exact = "-" if row.exact_epsilon is None else f"{row.exact_epsilon:.3f}"
+        cells = [row.name, p.scales, exact, f"{p.loss:.4f}", f"{p.effective_outputs:.0f}"]
         for tier in p.tiers:
             cells += [
                 f"{tier.rate:.3%} ± {1.96 * tier.rate_error:.3%}",
                 f"{tier.top1:.1%} ± {1.96 * tier.top1_error:.1%}",
             ]
-        rows.append([*cells, accuracies.get(row.name, "-")])
-    for name in (DROPPED, ALONE):
-        rows.append([name, *["-"] * (3 + 2 * len(found.tier_names)), accuracies[name]])
+        rows.append(cells)
     tiers = [f"{tier} {what}" for tier in found.tier_names for what in ("rate", "top-1")]
-    return table(["release", "scales", "loss", "outputs", *tiers, "downstream"], rows)
-
-
-def _downstream(found: Adaptation, config: Config) -> dict[str, str]:
-    """Accuracy of the news classes after each release, and before any."""
-    corpus, vectors = read_published("ag_news"), read_vectors(config.data.vectors)  # type: ignore[union-attr]
-    loaded = prepare_configured(config)
-    rng = np.random.default_rng([config.audit.seed, 1])
-    part = assign_parts(np.arange(len(corpus)), FRACTIONS, rng)
-    detector = Pipeline(data_folder() / "ner" / "en_core_web_sm_ner")
-    fit = {"text": [corpus.texts[d] for d in np.flatnonzero(part == 0)]}
-    codec = TextCodec.fit(fit, TextSettings(is_public=True, **PAPER_TIERS), detectors=[detector], vectors=vectors)
-    made = codec.encode(corpus.columns)
-    task = adapt_task(loaded, config.mechanism, config.adapt)
-    experiment = Experiment(task.known, task.family, task.split.fit, np.empty(0), task.settings)
-    before, labels = text_features(made, vectors), corpus.labels
-    accuracies = {}
-    for name, features in parts(made, vectors):
-        accuracies[name] = with_error(accuracy(before, features, labels)[0], len(labels))
-    for row in found.compared:
-        mechanism = experiment.at(row.outcome.scales, remap=row.name.endswith("remapped")).known.mechanism
-        outputs = mechanism.sample(made.records.points, np.random.default_rng(1))
-        after, untouched = accuracy(before, text_features(made, vectors, outputs), labels)
-        accuracies[row.name] = f"{with_error(after, len(labels))} (before {untouched:.1%})"
-    return accuracies
+    constant = [found.constant_name, "-", "-", f"{found.constant_loss:.4f}", found.constant_outputs]
+    rows.append([*constant, *["-"] * len(tiers)])
+    return table(["release", "scales", "exact ε", "loss", "outputs", *tiers], rows)
 
 
 if __name__ == "__main__":

@@ -20,10 +20,13 @@ from oddshift.app.questions import adapt_task
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import against
 from oddshift.attackers.gains import gain, units_of
+from oddshift.base.execution import Execution
 from oddshift.base.identity import fingerprint
 from studies.ag_news import ag_news
-from studies.ag_news_adapt import ASKED, WORKERS
+from studies.ag_news_adapt import ASKED
 from studies.tables import table, write
+
+WORKERS = Execution("processes", 2)
 
 SPOTS = ((0.3, 0.6), (0.5, 0.9), (0.6, 0.6), (0.8, 1.0), (1.0, 1.0))
 """Scales at which the amortised attackers are compared with ones fitted for them."""
