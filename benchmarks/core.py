@@ -9,7 +9,6 @@ import numpy as np
 
 from benchmarks.table import Line, cpu
 from oddshift import Exponential, Space, true_epsilon
-from oddshift.mechanisms import path_closure
 from oddshift.mechanisms.remap import Remap
 
 WORDS, AXES = 11_000, 100
@@ -21,10 +20,10 @@ def run() -> list[Line]:
     return [
         *general_channel(rng),
         *exponential_epsilon(),
-        remapping(rng),
+        *remapping(rng),
         *sampling(rng),
         memory(),
-        closure(rng),
+        *closure(),
         triangle_check(rng),
     ]
 
@@ -72,10 +71,17 @@ def exponential_epsilon() -> list[Line]:
     ]
 
 
-def remapping(rng: np.random.Generator) -> Line:
-    mechanism = Exponential(Space(rng.normal(size=(WORDS, AXES))), 2.5)
-    _, seconds = cpu(lambda: Remap(mechanism, np.full(WORDS, 1.0 / WORDS), "cosine"))
-    return Line(f"remap by cosine cost, n = {WORDS:,}", f"{seconds:.2f} s", limit="<= 2 s", holds=seconds <= 2)
+def remapping(rng: np.random.Generator) -> list[Line]:
+    """From nothing, and after the exact ε, which leaves the normalisers behind."""
+    mechanism, prior = Exponential(Space(rng.normal(size=(WORDS, AXES))), 2.5), np.full(WORDS, 1.0 / WORDS)
+    _, alone = cpu(lambda: Remap(mechanism, prior, "cosine"))
+    _ = mechanism.exact_epsilon
+    _, after = cpu(lambda: Remap(mechanism, prior, "cosine"))
+    what, before = f"remap by cosine cost, n = {WORDS:,}", "all in float64 4.0 s"
+    return [
+        Line(what, f"{alone:.2f} s", before, limit="<= 2 s", holds=alone <= 2),
+        Line(f"{what}, after its exact epsilon", f"{after:.2f} s", limit="<= 2 s", holds=after <= 2),
+    ]
 
 
 def sampling(rng: np.random.Generator) -> list[Line]:
@@ -124,6 +130,15 @@ EPSILON = MEASURED.format(
     prepare=f"space = Space(rng.normal(size=({WORDS}, {AXES})))", work="Exponential(space, 2.5).exact_epsilon"
 )
 
+CLOSURE = MEASURED.format(
+    prepare=f"""
+from oddshift import PathExponential, Tiers
+space = Space(rng.normal(size=({WORDS}, {AXES})) * rng.gamma(8.0, 0.125, size=({WORDS}, 1)))
+tiers = Tiers(rng.integers(0, 3, {WORDS}), names=tuple("abc"), scales=(0.4, 0.7, 0.9), is_public=False)
+""",
+    work="PathExponential(space, tiers, 2.5).path_distances",
+)
+
 
 def in_new_process(program: str) -> tuple[float, float]:
     """Peak memory in megabytes and CPU seconds of a program that prints both."""
@@ -139,12 +154,14 @@ def memory() -> Line:
     return Line(what, f"{megabytes:.0f} MB", limit="< 2048 MB", holds=megabytes < 2048)
 
 
-def closure(rng: np.random.Generator) -> Line:
-    n = 2_000
-    distances = Space(rng.normal(size=(n, AXES))).distances
-    scales = rng.choice([0.4, 0.7, 0.9], n)
-    _, seconds = cpu(lambda: path_closure(distances, scales))
-    return Line(f"path closure, {n:,} points, 3 tiers", f"{seconds:.1f} s", limit="< 60 s", holds=seconds < 60)
+def closure() -> list[Line]:
+    """Points whose norms differ as those of words do: one way in ten has a shorter one through a stop."""
+    megabytes, seconds = in_new_process(CLOSURE)
+    what = f"path closure, {WORDS:,} points, 3 tiers"
+    return [
+        Line(what, f"{seconds:.0f} s", limit="<= 120 s", holds=seconds <= 120),
+        Line(f"{what}, peak memory", f"{megabytes:.0f} MB", limit="<= 2048 MB", holds=megabytes <= 2048),
+    ]
 
 
 def triangle_check(rng: np.random.Generator) -> Line:

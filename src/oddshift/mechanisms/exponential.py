@@ -80,6 +80,11 @@ class Exponential(Mechanism):
             return self._own.log_z
         return log_normalisers(self._scores, len(self.space), self.n_outputs)
 
+    @property
+    def known_log_z(self) -> FloatArray | None:
+        """ln Z_x if it was computed before, for the exact ε or for likelihoods; None if not."""
+        return self.log_z if self.__dict__.keys() & {"log_z", "_own"} else None
+
     @cached_property
     def _own(self) -> OwnNormalisers:
         return own_normalisers(self.space, 0.5 * self.epsilon)

@@ -85,6 +85,7 @@ def cheapest_channel(costs: FloatArray, ratios: Ratios, tolerance: float) -> Sol
         return Solution(np.eye(costs.shape[1])[costs.argmin(axis=1)], np.zeros((0, costs.shape[1])))
     state = _start(costs, ratios)
     enough = tolerance * float(costs.mean(axis=1).sum())
+    room = np.empty((costs.shape[1], ratios.n, ratios.n))  # for the factors of every step: taken once
     best, bound, since = np.zeros_like(state.multipliers), 0.0, 0  # λ = 0 proves that no cost is negative
     for _ in range(_STEPS):
         priced = costs + ratios.columns @ state.multipliers
@@ -94,7 +95,7 @@ def cheapest_channel(costs: FloatArray, ratios: Ratios, tolerance: float) -> Sol
             best, bound, since = state.multipliers, reached, 0
         if (costs * state.channel).sum() - bound <= enough or since > _PATIENCE:
             break
-        following = _step(state, ratios, priced - state.prices[:, None])
+        following = _step(state, ratios, priced - state.prices[:, None], room)
         if following is None:
             break
         state = following
@@ -127,10 +128,10 @@ def _start(costs: FloatArray, ratios: Ratios) -> _State:
     return _State(channel, slack, multipliers, prices)
 
 
-def _step(state: _State, ratios: Ratios, residual: FloatArray) -> _State | None:
+def _step(state: _State, ratios: Ratios, residual: FloatArray, room: FloatArray) -> _State | None:
     """A predictor and a corrector; None where rounding leaves no direction."""
     weights = state.multipliers / state.slack
-    factors = _Factors.of(weights, ratios)
+    factors = _Factors.of(weights, ratios, room)
     if factors is None:
         return None
     products = state.multipliers * state.slack
@@ -179,13 +180,14 @@ class _Factors:
     sums: FloatArray
 
     @staticmethod
-    def of(weights: FloatArray, ratios: Ratios) -> _Factors | None:
-        """D_y = Gᵀ·diag(w_y)·G: off the diagonal one entry for each direction of a pair."""
-        n, m = ratios.n, weights.shape[1]
+    def of(weights: FloatArray, ratios: Ratios, outputs: FloatArray) -> _Factors | None:
+        """D_y = Gᵀ·diag(w_y)·G, factored in `outputs`: off the diagonal one entry for each direction of a pair."""
+        n = ratios.n
         diagonal, across = ratios.squares @ weights, -ratios.factor[:, None] * weights
         place, step = ratios.left * n + ratios.right, np.arange(n)
-        outputs, inverses = np.zeros((m, n, n)), np.zeros((n, n))
+        inverses = np.zeros((n, n))
         for y, matrix in enumerate(outputs):
+            matrix.fill(0.0)
             matrix.reshape(-1)[place] = across[:, y]
             np.add(matrix, matrix.T, out=matrix)
             matrix[step, step] = diagonal[:, y]

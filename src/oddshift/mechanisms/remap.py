@@ -13,15 +13,19 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import FloatArray, IntArray, blocks, dense, indices, probabilities
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, blocks, dense, indices, probabilities
 from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.base.logarithms import log, peak
+from oddshift.mechanisms.coarse_means import CoarseMeans, coarse_means
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.own_points import own_weighted_sums
 from oddshift.model.cost import Cosine, Cost, cost_of, directions
+from oddshift.model.metric import Euclidean
 from oddshift.model.space import Space
 
+_Floats32 = npt.NDArray[np.float32]
+_COARSE = 2_048  # points from which float32 is tried first
 _SAFE = 1e-200  # sums of weights above this lose nothing to terms that underflowed
 
 
@@ -166,20 +170,55 @@ def _same_kind(scores: FloatArray, kinds: IntArray | None, part: slice, never: f
 
 
 def _nearest_direction(mechanism: Mechanism, prior: FloatArray, outputs: Space) -> IntArray:
-    """For c = (1 − cos)/2 the best output has the largest dot product with the posterior mean direction (rank k)."""
+    """For c = (1 − cos)/2 the best output has the largest dot product with the posterior mean direction (rank k).
+
+    Where means are known to float32 alone, or products are compared there, outputs whose best two could be exchanged
+    by the error are decided again in float64.
+    """
     unit_points, unit_outputs = directions(mechanism.space.points), directions(outputs.points)
-    mean = _mean_directions(mechanism, prior, unit_points)
-    coarse = unit_outputs.T.astype(np.float32)
-    best = np.empty(mechanism.n_outputs, dtype=np.int64)
+    means, error = _known_means(mechanism, prior, unit_points)
+    coarse, kinds = unit_outputs.T.astype(np.float32), mechanism.output_kinds
+    best, doubtful = np.empty(len(means), dtype=np.int64), np.zeros(len(means), dtype=bool)
     for part in blocks(len(best), len(best)):
-        best[part] = _largest_product(mean[part], unit_outputs, coarse, mechanism.output_kinds, part)
+        best[part], doubtful[part] = _largest_product(means[part], error[part], coarse, kinds, part)
+    again = np.flatnonzero(doubtful)
+    exact = means[again] if not error.any() else _means_again(mechanism, prior, unit_points, again)
+    for part in blocks(len(again), len(best)):
+        scores = exact[part] @ unit_outputs.T
+        if kinds is not None:
+            scores[kinds[again[part]][:, None] != kinds] = -np.inf
+        best[again[part]] = np.argmax(scores, axis=1)
     return best
+
+
+def _known_means(mechanism: Mechanism, prior: FloatArray, unit_points: FloatArray) -> CoarseMeans:
+    """Posterior mean directions with a bound on their error: in float32 for many points, otherwise exact."""
+    if _has_own_points(mechanism) and len(unit_points) >= _COARSE and type(mechanism.space.metric) is Euclidean:
+        assert isinstance(mechanism, Exponential)
+        return coarse_means(mechanism.space, 0.5 * mechanism.epsilon, prior, unit_points, mechanism.known_log_z)
+    means = _mean_directions(mechanism, prior, unit_points)
+    return CoarseMeans(means, np.zeros(len(means)))
+
+
+def _means_again(mechanism: Mechanism, prior: FloatArray, unit_points: FloatArray, rows: IntArray) -> FloatArray:
+    """Posterior mean directions of some outputs in float64, up to a positive factor each."""
+    if 4 * len(rows) > mechanism.n_outputs:
+        return _mean_directions(mechanism, prior, unit_points)[rows]
+    means = np.empty((len(rows), unit_points.shape[1]))
+    for part in blocks(len(rows), len(unit_points)):
+        log_joint = mechanism.log_columns(rows[part]) + log(prior)
+        means[part] = np.exp(log_joint - peak(log_joint, axis=1)) @ unit_points
+    return means
+
+
+def _has_own_points(mechanism: Mechanism) -> bool:
+    return isinstance(mechanism, Exponential) and mechanism.candidates is mechanism.space
 
 
 def _mean_directions(mechanism: Mechanism, prior: FloatArray, unit_points: FloatArray) -> FloatArray:
     """For every output the posterior mean of the points' directions, up to a positive factor."""
     log_prior = log(prior)
-    if isinstance(mechanism, Exponential) and mechanism.candidates is mechanism.space:
+    if isinstance(mechanism, Exponential) and _has_own_points(mechanism):
         return _own_mean_directions(mechanism, log_prior, unit_points)
     weights = np.exp(log_prior)
     mean, mass = np.zeros((mechanism.n_outputs, unit_points.shape[1])), np.zeros(mechanism.n_outputs)
@@ -210,23 +249,19 @@ def _without_underflow(
 
 
 def _largest_product(
-    mean: FloatArray, unit: FloatArray, coarse: npt.NDArray[np.float32], kinds: IntArray | None, part: slice
-) -> IntArray:
-    """The row of `unit` with the largest dot product with each mean: in float32, and again in float64 where that could
-    be wrong.
+    means: FloatArray, error: FloatArray, coarse: _Floats32, kinds: IntArray | None, part: slice
+) -> tuple[IntArray, BoolArray]:
+    """The column of `coarse` with the largest dot product with each mean, and whether another one could have it.
 
-    A product of k terms errs by at most (k + 2)·eps·‖mean‖ in float32, because rows of `unit` have length 1.
+    A product of k terms errs by at most (k + 2)·eps·‖mean‖ in float32 and by the error of the mean, because columns of
+    `coarse` have length 1.
     """
-    scale = np.linalg.norm(mean, axis=1, keepdims=True)
-    scores = (mean / np.where(scale > 0, scale, 1.0)).astype(np.float32) @ coarse
+    scale = np.linalg.norm(means, axis=1)
+    scale[scale == 0.0] = 1.0
+    scores = (means / scale[:, None]).astype(np.float32) @ coarse
     if kinds is not None:
         scores[kinds[part][:, None] != kinds] = -np.inf
     best: IntArray = np.argmax(scores, axis=1)
-    margin = 2 * (mean.shape[1] + 4) * np.finfo(np.float32).eps
-    near = (scores >= np.take_along_axis(scores, best[:, None], axis=1) - margin).sum(axis=1) > 1
-    for row in np.flatnonzero(near).tolist():
-        exact = mean[row] @ unit.T
-        if kinds is not None:
-            exact[kinds[part][row] != kinds] = -np.inf
-        best[row] = int(np.argmax(exact))
-    return best
+    margin = 2.0 * ((means.shape[1] + 4) * float(np.finfo(np.float32).eps) + error / scale)
+    limit = np.take_along_axis(scores, best[:, None], axis=1)[:, 0] - margin
+    return best, np.count_nonzero(scores >= limit[:, None].astype(np.float32), axis=1) > 1
