@@ -1,7 +1,7 @@
 """How time grows: the exponent of CPU time in documents, vocabulary, length, tiers, file size and workers.
 
-`python -m benchmarks growth`. An exponent is the slope of log time over log size. Linear work has exponent 1; two lines
-are quadratic by nature and say so.
+`python -m benchmarks growth`. An exponent is the slope of log time over log size. Linear work has exponent 1; a line
+that is quadratic by nature says so.
 """
 
 from __future__ import annotations
@@ -95,15 +95,20 @@ def by_workers(workers: int) -> float:
     return released(workers, 8, 6000).total
 
 
+LINES: tuple[Callable[[], Line], ...] = (
+    lambda: grown("audit, by documents of 6 secrets", (1000, 2000, 4000, 8000), lambda n: audited(n, 100, 6)),
+    lambda: grown("audit of 1,000 documents, by their length", (4, 8, 16, 32), lambda n: audited(1000, 100, n)),
+    lambda: grown("audit of 1,000 documents, by points", (200, 400, 800, 1600), lambda n: audited(1000, n, 6)),
+    lambda: grown("100,000 draws for 500 secrets, by candidates", (2000, 4000, 8000, 16_000), drawn),
+    lambda: grown("exact ε, by points (all pairs: quadratic by nature)", (2000, 4000, 8000), exact, most=2.2),
+    lambda: grown("adaptation, by tiers", (2, 4, 8), adapted),
+    lambda: grown("protect a CSV file, by texts", (10_000, 20_000, 40_000), protected),
+    lambda: grown("protect 48,000 texts, CPU of all processes, by workers", (1, 2, 4), by_workers),
+)
+"""Every line, in the order of the table."""
+
+
 def run() -> list[Line]:
     audited(100, 20, 4)  # what is loaded once
-    return [
-        grown("audit, by documents of 6 secrets", (1000, 2000, 4000, 8000), lambda n: audited(n, 100, 6)),
-        grown("audit of 1,000 documents, by their length", (4, 8, 16, 32), lambda n: audited(1000, 100, n)),
-        grown("audit of 1,000 documents, by points", (200, 400, 800, 1600), lambda n: audited(1000, n, 6)),
-        grown("100,000 draws for 500 secrets, by candidates", (2000, 4000, 8000, 16_000), drawn),
-        grown("exact ε, by points (all pairs: quadratic by nature)", (1000, 2000, 4000), exact, most=2.2),
-        grown("adaptation, by tiers", (2, 4, 8), adapted),
-        grown("protect a CSV file, by texts", (10_000, 20_000, 40_000), protected),
-        grown("protect 48,000 texts, CPU of all processes, by workers", (1, 2, 4), by_workers),
-    ]
+    drawn(600)
+    return [make() for make in LINES]
