@@ -1,11 +1,10 @@
 """Adaptation from a configuration: the run folder, the policy, the command line, and what is refused."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
+from command_line import run_here
 from oddshift.app.configured_runs import run_adapt
 from oddshift.app.runs import read_adaptation
 from oddshift.base.errors import InvalidInput
@@ -43,10 +42,13 @@ def run(tmp_path_factory):
     return folder, run_adapt(config(), folder)
 
 
-def command(*words, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-m", "oddshift", *map(str, words)], capture_output=True, text=True, check=False, cwd=cwd
-    )
+UNDECIDED = config(delta=0.06, adapt='objective = "weighted"\nrate_weight = 0.0')
+
+
+@pytest.fixture(scope="module")
+def undecided(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undecided")
+    return folder, run_adapt(UNDECIDED, folder)
 
 
 def test_the_policy_is_the_mechanism_that_was_certified(run):
@@ -71,11 +73,11 @@ def test_a_finished_adaptation_is_read_and_another_configuration_refused(run):
         run_adapt(config(delta=0.2), folder)
 
 
-def test_nothing_certified_leaves_an_adaptation_and_no_policy(tmp_path):
-    found = run_adapt(config(delta=0.06, adapt='objective = "weighted"\nrate_weight = 0.0'), tmp_path)
+def test_nothing_certified_leaves_an_adaptation_and_no_policy(undecided):
+    folder, found = undecided
     assert found.state == "undecided"
-    assert not (tmp_path / "policy.json").exists()
-    assert read_adaptation(tmp_path).warnings == found.warnings
+    assert not (folder / "policy.json").exists()
+    assert read_adaptation(folder).warnings == found.warnings
 
 
 def test_attackers_can_be_retrained_at_every_scale_as_in_the_paper(tmp_path):
@@ -85,9 +87,9 @@ def test_attackers_can_be_retrained_at_every_scale_as_in_the_paper(tmp_path):
     assert found.settings.grid == (0.8, 1.0)
 
 
-def test_a_calibrated_mechanism_spends_what_is_left(tmp_path):
+def test_a_calibrated_mechanism_spends_what_is_left(run, tmp_path):
     found = run_adapt(config(mechanism="calibrated = true"), tmp_path)
-    assert found.choice("EM").loss < run_adapt(config(), tmp_path / "plain").choice("EM").loss
+    assert found.choice("EM").loss < run[1].choice("EM").loss
 
 
 @pytest.mark.parametrize(
@@ -119,20 +121,20 @@ def test_the_command_prints_what_comes_next_and_its_exit_code_is_the_answer(run,
     folder, found = run
     file = tmp_path / "people.toml"
     file.write_text(config())
-    shown = command("adapt", file, "--out", folder)
-    assert shown.returncode == 0
-    assert shown.stdout.startswith("Protected as asked: under this policy")
-    assert shown.stdout.index("come out unchanged") < shown.stdout.index("CERTIFIED: Pr[mPL > 1.5]")
-    assert "next: oddshift report" in shown.stdout
-    plain = json.loads(command("adapt", file, "--out", folder, "--json").stdout)
+    shown = run_here("adapt", file, "--out", folder)
+    assert (shown.code, shown.problem) == (0, "")
+    assert shown.out.startswith("Protected as asked: under this policy")
+    assert shown.out.index("come out unchanged") < shown.out.index("CERTIFIED: Pr[mPL > 1.5]")
+    assert "next: oddshift report" in shown.out
+    plain = json.loads(run_here("adapt", file, "--out", folder, "--json").out)
     assert (plain["state"], tuple(plain["chosen"])) == ("certified", found.chosen)
     assert plain["policy"] == str(folder / "policy.json")
 
 
-def test_the_command_says_no_with_exit_code_two(tmp_path):
+def test_the_command_says_no_with_exit_code_two(undecided, tmp_path):
     file = tmp_path / "people.toml"
-    file.write_text(config(delta=0.06, adapt='objective = "weighted"\nrate_weight = 0.0'))
-    shown = command("adapt", file, "--out", tmp_path / "run")
-    assert shown.returncode == 2
-    assert "UNDECIDED" in shown.stdout
-    assert "larger delta" in " ".join(shown.stdout.split())
+    file.write_text(UNDECIDED)
+    shown = run_here("adapt", file, "--out", undecided[0])
+    assert (shown.code, shown.problem) == (2, "")
+    assert "UNDECIDED" in shown.out
+    assert "larger delta" in " ".join(shown.out.split())

@@ -93,15 +93,15 @@ def test_every_stored_certificate_verifies(run):
     folder, _ = run
     for evidence in (folder / "run" / "evidence").iterdir():
         assert CliRunner().invoke(app, ["verify", str(evidence)]).exit_code == 0
-    assert oddshift("verify", evidence).returncode == 0
+    assert run_here("verify", evidence).code == 0
 
 
 def test_a_finished_run_is_read_and_not_repeated(run):
     folder, first = run
     moment = (folder / "run" / "audit.npz").stat().st_mtime_ns
-    again = oddshift("audit", folder / "audit.toml", "--out", folder / "run")
+    again = run_here("audit", folder / "audit.toml", "--out", folder / "run")
     assert (folder / "run" / "audit.npz").stat().st_mtime_ns == moment
-    assert again.stdout == first.stdout
+    assert again.out == first.stdout
 
 
 def test_json_is_one_object(run):

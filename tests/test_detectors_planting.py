@@ -92,12 +92,12 @@ def test_lines_say_counts_and_interval():
 
 
 def test_a_trained_pipeline_on_real_sentences(data, empty_cache):
-    texts = read_published("ag_news", data).texts[:5000]
+    texts = read_published("ag_news", data).texts
     detector = Pipeline(data / "ner" / "en_core_web_sm_ner", is_cached=False)
     start = time.process_time()
-    made = recall_of_planted([detector], texts[:150], np.random.default_rng(0), trials=60)
+    made = recall_of_planted([detector], texts[:100], np.random.default_rng(0), trials=40)
     assert time.process_time() - start < 20
-    assert made.planted >= 30
+    assert made.planted >= 20
     assert 0.5 < made.recall <= 1
     low, high = made.interval
     assert low < made.recall <= high

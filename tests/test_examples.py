@@ -1,7 +1,7 @@
 """The quickstarts run as they stand, and their pages and the list of public names say what there is."""
 
-import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -12,14 +12,23 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
-def test_an_example_runs_from_the_data_to_the_release(path, tmp_path):
-    environment = {**os.environ, "ODDSHIFT_DATA": str(tmp_path / "none")}
-    done = subprocess.run(
-        [sys.executable, str(path), str(tmp_path)], capture_output=True, text=True, check=False, env=environment
-    )
+def said_by_a_process(path, folder):
+    done = subprocess.run([sys.executable, str(path), str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert ": certified" in done.stdout or "no joint structure was found" in done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+def test_an_example_runs_from_the_data_to_the_release(path, tmp_path, monkeypatch, capsys):
+    """As a script; one of them in a process of its own, the others in this one, where nothing is loaded twice."""
+    monkeypatch.setenv("ODDSHIFT_DATA", str(tmp_path / "none"))
+    if path.stem == "quickstart_table":
+        said = said_by_a_process(path, tmp_path)
+    else:
+        monkeypatch.setattr(sys, "argv", [str(path), str(tmp_path)])
+        runpy.run_path(str(path), run_name="__main__")
+        said = capsys.readouterr().out
+    assert ": certified" in said or "no joint structure was found" in said
     released = next(tmp_path.glob("*-protected.csv")).read_text().splitlines()
     given = next(p for p in tmp_path.glob("*.csv") if "protected" not in p.name).read_text().splitlines()
     assert released[0] == given[0]
