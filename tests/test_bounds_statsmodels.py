@@ -1,6 +1,7 @@
 """Bounds and multiplicity rules against statsmodels, which implements them independently of us."""
 
 import gc
+import sys
 import warnings
 
 import numpy as np
@@ -8,17 +9,22 @@ import pytest
 
 from oddshift import bounds
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # what another library warns about while it is imported is not ours to judge
-    multitest = pytest.importorskip("statsmodels.stats.multitest")
-    proportion = pytest.importorskip("statsmodels.stats.proportion")
+
+@pytest.fixture(scope="module")
+def stats():
+    """Their package, imported where a test needs it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what another library warns about while it is imported is not ours to judge
+        pytest.importorskip("statsmodels.stats.multitest")
+        pytest.importorskip("statsmodels.stats.proportion")
+    return sys.modules["statsmodels.stats"]
 
 
 @pytest.mark.parametrize("alpha", [0.001, 0.05, 0.2])
 @pytest.mark.parametrize(("k", "n"), [(0, 1), (1, 1), (0, 100), (3, 100), (97, 100), (100, 100), (17, 5000)])
-def test_clopper_pearson(k, n, alpha):
+def test_clopper_pearson(stats, k, n, alpha):
     """Their interval is two-sided at 2a, so each of its ends is one-sided at a; ours lie outside theirs by rounding."""
-    lower, upper = proportion.proportion_confint(k, n, alpha=2 * alpha, method="beta")
+    lower, upper = stats.proportion.proportion_confint(k, n, alpha=2 * alpha, method="beta")
     assert bounds.clopper_pearson_lower(k, n, alpha) == pytest.approx(0.0 if k == 0 else lower, rel=1e-9)
     assert bounds.clopper_pearson_upper(k, n, alpha) == pytest.approx(1.0 if k == n else upper, rel=1e-9)
     if 0 < k < n:
@@ -27,10 +33,10 @@ def test_clopper_pearson(k, n, alpha):
 
 
 @pytest.mark.parametrize(("rule", "name"), [(bounds.holm, "holm"), (bounds.bonferroni, "bonferroni")])
-def test_multiplicity_rules(rule, name, monkeypatch):
+def test_multiplicity_rules(stats, rule, name, monkeypatch):
     monkeypatch.setattr(gc, "collect", lambda: 0)  # each call of theirs would collect the garbage of the whole process
     rng = np.random.default_rng(0)
     for _ in range(40):
         pvalues = rng.random(rng.integers(1, 12)) ** 4
         alpha = float(rng.choice([0.01, 0.05, 0.3]))
-        assert rule(pvalues, alpha) == tuple(multitest.multipletests(pvalues, alpha, method=name)[0].tolist())
+        assert rule(pvalues, alpha) == tuple(stats.multitest.multipletests(pvalues, alpha, method=name)[0].tolist())
