@@ -273,7 +273,15 @@ def test_corpora_that_were_not_run_say_so_in_the_table_of_violations():
     assert first[8] == "20.00"  # the same numbers were put under the matched rule
     assert "λ_1 = 5, λ_2 = 1 and η_0 = 0.3" in section.blocks[0]
     said = next(block for block in section.blocks if isinstance(block, str) and block.startswith("AG News: "))
-    assert "2, 0, 0 seeds of split, noise" in said
+    assert "2, 0, 0 seeds of noise, network and layout for RNN, LSTM, Transformer, one split." in said
+
+
+def test_seeds_that_split_the_documents_anew_are_said_to():
+    cells = [table_cell(seed=seed) for seed in range(2)]
+    cells[1].values["size"]["words"] = [7, 7]
+    section = violations_section(results_of(*cells))
+    said = next(block for block in section.blocks if isinstance(block, str) and block.startswith("AG News: "))
+    assert "each with a split of its own" in said
 
 
 def test_what_the_paper_leaves_open_is_listed_even_where_nothing_was_run():

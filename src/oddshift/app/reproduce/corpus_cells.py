@@ -26,6 +26,9 @@ SMALL_ON = {"imdb": {"epochs": 6, "batch": 16, "fractions": [2 / 3, 1 / 12, 1 / 
 """What differs for a corpus at the small scale. A review of IMDB holds about thirty secrets and a news item nine, so
 fewer reviews are taken, in smaller batches: 1,200 to fit, 150 to select and 450 to certify."""
 
+SMALL_AUDITED = {"imdb": {"audited": 200}}
+"""Documents of the certify part that sound mode reads at the small scale, where that is not all of them."""
+
 FULL = {"epochs": 50, "tuning_epochs": 10, "batch": 64, "width": 64, "candidates": 512}
 
 LOOP = {"rate": 5.0, "loss": 1.0, "first_step": 0.3}
@@ -67,7 +70,9 @@ def violation_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
             for seed in range(seeds)
             for attacker in ATTACKERS
         ]
-        cells.append(("sound-0", 0, {"kind": "sound", "loop": LOOP}))
+        cells.append(
+            ("sound-0", 0, {"kind": "sound", "loop": LOOP, **(SMALL_AUDITED.get(corpus, {}) if small else {})})
+        )
         if corpus == RETRAINED_CORPUS:
             cells += [
                 (f"retrained-{attacker}", 0, {"kind": "retrained", "attacker": attacker, "loop": LOOP})

@@ -170,12 +170,14 @@ def _size_said(results: Results, corpus: str) -> str:
     ]
     size, s = cell.values["size"], cell.settings
     fit, select, certify = size["documents"]
+    splits = len({tuple(c.values["size"]["words"]) for c in mine})  # another split has other words
     return (
         f"{CORPORA[corpus]}: {s['documents']:,} documents ({fit} fit, {select} select, {certify} certify), "
         f"{size['words'][0]:,} PII and {size['words'][1]:,} PoII words; {s['epochs']} epochs and {s['tuning_epochs']} "
         f"more at each choice of scales, batch {s['batch']}, width {s['width']}; {s['candidates']} candidates by "
-        f"{s['observations']} observations; {', '.join(map(str, seeds))} seeds of split, noise, network and layout for "
-        f"{', '.join(ATTACKERS.values())}, the sizes being those of the first."
+        f"{s['observations']} observations; {', '.join(map(str, seeds))} seeds of noise, network and layout for "
+        f"{', '.join(ATTACKERS.values())}, "
+        + ("one split." if splits == 1 else "each with a split of its own; the sizes are those of the first.")
     )
 
 
@@ -187,6 +189,7 @@ def _sound_table(results: Results) -> TableBlock | str:
             method,
             f"{row['uniform']['mean']:.2%} [{row['uniform']['lower']:.2%}, {row['uniform']['upper']:.2%}]",
             f"{row['anchored']['mean']:.2%} [{row['anchored']['lower']:.2%}, {row['anchored']['upper']:.2%}]",
+            f"{row['documents']:,}",
             f"{row['top1']:.1%}",
             f"{row['gain']:.3f} ± {row['gain_error']:.3f}",
             f"{row['exact_epsilon']:.3f}",
@@ -200,6 +203,7 @@ def _sound_table(results: Results) -> TableBlock | str:
         "method",
         "uniform pairs",
         "pairs with the truth",
+        "documents",
         "first guess right",
         "gain over own, nats",
         "exact ε",
