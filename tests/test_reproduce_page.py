@@ -196,9 +196,11 @@ def test_the_check_by_retraining_says_how_far_both_ways_are_apart(with_table):
         }
         for method, gap in (("EM", 0.01), ("AmPL", -0.03))
     ]  # fmt: skip
-    made = cell("table-violations", "ag_news-retrained-rnn", {"rows": rows, **SIZE}, kind="retrained", attacker="rnn")
+    of = {"kind": "retrained", "attacker": "rnn", "corpus": "imdb"}
+    made = cell("table-violations", "imdb-retrained-rnn", {"rows": rows, **SIZE}, **of)
     write_cell(with_table, made)
     said = write_page(with_table)[0].read_text()
+    assert "In 2 cells of IMDB, the same" in said, "the corpus is that of the cells"
     assert "differs by -1.00 points on average, and by at most -3.00" in said
     assert "| RNN | 2.5 | AmPL | 0.5, 1 | 20.00 | 17.00 |" in said
     assert "| 10.00 | 30.00 | 0.700, 0.800 |" in said

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oddshift.app.reproduce.corpus_cells import RETRAINED_CORPUS
 from oddshift.app.reproduce.further_claims import FURTHER_CLAIMS
 from oddshift.app.reproduce.page_blocks import (
     Block,
@@ -218,10 +217,11 @@ def _sound_table(results: Results) -> TableBlock | str:
 
 def retraining_blocks(results: Results) -> list[Block]:
     """Networks trained on from the one for all scales, next to networks trained from nothing at the same scales."""
-    title, rows, gaps = "Trained from nothing at the same scales", [], []
+    title, rows, gaps, corpora = "Trained from nothing at the same scales", [], [], set()
     for cell in results.cells["table-violations"].values():
         if cell.settings["kind"] != "retrained":
             continue
+        corpora.add(CORPORA[str(cell.settings["corpus"])])
         for row in cell.values["rows"]:
             tuned, retrained = row["tuned"]["one"], row["retrained"]["one"]
             gaps.append(100 * (retrained["rate"] - tuned["rate"]))
@@ -244,7 +244,7 @@ def retraining_blocks(results: Results) -> list[Block]:
     head = ("network", "ε", "method", "scales", "trained on", "from nothing", "sd over seeds", "null", "own")
     said = (
         f"The paper trains a network for each choice of scales; ours are trained on from one network for all of them. "
-        f"In {len(rows)} cells of {CORPORA[RETRAINED_CORPUS]}, the same release and layout, a network trained from "
+        f"In {len(rows)} cells of {' and '.join(sorted(corpora))}, the same release and layout, a network trained from "
         f"nothing has a ratio at T = 1 that differs by {float(np.mean(gaps)):+.2f} points on average, and by at most "
         f"{max(gaps, key=abs):+.2f}."
     )
