@@ -3,6 +3,7 @@
 import math
 import re
 
+import numpy as np
 import pytest
 
 from finished_cells import finished, network_cell, results_of, sound_cell
@@ -19,6 +20,7 @@ from oddshift.app.reproduce.corpus_cells import (
     violation_cells,
 )
 from oddshift.app.reproduce.open_points import OUR_DEFAULTS, open_section
+from oddshift.app.reproduce.other_weights import RATE_WEIGHTS, replayed_loops, said_of_weights
 from oddshift.app.reproduce.page_blocks import Linked, TableBlock, anchor, cells_title, linked_files
 from oddshift.app.reproduce.paper_numbers import (
     ATTACKERS,
@@ -34,6 +36,7 @@ from oddshift.app.reproduce.results_content import (
     claims_section,
     origin_section,
     violations_section,
+    weights_blocks,
 )
 from oddshift.app.reproduce.results_figures import (
     FIGURES,
@@ -282,6 +285,38 @@ def test_seeds_that_split_the_documents_anew_are_said_to():
     section = violations_section(results_of(*cells))
     said = next(block for block in section.blocks if isinstance(block, str) and block.startswith("AG News: "))
     assert "each with a split of its own" in said
+
+
+def surface_cell(rate_slope=0.05, loss_slope=-0.1):
+    """A surface whose ratios rise and whose losses fall straight with the budgets."""
+    grid = np.linspace(0.25, 2.6, 3)
+    by_budget = rate_slope * np.stack([np.broadcast_to(grid[:, None], (3, 3)), np.broadcast_to(grid, (3, 3))])
+    values = {
+        "grid": list(grid), "line": list(grid), "shares": [0.5, 0.5], "weights": [0.5, 0.5],
+        "rates": {f"{e:g}": {"one": by_budget} for e in EPSILONS}, "losses": [0.4 + loss_slope * grid] * 2,
+    }  # fmt: skip
+    return finished("table-violations", "imdb-rnn-surface", values, kind="surface", corpus="imdb", attacker="rnn")
+
+
+def test_a_larger_weight_of_the_ratio_moves_the_loop_away_from_em_and_costs_utility():
+    loops = replayed_loops(results_of(surface_cell()), (0.0, 100.0))
+    assert [(loop.epsilon, loop.weight) for loop in loops] == [(e, w) for e in EPSILONS for w in (0.0, 100.0)]
+    for loop in loops:
+        assert loop.ratios[0] == pytest.approx(0.05 * loop.epsilon)
+        assert loop.losses[0] == pytest.approx(0.4 - 0.1 * loop.epsilon)
+        assert loop.falls == (loop.weight > 0)
+        assert loop.scales == ((0.1, 0.1) if loop.weight else (1.0, 1.0))
+    said = said_of_weights(loops)
+    assert "λ_1 = 0: lower in 0 of 3, by 0.00 points on average" in said
+    assert "λ_1 = 100: lower in 3 of 3" in said
+
+
+def test_other_weights_are_shown_where_surfaces_are_there():
+    assert weights_blocks(NOTHING) == []
+    said, table = weights_blocks(results_of(surface_cell()))
+    assert len(table.rows) == len(RATE_WEIGHTS)
+    assert all(row[-1] == (Linked("imdb-rnn-surface", "table-violations/imdb-rnn-surface.json"),) for row in table.rows)
+    assert said_of_weights(replayed_loops(results_of(surface_cell()))) in said
 
 
 def test_what_the_paper_leaves_open_is_listed_even_where_nothing_was_run():

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from oddshift.app.reproduce.further_claims import FURTHER_CLAIMS
+from oddshift.app.reproduce.other_weights import replayed_loops, said_of_weights
 from oddshift.app.reproduce.page_blocks import (
     Block,
     CellLinks,
@@ -135,7 +136,7 @@ def violations_section(results: Results) -> Section:
             "cells",
         )
         blocks += [_size_said(results, corpus), TableBlock(name, head, rows)]
-    blocks += [_sound_table(results), *retraining_blocks(results)]
+    blocks += [*weights_blocks(results), _sound_table(results), *retraining_blocks(results)]
     return Section("violations", "Violation ratios", blocks)
 
 
@@ -178,6 +179,29 @@ def _size_said(results: Results, corpus: str) -> str:
         f"{', '.join(ATTACKERS.values())}, "
         + ("one split." if splits == 1 else "each with a split of its own; the sizes are those of the first.")
     )
+
+
+def weights_blocks(results: Results) -> list[Block]:
+    """AmPL under other weights of its objective, where the surfaces are there."""
+    loops = replayed_loops(results)
+    if not loops:
+        return []
+    head = ("corpus", "network", "λ_1", "scales", "EM", "AmPL", "loss of EM", "loss of AmPL", "cells")
+    rows: list[Sequence[Entry]] = [
+        [
+            CORPORA[loop.corpus], ATTACKERS[loop.attacker], f"{loop.weight:g}",
+            ", ".join(f"{scale:g}" for scale in loop.scales), *(_percent(100 * ratio) for ratio in loop.ratios),
+            *(f"{loss:.3f}" for loss in loop.losses),
+            linked_files(results.files("table-violations", f"{loop.corpus}-{loop.attacker}-surface")),
+        ]
+        for loop in loops
+        if loop.epsilon == 2.5
+    ]  # fmt: skip
+    said = (
+        "Where AmPL ends is decided by λ_1 and λ_2, and where the loss outweighs the ratio it stays at EM. Replayed on "
+        f"the surfaces, with the network for all scales at T = 1: {said_of_weights(loops)}."
+    )
+    return [said, TableBlock("Other weights, ε = 2.5", head, rows)]
 
 
 def _sound_table(results: Results) -> TableBlock | str:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from oddshift.app.reproduce.other_weights import replayed_loops, said_of_weights
 from oddshift.app.reproduce.own_tables import own_tables
 from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, PaperClaim, Results, count, sound_says
 from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, paper_text
@@ -48,13 +49,19 @@ def lower_everywhere(results: Results) -> PaperClaim:
         says="AmPL is lower than EM in all 27 settings",
         paper="27 of 27",
         recomputed=f"{own_tables().lower} of 27",
-        paper_mode=f"{count([g > 0 for g in ours])} at T = 1" if ours else NOT_RUN,
+        paper_mode=f"{count([g > 0 for g in ours])} at T = 1{_at_other_weights(results)}" if ours else NOT_RUN,
         controls=f"own falls too in {count([g > 0 for g in own])}; null has one value" if own else NOT_RUN,
         sound=sound,
         verdict=verdict,
         reason=reason,
         files=results.files(TABLE),
     )
+
+
+def _at_other_weights(results: Results) -> str:
+    """What replays on the surfaces say, where they are there."""
+    loops = replayed_loops(results)
+    return f"; replayed on the surfaces, {said_of_weights(loops)}" if loops else ""
 
 
 def mean_drop(results: Results) -> PaperClaim:
