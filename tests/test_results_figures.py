@@ -20,7 +20,7 @@ from oddshift.app.reproduce.corpus_cells import (
     violation_cells,
 )
 from oddshift.app.reproduce.open_points import OUR_DEFAULTS, open_section
-from oddshift.app.reproduce.other_weights import RATE_WEIGHTS, replayed_loops, said_of_weights
+from oddshift.app.reproduce.other_weights import RATE_WEIGHTS, replayed_loops, weights_compared
 from oddshift.app.reproduce.page_blocks import Linked, TableBlock, anchor, cells_title, linked_files
 from oddshift.app.reproduce.paper_numbers import (
     ATTACKERS,
@@ -306,7 +306,7 @@ def test_a_larger_weight_of_the_ratio_moves_the_loop_away_from_em_and_costs_util
         assert loop.losses[0] == pytest.approx(0.4 - 0.1 * loop.epsilon)
         assert loop.falls == (loop.weight > 0)
         assert loop.scales == ((0.1, 0.1) if loop.weight else (1.0, 1.0))
-    said = said_of_weights(loops)
+    said = weights_compared(loops)
     assert "λ_1 = 0: lower in 0 of 3, by 0.00 points on average" in said
     assert "λ_1 = 100: lower in 3 of 3" in said
 
@@ -316,7 +316,7 @@ def test_other_weights_are_shown_where_surfaces_are_there():
     said, table = weights_blocks(results_of(surface_cell()))
     assert len(table.rows) == len(RATE_WEIGHTS)
     assert all(row[-1] == (Linked("imdb-rnn-surface", "table-violations/imdb-rnn-surface.json"),) for row in table.rows)
-    assert said_of_weights(replayed_loops(results_of(surface_cell()))) in said
+    assert weights_compared(replayed_loops(results_of(surface_cell()))) in said
 
 
 def test_what_the_paper_leaves_open_is_listed_even_where_nothing_was_run():

@@ -59,7 +59,7 @@ def replayed_loops(results: Results, weights: Sequence[float] = RATE_WEIGHTS) ->
     return found
 
 
-def said_of_weights(loops: Sequence[ReplayedLoop]) -> str:
+def weights_compared(loops: Sequence[ReplayedLoop]) -> str:
     """In how many settings AmPL falls under each weight, and how much it loses on average."""
     parts = []
     for weight in sorted({loop.weight for loop in loops}):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from oddshift.app.reproduce.further_claims import FURTHER_CLAIMS
-from oddshift.app.reproduce.other_weights import replayed_loops, said_of_weights
+from oddshift.app.reproduce.other_weights import replayed_loops, weights_compared
 from oddshift.app.reproduce.page_blocks import (
     Block,
     CellLinks,
@@ -199,7 +199,7 @@ def weights_blocks(results: Results) -> list[Block]:
     ]  # fmt: skip
     said = (
         "Where AmPL ends is decided by λ_1 and λ_2, and where the loss outweighs the ratio it stays at EM. Replayed on "
-        f"the surfaces, with the network for all scales at T = 1: {said_of_weights(loops)}."
+        f"the surfaces, with the network for all scales at T = 1: {weights_compared(loops)}."
     )
     return [said, TableBlock("Other weights, ε = 2.5", head, rows)]
 
@@ -210,6 +210,7 @@ def _sound_table(results: Results) -> TableBlock | str:
             CORPORA[corpus],
             f"{epsilon:g}",
             method,
+            ", ".join(f"{scale:g}" for scale in row["scales"]),
             f"{row['uniform']['mean']:.2%} [{row['uniform']['lower']:.2%}, {row['uniform']['upper']:.2%}]",
             f"{row['anchored']['mean']:.2%} [{row['anchored']['lower']:.2%}, {row['anchored']['upper']:.2%}]",
             f"{row['documents']:,}",
@@ -224,6 +225,7 @@ def _sound_table(results: Results) -> TableBlock | str:
         "corpus",
         "ε",
         "method",
+        "scales",
         "uniform pairs",
         "pairs with the truth",
         "documents",

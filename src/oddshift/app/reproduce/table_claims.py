@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from oddshift.app.reproduce.other_weights import replayed_loops, said_of_weights
+from oddshift.app.reproduce.other_weights import replayed_loops, weights_compared
 from oddshift.app.reproduce.own_tables import own_tables
 from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, PaperClaim, Results, count, sound_says
 from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, paper_text
@@ -61,7 +61,7 @@ def lower_everywhere(results: Results) -> PaperClaim:
 def _at_other_weights(results: Results) -> str:
     """What replays on the surfaces say, where they are there."""
     loops = replayed_loops(results)
-    return f"; replayed on the surfaces, {said_of_weights(loops)}" if loops else ""
+    return f"; replayed on the surfaces, {weights_compared(loops)}" if loops else ""
 
 
 def mean_drop(results: Results) -> PaperClaim:
