@@ -204,7 +204,9 @@ def test_documents_are_enough_from_the_number_on_that_the_method_needs(method):
     needs = zero_failures(0.1, 0.05, method)
     enough, few = (Records.from_documents(space, [[0]] * n) for n in (needs, needs - 1))
     check_documents(enough, experiment(0.1, tiers, method))
-    with pytest.raises(InvalidInput, match=rf"{method} needs {needs} independent units there, .* has {needs - 1};"):
+    with pytest.raises(
+        InvalidInput, match=rf"{method} needs {needs} independent units there at level .* has {needs - 1};"
+    ):
         check_documents(few, experiment(0.1, tiers, method))
 
 

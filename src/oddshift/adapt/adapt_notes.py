@@ -103,7 +103,8 @@ def _failed(trials: Sequence[Trial]) -> str:
     if trials[-1].vacuous:
         return (
             f"no scales were certified; at scales {scales} {trials[-1].vacuous}; what is released as it is may give it "
-            "away, which no noise mends: mask clear columns, or make missing cells a value (blank_values)"
+            "away, which no noise mends: mask clear columns, make missing cells a value "
+            "(blank_values), or shuffle rows whose order says it"
         )
     return (
         f"no scales were certified; at scales {scales} it failed on {last.failed}; more certify documents help, "

@@ -315,6 +315,6 @@ def check_documents(certify_records: Records, experiment: Experiment) -> None:
             least = METHODS[settings.method].upper(np.zeros(has), settings.alpha)
             raise InvalidInput(
                 f"delta={settings.delta:g} cannot be certified in tier {tiers.names[tier]}: {settings.method} needs "
-                f"{needs} independent units there, the certify split has {has}; the smallest delta they can "
-                f"certify is {least:.4f}; more data or a larger delta help"
+                f"{needs} independent units there at level {settings.alpha:.2g}, the certify split has {has}; the "
+                f"smallest delta they can certify is {least:.4f}; more data or a larger delta help"
             )

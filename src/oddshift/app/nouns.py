@@ -16,7 +16,7 @@ Reword = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Nouns:
-    """What a document and a word are called, in the singular; `else_` is the sentence about all that is public."""
+    """What a document and a word are called, `{s}` for the plural; `else_` is the sentence about all that is public."""
 
     document: str
     word: str
@@ -24,11 +24,14 @@ class Nouns:
 
 
 NOUNS: dict[str, Nouns] = {
-    "table": Nouns("row", "value", "columns that are not secret are released as they are"),
-    "location": Nouns("trip", "place", "times, users and trips are released as they are"),
-    "vectors": Nouns("group", "vector", "everything but the vectors is released as it is"),
+    "table": Nouns("row{s}", "value{s}", "columns that are not secret are released as they are"),
+    "grouped table": Nouns("group{s} of rows", "value{s}", "columns that are not secret are released as they are"),
+    "location": Nouns("trip{s}", "place{s}", "times, users and trips are released as they are"),
+    "vectors": Nouns("group{s}", "vector{s}", "everything but the vectors is released as it is"),
 }
 """By kind of data; texts keep their words."""
+
+_GROUPED = "; rows are read together by "
 
 _FOUND = {"table": "columns ", "location": "every fix", "vectors": "every vector"}
 _MISSED = re.compile(r"(names it|what the detector|what they) miss(es)? (are|is) released in the clear")
@@ -36,14 +39,19 @@ _NOUN = re.compile(r"\b(document|word)(s?)\b(?!-)", re.IGNORECASE)
 _HIDDEN = re.compile(r"(<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>)", re.DOTALL)
 
 
-def who_found(kind: str, columns: tuple[str, ...]) -> str:
+def who_found(kind: str, columns: tuple[str, ...], group: str = "") -> str:
     """What is shown instead of a detector where data have none; for kinds that are not ours, the columns.
+
+    `group` is the column by which rows of a table are read together, if there is one.
 
     >>> who_found("table", ("age", "city")), who_found("location", ("lat", "lon")), who_found("colours", ("shade",))
     ('none (columns age, city)', 'none (every fix)', 'none (column shade)')
+    >>> who_found("table", ("age",), "patient")
+    'none (columns age; rows are read together by patient)'
     """
     if kind in _FOUND:
-        return f"none ({_FOUND[kind]}{', '.join(columns) if kind == 'table' else ''})"
+        together = f"{_GROUPED}{group}" if group else ""
+        return f"none ({_FOUND[kind]}{', '.join(columns) + together if kind == 'table' else ''})"
     return f"none ({'column' if len(columns) == 1 else 'all columns'} {', '.join(columns)})"
 
 
@@ -52,11 +60,13 @@ def reword_for(detector: str) -> Reword:
 
     >>> reword_for("none (columns age, city)")("5 documents; names it misses are released in the clear")
     '5 rows; columns that are not secret are released as they are'
+    >>> reword_for("none (columns age; rows are read together by patient)")("Documents: 5, of one document")
+    'Groups of rows: 5, of one group of rows'
     >>> reword_for("patterns")("5 documents")
     '5 documents'
     """
     kind = next((k for k, start in _FOUND.items() if detector.startswith(f"none ({start}")), "")
-    return reword_kind(kind)
+    return reword_kind("grouped table" if kind == "table" and _GROUPED in detector else kind)
 
 
 def reword_kind(kind: str) -> Reword:
@@ -66,7 +76,7 @@ def reword_kind(kind: str) -> Reword:
     nouns = NOUNS[kind]
 
     def noun(found: re.Match[str]) -> str:
-        said = (nouns.document if found[1].lower() == "document" else nouns.word) + found[2]
+        said = (nouns.document if found[1].lower() == "document" else nouns.word).replace("{s}", found[2])
         return said.capitalize() if found[1][0].isupper() else said
 
     return lambda text: _NOUN.sub(noun, _MISSED.sub(nouns.else_, text))

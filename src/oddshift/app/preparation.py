@@ -248,8 +248,9 @@ def _who(data: Dataset, codec: Codec) -> str:
     if isinstance(codec.settings, TextSettings):
         found = data.detectors or tuple(chosen.detector() for chosen in codec.settings.detectors)
         return ", ".join(detector.name for detector in found)
-    columns = codec.settings.secret if isinstance(codec.settings, TableSettings) else codec.released
-    return who_found(codec.kind, columns)
+    if isinstance(codec.settings, TableSettings):
+        return who_found(codec.kind, codec.settings.secret, codec.settings.group or "")
+    return who_found(codec.kind, codec.released)
 
 
 _OUTSIDE = "a number is taken for the nearest, a category is left empty"

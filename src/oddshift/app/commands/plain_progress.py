@@ -25,8 +25,10 @@ def progress_line(what: str, done: int, total: int, seconds: float) -> str:
     >>> progress_line("scales", 3, 12, 30.0)
     'scales: 25 % done after 30 s, about 90 s left in this step'
     """
+    if seconds < 1:
+        return what
     if not 0 < done < total:
-        return what if seconds < 1 else f"{what}: {seconds:.0f} s so far"
+        return f"{what}: {seconds:.0f} s so far"
     left = seconds * (total - done) / done
     return f"{what}: {100 * done / total:.0f} % done after {seconds:.0f} s, about {left:.0f} s left in this step"
 
