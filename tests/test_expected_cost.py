@@ -60,6 +60,13 @@ def test_an_estimate_is_the_unit_costs_times_the_sizes(people):
     assert alone - fitted == pytest.approx(400 * units.fit)
 
 
+def test_memory_of_places_grows_with_fixes_times_cells(walks):
+    units = UNITS["location"]
+    assert cost_of_audit(walks, USUAL).megabytes == pytest.approx(
+        units.base + units.bytes_work * work_size(walks) / 1e6
+    )
+
+
 def test_twice_the_rows_cost_twice_as_much_beyond_what_is_fixed(people):
     fixed = UNITS["table"].fixed
     small, large = (cost_of_audit(data, USUAL).seconds - fixed for data in (people, cohort_of(200)))

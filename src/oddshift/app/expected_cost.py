@@ -23,10 +23,11 @@ LARGE_FILE = 10.0
 
 @dataclass(frozen=True)
 class UnitCosts:
-    """CPU seconds of each piece of work on data of one kind, and bytes of memory.
+    """CPU seconds of each piece of work on data of one kind; memory: `base` megabytes, and bytes of two kinds.
 
     `audit` and `adapt` are for each unit of `work_size`, in addition to `fixed`; `fit` is what an adaptation needs in
-    addition where no audit kept its attackers; `measure` is for each cell of a table whose release is drawn.
+    addition where no audit kept its attackers; `measure` is for each cell of a table whose release is drawn. Bytes are
+    for each secret, and for each unit of work.
     """
 
     fixed: float
@@ -36,11 +37,12 @@ class UnitCosts:
     measure: float = 0.0
     base: float = 100.0
     bytes_each: float = 1_500.0
+    bytes_work: float = 0.0
 
 
 UNITS: dict[str, UnitCosts] = {
     "table": UnitCosts(fixed=2.5, audit=18e-6, adapt=13e-6, fit=5e-6, measure=8e-5),
-    "location": UnitCosts(fixed=0.5, audit=7e-6, adapt=9e-6, fit=2.5e-6, bytes_each=20_000.0),
+    "location": UnitCosts(fixed=0.5, audit=7e-6, adapt=9e-6, fit=2.5e-6, bytes_each=0.0, bytes_work=65.0),
 }
 """By kind of data; the cost of others depends too much on what is found in them."""
 
@@ -127,7 +129,8 @@ def _drawn_cells(prepared: Prepared) -> float:
 
 def _memory(prepared: Prepared, units: UnitCosts) -> float:
     parts = (prepared.split.fit, prepared.split.select, prepared.split.certify)
-    return units.base + units.bytes_each * sum(len(part.points) for part in parts) / MEGABYTE
+    each = units.bytes_each * sum(len(part.points) for part in parts)
+    return units.base + (each + units.bytes_work * work_size(prepared)) / MEGABYTE
 
 
 def _two_digits(value: float) -> str:
