@@ -95,8 +95,9 @@ class BegunError(Exception):
     """The work would begin now."""
 
 
+@pytest.mark.parametrize("worth", [0.0, 100.0])
 @pytest.mark.parametrize("ask", ["audit", "adapt"])
-def test_runs_say_it_before_they_begin_and_large_files_before_they_are_read(ask, tmp_path, monkeypatch):
+def test_runs_say_it_before_they_begin_and_large_files_before_they_are_read(ask, worth, tmp_path, monkeypatch):
     def begin(*_, **__):
         raise BegunError
 
@@ -107,13 +108,11 @@ def test_runs_say_it_before_they_begin_and_large_files_before_they_are_read(ask,
         '[mechanism]\nname = "exponential"\nepsilon = 1.0\n[audit]\ndelta = 0.3\n'
     )
     monkeypatch.setattr(expected_cost, "LARGE_FILE", 0.0)
+    monkeypatch.setattr(configured_runs, "WORTH_SAYING", worth)
     monkeypatch.setattr(configured_runs, f"ask_{ask}", begin)
     told = []
     run = {"audit": configured_runs.run_audit, "adapt": configured_runs.run_adapt}[ask]
     with pytest.raises(BegunError):
         run(text, tmp_path / "run", home=tmp_path, say=told.append, progress=lambda what, *_: told.append(what))
-    assert [line.split("(")[-1][:27] for line in told] == [
-        "estimated from the size of ",
-        "reading the data",
-        "estimated from 240 cells, 2",
-    ]
+    expected = ["estimated from the size of ", "reading the data", "estimated from 240 cells, 2"]
+    assert [line.split("(")[-1][:27] for line in told] == (expected[:2] if worth else expected)

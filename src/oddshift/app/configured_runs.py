@@ -19,6 +19,7 @@ from oddshift.app.configuration import Configuration, FileData, parse_config
 from oddshift.app.expected_cost import (
     READ,
     UNITS,
+    WORTH_SAYING,
     ExpectedCost,
     basis_of_cost,
     cost_of_adaptation,
@@ -172,7 +173,7 @@ def _read(config: Configuration, progress: Progress, say: Say) -> Prepared:
 
 
 def _say_cost(cost: ExpectedCost | None, prepared: Prepared, say: Say) -> None:
-    if cost is not None:
+    if cost is not None and cost.seconds >= WORTH_SAYING:
         say(cost.line(basis_of_cost(prepared)))
 
 

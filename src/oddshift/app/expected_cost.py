@@ -17,6 +17,9 @@ from oddshift.protect.measured_release import MOST_ROWS
 
 MEGABYTE = 1e6
 
+WORTH_SAYING = 5.0
+"""CPU seconds below which nothing is said before work begins."""
+
 LARGE_FILE = 10.0
 """Megabytes from which on something is said before a file is read."""
 

@@ -21,10 +21,11 @@ def table_notes(settings: TableSettings, domains: Sequence[ColumnDomain]) -> Ite
         yield "a released row is a row of the fit part, somebody's own: unit = 'cell' releases public values only"
     else:
         yield from _domain_notes(domains)
-        yield (
-            f"the {len(domains)} cells of a row are released one by one, each as a value of its own column; their "
-            f"budgets add up, so a whole row costs at most {len(domains)} times epsilon"
-        )
+        if len(domains) > 1:
+            yield (
+                f"the {len(domains)} cells of a row are released one by one, each as a value of its own column; their "
+                f"budgets add up, so a whole row costs at most {len(domains)} times epsilon"
+            )
     if settings.of_group:
         agreeing = f"rows of one {settings.group} that agree, and which rows agree is public"
         yield f"drawn once for all {agreeing}: columns {', '.join(settings.of_group)}"
