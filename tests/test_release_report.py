@@ -9,6 +9,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import KindCounts, VectorSettings
+from oddshift.evidence.certificates import Claim, certify_joint
 from oddshift.protect.claim_terms import NOISIER, Claimed, UserLimit
 from oddshift.protect.known_by import KnownBy
 from oddshift.protect.policies.policy_terms import (
@@ -19,7 +20,7 @@ from oddshift.protect.policies.policy_terms import (
     PolicyTerms,
     TierTerms,
 )
-from oddshift.protect.release_report import Protected, ProtectSettings, claim_notes, claim_report, sidecar
+from oddshift.protect.release_report import Protected, ProtectSettings, claim_notes, claim_report, in_short, sidecar
 
 NONE = np.zeros(0, dtype=np.int64)
 CERTIFIED = CertificateTerms(state="certified", sentence="At most 5 % of pairs.")
@@ -188,3 +189,28 @@ def test_scales_beyond_one_need_a_calibrated_epsilon():
 def test_only_a_certified_state_holds(state, holds):
     assert CertificateTerms(state=state, sentence="").holds is holds
     assert not UNCERTIFIED.holds
+
+
+@pytest.mark.parametrize("columns", [1, 30])
+def test_the_sentence_about_many_columns_is_shown_in_short(columns):
+    asked = Claim(
+        epsilon=1.0,
+        delta=0.5,
+        tier="c",
+        pair_law="anchored",
+        attacker="portfolio",
+        attacker_hash="ab12",
+        with_context=False,
+        detector="none (columns c)",
+    )
+    claims = [replace(asked, tier=f"c{number}") for number in range(columns)]
+    found = certify_joint([np.zeros(50)] * columns, claims, 0.05)
+    said = in_short(found.sentence)
+    if columns == 1:
+        assert said == found.sentence
+    else:
+        begins = (
+            "Joint claim certified: this procedure errs with probability at most 0.05 (30 claims, one for each column"
+        )
+        assert said.startswith(begins)
+        assert len(said) < 200

@@ -90,6 +90,24 @@ class Protected:
     worker_megabytes: int = 0
 
 
+LONG = 800
+"""Characters from which on the sentence of a certificate is shown in short."""
+
+
+def in_short(sentence: str) -> str:
+    """The sentence of a certificate; of a long one about many columns only its beginning, and how many claims it has.
+
+    >>> in_short("Certified: at most 5%.")
+    'Certified: at most 5%.'
+    """
+    head, listed, rest = sentence.partition(" (")
+    if len(sentence) <= LONG or not listed:
+        return sentence
+    claims = rest.split("). ")[0].count(", attacker ")
+    what = f"{claims:,} claims, one for each column, goal and attacker; policy.json has them in words"
+    return f"{head} ({what})." if claims else sentence
+
+
 def claim_report(claimed: Claimed | None, terms: PolicyTerms, known: KnownBy) -> dict[str, Any]:
     """The fields of `Protected` that follow from a claim; records that were released before have no certificate."""
     epsilon = terms.mechanism.claimed_epsilon if claimed is None else claimed.composed

@@ -194,6 +194,7 @@ def _show(done: Protected, kind: str, expected: tuple[str, ...], screen: Console
     from oddshift.app.policy_run import released_line
     from oddshift.audit.released_table import release_headline, release_sentences
     from oddshift.data.codecs.coverage import kind_lines
+    from oddshift.protect.release_report import in_short
 
     console = Speaking(screen, reword_kind(kind))
     if done.table is not None:
@@ -219,7 +220,7 @@ def _show(done: Protected, kind: str, expected: tuple[str, ...], screen: Console
             f"cells that {verb} left empty: {done.masked:,}; values outside the domain of a column: {done.unseen:,} "
             "(a number is taken for the nearest, a category is left empty)"
         )
-    console.print(done.sentence, markup=False)
+    console.print(in_short(done.sentence), markup=False)
     if done.worker_megabytes:
         console.print(f"{done.parts:,} parts; the largest worker had {done.worker_megabytes:,} MB of memory")
     if not done.is_dry_run:

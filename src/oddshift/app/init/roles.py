@@ -168,7 +168,7 @@ def guess(columns: Sequence[Column], source: str) -> Roles:
         found = _table(columns, user, why)
         if not (found.numeric or found.categorical or found.dates):
             raise InvalidInput(
-                f"{source}: no column of text, of places, of numbers, of dates or of categories that repeat, and has two values"
+                f"{source}: no column of text, places, numbers, dates or categories that repeat has two values"
             )
     masked = {name for name, _ in found.masked}
     used = {*found.text, found.user, *found.numeric, *found.categorical, *found.dates, *masked}
