@@ -29,7 +29,7 @@ from oddshift.data.codecs import data_folder
 from studies.real_structure import moving, repeating
 from studies.tables import table, write
 
-FLIGHTS = 8_000
+FLIGHTS = 3_000
 """Rows of the flights that are taken, evenly spaced; an audit draws a sample of them anyway."""
 
 
@@ -44,8 +44,8 @@ class Source:
 
 
 R_TABLES = (
-    *(("survival", name) for name in ("colon", "flchain", "pbc")),
-    *(("psych", "bfi"), ("car", "SLID"), ("Ecdat", "MedExp")),
+    *(("survival", name) for name in ("colon", "pbc", "flchain")),
+    *(("car", "SLID"), ("psych", "bfi"), ("Ecdat", "MedExp")),
 )
 SOURCES = (
     Source("anes96", "statsmodels", "datasets/anes96/anes96.csv"),
