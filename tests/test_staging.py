@@ -1,9 +1,8 @@
 """A release in the making: a fresh folder, no link followed, nothing written over, and nothing left of the dead."""
 
 import os
+import signal
 import stat
-import subprocess
-import sys
 
 import pytest
 
@@ -128,32 +127,35 @@ def test_a_link_in_the_folder_is_removed_and_not_followed(place, tmp_path):
     assert names(place) == []
 
 
-DIES = """
-import os, sys
-from pathlib import Path
-from oddshift.protect import Ledger
-from oddshift.protect.claim_terms import KeyBatch, ClaimTerms
-from oddshift.protect.staging import staging_for
-path, out, step = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-ledger = Ledger(path)
-with staging_for(out) as staging:
-    staging.part.write_text("drawn")
-    terms = ClaimTerms(policy="p", epsilon=1.0)
-    release = ledger.prepare(terms, staging.staged)
-    if step == "prepared":
-        os.kill(os.getpid(), 9)
-    ledger.claim([KeyBatch((1).to_bytes(16, "big"))], terms, release=release)
-    if step != "claimed":
-        ledger.publishing(release)
-    if step == "linked":
-        os.link(staging.part, out)
-    if step in ("named", "finished"):
-        staging.publish(b"{}")
-    if step == "finished":
-        (staging.home / "keys").write_text("keys")
-        ledger.finish(release, clear=staging.discard)
-    os.kill(os.getpid(), 9)
-"""
+def release_until(ledger, out, step):
+    """Release in one go, as a process does, which is killed at that step."""
+    with staging_for(out) as staging:
+        staging.part.write_text("drawn")
+        release = ledger.prepare(TERMS, staging.staged)
+        if step == "prepared":
+            os.kill(os.getpid(), signal.SIGKILL)
+        ledger.claim([KeyBatch((1).to_bytes(16, "big"))], TERMS, release=release)
+        if step != "claimed":
+            ledger.publishing(release)
+        if step == "linked":
+            os.link(staging.part, out)
+        if step in ("named", "finished"):
+            staging.publish(b"{}")
+        if step == "finished":
+            (staging.home / "keys").write_text("keys")
+            ledger.finish(release, clear=staging.discard)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dies(ledger, out, step):
+    """A child of this process, which has everything imported already, releases until it is killed."""
+    child = os.fork()
+    if child == 0:
+        try:
+            release_until(Ledger(ledger.path), out, step)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ with staging_for(out) as staging:
     [("claimed", "crashed"), ("publishing", "crashed"), ("linked", "finished"), ("named", "finished")],
 )
 def test_what_a_killed_process_leaves_is_removed_and_settled(ledger, place, step, state):
-    subprocess.run([sys.executable, "-c", DIES, str(ledger.path), str(place / "out"), step], check=False)
+    dies(ledger, place / "out", step)
     assert [name for name in names(place) if name.startswith(PREFIX)]
     assert clear_dead(ledger) == 1
     assert ledger.totals().releases == {state: 1}
@@ -173,7 +175,7 @@ def test_what_a_killed_process_leaves_is_removed_and_settled(ledger, place, step
 
 
 def test_a_process_killed_before_its_claim_leaves_neither_folder_nor_release(ledger, place):
-    subprocess.run([sys.executable, "-c", DIES, str(ledger.path), str(place / "out"), "prepared"], check=False)
+    dies(ledger, place / "out", "prepared")
     assert len(names(place)) == 1
     assert clear_dead(ledger) == 1
     assert names(place) == []
@@ -182,7 +184,7 @@ def test_a_process_killed_before_its_claim_leaves_neither_folder_nor_release(led
 
 
 def test_a_process_killed_after_its_release_leaves_an_empty_folder_at_most(ledger, place):
-    subprocess.run([sys.executable, "-c", DIES, str(ledger.path), str(place / "out"), "finished"], check=False)
+    dies(ledger, place / "out", "finished")
     assert ledger.totals().releases == {"finished": 1}
     assert list(place.glob(f"{PREFIX}*/*")) == []
 
