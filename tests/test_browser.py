@@ -1,6 +1,7 @@
 """The report in a real browser: silent, readable on a telephone and a desk, reachable by pointer and keyboard.
 
-Screenshots are kept in build/report/. Without Chromium these tests are skipped; where CI is set they fail.
+Where ODDSHIFT_SHOTS is set, screenshots are kept in build/report/. Without Chromium these tests are skipped; where CI
+is set they fail.
 """
 
 import os
@@ -71,6 +72,8 @@ def visit(browser, files):
 
 
 def kept(tab, name):
+    if "ODDSHIFT_SHOTS" not in os.environ:
+        return
     SHOTS.mkdir(parents=True, exist_ok=True)
     tab.screenshot(path=SHOTS / f"{name}.png", full_page=True)
 

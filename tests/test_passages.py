@@ -55,7 +55,7 @@ def test_a_long_text_is_cut(corpus, monkeypatch):
 ADAPTED = """
 [data]
 kind = "people"
-documents = 500
+documents = 330
 by_kind = false
 [mechanism]
 epsilon = 1.5

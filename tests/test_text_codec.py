@@ -202,14 +202,14 @@ def test_nothing_shows_a_word():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ag_news", "imdb", "amazon"])
 def test_the_corpora_come_back_byte_for_byte(data, name):
-    texts = read_published(name, data).texts[::8]
+    texts = read_published(name, data).texts[::16]
     words = dict.fromkeys(
         ("london", "microsoft", "john", "mary", "america", "french", "book", "film", "music"), "LISTED"
     )
     vectors = read_vectors(data / "glove.6B.100d.npz", words)
     settings = TextSettings(is_public=True)
     encoded = encoding.text(texts, vectors, [WordList(words)], settings).encoded
-    assert len(encoded.records.points) > 60
+    assert len(encoded.records.points) > 30
     assert len(encoded.masked) < 25  # tokens such as "film.The", which hold a listed word and have no vector
     assert [a.encode() for a in encoded.restored()] == [b.encode() for b in texts]
     released = encoded.texts(encoded.records.points)  # the same words, in the casing of their tier
