@@ -10,9 +10,12 @@ demo: $(STAMP)
 	$(BIN)/oddshift demo
 
 # Tests start hundreds of processes, so compiled modules are kept even where the environment forbids it. Each worker
-# begins with half of the files and takes over from the other one at the end: few fixtures are made twice.
-test: check
-	env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+# begins with half of the files and takes over from the other one at the end: few fixtures are made twice. Lint and types
+# are checked at the same time, because they use one core; a failure of either fails the target.
+test: $(STAMP)
+	@$(MAKE) --no-print-directory check & checked=$$!; \
+	env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal; \
+	tested=$$?; wait $$checked || { echo "lint or types failed, see above"; exit 1; }; exit $$tested
 
 check: $(STAMP)
 	$(BIN)/ruff check .
