@@ -80,6 +80,13 @@ class Plugin:
             columns = self.known.mechanism.log_columns(release.outputs[block.positions])
             yield Beliefs(block.positions, columns + block.context, block.log_prior)
 
+    def candidate_beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """The same over the candidates of each position alone, one candidate set of a batch after the other."""
+        for block in self.terms(release):
+            assert block.points is not None
+            own = self.known.mechanism.candidate_columns(release.outputs[block.positions], block.points)
+            yield Beliefs(block.positions, own + block.context, block.log_prior, block.points)
+
     def against(self, known: Knowledge) -> Plugin:
         """The same chain against another mechanism: nothing is estimated again."""
         return replace(self, known=known)
