@@ -1,4 +1,4 @@
-"""The exact core: exact ε, sampling, memory, path closure; PyPI qif in the same run where it exists."""
+"""The exact core: exact ε, sampling, memory; PyPI qif in the same run where it exists."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def run() -> list[Line]:
         *remapping(rng),
         *sampling(rng),
         memory(),
-        *closure(),
         triangle_check(rng),
     ]
 
@@ -130,15 +129,6 @@ EPSILON = MEASURED.format(
     prepare=f"space = Space(rng.normal(size=({WORDS}, {AXES})))", work="Exponential(space, 2.5).exact_epsilon"
 )
 
-CLOSURE = MEASURED.format(
-    prepare=f"""
-from oddshift import PathExponential, Tiers
-space = Space(rng.normal(size=({WORDS}, {AXES})) * rng.gamma(8.0, 0.125, size=({WORDS}, 1)))
-tiers = Tiers(rng.integers(0, 3, {WORDS}), names=tuple("abc"), scales=(0.4, 0.7, 0.9), is_public=False)
-""",
-    work="PathExponential(space, tiers, 2.5).path_distances",
-)
-
 
 def in_new_process(program: str) -> tuple[float, float]:
     """Peak memory in megabytes and CPU seconds of a program that prints both."""
@@ -152,16 +142,6 @@ def memory() -> Line:
     megabytes, seconds = in_new_process(LARGE)
     what = f"2,000 secrets among 60,000 candidates ({seconds:.1f} s), peak memory"
     return Line(what, f"{megabytes:.0f} MB", limit="< 2048 MB", holds=megabytes < 2048)
-
-
-def closure() -> list[Line]:
-    """Points whose norms differ as those of words do: one way in ten has a shorter one through a stop."""
-    megabytes, seconds = in_new_process(CLOSURE)
-    what = f"path closure, {WORDS:,} points, 3 tiers"
-    return [
-        Line(what, f"{seconds:.0f} s", limit="<= 120 s", holds=seconds <= 120),
-        Line(f"{what}, peak memory", f"{megabytes:.0f} MB", limit="<= 2048 MB", holds=megabytes <= 2048),
-    ]
 
 
 def triangle_check(rng: np.random.Generator) -> Line:

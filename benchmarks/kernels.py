@@ -16,7 +16,7 @@ FLAT = 1.1
 CLOSURE = MEASURED.format(
     prepare=f"""
 from oddshift.mechanisms.closure import closed_space
-space = Space(rng.normal(size=({WORDS}, 100)))
+space = Space(rng.normal(size=({WORDS}, 100)) * rng.gamma(8.0, 0.125, size=({WORDS}, 1)))
 scales = rng.choice([0.4, 0.7, 0.9], {WORDS})
 """,
     work="closed_space(space, scales)",
@@ -58,6 +58,7 @@ def audit_memory() -> Line:
 
 
 def closure() -> Line:
+    """Points whose norms differ as those of words do: one way in ten has a shorter one through a stop."""
     megabytes, seconds = in_new_process(CLOSURE)
     return Line(
         f"path closure, {WORDS:,} points, 3 tiers",
@@ -70,7 +71,7 @@ def closure() -> Line:
 
 def news() -> Line:
     """AG News loaded, fitted and audited; the names that its pipeline finds are kept from earlier runs."""
-    from studies.ag_news_audit import Clock, audited  # noqa: PLC0415 - needs the real data
+    from studies.corpus_audit import Clock, audited  # noqa: PLC0415 - needs the real data
 
     what = "audit of AG News by plug-in"
     try:
