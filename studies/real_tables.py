@@ -26,6 +26,7 @@ from oddshift.app.configured_runs import prepare_configured, run_audit
 from oddshift.app.expected_cost import cost_of_audit
 from oddshift.app.init import start
 from oddshift.data.codecs import data_folder
+from oddshift.data.formats import open_data
 from studies.real_structure import moving, repeating
 from studies.tables import table, write
 
@@ -107,7 +108,7 @@ def journey(text: str, folder: Path, name: str) -> dict[str, Any]:
     made = configured(text, folder, name)
     roles = start(folder / f"{name}.csv", made).roles
     blanks = [n for n, why in roles.left_out if "one value" not in why and "empty" not in why]
-    shape = {"rows": roles.rows, "columns": len(next(csv.reader(io.StringIO(text.splitlines()[0]))))}
+    shape = {"rows": roles.rows, "columns": len(open_data(folder / f"{name}.csv").names)}
     secret = len(roles.numeric) + len(roles.categorical) + len(roles.dates)
     found = audited(made, folder / f"{name}-run")
     return {**shape, "secret": secret, "group": roles.user, "clear": blanks, **found}

@@ -11,7 +11,7 @@ from math import isfinite
 
 import numpy as np
 
-from oddshift.app.init.place_steps import MOST_FIXES, steps_of
+from oddshift.app.init.place_steps import steps_of
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import Columns, PlaceSettings
 from oddshift.data.codecs.place_codec import fixes_of
@@ -19,12 +19,15 @@ from oddshift.data.codecs.place_codec import fixes_of
 CLOSER = 0.5
 """Largest median step along the values of a column, as a share of the one in the whole file, for it to be chosen."""
 
+FIRST_FIXES = 20_000
+"""Number of fixes that are examined for each column, at most."""
+
 _ALL = "\0all"  # a column in which all rows agree
 
 
 def moving_along(columns: Columns, settings: PlaceSettings, names: Sequence[str]) -> str:
     """The column among `names` along whose values the steps are shortest, if they are much shorter than in the file."""
-    some = {name: cells[:MOST_FIXES] for name, cells in columns.items()}
+    some = {name: cells[:FIRST_FIXES] for name, cells in columns.items()}
     found = {name: _median_step(some, settings, name) for name in names}
     best = min(names, key=lambda name: found[name], default="")
     if not best or not isfinite(found[best]):
