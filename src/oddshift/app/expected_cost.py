@@ -1,7 +1,7 @@
 """What work is expected to cost, from the sizes of the data and from unit costs that were measured.
 
 An estimate and nothing more: the unit costs are those of one machine, rounded, and the work depends on what is found.
-On the data of docs/studies/tables.md it was within a factor of two; docs/benchmarks.md has the measurements.
+On the data of docs/studies/real_tables.md it was within a factor of two; docs/benchmarks.md has the measurements.
 """
 
 from __future__ import annotations
