@@ -71,7 +71,8 @@ def _opened(made: Path) -> tuple[Configuration, Prepared, Knowledge]:
 
 def _default(config: Configuration, prepared: Prepared, known: Knowledge, release: Release) -> dict[str, Any]:
     """Scans of the single release and of the attackers of an audit that names none."""
-    fitted = fit_attackers(config.audit.attackers, known, prepared, config.audit, FitOptions())
+    names = [name for name in config.audit.attackers if known.fit.context is not None or not name.endswith("+W")]
+    fitted = fit_attackers(names, known, prepared, config.audit, FitOptions())
     budget, truth = Budget(known.mechanism, known.tiers, config.audit.epsilon), prepared.split.certify
     return {a.name: scan(a, release, truth, budget, np.random.default_rng(1)) for a in (Own(known), *fitted)}
 
