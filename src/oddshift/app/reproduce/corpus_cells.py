@@ -1,6 +1,6 @@
 """Which cells the corpora have, at both scales: documents, epochs, layouts and seeds are stated here and nowhere else.
 
-`small` takes a few CPU minutes for each corpus, `full` every document, the paper's layout and 50 epochs. The page says
+`small` takes about a quarter of a CPU hour for each corpus, `full` every document, the paper's layout and 50 epochs. The page says
 which scale was used.
 """
 
