@@ -1,7 +1,7 @@
 """Which cells the corpora have, at both scales: documents, epochs, layouts and seeds are stated here and nowhere else.
 
-`small` takes about a quarter of a CPU hour for each corpus, `full` every document, the paper's layout and 50 epochs. The page says
-which scale was used.
+Both have the paper's layout. `small` takes about a quarter of a CPU hour for each corpus, `full` takes every document
+and 50 epochs. The page says which scale was used.
 """
 
 from __future__ import annotations
