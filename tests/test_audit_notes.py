@@ -324,6 +324,22 @@ def test_a_trial_that_takes_all_the_time_there_is_for_fitting_is_the_only_one(mo
     assert note == "limited to 20 CPU s: attackers learn from 112 of 1800 fit documents"
 
 
+def test_few_long_documents_are_tried_too(monkeypatch):
+    """Trips of many fixes: a hundred of them cost as much as thousands of rows."""
+    records = Records.from_documents(SPACE, [[k % 3 for k in range(50)] for _ in range(200)])
+    fit, clock = records.split(rng=np.random.default_rng(0)).fit, Clock(monkeypatch)
+    sizes = []
+
+    def fitting(some):
+        sizes.append(len(some))
+        clock.now += 0.5 * len(some)
+
+    found, note = fit_within(fit, fitting, CpuLimit.begin(100.0), np.random.default_rng(0))
+    assert sizes == [11, 22]
+    assert 11 <= len(found) < len(fit) == 120
+    assert note.startswith("limited to 100 CPU s: attackers learn from ")
+
+
 def test_few_documents_are_all_learned_from(monkeypatch):
     Clock(monkeypatch)
     fit = split_of(200).fit

@@ -25,8 +25,9 @@ from oddshift.model.release import perturb
 TRIAL = 16
 """Documents on which the cost of measuring one document is estimated."""
 
-FIT_TRIAL = 64
-"""Documents on which the cost of fitting is estimated first, at least; then on twice as many."""
+FIT_TRIAL, FIT_POSITIONS = 64, 512
+"""Documents on which the cost of fitting is estimated first, at least, and then on twice as many; fewer where they are
+so long that fewer have this many positions."""
 
 FITTING, FITS, HASTE = 0.4, 2.0, 1.2
 """Share of the remaining seconds for fitting, how many full fits that has to cover (attackers that count are fitted
@@ -69,7 +70,8 @@ def fit_within(
     `fitting` fits every attacker on some documents. Its cost is taken to grow linearly, from what two small parts cost;
     where the first of them costs more than fitting may, the second is not tried and the first is all that is taken.
     """
-    order, small = rng.permutation(len(fit)), max(FIT_TRIAL, len(fit) // 16)
+    few = min(FIT_TRIAL, -(-FIT_POSITIONS * len(fit) // max(len(fit.points), 1)))
+    order, small = rng.permutation(len(fit)), max(few, len(fit) // 16)
     if 4 * small > len(fit):
         return fit, ""
     allowed = FITTING * limit.left / FITS
