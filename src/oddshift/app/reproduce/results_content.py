@@ -49,7 +49,7 @@ def claims_section(results: Results) -> Section:
     """The claims, theirs next to ours: all of them in short, then each with everything behind its verdict."""
     made = [make(results) for make in (*TABLE_CLAIMS, *FURTHER_CLAIMS, *STATEMENT_CLAIMS)]
     short: list[Sequence[Entry]] = [
-        [Linked(f"{k}. {c.says}", f"#{anchor(claim_title(k))}"), c.paper, c.verdict] for k, c in enumerate(made, 1)
+        [Linked(f"{k}. {c.says}", f"#{anchor(claim_title(k))}"), c.verdict, c.paper] for k, c in enumerate(made, 1)
     ]
     rows: list[Sequence[Entry]] = [
         [
@@ -65,7 +65,7 @@ def claims_section(results: Results) -> Section:
         [
             f"{len(made)} claims: {said}. A verdict never rests on a temperature that was matched to the paper; paper "
             "mode is the paper's own estimate, and sound mode ours, with intervals over documents.",
-            TableBlock("All claims in short", ("claim", "paper", "verdict"), short),
+            TableBlock("All claims in short", ("claim", "verdict", "paper"), short),
             TableBlock("Claims one by one", CLAIM_HEAD, rows, long=True),
         ],
     )
