@@ -251,9 +251,10 @@ def test_a_remapping_that_collapses_is_refused_by_default():
     plain = line(0.05)
     settings = AdaptSettings(epsilon=1.0, delta=0.1, cost="euclidean")
     constant = constant_output(plain.mechanism.space, plain.weights, "euclidean")[1]
-    moved = chosen_form(plain, settings, lambda: constant, True)
+    moved = chosen_form(plain, replace(settings, remap="always"), lambda: constant)
     assert moved.form.effective_outputs < KEPT * plain.effective_outputs
     assert moved.form.loss < plain.loss
+    assert chosen_form(plain, settings, lambda: constant, True).form is plain
     found = chosen_form(plain, settings, lambda: constant)
     assert not found.remapped
     assert found.reason == f"not remapped: 1.0 of {plain.effective_outputs:.1f} effective outputs would be left"

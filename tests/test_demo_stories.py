@@ -126,16 +126,17 @@ def test_a_console_writes_nothing_next_to_json_and_reads_brackets_as_text(capsys
 
 
 def test_away_from_a_terminal_there_is_neither_a_bar_nor_a_spinner(capsys):
-    with progress_bar(Console(file=io.StringIO())) as show, waiting("reading"):
+    stream = io.StringIO()
+    with progress_bar(Console(file=stream), "adapting") as show, waiting("reading"):
         show("scales", 1, 2)
     captured = capsys.readouterr()
-    assert captured.out == captured.err == ""
+    assert stream.getvalue() == captured.out == captured.err == ""  # what is soon over is not worth a line
 
 
 def test_on_a_terminal_a_bar_is_drawn_and_taken_away_again(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     stream = io.StringIO()
-    with progress_bar(Console(file=stream, force_terminal=True, width=100)) as show:
+    with progress_bar(Console(file=stream, force_terminal=True, width=100), "adapting") as show:
         show("scales", 1, 2)
     assert "scales" in stream.getvalue()
 

@@ -5,7 +5,7 @@ import json
 import os
 import pickle
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -22,6 +22,12 @@ from oddshift.base.errors import InvalidInput, TamperedEvidence
 class Inner:
     name: str
     level: float | None
+
+
+@dataclass(frozen=True)
+class Grown:
+    name: str
+    level: float | None = field(default=None, metadata={files.ADDED_LATER: True})
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,16 @@ def test_edited_files_are_refused(tmp_path, change, message):
     edited(path, change)
     with pytest.raises(TamperedEvidence, match=message):
         files.load(path, Inner)
+
+
+def test_an_older_file_may_lack_only_what_was_added_later(tmp_path):
+    path = tmp_path / "v.json"
+    files.save(path, Grown("x", 1.0))
+    edited(path, lambda e: (e["value"].pop("level"), rehash(e)))
+    assert files.load(path, Grown) == Grown("x")
+    edited(path, lambda e: (e["value"].pop("name"), rehash(e)))
+    with pytest.raises(TamperedEvidence, match=r"\['name'\] missing or unknown"):
+        files.load(path, Grown)
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,10 @@ def test_the_channel_of_tem_exceeds_its_claim_where_its_radius_cuts_and_keeps_it
 
 
 @pytest.mark.parametrize("latitude", [1.35, 39.9])
-def test_places_lie_within_two_kilometres(latitude):
+def test_places_lie_within_four_kilometres(latitude):
     there = od.Space(wall.places(latitude, 100.0), metric="haversine")
     assert there.distances[there.distances > 0].min() > 0.05
-    assert there.distances.max() < 3.0
+    assert there.distances.max() < 4.0
 
 
 def test_a_worker_that_cannot_start_is_told():

@@ -10,8 +10,8 @@ from oddshift.base.storage import save
 
 
 def outcome(below="certified", sizes=(0.01, 0.02, 0.02), above="undecided"):
-    return worlds.Outcome(found=0.02, exact=0.025, own_score=3.0, found_score=2.5, exact_score=2.4, below=below,
-                          above=above, sizes=sizes)  # fmt: skip
+    return worlds.Outcome(found=0.02, exact=0.025, own_score=3.0, found_score=2.5, exact_score=2.4, upper=0.021,
+                          below=below, above=above, sizes=sizes)  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ def break_even(loss_at: Callable[[float], float], constant: float) -> float | No
 
     `loss_at` gives the expected loss at a multiple of the budget. The multiple is one at which the loss was computed.
 
-    >>> break_even(lambda multiple: 1.0 / multiple, 0.3)
-    3.363585661014858
+    >>> round(break_even(lambda multiple: 1.0 / multiple, 0.3), 3)
+    3.364
     >>> break_even(lambda multiple: 0.5, 0.3) is None
     True
     """

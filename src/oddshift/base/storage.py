@@ -29,6 +29,9 @@ SCHEMA = 3
 READABLE = (2, 3)
 """Versions that are still read; where fields have changed since, the refusal names the version."""
 
+ADDED_LATER = "added later"
+"""Metadata of a field that files of the same schema may lack, because they are older; it then has its default."""
+
 LARGEST_STORED = 2_000_000_000
 """Bytes that the members of a stored file may take together, unpacked; a larger file is refused unread."""
 
@@ -233,10 +236,13 @@ def _decode_fields(data: Any, kind: Any, arrays: Mapping[str, np.ndarray[Any, An
         found = str(data.get("kind")) if isinstance(data, dict) else type(data).__name__
         raise _NotThis(f"{where} is {named_kind(found)}, expected {named_kind(kind.__name__)}")
     hints = typing.get_type_hints(kind)
-    names = [f.name for f in dataclasses.fields(kind)]
+    fields = dataclasses.fields(kind)
     given = set(data) - {"kind"}
-    if given != set(names):
-        raise TamperedEvidence(f"{where} has entries {sorted(given ^ set(names))} missing or unknown")
+    optional = {f.name for f in fields if f.metadata.get(ADDED_LATER)}
+    wrong = (given ^ {f.name for f in fields}) - (optional - given)
+    if wrong:
+        raise TamperedEvidence(f"{where} has entries {sorted(wrong)} missing or unknown")
+    names = [f.name for f in fields if f.name in given]
     values = {name: decode(data[name], hints[name], arrays, f"{where}.{name}") for name in names}
     try:
         return kind(**values)

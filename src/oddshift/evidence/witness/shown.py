@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from oddshift.base.arrays import one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput, TamperedEvidence
+from oddshift.base.storage import ADDED_LATER
 from oddshift.evidence.witness.context_game import context_lower
 from oddshift.evidence.witness.context_witness import ContextWitness
 from oddshift.evidence.witness.games import guess_game, hockey_stick, pooled_lower, two_arm
@@ -25,8 +26,8 @@ class Witness:
     level at which a violation counts as shown; None is `alpha`.
 
     **Guarantee**: `lower_bound` is too high with probability at most `alpha`, and a violation is shown wrongly with
-    probability at most `accusing`, if the event was frozen before the
-    counted releases were drawn, each document was used once, and the context was drawn given the secret.
+    probability at most `accusing`, if the event was frozen before the counted releases were drawn, each document was
+    used once, and the context was drawn given the secret.
 
     >>> w = witness_of("guess_game", (61, 68), (1.0,), alpha=0.05, epsilon=1.0)
     >>> w.shown, round(w.lower_bound, 4)
@@ -42,7 +43,7 @@ class Witness:
     log_odds: tuple[float, ...] = ()
     tried: int = 1
     event: str = "stated by the caller"
-    accusing: float | None = None
+    accusing: float | None = field(default=None, metadata={ADDED_LATER: True})
 
     def __post_init__(self) -> None:
         """Refuse counts, distances or levels that no game could have produced."""
