@@ -20,7 +20,7 @@ from oddshift.base.execution import SERIAL, Execution
 from oddshift.protect import Ledger, SetMeans, protect
 from oddshift.protect.policies import load_policy, save_policy
 
-FILES, ROWS = 16, 25_000
+FILES, ROWS = 32, 25_000
 WANTED = 1.7
 
 
