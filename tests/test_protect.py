@@ -9,7 +9,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +26,7 @@ from oddshift.protect.claim_terms import ClaimTerms
 from oddshift.protect.known_by import KnownBy, survey
 from oddshift.protect.ledger_store import LEDGER
 from oddshift.protect.policies import POLICY, VOCABULARY, certificate_terms, make_policy, save_policy
+from oddshift.protect.release_work import ReleaseWork
 from oddshift.protect.staging import PREFIX, SIDECAR, staging_for
 
 CORPUS = people(400)
@@ -305,15 +305,24 @@ def staged(home):
 
 
 def killed_midway(home, *arguments):
-    """Start a release, and kill -9 it while its part is growing."""
-    running = subprocess.Popen(command(home, *arguments), cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and running.poll() is None:
+    """A child of this process, which has everything imported already, releases until it is killed in the middle."""
+    one_block = ReleaseWork._one
+
+    def until_killed(*block):
+        one_block(*block)
         if any(part.stat().st_size > 200_000 for part in home.glob(f"{PREFIX}*/part")):
-            break
-        time.sleep(0.01)
-    running.send_signal(signal.SIGKILL)
-    running.communicate()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    child = os.fork()
+    if child == 0:
+        try:
+            os.chdir(home)
+            sys.argv = command(home, *arguments)[2:]
+            ReleaseWork._one = until_killed
+            main()
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 def test_killed_in_the_middle_and_taken_over(home, here):
