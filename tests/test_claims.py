@@ -23,7 +23,7 @@ TIERS = Tiers([0, 0, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=Tru
 def test_a_claim_says_what_was_asked_of_whom_and_where_the_data_came_from():
     attacker = Own(ring().known)
     builder = ClaimBuilder(AuditSettings(epsilon=2.0, delta=0.1, independent=True), "a list", "user")
-    claim = builder.claim(attacker, "PII", "anchored", NOTHING_LEARNED)
+    claim = builder.claim(attacker, "PII", "anchored", withheld=NOTHING_LEARNED)
     assert (claim.epsilon, claim.delta, claim.tier, claim.pair_law) == (2.0, 0.1, "PII", "anchored")
     assert (claim.attacker, claim.attacker_hash) == ("own", fingerprint(attacker))
     assert (claim.detector, claim.unit, claim.with_context) == ("a list", "user", False)

@@ -45,6 +45,7 @@ def fit_attackers(
     prepared: Prepared,
     settings: AuditSettings | AdaptSettings,
     options: FitOptions,
+    *,
     means: Means | None = None,
 ) -> list[Attacker]:
     """Attackers by name, fitted on the fit part unless `means` has them, and attackers that were given as they are."""

@@ -24,7 +24,7 @@ from oddshift.app.expected_cost import (
     basis_of_cost,
     cost_of_adaptation,
     cost_of_audit,
-    cost_of_file,
+    say_cost_of_file,
 )
 from oddshift.app.illustration import example_rows, illustrate, released_passages
 from oddshift.app.inputs import Inputs, inputs_of
@@ -165,9 +165,7 @@ def run_adapt(
 def _read(config: Configuration, progress: Progress, say: Say) -> Prepared:
     """The prepared data of a configuration; what reading a large file is expected to cost is said before."""
     if isinstance(config.data, FileData) and config.data.path.is_file() and config.data.settings.kind in UNITS:
-        cost = cost_of_file(config.data.path.stat().st_size, READ)
-        if cost is not None:
-            say(cost.line("the size of the file, for reading alone"))
+        say_cost_of_file(config.data.path, READ, say, what=", for reading alone")
     progress("reading the data", 0, 0)
     return prepare_configured(config)
 

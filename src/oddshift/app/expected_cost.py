@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from oddshift.app.preparation import Prepared
 from oddshift.attackers import UNTRAINED
+from oddshift.base.progress import Say
 from oddshift.protect.measured_release import MOST_ROWS
 
 MEGABYTE = 1e6
@@ -76,8 +78,7 @@ class ExpectedCost:
 
 def work_size(prepared: Prepared) -> float:
     """What the work grows with: for tables, pairs of cells that are read together; for places, fixes times cells."""
-    parts = (prepared.split.fit, prepared.split.select, prepared.split.certify)
-    lengths = np.concatenate([part.lengths for part in parts]).astype(np.float64)
+    lengths = np.concatenate([part.lengths for part in prepared.split.parts]).astype(np.float64)
     if prepared.kind == "table":
         return float((lengths**2).sum())
     return float(lengths.sum()) * len(prepared.split.fit.space)
@@ -103,11 +104,17 @@ def cost_of_adaptation(prepared: Prepared, attackers: Sequence[object], *, are_f
 
 def basis_of_cost(prepared: Prepared) -> str:
     """The sizes that an estimate comes from, in words."""
-    parts = (prepared.split.fit, prepared.split.select, prepared.split.certify)
-    secrets, together = sum(len(part.points) for part in parts), sum(map(len, parts))
+    secrets, together = _secrets(prepared), sum(map(len, prepared.split.parts))
     if prepared.kind == "table":
         return f"{secrets:,} cells, {secrets / max(together, 1):.0f} at a time read together"
     return f"{secrets:,} fixes in {len(prepared.split.fit.space):,} cells"
+
+
+def say_cost_of_file(file: Path, each: float, say: Say, *, memory: float = 0.0, what: str = "") -> None:
+    """Say what a large file is expected to cost, at `each` CPU second for a megabyte; `what` names a part of it."""
+    cost = cost_of_file(file.stat().st_size, each, memory)
+    if cost is not None:
+        say(cost.line(f"the size of the file{what}"))
 
 
 def cost_of_file(size: int, each: float, memory: float = 0.0) -> ExpectedCost | None:
@@ -130,10 +137,12 @@ def _drawn_cells(prepared: Prepared) -> float:
     return float(min(rows, MOST_ROWS) * len(prepared.tiers))
 
 
+def _secrets(prepared: Prepared) -> int:
+    return sum(len(part.points) for part in prepared.split.parts)
+
+
 def _memory(prepared: Prepared, units: UnitCosts) -> float:
-    parts = (prepared.split.fit, prepared.split.select, prepared.split.certify)
-    each = units.bytes_each * sum(len(part.points) for part in parts)
-    return units.base + (each + units.bytes_work * work_size(prepared)) / MEGABYTE
+    return units.base + (units.bytes_each * _secrets(prepared) + units.bytes_work * work_size(prepared)) / MEGABYTE
 
 
 def _two_digits(value: float) -> str:

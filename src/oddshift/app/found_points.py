@@ -79,7 +79,7 @@ def found_in_text(encoded: EncodedText, recall: PlantedRecall | None) -> FoundPo
 
 def found_in_records(split: Split, tiers: Tiers) -> FoundPoints:
     """The same for other data: every secret was given, and its kind is its tier."""
-    points = np.concatenate([part.points for part in (split.fit, split.select, split.certify)])
+    points = np.concatenate([part.points for part in split.parts])
     times = np.zeros((len(tiers), len(split.fit.space)), dtype=np.int64)
     np.add.at(times, (tiers.labels[points], points), 1)
     none = (0,) * len(tiers)

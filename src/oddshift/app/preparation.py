@@ -76,7 +76,7 @@ class Prepared:
 
     def __repr__(self) -> str:
         """Counts only."""
-        parts = ", ".join(str(len(part)) for part in (self.split.fit, self.split.select, self.split.certify))
+        parts = ", ".join(str(len(part)) for part in self.split.parts)
         return f"Prepared({self.kind}, {parts} to learn from, to choose with and to certify on, {self.tiers})"
 
     @property

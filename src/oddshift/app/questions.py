@@ -79,13 +79,13 @@ def ask_audit(
         return fit_attackers(asked, knowledge_of(some, mechanism, settings.epsilon), some, settings, plain)
 
     def again(name: str, some: Knowledge) -> Attacker:
-        return fit_attackers([name], some, prepared, settings, plain, replace(work, progress=silent))[0]
+        return fit_attackers([name], some, prepared, settings, plain, means=replace(work, progress=silent))[0]
 
     if work.limit is not None:
         prepared, fewer = _fewer_to_fit(prepared, trial, work.limit, settings.seed)
         limited = (*limited, *fewer)
     known = knowledge_of(prepared, mechanism, settings.epsilon)
-    fitted = fit_attackers(asked, known, prepared, settings, options, work)
+    fitted = fit_attackers(asked, known, prepared, settings, options, means=work)
     split = prepared.split
     if work.limit is not None:
         split, note = within_cpu(split, known, fitted, work.limit, settings.seed)
@@ -216,7 +216,7 @@ def _amortised(family: Family, means: Means) -> Fit:
         options = FitOptions(epochs=asked.epochs, checkpoints=means.folder, paper=asked.paper)
         if set(asked.grid) != {1.0}:
             options = replace(options, family=family, scale_range=(min(asked.grid), max(asked.grid)))
-        return fit_attackers(names, known, prepared, asked, options, means)
+        return fit_attackers(names, known, prepared, asked, options, means=means)
 
     return fit
 
@@ -231,7 +231,7 @@ def _retrained(means: Means) -> Fit:
 
         def alone(name: AskedAttacker) -> Callable[[Knowledge], Attacker]:
             known_fits = replace(means, fits=dict(means.fits))
-            return lambda there: fit_attackers([name], there, prepared, asked, options, known_fits)[0]
+            return lambda there: fit_attackers([name], there, prepared, asked, options, means=known_fits)[0]
 
         fits = [alone(name) for name in names]
         return [Retrained(each, each(known)) for each in fits]

@@ -15,7 +15,7 @@ import numpy as np
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
 from oddshift.attackers.clipped import allowed_points, log_posterior
 from oddshift.attackers.gains import Gain, gain, units_of
-from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.arrays import FloatArray, IntArray, blocks
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
 from oddshift.model.release import Release
@@ -210,7 +210,7 @@ def _score_at(posterior: FloatArray, truth: IntArray, inverse: float) -> tuple[f
     nothing of the size of all of them is held next to them.
     """
     value = slope = 0.0
-    for part in _few_rows(posterior):
+    for part in blocks(len(posterior), posterior.shape[1], _AT_ONCE):
         rows = posterior[part]
         at_truth = rows[np.arange(len(rows)), truth[part]]
         powers = rows * inverse
@@ -220,8 +220,3 @@ def _score_at(posterior: FloatArray, truth: IntArray, inverse: float) -> tuple[f
         value += float((np.log(mass) + top[:, 0] - inverse * at_truth).sum())
         slope += float((np.einsum("ij,ij->i", powers, rows) / mass - at_truth).sum())
     return value, slope
-
-
-def _few_rows(posterior: FloatArray) -> Iterator[slice]:
-    step = max(1, _AT_ONCE // posterior.shape[1])
-    return (slice(start, start + step) for start in range(0, len(posterior), step))

@@ -17,7 +17,7 @@ from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import SIGNIFICANT, Units, choosing_clusters, choosing_units, gain
 from oddshift.attackers.tier_terms import CandidateTerms, prior_part, terms_by_tier
 from oddshift.attackers.training import split
-from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.arrays import FloatArray, IntArray, blocks
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content
 from oddshift.base.logarithms import log, log_sum, peak
@@ -145,9 +145,9 @@ class ContextTerms:
     def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Mean of the scores, and its gradient: E[c_k] under the posterior minus c_k at the truth."""
         value, gradient = 0.0, np.zeros(len(self.terms))
-        step = max(1, _CACHED // self.base.shape[1])
-        for start in range(0, len(self.truth), step):  # few rows at a time: they stay in a core's cache
-            part = slice(start, start + step)
+        for part in blocks(
+            len(self.base), self.base.shape[1], _CACHED
+        ):  # few rows at a time: they stay in a core's cache
             total, truth = self._total(weights, part), self.truth[part]
             rows = np.arange(len(truth))
             at_truth, top = total[rows, truth], peak(total, axis=1)

@@ -8,7 +8,6 @@ predict held-out secrets best, for each tier. The context term is 0: this is a p
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -25,6 +24,7 @@ from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.training import split
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, frozen
 from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import fingerprint
 from oddshift.model.records import MASKED, Context, Records
 from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
 
@@ -95,7 +95,7 @@ class WordPrior:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
-    def _kept(self) -> dict[bytes, tuple[Terms, ...]]:
+    def _kept(self) -> dict[str, tuple[Terms, ...]]:
         """Priors that were computed already: they do not depend on the mechanism, so other scales need them again."""
         return {}
 
@@ -120,16 +120,12 @@ class WordPrior:
         return frozen(prior)
 
 
-def _key(release: Release, known: Knowledge) -> bytes:
-    """A hash of what the priors of a release depend on: W, the positions with their tiers, and π."""
-    assert release.context is not None
-    arrays = (release.context.tokens, release.context.offsets, release.offsets, known.tiers.labels, known.log_prior)
-    tiers = () if release.position_tiers is None else (release.position_tiers,)
-    total = hashlib.sha256(str(known.tiers.is_public).encode())
-    for array in (*arrays, *tiers):
-        total.update(len(array).to_bytes(8, "little") + np.ascontiguousarray(array).tobytes())
-    total.update(repr(hash(release.context.symbols)).encode())
-    return total.digest()
+def _key(release: Release, known: Knowledge) -> str:
+    """What the priors of a release depend on: W, the positions with their tiers, and π."""
+    tiers = known.tiers
+    return fingerprint(
+        (release.context, release.offsets, release.position_tiers, tiers.labels, tiers.is_public, known.log_prior)
+    )
 
 
 def fit_word_prior(known: Knowledge, rng: np.random.Generator) -> WordPrior:

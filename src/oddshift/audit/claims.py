@@ -68,7 +68,7 @@ class ClaimBuilder:
     detector: str
     unit: str
 
-    def claim(self, attacker: Attacker, tier: str, law: str, withheld: str = "", basis: str = "") -> Claim:
+    def claim(self, attacker: Attacker, tier: str, law: str, *, withheld: str = "", basis: str = "") -> Claim:
         """The claim about one tier under one pair law, as estimated by one attacker; `basis` is assumed in addition."""
         asked = self.question
         return Claim(

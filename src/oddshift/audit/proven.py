@@ -44,7 +44,7 @@ def bound_without_law(known: Knowledge, split: Split) -> Proven:
 
     **Guarantee**: holds for every law of the secrets, for documents of at most L sensitive positions.
     """
-    longest = int(max(part.lengths.max(initial=1) for part in (split.fit, split.select, split.certify)))
+    longest = int(max(part.lengths.max(initial=1) for part in split.parts))
     near, far = _reach(known)
     value = known.mechanism.exact_epsilon * (1.0 + (longest - 1) * far / near)
     return Proven(value * _UP, f"whatever the law of the secrets, at most {longest} in a document")
@@ -65,7 +65,7 @@ def bound_under_chain(known: Knowledge, split: Split, prior_of: Callable[[int], 
     compared[np.ix_(points, points)] = known.tiers.comparable(points, points) & ~np.eye(len(points), dtype=np.bool_)
     own, distances = log_ratios(known.mechanism.log_matrix), known.mechanism.space.distances
     farthest, groups = float(own[compared].max()), _groups(known)
-    lengths = np.unique(np.concatenate([part.lengths for part in (split.fit, split.select, split.certify)]))
+    lengths = np.unique(np.concatenate([part.lengths for part in split.parts]))
     chain = prior_of or _estimated(split)
     largest = 0.0
     for length in lengths[lengths > 0].tolist():

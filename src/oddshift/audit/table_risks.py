@@ -89,8 +89,10 @@ def table_risks(
         )
     width = original.cells.shape[1]
     found = [
-        _singling_out("singling out by one column", original, released, 1, attacks, rng),
-        _singling_out("singling out by several columns", original, released, min(_COLUMNS, width), attacks, rng),
+        _singling_out("singling out by one column", original, released, width=1, attacks=attacks, rng=rng),
+        _singling_out(
+            "singling out by several columns", original, released, width=min(_COLUMNS, width), attacks=attacks, rng=rng
+        ),
     ]
     if width > 1:
         linked = [_linking(original, released, attacks, rng) for _ in range(_HALVINGS)]
@@ -128,7 +130,7 @@ def _risk(name: str, hits: int, base: int, attacks: int) -> Risk:
 
 
 def _singling_out(
-    name: str, original: MixedTable, released: MixedTable, width: int, attacks: int, rng: np.random.Generator
+    name: str, original: MixedTable, released: MixedTable, *, width: int, attacks: int, rng: np.random.Generator
 ) -> Risk:
     """The share of predicates true of exactly one released row that are true of exactly one original row too.
 

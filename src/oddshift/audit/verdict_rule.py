@@ -122,7 +122,7 @@ def rate_parts(
     """The rate claims of one attacker, one for each tier."""
     withheld = [basis.withheld or claims.contradiction(row) for row in seen.rates]
     return [
-        Part(claims.claim(seen.attacker, names[row.tier], law, why, basis.carrier), row, accuses)
+        Part(claims.claim(seen.attacker, names[row.tier], law, withheld=why, basis=basis.carrier), row, accuses)
         for row, why in zip(seen.rates, withheld, strict=True)
     ]
 

@@ -77,7 +77,7 @@ def search_witness(
         return context_witness([], **terms, event="one release alone is without bound"), ""
     seeds = [np.random.default_rng(s) for s in np.random.SeedSequence([settings.seed, 7]).spawn(2)]
     select, certify = (_independent(part, rng) for part, rng in zip((split.select, split.certify), seeds, strict=True))
-    places, trust = _freeze(attacker, select, certify, known, epsilon, seeds[0])
+    places, trust = _freeze(attacker, select, certify, known, epsilon=epsilon, rng=seeds[0])
     rounds = _play(attacker, certify, known, epsilon, places, seeds[1])
     what = f"guess of attacker {attacker.name} from the other outputs, at {len(places)} frozen places"
     found = context_witness(rounds.groups(epsilon, trust), **terms, event=what)
@@ -117,6 +117,7 @@ def _freeze(
     select: Records,
     certify: Records,
     known: Knowledge,
+    *,
     epsilon: float,
     rng: np.random.Generator,
 ) -> tuple[list[_Place], float]:

@@ -20,6 +20,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 Item = TypeVar("Item")
+Array = TypeVar("Array", FloatArray, IntArray)
 
 DENSE_LIMIT = 150_000_000
 """Largest number of float64 entries (1.2 GB) that a single dense array may hold."""
@@ -151,7 +152,7 @@ def dense(rows: int, columns: int, name: str, instead: str) -> None:
         raise TooLarge(f"{name} would hold {rows} x {columns} entries, expected at most {DENSE_LIMIT}; {instead}")
 
 
-def frozen(array: FloatArray) -> FloatArray:
+def frozen(array: Array) -> Array:
     """The same array, made read-only so that a value cannot change after it was checked."""
     array.setflags(write=False)
     return array

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import BoolArray, IntArray, indices, one_of
+from oddshift.base.arrays import BoolArray, IntArray, frozen, indices, one_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content
 from oddshift.model.space import Space
@@ -102,8 +102,8 @@ class Records:
 
     def __post_init__(self) -> None:
         """Check that points, documents and context fit together."""
-        object.__setattr__(self, "points", _frozen(indices(self.points, "points", len(self.space), is_secret=True)))
-        object.__setattr__(self, "offsets", _frozen(np.array(self.offsets, dtype=np.int64)))
+        object.__setattr__(self, "points", frozen(indices(self.points, "points", len(self.space), is_secret=True)))
+        object.__setattr__(self, "offsets", frozen(np.array(self.offsets, dtype=np.int64)))
         _check_offsets(self.offsets, len(self.points), "offsets")
         one_of(self.joint_by, "joint_by", JOINT_BY)
         if not len(self.sources):
@@ -232,6 +232,11 @@ class Split:
     certify: Records
     by: str
 
+    @property
+    def parts(self) -> tuple[Records, Records, Records]:
+        """All three, in this order."""
+        return self.fit, self.select, self.certify
+
 
 def offsets_of(lengths: npt.ArrayLike) -> IntArray:
     """Where each document starts and the last one ends, from lengths."""
@@ -308,7 +313,7 @@ def _by_user(records: Records) -> Records:
     if records.users is None:
         raise InvalidInput("joint_by='user' needs user ids; these records carry none")
     ordered = records.take(np.argsort(records.users, kind="stable"))
-    users = records.users[np.argsort(records.users, kind="stable")]
+    users = np.sort(records.users)
     first = np.flatnonzero(np.append(True, users[1:] != users[:-1]))
     ends = np.append(first, len(users))
     context = ordered.context
@@ -339,10 +344,3 @@ def _check_slots(context: Context, offsets: IntArray) -> None:
         where = int(wrong[0])
         found, wanted = int(per_document[where]), int(np.diff(offsets)[where])
         raise InvalidInput(f"context of document {where} has {found} slots, expected {wanted} (one for each secret)")
-
-
-def _frozen(array: IntArray) -> IntArray:
-    if array.flags.writeable:
-        array = array.copy() if array.base is not None else array
-        array.setflags(write=False)
-    return array

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from oddshift.app.commands.plain_progress import to_standard_error
 from oddshift.app.commands.terminal import Json, next_step, waiting
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import write_atomic
@@ -34,16 +34,14 @@ def init(
 
     Example: oddshift init mail.csv --out mail.toml
     """
-    from oddshift.app.expected_cost import INIT, INIT_MEMORY, cost_of_file
+    from oddshift.app.expected_cost import INIT, INIT_MEMORY, say_cost_of_file
     from oddshift.app.init import start
     from oddshift.app.init.choices import OwnFiles
 
     if out.exists():
         raise InvalidInput(f"{out} already exists and is not overwritten, expected a new file: name one with --out")
     if file.is_file() and not as_json and file.suffix in _TABLES:
-        cost = cost_of_file(file.stat().st_size, INIT, INIT_MEMORY)
-        if cost is not None:
-            print(cost.line("the size of the file"), file=sys.stderr, flush=True)
+        say_cost_of_file(file, INIT, to_standard_error, memory=INIT_MEMORY)
     with waiting(f"looking at {file.name}", quiet=as_json):
         found = start(file, out, OwnFiles(vectors=vectors, pipeline=pipeline, words=words))
     write_atomic(out, found.config.encode())

@@ -68,7 +68,7 @@ class PlainProgress:
 @contextmanager
 def plain_progress(what: str) -> Iterator[Progress]:
     """Lines on standard error while something is done, also where a single step takes long."""
-    told, ended = PlainProgress(what, _to_standard_error), threading.Event()
+    told, ended = PlainProgress(what, to_standard_error), threading.Event()
 
     def watch() -> None:
         while not ended.wait(1.0):
@@ -83,5 +83,6 @@ def plain_progress(what: str) -> Iterator[Progress]:
         watcher.join()
 
 
-def _to_standard_error(line: str) -> None:
+def to_standard_error(line: str) -> None:
+    """Write one line at once."""
     print(line, file=sys.stderr, flush=True)

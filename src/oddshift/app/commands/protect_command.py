@@ -153,12 +153,10 @@ def _run(
 
 def _expect(source: Path, policy: Policy, say: Say) -> None:
     """Say what a large file of a table or of places is expected to cost."""
-    from oddshift.app.expected_cost import PROTECT, UNITS, cost_of_file
+    from oddshift.app.expected_cost import PROTECT, UNITS, say_cost_of_file
 
     if source.is_file() and policy.kind in UNITS:
-        cost = cost_of_file(source.stat().st_size, PROTECT)
-        if cost is not None:
-            say(cost.line("the size of the file"))
+        say_cost_of_file(source, PROTECT, say)
 
 
 def _finite(value: float) -> float | str:

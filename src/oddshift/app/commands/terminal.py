@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oddshift.app.commands.plain_progress import plain_progress
+from oddshift.app.commands.plain_progress import plain_progress, to_standard_error
 from oddshift.base.progress import silent, unsaid
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def console_for(as_json: bool) -> Console:
 
 def saying(console: Console) -> Say:
     """Lines on standard error; nothing where a command prints JSON."""
-    return unsaid if console.quiet else lambda line: print(line, file=sys.stderr, flush=True)
+    return unsaid if console.quiet else to_standard_error
 
 
 @contextmanager

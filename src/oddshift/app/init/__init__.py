@@ -60,7 +60,7 @@ def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
         config=f"{data}\n{rest(suggestion, roles, tiers.n_levels, alone=_alone(split, roles), units=units, use=use)}",
         roles=roles,
         epsilon=suggestion.epsilon,
-        secrets=sum(len(part.points) for part in (split.fit, split.select, split.certify)),
+        secrets=sum(len(part.points) for part in split.parts),
         values=len(split.fit.space),
         tiers=tiers.names,
         documents=(len(split.fit), len(split.select), len(split.certify)),
@@ -77,7 +77,7 @@ def _alone(split: Split, roles: Roles) -> bool:
     """Whether no document holds two secrets and no other column could link them: a key, a time, a name, a place."""
     if roles.kind == "location" or roles.user or roles.masked or roles.left_out:
         return False
-    return all(np.diff(part.offsets).max(initial=0) <= 1 for part in (split.fit, split.select, split.certify))
+    return all(np.diff(part.offsets).max(initial=0) <= 1 for part in split.parts)
 
 
 def _prepared(text: str, out: Path, roles: Roles) -> Prepared:

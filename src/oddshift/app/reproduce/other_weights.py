@@ -46,17 +46,21 @@ def replayed_loops(results: Results, weights: Sequence[float] = RATE_WEIGHTS) ->
                 continue
             for epsilon in EPSILONS:
                 surface = Surface.of(values, epsilon, "one")
-                for weight in weights:
-                    scales = replayed(surface, epsilon, "AmPL", LoopWeights(rate=weight))
-                    both = [epsilon * np.ones(2), epsilon * np.asarray(scales)]
-                    ratios = [float(surface.rate(budgets) @ surface.shares) for budgets in both]
-                    losses = [float(surface.loss(budgets) @ surface.weights) for budgets in both]
-                    found.append(
-                        ReplayedLoop(
-                            corpus, attacker, epsilon, weight, scales, (ratios[0], ratios[1]), (losses[0], losses[1])
-                        )
-                    )
+                found += [_replayed_loop((corpus, attacker), surface, epsilon, weight) for weight in weights]
     return found
+
+
+def _replayed_loop(where: tuple[str, str], surface: Surface, epsilon: float, weight: float) -> ReplayedLoop:
+    scales = replayed(surface, epsilon, "AmPL", LoopWeights(rate=weight))
+    plain, scaled = epsilon * np.ones(2), epsilon * np.asarray(scales)
+    return ReplayedLoop(
+        *where,
+        epsilon,
+        weight,
+        scales,
+        ratios=(float(surface.rate(plain) @ surface.shares), float(surface.rate(scaled) @ surface.shares)),
+        losses=(float(surface.loss(plain) @ surface.weights), float(surface.loss(scaled) @ surface.weights)),
+    )
 
 
 def weights_compared(loops: Sequence[ReplayedLoop]) -> str:

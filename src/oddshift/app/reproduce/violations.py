@@ -204,8 +204,7 @@ def _interval(values: FloatArray) -> dict[str, float]:
 
 def sizes(corpus: StudiedCorpus) -> dict[str, Any]:
     """How much there is: documents of each part, words of each tier, positions."""
-    parts = (corpus.split.fit, corpus.split.select, corpus.split.certify)
-    labels = corpus.tiers.labels
+    parts, labels = corpus.split.parts, corpus.tiers.labels
     return {
         "size": {
             "documents": [len(part) for part in parts],

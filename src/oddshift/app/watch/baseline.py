@@ -127,13 +127,13 @@ def _attackers(
     """The attackers that count, recalibrated, the strongest first; the single release where none learned anything."""
     options = FitOptions(epochs=settings.epochs, paper=settings.paper)
     named, without = named_attackers(settings.attackers, prepared, settings)
-    fitted = fit_attackers(named, known, prepared, settings, options, Means(fits=fits))
+    fitted = fit_attackers(named, known, prepared, settings, options, means=Means(fits=fits))
     kept, notes = [attacker for attacker in fitted if can_be_stored(attacker)], list(without)
     if len(kept) < len(fitted):
         notes.append(f"{len(fitted) - len(kept)} of {len(fitted)} attackers cannot be kept in a file and do not watch")
     if not kept:
         named, _ = named_attackers(DEFAULT_ATTACKERS, prepared, settings)
-        kept = fit_attackers(named, known, prepared, settings, options, Means(fits=fits))
+        kept = fit_attackers(named, known, prepared, settings, options, means=Means(fits=fits))
     everyone: list[Attacker] = [Own(known), *kept]
     truth, budget = prepared.split.select, Budget(known.mechanism, known.tiers, settings.epsilon)
     release = perturb(truth, known.mechanism, known.tiers, np.random.default_rng([settings.seed, 30]))
