@@ -123,6 +123,13 @@ def test_where_nothing_was_learned_within_the_goals_the_others_are_tested():
     assert sequence([wild], Goals(0.1, {})) == ()
 
 
+def test_noise_under_which_nothing_is_learned_comes_first_where_the_rest_may_fail():
+    idle = [made((s, s), 0.0, 1.2 - s, gain=0.1) for s in (0.5, 0.7, 0.95)]
+    keen = made((0.8, 0.8), 0.06, 0.4)  # more than half of delta: it may fail
+    found = sequence([*idle, keen], Goals(0.1, {}))
+    assert [p.scales[0] for p in found] == [0.5, 0.7, 0.8]  # and nothing with less noise than the one that learned
+
+
 def test_a_sequence_begins_with_more_noise_than_the_front_where_nothing_exceeds():
     points = [made((0.1 * k, 0.1 * k), 0.0, 1.0 - 0.1 * k) for k in range(1, 10)]
     found = sequence(points, Goals(0.1, {}))

@@ -101,31 +101,46 @@ def sequence(outcomes: Sequence[ScaledOutcome], goals: Goals, *, carried: bool =
     """The frozen order: a few safer outcomes, then the front where the attacker learned something.
 
     Where no such outcome keeps the goals, or nothing was learned anywhere, it is the front of all outcomes; it can end
-    in scales that keep every goal without a rate verdict. `carried` says that independence was declared.
+    in scales that keep every goal without a rate verdict. Where the first outcome with something learned may well
+    fail, those with more noise come before it, so that a failure leaves such scales. `carried` says that independence
+    was declared.
     """
-    learned = [p for p in outcomes if p.admissible and (p.learned or carried)]
-    return _ordered(learned, goals) or _ordered([p for p in outcomes if p.admissible], goals)
+    usable = [p for p in outcomes if p.admissible]
+    learned = [p for p in usable if p.learned or carried]
+    found = _ordered(learned, goals)
+    if not found:
+        return _ordered(usable, goals)
+    if _is_safe(found[0], goals):
+        return found
+    quiet = [p for p in usable if p not in learned and _has_more_noise(p, found[0])]
+    return (*_ordered(quiet, goals), *found)
 
 
 def _ordered(usable: Sequence[ScaledOutcome], goals: Goals) -> tuple[ScaledOutcome, ...]:
     near = [p for p in front(usable, goals.strain) if goals.strain(p) <= 1.0]
-    safe = [k for k, p in enumerate(near) if goals.strain(p, share=SAFE, errors=SAFE_ERRORS) <= 1.0]
+    safe = [k for k, p in enumerate(near) if _is_safe(p, goals)]
     near = near[max(safe, default=0) :]
     return (*_safer(usable, near[:1], goals), *_spaced(near, LONGEST))
 
 
+def _is_safe(outcome: ScaledOutcome, goals: Goals) -> bool:
+    """Whether a test of these scales should pass."""
+    return goals.strain(outcome, share=SAFE, errors=SAFE_ERRORS) <= 1.0
+
+
+def _has_more_noise(outcome: ScaledOutcome, than: ScaledOutcome) -> bool:
+    """Whether it costs more and no scale is larger."""
+    return outcome.loss > than.loss and all(a <= b for a, b in zip(outcome.scales, than.scales, strict=True))
+
+
 def _safer(outcomes: Iterable[ScaledOutcome], first: Sequence[ScaledOutcome], goals: Goals) -> list[ScaledOutcome]:
-    """At most SAFER outcomes with no larger scale in any tier than the first of a sequence, in decreasing loss.
+    """At most SAFER outcomes with more noise than the first of a sequence, in decreasing loss.
 
     Where select rates are 0 the front ends at the most daring of them, and chance alone may fail it. They are evenly
     spaced in loss, so that what is chosen after a failure is not far from it.
     """
     found = [
-        p
-        for start in first
-        for p in outcomes
-        if p.loss > start.loss and goals.strain(p) <= goals.strain(start)
-        if all(a <= b for a, b in zip(p.scales, start.scales, strict=True))
+        p for start in first for p in outcomes if _has_more_noise(p, start) and goals.strain(p) <= goals.strain(start)
     ]
     if not found:
         return []
