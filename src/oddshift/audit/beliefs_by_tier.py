@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs
-from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.arrays import CACHED_ENTRIES, FloatArray, IntArray, blocks, row_counts
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms.mechanism import Mechanism
@@ -60,10 +60,11 @@ class TierBeliefs:
     @property
     def prior_hit(self) -> FloatArray:
         """How often the first guess was right before any release; equally likely candidates share the guess."""
-        prior = np.broadcast_to(self.log_prior, self.shift.shape)
-        mine = self.at(prior, self.truth)[:, None]
-        first = ~(prior > mine).any(axis=1)
-        return np.where(first, 1.0 / (prior == mine).sum(axis=1), 0.0)
+        prior = np.atleast_2d(self.log_prior)
+        mine = self.at(np.broadcast_to(prior, self.shift.shape), self.truth)
+        best = prior.max(axis=1)
+        equal = row_counts(prior == best[:, None])
+        return np.where(mine == best, 1.0 / equal, 0.0)
 
     @staticmethod
     def at(values: FloatArray, column: IntArray) -> FloatArray:
@@ -72,36 +73,50 @@ class TierBeliefs:
 
 
 def tier_beliefs(attacker: Attacker, release: Release, truth: Records, tiers: Tiers) -> Iterator[TierBeliefs]:
-    """An attacker's beliefs, checked, one tier at a time; over candidates alone where the attacker can do that."""
+    """An attacker's beliefs, checked, one tier at a time; over candidates alone where the attacker can do that.
+
+    They come a few rows at a time: everything that is done with them then happens in a core's cache.
+    """
     labels = truth.tier_of_position(tiers)
+    points = {int(tier): np.flatnonzero(candidates(tiers, int(tier))) for tier in np.unique(labels)}
     method = getattr(attacker, "candidate_beliefs", None)
-    blocks: Iterator[Beliefs] = attacker.beliefs(release) if method is None else method(release)
-    for block in blocks:
-        _check(attacker, block, len(tiers.labels) if block.points is None else len(block.points))
-        for tier in np.unique(labels[block.positions]):
-            index = np.flatnonzero(candidates(tiers, int(tier))) if block.points is None else block.points
-            yield _of_tier(block, int(tier), np.flatnonzero(labels[block.positions] == tier), index, truth)
+    given: Iterator[Beliefs] = attacker.beliefs(release) if method is None else method(release)
+    for block in given:
+        _check_shape(attacker, block, len(tiers.labels) if block.points is None else len(block.points))
+        for tier in np.unique(labels[block.positions]).tolist():
+            index = points[tier] if block.points is None else block.points
+            rows = np.flatnonzero(labels[block.positions] == tier)
+            for part in blocks(len(rows), len(index), CACHED_ENTRIES):
+                found = _of_tier(block, tier, rows[part], index, truth)
+                _check_numbers(attacker, found)
+                yield found
 
 
 def _of_tier(block: Beliefs, tier: int, rows: IntArray, index: IntArray, truth: Records) -> TierBeliefs:
-    """The rows of a block that belong to one tier, over its candidates."""
-    at = np.ix_(rows, np.arange(len(index)) if block.points is not None else index)
-    whole = block.points is not None and len(rows) == len(block.positions)
-    shift = block.shift if whole else block.shift[at]
-    if block.log_prior.ndim == 1:
-        prior = block.log_prior if block.points is not None else block.log_prior[index]
-    else:
-        prior = block.log_prior if whole else block.log_prior[at]
+    """Some rows of a block that belong to one tier, over its candidates."""
+    columns = slice(None) if block.points is not None else index
+    shift = _some_rows(block.shift, rows)[:, columns]
+    prior = block.log_prior[columns] if block.log_prior.ndim == 1 else _some_rows(block.log_prior, rows)[:, columns]
     positions = block.positions[rows]
     column = np.searchsorted(index, truth.points[positions])
     return TierBeliefs(positions, tier, index, np.maximum(shift, _NEVER), prior, column)
 
 
-def _check(attacker: Attacker, block: Beliefs, n_points: int) -> None:
+def _some_rows(values: FloatArray, rows: IntArray) -> FloatArray:
+    """Some rows, in increasing order; not copied where they follow each other."""
+    first, last = int(rows[0]), int(rows[-1])
+    return values[first : last + 1] if last - first + 1 == len(rows) else values[rows]
+
+
+def _check_shape(attacker: Attacker, block: Beliefs, n_points: int) -> None:
     if block.shift.shape != (len(block.positions), n_points):
         raise InvalidInput(
             f"attacker {attacker.name} gave shifts of shape {block.shift.shape}, "
             f"expected {(len(block.positions), n_points)}"
         )
-    if np.isnan(block.shift).any() or np.isnan(block.log_prior).any() or (block.shift == np.inf).any():
+
+
+def _check_numbers(attacker: Attacker, found: TierBeliefs) -> None:
+    """Refuse NaN, which every comparison would pass over, and shifts of +inf; the largest entry tells of both."""
+    if not found.shift.max() < np.inf or np.isnan(found.log_prior.max()):
         raise InvalidInput(f"attacker {attacker.name} gave NaN or infinite beliefs, expected numbers")

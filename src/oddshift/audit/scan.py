@@ -7,19 +7,19 @@ pairs of the `uniform` law. No triple is ever stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker
 from oddshift.audit.beliefs_by_tier import TierBeliefs, tier_beliefs
-from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, row_counts
 from oddshift.base.errors import InvalidInput
 from oddshift.leakage.limits import exceeds
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records
-from oddshift.model.release import Release
+from oddshift.model.release import Release, candidates
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
@@ -27,6 +27,9 @@ BINS = 120
 """Bins of the histogram of mPL between 0 and HISTOGRAM_SPAN·ε; one more bin holds what lies beyond."""
 
 HISTOGRAM_SPAN = 6.0
+
+KEPT_ENTRIES = 64_000_000
+"""Distances between the candidates of one tier up to which they are kept (512 MB); a performance setting."""
 
 SCANNED_LAWS = ("anchored", "uniform")
 """Pair laws whose share a scan gives at every position; the worst pair is asked for separately."""
@@ -44,6 +47,17 @@ class Budget:
     def space(self) -> Space:
         """The points that are compared."""
         return self.mechanism.space
+
+    def compared(self, tier: int) -> Space:
+        """The candidates of a tier as a space; their distances are kept if they are not too many."""
+        part = self.space.part(np.flatnonzero(candidates(self.tiers, tier)))
+        if len(part) ** 2 <= KEPT_ENTRIES:
+            _ = part.distances
+        return part
+
+    def spaces(self, truth: Records) -> dict[int, Space]:
+        """The candidates of every tier that occurs in some records."""
+        return {int(tier): self.compared(int(tier)) for tier in np.unique(truth.tier_of_position(self.tiers))}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,11 +148,16 @@ def scan(
         uniform=np.zeros(n) if needs_uniform else None,
         detail=_empty_detail(n, len(budget.tiers)) if detailed else None,
     )
+    parts = budget.spaces(truth)
+    _refuse_single(parts, budget.tiers)
+    drawn = _Drawn.by_position(truth, parts, budget.tiers, rng) if needs_uniform else None
     for block in tier_beliefs(attacker, release, truth, budget.tiers):
         _score(out.scores, block, release, budget)
-        out.rank[block.positions] = (block.score > block.at(block.score, block.truth)[:, None]).sum(axis=1)
+        out.rank[block.positions] = row_counts(block.score > block.at(block.score, block.truth)[:, None])
         out.prior_hit[block.positions] = block.prior_hit
-        _fill(out, block, budget, rng)
+        _anchored(out, block, parts[block.tier], budget, drawn)
+        if drawn is not None:
+            _uniform(out, block, parts[block.tier], budget, drawn)
     _refuse_gaps(attacker, out.scores)
     return out
 
@@ -147,6 +166,7 @@ def scores(attacker: Attacker, release: Release, truth: Records, budget: Budget)
     """The log scores alone; attackers are chosen by nothing else."""
     n = len(truth.points)
     found = Scores(np.full(n, np.nan), np.full(n, np.nan))
+    budget.spaces(truth)
     for block in tier_beliefs(attacker, release, truth, budget.tiers):
         _score(found, block, release, budget)
     _refuse_gaps(attacker, found)
@@ -169,39 +189,71 @@ def _score(out: Scores, block: TierBeliefs, release: Release, budget: Budget) ->
     out.own_score[block.positions] = block.own_score(budget.mechanism, release.outputs[block.positions])
 
 
-def _fill(out: Scan, block: TierBeliefs, budget: Budget, rng: np.random.Generator) -> None:
-    """Compare each truth and, where the uniform law is asked for, one other candidate with every candidate."""
-    n, positions = len(block.index), block.positions
-    if n < 2:
-        name = budget.tiers.names[block.tier]
-        raise InvalidInput(f"tier {name} has {n} points, expected at least 2 to compare")
-    gap, distance = _gaps(block, block.truth, budget.space)
-    beyond = exceeds(gap, distance, budget.epsilon)
-    out.anchored[positions] = beyond.sum(axis=1) / (n - 1)
-    if out.detail is not None:
-        scale, labels = budget.tiers.scales[block.tier], budget.tiers.labels[block.index]
-        out.detail.diagnostic[positions] = exceeds(gap, distance, scale * budget.epsilon).sum(axis=1) / (n - 1)
-        out.detail.across[positions, 0] = _across(beyond, labels, block.truth) / (n - 1)
-        gap /= distance
-        out.detail.largest[positions] = gap.max(axis=1)
-        _record(out.detail, block, gap, block.truth, rng, law=0, epsilon=budget.epsilon)
-    if out.uniform is None:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Drawn:
+    """What is drawn for every position, as steps from one candidate to another: whatever the blocks, the same.
+
+    `anchor` leads from the truth to the other anchor of the uniform law; `shown` from the anchor of each law to the
+    candidate whose leakage is shown, (2, positions).
+    """
+
+    anchor: IntArray
+    shown: IntArray
+
+    @classmethod
+    def by_position(cls, truth: Records, parts: Mapping[int, Space], tiers: Tiers, rng: np.random.Generator) -> _Drawn:
+        labels = truth.tier_of_position(tiers)
+        anchor, shown = np.zeros(len(labels), dtype=np.int64), np.zeros((2, len(labels)), dtype=np.int64)
+        for tier, part in parts.items():
+            mine, n = np.flatnonzero(labels == tier), len(part)
+            anchor[mine], shown[0, mine], shown[1, mine] = (rng.integers(1, n, len(mine)) for _ in range(3))
+        return cls(anchor, shown)
+
+
+def _anchored(out: Scan, block: TierBeliefs, part: Space, budget: Budget, drawn: _Drawn | None) -> None:
+    """Compare each truth with every candidate."""
+    n, positions, detail = len(block.index), block.positions, out.detail
+    if not block.shift.any():  # nothing shifts, so nothing leaks
+        if detail is not None:
+            detail.histogram[0, block.tier, 0] += len(positions) * (n - 1)
         return
-    anchor = (block.truth + rng.integers(1, n, len(positions))) % n  # one uniform candidate other than the truth
-    gap, distance = _gaps(block, anchor, budget.space)
+    gap, distance = _gaps(block, block.truth, part)
+    beyond = exceeds(gap, distance, budget.epsilon)
+    out.anchored[positions] = row_counts(beyond) / (n - 1)
+    if detail is None or drawn is None:
+        return
+    scale, labels = budget.tiers.scales[block.tier], budget.tiers.labels[block.index]
+    scaled = beyond if scale == 1.0 else exceeds(gap, distance, scale * budget.epsilon)
+    detail.diagnostic[positions] = row_counts(scaled) / (n - 1)
+    detail.across[positions, 0] = _across(beyond, labels, block.truth) / (n - 1)
+    gap /= distance
+    detail.largest[positions] = gap.max(axis=1)
+    _record(detail, block, gap, (block.truth + drawn.shown[0, positions]) % n, law=0, epsilon=budget.epsilon)
+
+
+def _uniform(out: Scan, block: TierBeliefs, part: Space, budget: Budget, drawn: _Drawn) -> None:
+    """Compare one other candidate than the truth with every candidate."""
+    n, positions, detail = len(block.index), block.positions, out.detail
+    assert out.uniform is not None
+    if not block.shift.any():
+        if detail is not None:
+            detail.histogram[1, block.tier, 0] += len(positions) * (n - 1)
+        return
+    anchor = (block.truth + drawn.anchor[positions]) % n
+    gap, distance = _gaps(block, anchor, part)
     beyond = exceeds(gap, distance, budget.epsilon)
     beyond[np.arange(len(beyond)), block.truth] = False
     out.uniform[positions] = _uniform_share(out.anchored[positions], beyond)
-    if out.detail is not None:
+    if detail is not None:
         across = _across(beyond, budget.tiers.labels[block.index], anchor)
-        out.detail.across[positions, 1] = 2.0 / n * out.detail.across[positions, 0] + across / n
+        detail.across[positions, 1] = 2.0 / n * detail.across[positions, 0] + across / n
         gap /= distance
-        _record(out.detail, block, gap, anchor, rng, law=1, epsilon=budget.epsilon)
+        _record(detail, block, gap, (anchor + drawn.shown[1, positions]) % n, law=1, epsilon=budget.epsilon)
 
 
-def _gaps(block: TierBeliefs, anchor: IntArray, space: Space) -> tuple[FloatArray, FloatArray]:
+def _gaps(block: TierBeliefs, anchor: IntArray, part: Space) -> tuple[FloatArray, FloatArray]:
     """|shift difference| and distance between each row's anchor and every candidate; the anchor is infinitely far."""
-    distance = space.part(block.index).between(anchor)
+    distance = part.between(anchor)
     distance[np.arange(len(anchor)), anchor] = np.inf
     gap = block.shift - block.at(block.shift, anchor)[:, None]
     np.abs(gap, out=gap)
@@ -211,36 +263,36 @@ def _gaps(block: TierBeliefs, anchor: IntArray, space: Space) -> tuple[FloatArra
 def _uniform_share(anchored: FloatArray, beyond: BoolArray) -> FloatArray:
     """A uniform pair holds the truth with probability 2/n, and those are known exactly: only the rest is drawn."""
     n = beyond.shape[1]
-    return 2.0 / n * anchored + (1.0 - 2.0 / n) * beyond.sum(axis=1) / max(1, n - 2)
+    return 2.0 / n * anchored + (1.0 - 2.0 / n) * row_counts(beyond) / max(1, n - 2)
 
 
 def _across(beyond: BoolArray, labels: IntArray, anchor: IntArray) -> IntArray:
     """How many of the marked candidates are of another tier than each row's anchor."""
     if (labels == labels[0]).all():
         return np.zeros(len(beyond), dtype=np.int64)
-    return (beyond & (labels[anchor][:, None] != labels)).sum(axis=1)
+    return row_counts(beyond & (labels[anchor][:, None] != labels))
 
 
 def _record(
-    out: ScanDetail,
-    block: TierBeliefs,
-    leak: FloatArray,
-    anchor: IntArray,
-    rng: np.random.Generator,
-    *,
-    law: int,
-    epsilon: float,
+    out: ScanDetail, block: TierBeliefs, leak: FloatArray, shown: IntArray, *, law: int, epsilon: float
 ) -> None:
     """Mean, one draw and histogram of the leakage between each row's anchor and all others."""
     positions, n = block.positions, leak.shape[1]
     out.mean[positions, law] = leak.sum(axis=1) / (n - 1)
-    out.drawn[positions, law] = block.at(leak, (anchor + rng.integers(1, n, len(positions))) % n)
+    out.drawn[positions, law] = block.at(leak, shown)
     bin_of = min(BINS / (HISTOGRAM_SPAN * epsilon), float(np.finfo(np.float64).max))
     with np.errstate(over="ignore"):  # of a tiny budget whatever leaks lies in the last bin
-        bins = np.minimum(leak * bin_of, BINS).astype(np.int64)
+        leak *= bin_of
+    bins = np.minimum(leak, BINS, out=leak).astype(np.int64)
     counts = np.bincount(bins.ravel(), minlength=BINS + 1).astype(np.float64)
     counts[0] -= len(positions)  # an anchor is not compared with itself
     out.histogram[law, block.tier] += counts
+
+
+def _refuse_single(parts: Mapping[int, Space], tiers: Tiers) -> None:
+    for tier, part in parts.items():
+        if len(part) < 2:
+            raise InvalidInput(f"tier {tiers.names[tier]} has {len(part)} points, expected at least 2 to compare")
 
 
 def _refuse_gaps(attacker: Attacker, found: Scores) -> None:

@@ -31,6 +31,8 @@ BLOCK_ENTRIES = 4_000_000
 CACHED_ENTRIES = 64_000
 """Entries of a block that is read several times and should stay in a core's cache; a performance setting."""
 
+_LONG_ROW = 500  # entries from which counting a row by itself is faster than adding up all rows together
+
 SUM_TOLERANCE = 1e-9
 """How far a probability vector may be from summing to one before it is refused."""
 
@@ -162,6 +164,17 @@ def blocks(rows: int, width: int, entries: int | None = None) -> Iterator[slice]
     """Slices that cut `rows` rows of `width` entries into blocks of about `entries` (default: BLOCK_ENTRIES)."""
     step = max(1, (entries or BLOCK_ENTRIES) // max(1, width))
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+def row_counts(marks: BoolArray) -> IntArray:
+    """How many entries of each row are true; long rows are counted one by one, which is several times as fast.
+
+    >>> row_counts(np.array([[True, False, True], [False, False, False]]))
+    array([2, 0])
+    """
+    if marks.shape[1] < _LONG_ROW:
+        return np.asarray(marks.sum(axis=1, dtype=np.int64))
+    return np.fromiter((np.count_nonzero(row) for row in marks), dtype=np.int64, count=len(marks))
 
 
 def one_of(value: str, name: str, known: Sequence[str]) -> str:

@@ -73,8 +73,10 @@ class Space:
     def part(self, index: IntArray) -> Space:
         """Some of these points as a space of their own; they were checked already.
 
-        The same points give the same space again, so that its distances are computed once.
+        The same points give the same space again, so that its distances are computed once; all of them are this space.
         """
+        if len(index) == len(self) and np.array_equal(index, np.arange(len(self))):
+            return self
         key = hashlib.sha256(np.ascontiguousarray(index, dtype=np.int64).tobytes()).digest()
         if key not in self._parts:
             found = object.__new__(Space)
@@ -128,8 +130,11 @@ class Space:
         return frozen(matrix)
 
     def between(self, index: IntArray, other: Space | None = None) -> FloatArray:
-        """Distances (len(index), m) from the points `index` to every point of `other` (default: this space)."""
-        if (other is None or other is self) and len(self) <= KEPT_POINTS:
+        """Distances (len(index), m) from the points `index` to every point of `other` (default: this space).
+
+        Those of few points are kept, and those of many where `distances` was asked for before.
+        """
+        if (other is None or other is self) and (len(self) <= KEPT_POINTS or "distances" in self.__dict__):
             return np.asarray(self.distances[index])
         target = self if other is None else other
         return self.metric.between(self.points[index], target.points)
