@@ -8,11 +8,12 @@ import pytest
 
 from oddshift.attackers.attacker import Beliefs, knowledge, position_blocks
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, smoothed_table
+from oddshift.attackers.chain_terms import log_mix
 from oddshift.attackers.gap_chain import fit_gap_chain
 from oddshift.attackers.law_attacker import TINY, Dense, LawAttacker, likelihoods, log_floor
 from oddshift.attackers.learning_size import LearningOfSize, Refittable, SizeStep, smaller_fits
 from oddshift.attackers.nearness import normalised_rows
-from oddshift.attackers.plugin import first_law, fit_plugin, fit_topics, log_mix, successive
+from oddshift.attackers.plugin import first_law, fit_plugin, fit_topics, successive
 from oddshift.attackers.second_order import fit_second_order
 from oddshift.attackers.spacing import UNKNOWN, gap_classes
 from oddshift.base.errors import InvalidInput
@@ -108,8 +109,9 @@ def test_context_terms_are_what_beliefs_add_to_the_own_release(world):
     plugin = fit_plugin(world.known, rng=np.random.default_rng(0))
     shift = gather(plugin, world.release)[0]
     own = world.known.mechanism.log_columns(world.release.outputs)
-    for positions, context in plugin.context_terms(world.release):
-        np.testing.assert_allclose(own[positions] + context, shift[positions], atol=1e-12)
+    for block in plugin.terms(world.release):
+        at = np.ix_(block.positions, block.points)
+        np.testing.assert_allclose(own[at] + block.context, shift[at], atol=1e-12)
 
 
 def dense_laws(known):

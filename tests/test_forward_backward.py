@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from oddshift.attackers.plugin import ChainStep, EstimatedChain, _SparseSteps
+from oddshift.attackers.estimated_chain import ChainStep, EstimatedChain, PatternSteps
 from oddshift.leakage.forward_backward import LOGARITHMS, DenseSteps, LogSteps, both_sides, forward
+from oddshift.model.tiers import Tiers
 
 K, LENGTH = 4, 5
 
@@ -88,22 +89,26 @@ def test_a_forward_message_without_outputs_is_the_law_of_the_secret(chain):
         np.testing.assert_allclose(message.values / message.values.sum(), law, rtol=1e-12)
 
 
-def test_sparse_steps_of_rank_one_are_the_dense_matrix_they_stand_for():
-    """λ(a)·bigram(a → b) + (1 − λ(a))·topic(b), one matrix for each topic and candidate set."""
+@pytest.mark.parametrize("documents", [1, 3, 6])
+@pytest.mark.parametrize("pattern", [(0, 1), (1, 0), (0, 0)])
+def test_sparse_steps_of_rank_one_are_the_dense_matrix_they_stand_for(documents, pattern):
+    """λ(a)·bigram(a → b) + (1 − λ(a))·topic(b), over the candidates of both positions alone."""
     rng = np.random.default_rng(2)
-    topics, documents = 2, 3
+    topics = 2
     steps = []
     for _ in range(2):
         bigram = rng.dirichlet(np.ones(K), size=K) * (rng.random((K, K)) < 0.7)
         steps.append(
             ChainStep(csr_array(bigram), rng.random(K), rng.dirichlet(np.ones(K), topics), np.ones((topics, K)))
         )
-    sets = np.array([[0, 1], [1, 0], [0, 0]])
-    sparse = _SparseSteps(EstimatedChain(np.full(topics, 0.5), tuple(steps)), sets)
-    mass = rng.random((topics, documents, K))
-    ahead, back = sparse.ahead(0, mass), sparse.back(0, mass)
+    tiers = Tiers([0, 1, 1, 0], names=("a", "b"), scales=(1.0, 1.0), is_public=True)
+    sparse = PatternSteps(EstimatedChain(np.full(topics, 0.5), tuple(steps)).over(tiers, 1), pattern)
+    here, there = (np.flatnonzero(tiers.labels == tier) for tier in pattern)
+    to_there, to_here = rng.random((topics, documents, len(here))), rng.random((topics, documents, len(there)))
+    ahead, back = sparse.ahead(0, to_there), sparse.back(0, to_here)
+    step = steps[pattern[1]]
     for z, d in product(range(topics), range(documents)):
-        step = steps[sets[d, 1]]
         dense = step.weight[:, None] * step.bigram.toarray() + (1.0 - step.weight)[:, None] * step.topics[z]
-        np.testing.assert_allclose(ahead[z, d], mass[z, d] @ dense, rtol=1e-12)
-        np.testing.assert_allclose(back[z, d], dense @ mass[z, d], rtol=1e-12)
+        dense = dense[np.ix_(here, there)]
+        np.testing.assert_allclose(ahead[z, d], to_there[z, d] @ dense, rtol=1e-12)
+        np.testing.assert_allclose(back[z, d], dense @ to_here[z, d], rtol=1e-12)

@@ -7,8 +7,9 @@ from scipy.sparse import csr_array
 import oddshift as od
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Null, Own
+from oddshift.attackers.estimated_chain import ChainStep, EstimatedChain
 from oddshift.attackers.known_chain import Exact
-from oddshift.attackers.plugin import ChainStep, EstimatedChain, Plugin, fit_plugin
+from oddshift.attackers.plugin import Plugin, fit_plugin
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.tiers import Tiers

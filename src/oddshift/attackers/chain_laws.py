@@ -12,11 +12,12 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, observations
+from oddshift.attackers.chain_terms import log_mix
 from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.law_attacker import log_floor
 from oddshift.attackers.mixture import Mixture, choose_mixture
 from oddshift.attackers.nearness import local_laws, measured_steps, neighbour_laws, step_laws
-from oddshift.attackers.plugin import log_mix, successive
+from oddshift.attackers.plugin import successive
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.logarithms import log
 from oddshift.leakage.forward_backward import both_sides

@@ -120,7 +120,8 @@ def both_sides(
     array([0.6364, 0.3636])
     """
     lefts = forward(first, seen, steps, arithmetic)
-    right = Message(np.full_like(first, arithmetic.one), np.zeros(first.shape[:-1]))
+    last = lefts[-1]  # the values of the last secret may be others than those of the first
+    right = Message(np.full_like(last.values, arithmetic.one), np.zeros_like(last.log_scale))
     for t in range(len(seen) - 1, -1, -1):
         yield t, lefts[t], right
         if t:

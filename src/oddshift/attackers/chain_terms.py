@@ -1,0 +1,180 @@
+"""Inference under an estimated chain: forward-backward over the candidates of each position, and nothing else.
+
+Documents whose positions lie in the same sets (tier and spacing) are read together. The law before any output depends
+on these sets alone, so documents are put in their order and each beginning of a pattern is worked out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.estimated_chain import CandidateChain, PatternSteps
+from oddshift.base.arrays import CACHED_ENTRIES, BoolArray, FloatArray, IntArray
+from oddshift.base.logarithms import log, peak
+from oddshift.leakage.forward_backward import both_sides
+from oddshift.model.release import Release
+
+KEPT_LAWS = 8_000_000
+"""Entries of laws before any output that are kept while a release is read; a performance setting."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChainTerms:
+    """Positions of one tier: own release, context term and the chain's own log prior there, (positions, candidates)."""
+
+    positions: IntArray
+    points: IntArray
+    own: FloatArray
+    context: FloatArray
+    log_prior: FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Law:
+    """The law of a position before any output: its mass under every topic, and the log of the mixture."""
+
+    mass: FloatArray
+    log_mixture: FloatArray
+    is_possible: BoolArray | None  # which candidates have mass, None where all have
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Laws:
+    """Laws before any output by the sets up to the position; forgotten when they are too many."""
+
+    chain: CandidateChain
+    log_shares: FloatArray
+    kept: dict[tuple[int, ...], _Law] = field(default_factory=dict)
+
+    def along(self, pattern: Sequence[int]) -> list[_Law]:
+        """The laws of all positions of a pattern."""
+        if len(self.kept) * self.chain.widest > KEPT_LAWS:
+            self.kept.clear()
+        found: list[_Law] = []
+        for t in range(len(pattern)):
+            key = tuple(pattern[: t + 1])
+            if key not in self.kept:
+                if t:
+                    mass = self.chain.step(pattern[t - 1], pattern[t]).ahead(found[-1].mass)
+                else:
+                    mass = self.chain.first(pattern[0])[:, None, :]
+                self.kept[key] = self._law(mass)
+            found.append(self.kept[key])
+        return found
+
+    def _law(self, mass: FloatArray) -> _Law:
+        mixture = log_mix(mass, self.log_shares)[0]
+        is_possible = np.isfinite(mixture)
+        return _Law(mass, mixture, None if is_possible.all() else is_possible)
+
+
+def chain_terms(
+    chain: CandidateChain, known: Knowledge, release: Release, sets: IntArray, entries: int
+) -> Iterator[list[ChainTerms]]:
+    """Blocks of documents of about `entries` entries, each as one set of terms for every tier in it.
+
+    `sets` is the number of every position's set.
+    """
+    laws = _Laws(chain, log(chain.chain.shares)[:, None, None])
+    widths = np.array([len(points) for points in chain.points])[sets // chain.classes] * chain.chain.n_topics
+    for documents in _blocks(release, sets, widths, entries):
+        yield _block(laws, known, release, sets, documents)
+
+
+def _blocks(release: Release, sets: IntArray, widths: IntArray, entries: int) -> Iterator[list[int]]:
+    """Documents with positions, in the order of their patterns, about `entries` entries together."""
+    shown, ends = sets.astype(">u4"), release.offsets.tolist()
+    order = sorted(np.flatnonzero(release.lengths).tolist(), key=lambda d: shown[ends[d] : ends[d + 1]].tobytes())
+    costs = np.diff(np.append(0, np.cumsum(widths))[release.offsets])[order].tolist()
+    block: list[int] = []
+    room = entries
+    for document, cost in zip(order, costs, strict=True):
+        if block and cost > room:
+            yield block
+            block, room = [], entries
+        block.append(document)
+        room -= cost
+    if block:
+        yield block
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _TierRows:
+    """The positions of one tier in a block: own columns, likelihoods with a peak of one, and what is found."""
+
+    positions: IntArray
+    points: IntArray
+    own: FloatArray
+    seen: FloatArray
+    context: FloatArray
+    log_prior: FloatArray
+
+
+def _block(laws: _Laws, known: Knowledge, release: Release, sets: IntArray, documents: list[int]) -> list[ChainTerms]:
+    """The terms of some documents, tier by tier."""
+    chain = laws.chain
+    flat = np.concatenate([np.arange(release.offsets[d], release.offsets[d + 1]) for d in documents])
+    tier = sets[flat] // chain.classes
+    rows = {int(g): _tier_rows(known, release, flat[tier == g], chain.points[g]) for g in np.unique(tier)}
+    place = np.empty(len(flat), dtype=np.int64)  # the row of every position in its tier
+    for g in rows:
+        place[tier == g] = np.arange(int((tier == g).sum()))
+    start = 0
+    lengths = release.lengths[documents].tolist()
+    patterns = [tuple(each.tolist()) for each in np.split(sets[flat], np.cumsum(lengths)[:-1])]
+    for pattern, count in _runs(patterns, chain):
+        stop = start + count * len(pattern)
+        _together(PatternSteps(chain, pattern), laws, rows, place[start:stop].reshape(count, len(pattern)))
+        start = stop
+    return [ChainTerms(each.positions, each.points, each.own, each.context, each.log_prior) for each in rows.values()]
+
+
+def _tier_rows(known: Knowledge, release: Release, positions: IntArray, points: IntArray) -> _TierRows:
+    distinct, number = np.unique(release.outputs[positions], return_inverse=True)
+    columns = known.mechanism.candidate_columns(distinct, points)
+    own = columns[number]
+    columns = columns - peak(columns, axis=1)
+    seen = np.exp(columns, out=columns)[number]
+    return _TierRows(positions, points, own, seen, np.empty_like(own), np.empty_like(own))
+
+
+def _runs(patterns: list[tuple[int, ...]], chain: CandidateChain) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Each pattern with how many documents in a row have it, as far as their messages stay in a core's cache."""
+    start = 0
+    while start < len(patterns):
+        pattern = patterns[start]
+        widest = max(len(chain.points[chain.tier_of(number)]) for number in pattern)
+        most = max(1, CACHED_ENTRIES // (chain.chain.n_topics * widest))
+        stop = start + 1
+        while stop < len(patterns) and stop - start < most and patterns[stop] == pattern:
+            stop += 1
+        yield pattern, stop - start
+        start = stop
+
+
+def _together(steps: PatternSteps, laws: _Laws, rows: dict[int, _TierRows], place: IntArray) -> None:
+    """Fill in the terms of documents with one pattern; `place` is (documents, length)."""
+    chain, before = steps.chain, laws.along(steps.pattern)
+    mine = [rows[chain.tier_of(number)] for number in steps.pattern]
+    seen = [each.seen[place[:, t]] for t, each in enumerate(mine)]
+    first = np.repeat(before[0].mass, len(place), axis=1)
+    for t, left, right in both_sides(first, seen, steps):
+        weights = laws.log_shares + (left.log_scale + right.log_scale)[:, :, None]
+        both, prior = log_mix(left.values * right.values, weights), before[t].log_mixture
+        if before[t].is_possible is None:
+            both -= prior
+        else:
+            both = np.where(before[t].is_possible, both - np.where(before[t].is_possible, prior, 0.0), 0.0)
+        mine[t].context[place[:, t]], mine[t].log_prior[place[:, t]] = both, prior
+
+
+def log_mix(values: FloatArray, log_weights: FloatArray) -> FloatArray:
+    """log Σ_topics exp(log_weights)·values, (documents, points)."""
+    if len(values) == 1:
+        return log(values[0]) + log_weights[0]
+    top = log_weights.max(axis=0)
+    return log((values * np.exp(log_weights - top)).sum(axis=0)) + top

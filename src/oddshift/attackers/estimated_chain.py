@@ -1,0 +1,151 @@
+"""An estimated chain of secrets: sparse bigrams and a rest of rank one, for each candidate set of the next secret.
+
+x_{t+1} follows λ(a)·bigram(a → b) + (1 − λ(a))·topic(b). Steps are cut down to the points that both positions may hold:
+a message then costs what the candidates cost, not what the vocabulary does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.model.release import candidates
+from oddshift.model.tiers import Tiers
+
+_FEW_ROWS = 4  # messages that are multiplied one after the other: more of them are transposed and multiplied together
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChainStep:
+    """The law of the next secret when it lies in one candidate set."""
+
+    bigram: Any  # sparse (points, points), rows sum to one where λ > 0
+    weight: FloatArray  # λ of every point
+    topics: FloatArray  # (topics, points), rows sum to one over the candidates
+    first: FloatArray  # (topics, points), the law of a document's first secret
+
+    def between(self, before: IntArray, after: IntArray) -> CandidateStep:
+        """The same from some points to some points."""
+        bigram = self.bigram[before][:, after].tocsr()
+        weight = self.weight[before]
+        return CandidateStep(bigram, bigram.T.tocsr(), weight, 1.0 - weight, self.topics[:, after])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CandidateStep:
+    """A step from the candidates of one position to those of the next; messages are (topics, documents, candidates)."""
+
+    bigram: Any
+    across: Any  # the bigram with rows and columns exchanged
+    weight: FloatArray
+    rest: FloatArray  # 1 − λ
+    topics: FloatArray
+
+    def ahead(self, mass: FloatArray) -> FloatArray:
+        """Σ_a mass(a)·T(a, b)."""
+        moved = _times(self.across, mass * self.weight)
+        moved += (mass @ self.rest)[:, :, None] * self.topics[:, None, :]
+        return moved
+
+    def back(self, mass: FloatArray) -> FloatArray:
+        """Σ_b T(a, b)·mass(b)."""
+        moved = _times(self.bigram, mass)
+        moved *= self.weight
+        moved += (mass @ self.topics[:, :, None]) * self.rest
+        return moved
+
+
+def _times(matrix: Any, mass: FloatArray) -> FloatArray:
+    """Each message (topics, documents, columns) multiplied by a sparse matrix (rows, columns)."""
+    flat = mass.reshape(-1, mass.shape[2])
+    if len(flat) < _FEW_ROWS:
+        moved = np.stack([matrix @ row for row in flat])
+    else:
+        moved = np.ascontiguousarray((matrix @ flat.T).T)
+    return moved.reshape(*mass.shape[:2], matrix.shape[0])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EstimatedChain:
+    """An estimated law of documents: topic shares, and one step for each candidate set (tier)."""
+
+    shares: FloatArray
+    steps: tuple[ChainStep, ...]
+
+    @property
+    def n_topics(self) -> int:
+        """Number of hidden topics."""
+        return len(self.shares)
+
+    def over(self, tiers: Tiers, classes: int) -> CandidateChain:
+        """The same over the candidates of each tier; every tier has steps for this number of classes of spacing."""
+        key = (tiers.labels.tobytes(), tiers.is_public, classes)
+        if key not in self._cut:
+            self._cut.clear()
+            sets = [candidates(tiers, tier) for tier in range(len(tiers) if tiers.is_public else 1)]
+            self._cut[key] = CandidateChain(self, tuple(np.flatnonzero(each) for each in sets), classes)
+        return self._cut[key]
+
+    @cached_property
+    def _cut(self) -> dict[tuple[bytes, bool, int], CandidateChain]:
+        """What was asked for last: other scales have the same tiers."""
+        return {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields: steps are cut down faster than they are sent to a worker."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CandidateChain:
+    """An estimated chain over the candidates of each tier; set number = tier · classes + class of spacing."""
+
+    chain: EstimatedChain
+    points: tuple[IntArray, ...]
+    classes: int
+
+    @cached_property
+    def widest(self) -> int:
+        """Entries of the largest message."""
+        return self.chain.n_topics * max(len(points) for points in self.points)
+
+    def tier_of(self, number: int) -> int:
+        """The tier of a set."""
+        return number // self.classes
+
+    def first(self, number: int) -> FloatArray:
+        """The law of a document's first secret over the candidates, (topics, candidates)."""
+        return self.chain.steps[number].first[:, self.points[self.tier_of(number)]]
+
+    def step(self, before: int, after: int) -> CandidateStep:
+        """The step from the candidates of one set to those of another."""
+        key = (self.tier_of(before), after)
+        if key not in self._steps:
+            points = self.points[key[0]], self.points[self.tier_of(after)]
+            self._steps[key] = self.chain.steps[after].between(*points)
+        return self._steps[key]
+
+    @cached_property
+    def _steps(self) -> dict[tuple[int, int], CandidateStep]:
+        return {}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PatternSteps:
+    """The transitions of documents whose positions lie in the same sets, one after the other."""
+
+    chain: CandidateChain
+    pattern: Sequence[int]
+
+    def ahead(self, t: int, mass: FloatArray) -> FloatArray:
+        """From position t to position t + 1."""
+        return self.chain.step(self.pattern[t], self.pattern[t + 1]).ahead(mass)
+
+    def back(self, t: int, mass: FloatArray) -> FloatArray:
+        """From position t + 1 to position t."""
+        return self.chain.step(self.pattern[t], self.pattern[t + 1]).back(mass)
