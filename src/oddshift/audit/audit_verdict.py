@@ -32,11 +32,12 @@ from oddshift.audit.verdict_rule import (
     success_parts,
 )
 from oddshift.audit.worst_pair import worst_exceeds
-from oddshift.base.arrays import FloatArray
+from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.evidence.certificates import Evidence, certify, evidence_of
 from oddshift.leakage.mpl import PAIR_LAWS
-from oddshift.model.records import Records
-from oddshift.model.release import Release
+from oddshift.model.records import Records, gather
+from oddshift.model.release import Release, candidates
+from oddshift.model.tiers import Tiers
 
 PROVEN = "a proven bound on the joint leakage is at most epsilon"
 """What a rate verdict rests on when no attacker learned anything, in the words of a certificate."""
@@ -134,7 +135,7 @@ def _deciding(trials: AuditTrials) -> Iterator[Part]:
     if judge is not trials.strongest:
         place = len(trials.attackers)
         worst = {place: worst_of_units(judge, releases)} if law == "worst" else {}
-        found = releases.measure((place, judge))
+        found = releases.measure((place, judge), trials.measured[best].select)  # nobody is chosen any more
         alone = AuditTrials(
             (*trials.attackers, judge), (*trials.measured, found), releases, trials.claims, basis, worst
         )
@@ -211,22 +212,33 @@ def worst_of_release(
     attacker: Attacker, release: Release, truth: Records, budget: Budget, *, most: int, rng: np.random.Generator
 ) -> dict[int, FloatArray]:
     """The same for any release, at most `most` units of each tier."""
-    labels = truth.tier_of_position(budget.tiers)
+    budget.spaces(truth)
+    chosen = _one_position_each(truth, budget.tiers, most, rng)
+    documents = np.unique(truth.document_of_position[np.concatenate(list(chosen.values()))])
+    some, secrets = release.take(documents), truth.take(documents)
+    everyone = np.flatnonzero(np.isin(truth.document_of_position, documents))  # the positions that were taken
     found: dict[int, FloatArray] = {}
+    rows: dict[int, list[FloatArray]] = {tier: [] for tier in chosen}
+    places: dict[int, list[IntArray]] = {tier: [] for tier in chosen}
+    for block in tier_beliefs(attacker, some, secrets, budget.tiers):
+        keep = np.isin(everyone[block.positions], chosen[block.tier])
+        rows[block.tier].append(block.shift[keep])
+        places[block.tier].append(block.positions[keep])
+    for tier in chosen:
+        shift, points = np.concatenate(rows.pop(tier)), np.flatnonzero(candidates(budget.tiers, tier))
+        order = np.argsort(np.concatenate(places[tier]))
+        found[tier] = worst_exceeds(shift, truth.space, points, budget.epsilon).astype(np.float64)[order]
+    return found
+
+
+def _one_position_each(truth: Records, tiers: Tiers, most: int, rng: np.random.Generator) -> dict[int, IntArray]:
+    """For each tier one uniform position of one document of a unit, in at most `most` units."""
+    labels, found = truth.tier_of_position(tiers), {}
     for tier in np.unique(labels):
         having = np.unique(truth.document_of_position[labels == tier])
         documents = one_document_each(having, truth, rng)[:most]
-        some, secrets = release.take(documents), truth.take(documents)
-        mine = secrets.tier_of_position(budget.tiers) == tier
-        order = rng.permutation(np.flatnonzero(mine))
-        _, first = np.unique(secrets.document_of_position[order], return_index=True)
-        chosen = np.zeros(len(mine), dtype=bool)
-        chosen[order[first]] = True
-        shifts = [
-            (block.index, block.shift[chosen[block.positions]])
-            for block in tier_beliefs(attacker, some, secrets, budget.tiers)
-            if block.tier == tier
-        ]
-        together = np.concatenate([shift for _, shift in shifts])
-        found[int(tier)] = worst_exceeds(together, truth.space, shifts[0][0], budget.epsilon).astype(np.float64)
+        inside, _ = gather(truth.offsets, documents)
+        order = rng.permutation(inside[labels[inside] == tier])
+        _, first = np.unique(truth.document_of_position[order], return_index=True)
+        found[int(tier)] = np.sort(order[first])
     return found

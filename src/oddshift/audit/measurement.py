@@ -48,15 +48,18 @@ class AuditReleases:
     settings: AuditSettings
     folder: Path | None
 
-    def measure(self, task: tuple[int, Attacker]) -> Measurement:
-        """Run one attacker, or read the result that an interrupted audit kept."""
+    def measure(self, task: tuple[int, Attacker], select: Scores | None = None) -> Measurement:
+        """Run one attacker, or read the result that an interrupted audit kept.
+
+        With `select` only the certify documents are read, and these scores stand for the others.
+        """
         number, attacker = task
         kept = None if self.folder is None else self.folder / f"{number:02d}-{self._key(attacker)[:16]}.npz"
         if kept is not None and kept.exists():
             found: Measurement = load(kept, Measurement)
             return found
         made = Measurement(
-            scores(attacker, self.select_release, self.select, self.budget),
+            scores(attacker, self.select_release, self.select, self.budget) if select is None else select,
             scan(attacker, self.certify_release, self.certify, self.budget, self.stream(number)),
         )
         if kept is not None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -161,22 +161,54 @@ def _places(
     for k, positions in enumerate(at):
         spot[positions], row[positions] = k, np.arange(len(positions))
     release = perturb(select, known.mechanism, known.tiers, rng)
-    for block in attacker.beliefs(release) if spots else ():
-        context = _context(block, release, known)
-        for line in np.flatnonzero(spot[block.positions] >= 0):
-            k = spot[block.positions[line]]
-            found[k][row[block.positions[line]]] = context[line, values[k]]
+    if not spots:
+        return []
+    documents = np.unique(select.document_of_position[spot >= 0])
+    positions = np.flatnonzero(np.isin(select.document_of_position, documents))
+    some = release.take(documents)
+    for block in _contexts(attacker, some, known, np.arange(len(positions))):
+        for line, position in enumerate(positions[block.positions].tolist()):
+            k = spot[position]
+            found[k][row[position]] = block.over(line, values[k])
     return [_Place(s, place, values[k], found[k]) for k, (s, place) in enumerate(spots)]
 
 
-def _context(block: Beliefs, release: Release, known: Knowledge) -> FloatArray:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Context:
+    """Context terms of some positions over `points`, which are in increasing order."""
+
+    positions: IntArray
+    points: IntArray
+    values: FloatArray
+
+    def over(self, line: int, points: IntArray) -> FloatArray:
+        """Those of one position over some of the points; 0 for others, which it cannot hold."""
+        place = np.minimum(np.searchsorted(self.points, points), len(self.points) - 1)
+        return np.where(self.points[place] == points, self.values[line, place], 0.0)
+
+
+def _contexts(attacker: Attacker, release: Release, known: Knowledge, wanted: IntArray) -> Iterator[_Context]:
+    """Context terms of the wanted positions: over candidates alone, where the attacker can do that."""
+    method = getattr(attacker, "candidate_beliefs", attacker.beliefs)
+    is_wanted = np.zeros(len(release.outputs), dtype=np.bool_)
+    is_wanted[wanted] = True
+    for block in method(release):
+        lines = np.flatnonzero(is_wanted[block.positions])
+        if len(lines):
+            prior = block.log_prior if block.log_prior.ndim == 1 else block.log_prior[lines]
+            few = replace(block, positions=block.positions[lines], shift=block.shift[lines], log_prior=prior)
+            points = np.arange(len(known.log_prior)) if block.points is None else block.points
+            yield _Context(few.positions, points, _context(few, release, known, points))
+
+
+def _context(block: Beliefs, release: Release, known: Knowledge, points: IntArray) -> FloatArray:
     """c(x) = ln P(y_c|x)/P(y_c): the shift without the own term, such that its exponential has a prior mean of 1."""
-    own = known.mechanism.log_columns(release.outputs[block.positions])
+    own = known.mechanism.candidate_columns(release.outputs[block.positions], points)
     with np.errstate(invalid="ignore"):
         context = np.where(np.isfinite(own), block.shift - own, 0.0)
     log_prior = np.broadcast_to(block.log_prior, context.shape)
     if release.position_tiers is not None:
-        mine = known.tiers.labels[None, :] == release.position_tiers[block.positions][:, None]
+        mine = known.tiers.labels[None, points] == release.position_tiers[block.positions][:, None]
         log_prior = np.where(mine, log_prior, -np.inf)
     return np.asarray(context - (log_sum(context + log_prior) - log_sum(log_prior))[:, None])
 
@@ -236,14 +268,7 @@ def _decoyed(
     row = np.full(len(some.points), -1)
     row[here] = np.arange(len(here))
     found: list[FloatArray] = [np.zeros(0)] * len(here)
-    for block in attacker.beliefs(release):
-        lines = np.flatnonzero(row[block.positions] >= 0)
-        few = Beliefs(block.positions[lines], block.shift[lines], _rows(block.log_prior, lines))
-        context = _context(few, release, known)
-        for line, k in enumerate(row[few.positions].tolist()):
-            found[k] = context[line, wanted[k]]
+    for block in _contexts(attacker, release, known, here):
+        for line, k in enumerate(row[block.positions].tolist()):
+            found[k] = block.over(line, wanted[k])
     return found
-
-
-def _rows(log_prior: FloatArray, lines: IntArray) -> FloatArray:
-    return log_prior if log_prior.ndim == 1 else log_prior[lines]

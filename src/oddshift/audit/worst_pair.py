@@ -18,11 +18,11 @@ def worst_exceeds(shift: FloatArray, space: Space, index: IntArray, epsilon: flo
     neighbour; only those ends are compared with all others, the most extreme first, so the answer is exact.
     """
     found = np.zeros(len(shift), dtype=bool)
-    lowest = shift.min(axis=1)
-    nearest = np.concatenate([_limits(space, index, anchors, epsilon).min(axis=1) for anchors in _anchors(index)])
+    lowest, part = shift.min(axis=1), space.part(index)
+    nearest = np.concatenate([_limits(part, anchors, epsilon).min(axis=1) for anchors in _anchors(index)])
     order = np.argsort(-(shift - lowest[:, None] - nearest).max(axis=0), kind="stable")
-    for anchors in (order[part] for part in _anchors(index)):
-        limit = _limits(space, index, anchors, epsilon)
+    for anchors in (order[some] for some in _anchors(index)):
+        limit = _limits(part, anchors, epsilon)
         for row in np.flatnonzero(~found):
             high = np.flatnonzero(shift[row, anchors] - lowest[row] > nearest[anchors])
             if len(high):
@@ -32,11 +32,11 @@ def worst_exceeds(shift: FloatArray, space: Space, index: IntArray, epsilon: flo
 
 def _anchors(index: IntArray) -> Iterator[IntArray]:
     """Numbers of the candidates, a block at a time."""
-    return (np.arange(part.start, part.stop) for part in blocks(len(index), len(index)))
+    return (np.arange(some.start, some.stop) for some in blocks(len(index), len(index)))
 
 
-def _limits(space: Space, index: IntArray, anchors: IntArray, epsilon: float) -> FloatArray:
+def _limits(part: Space, anchors: IntArray, epsilon: float) -> FloatArray:
     """The difference of shifts beyond which each anchor and each candidate exceed ε; infinite with itself."""
-    distance = space.metric.between(space.points[index[anchors]], space.points[index])
+    distance = part.between(anchors)
     distance[np.arange(len(anchors)), anchors] = np.inf
     return shift_limit(epsilon, distance)
