@@ -135,10 +135,14 @@ def _block(laws: _Laws, known: Knowledge, release: Release, sets: IntArray, docu
 
 def _tier_rows(known: Knowledge, release: Release, positions: IntArray, points: IntArray) -> _TierRows:
     distinct, number = np.unique(release.outputs[positions], return_inverse=True)
-    columns = known.mechanism.candidate_columns(distinct, points)
-    own = columns[number]
-    columns = columns - peak(columns, axis=1)
-    seen = np.exp(columns, out=columns)[number]
+    if 2 * len(distinct) > len(positions):  # few are equal: not worth a second copy
+        own = known.mechanism.candidate_columns(release.outputs[positions], points)
+        seen = own - peak(own, axis=1)
+        np.exp(seen, out=seen)
+    else:
+        columns = known.mechanism.candidate_columns(distinct, points)
+        own, columns = columns[number], columns - peak(columns, axis=1)
+        seen = np.exp(columns, out=columns)[number]
     return _TierRows(positions, points, own, seen, np.empty_like(own), np.empty_like(own))
 
 
@@ -160,21 +164,31 @@ def _together(steps: PatternSteps, laws: _Laws, rows: dict[int, _TierRows], plac
     """Fill in the terms of documents with one pattern; `place` is (documents, length)."""
     chain, before = steps.chain, laws.along(steps.pattern)
     mine = [rows[chain.tier_of(number)] for number in steps.pattern]
-    seen = [each.seen[place[:, t]] for t, each in enumerate(mine)]
-    first = np.repeat(before[0].mass, len(place), axis=1)
+    at = [_evenly(place[:, t]) for t in range(len(mine))]
+    seen = [each.seen[here] for each, here in zip(mine, at, strict=True)]
+    first = np.broadcast_to(before[0].mass, (len(before[0].mass), len(place), before[0].mass.shape[2]))
     for t, left, right in both_sides(first, seen, steps):
         weights = laws.log_shares + (left.log_scale + right.log_scale)[:, :, None]
         both, prior = log_mix(left.values * right.values, weights), before[t].log_mixture
         if before[t].is_possible is None:
-            both -= prior
+            np.subtract(both, prior, out=mine[t].context[at[t]])
         else:
-            both = np.where(before[t].is_possible, both - np.where(before[t].is_possible, prior, 0.0), 0.0)
-        mine[t].context[place[:, t]], mine[t].log_prior[place[:, t]] = both, prior
+            known = np.where(before[t].is_possible, prior, 0.0)
+            mine[t].context[at[t]] = np.where(before[t].is_possible, both - known, 0.0)
+        mine[t].log_prior[at[t]] = prior
+
+
+def _evenly(rows: IntArray) -> slice:
+    """Rows of documents with one pattern as a slice: between two of them are as many rows as the pattern has."""
+    step = int(rows[1] - rows[0]) if len(rows) > 1 else 1
+    return slice(int(rows[0]), int(rows[-1]) + 1, step)
 
 
 def log_mix(values: FloatArray, log_weights: FloatArray) -> FloatArray:
     """log Σ_topics exp(log_weights)·values, (documents, points)."""
     if len(values) == 1:
-        return log(values[0]) + log_weights[0]
+        only = log(values[0])
+        only += log_weights[0]
+        return only
     top = log_weights.max(axis=0)
     return log((values * np.exp(log_weights - top)).sum(axis=0)) + top

@@ -31,31 +31,31 @@ class ChainStep:
 
     def between(self, before: IntArray, after: IntArray) -> CandidateStep:
         """The same from some points to some points."""
-        bigram = self.bigram[before][:, after].tocsr()
+        from scipy.sparse import diags_array
+
         weight = self.weight[before]
-        return CandidateStep(bigram, bigram.T.tocsr(), weight, 1.0 - weight, self.topics[:, after])
+        weighed = (diags_array(weight) @ self.bigram[before][:, after]).tocsr()
+        return CandidateStep(weighed, weighed.T.tocsr(), 1.0 - weight, self.topics[:, after])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CandidateStep:
     """A step from the candidates of one position to those of the next; messages are (topics, documents, candidates)."""
 
-    bigram: Any
-    across: Any  # the bigram with rows and columns exchanged
-    weight: FloatArray
+    weighed: Any  # sparse: λ(a)·bigram(a → b)
+    across: Any  # the same with rows and columns exchanged
     rest: FloatArray  # 1 − λ
     topics: FloatArray
 
     def ahead(self, mass: FloatArray) -> FloatArray:
         """Σ_a mass(a)·T(a, b)."""
-        moved = _times(self.across, mass * self.weight)
+        moved = _times(self.across, mass)
         moved += (mass @ self.rest)[:, :, None] * self.topics[:, None, :]
         return moved
 
     def back(self, mass: FloatArray) -> FloatArray:
         """Σ_b T(a, b)·mass(b)."""
-        moved = _times(self.bigram, mass)
-        moved *= self.weight
+        moved = _times(self.weighed, mass)
         moved += (mass @ self.topics[:, :, None]) * self.rest
         return moved
 
@@ -63,7 +63,9 @@ class CandidateStep:
 def _times(matrix: Any, mass: FloatArray) -> FloatArray:
     """Each message (topics, documents, columns) multiplied by a sparse matrix (rows, columns)."""
     flat = mass.reshape(-1, mass.shape[2])
-    if len(flat) < _FEW_ROWS:
+    if len(flat) == 1:
+        moved = matrix @ flat[0]
+    elif len(flat) < _FEW_ROWS:
         moved = np.stack([matrix @ row for row in flat])
     else:
         moved = np.ascontiguousarray((matrix @ flat.T).T)

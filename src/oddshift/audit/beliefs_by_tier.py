@@ -55,7 +55,7 @@ class TierBeliefs:
 
     def own_shift(self, mechanism: Mechanism, outputs: IntArray) -> FloatArray:
         """log M(y|x) of the candidates for every position's output; finite, as `shift` is."""
-        return np.maximum(mechanism.candidate_columns(outputs, self.index), _NEVER)
+        return _possible(mechanism.candidate_columns(outputs, self.index))
 
     @property
     def prior_hit(self) -> FloatArray:
@@ -99,7 +99,12 @@ def _of_tier(block: Beliefs, tier: int, rows: IntArray, index: IntArray, truth: 
     prior = block.log_prior[columns] if block.log_prior.ndim == 1 else _some_rows(block.log_prior, rows)[:, columns]
     positions = block.positions[rows]
     column = np.searchsorted(index, truth.points[positions])
-    return TierBeliefs(positions, tier, index, np.maximum(shift, _NEVER), prior, column)
+    return TierBeliefs(positions, tier, index, _possible(shift), prior, column)
+
+
+def _possible(shift: FloatArray) -> FloatArray:
+    """Shifts with a finite number for impossible values; not copied where there are none."""
+    return np.maximum(shift, _NEVER) if shift.min() < _NEVER else shift
 
 
 def _some_rows(values: FloatArray, rows: IntArray) -> FloatArray:

@@ -14,6 +14,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker
 from oddshift.audit.beliefs_by_tier import TierBeliefs, tier_beliefs
+from oddshift.audit.own_scores import OwnScores
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, row_counts
 from oddshift.base.errors import InvalidInput
 from oddshift.leakage.limits import exceeds
@@ -151,8 +152,9 @@ def scan(
     parts = budget.spaces(truth)
     _refuse_single(parts, budget.tiers)
     drawn = _Drawn.by_position(truth, parts, budget.tiers, rng) if needs_uniform else None
+    alone = OwnScores(budget.mechanism, budget.tiers, release, truth)
     for block in tier_beliefs(attacker, release, truth, budget.tiers):
-        _score(out.scores, block, release, budget)
+        _score(out.scores, block, alone)
         out.rank[block.positions] = row_counts(block.score > block.at(block.score, block.truth)[:, None])
         out.prior_hit[block.positions] = block.prior_hit
         _anchored(out, block, parts[block.tier], budget, drawn)
@@ -167,8 +169,9 @@ def scores(attacker: Attacker, release: Release, truth: Records, budget: Budget)
     n = len(truth.points)
     found = Scores(np.full(n, np.nan), np.full(n, np.nan))
     budget.spaces(truth)
+    alone = OwnScores(budget.mechanism, budget.tiers, release, truth)
     for block in tier_beliefs(attacker, release, truth, budget.tiers):
-        _score(found, block, release, budget)
+        _score(found, block, alone)
     _refuse_gaps(attacker, found)
     return found
 
@@ -184,9 +187,9 @@ def _empty_detail(n: int, tiers: int) -> ScanDetail:
     )
 
 
-def _score(out: Scores, block: TierBeliefs, release: Release, budget: Budget) -> None:
+def _score(out: Scores, block: TierBeliefs, alone: OwnScores) -> None:
     out.log_score[block.positions] = block.log_score
-    out.own_score[block.positions] = block.own_score(budget.mechanism, release.outputs[block.positions])
+    out.own_score[block.positions] = alone.of(block)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -94,7 +94,8 @@ def joined(parts: list[Rounds]) -> Rounds:
 def pairs_of(values: IntArray, known: Knowledge) -> Pairs:
     """Distances and own sups between the distinct values of a pool."""
     distinct, mechanism = np.unique(values), known.mechanism
-    exact = np.array(mechanism.space.between(distinct)[:, distinct], dtype=np.float64)
+    points = mechanism.space.points[distinct]
+    exact = np.array(mechanism.space.metric.between(points, points), dtype=np.float64)
     np.fill_diagonal(exact, 0.0)
     distance = rounded_up(np.where(exact > 0, exact, 1.0))
     step = mechanism.exact_epsilon * distance / _STEPS
