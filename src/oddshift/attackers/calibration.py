@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
 from oddshift.attackers.clipped import allowed_points, log_posterior
@@ -21,10 +22,11 @@ from oddshift.model.records import Records
 from oddshift.model.release import Release
 
 TEMPERATURE_ENTRIES = 4_000_000
-"""Entries (positions x points) that the temperature is fitted on; they are held at once, so this bounds the memory."""
+"""Entries (positions x points) that the temperature is fitted on; they are held at once, as 32-bit numbers, so this
+bounds the memory."""
 
 _AT_ONCE = 200_000  # entries of posteriors that are raised to a power together
-_IMPOSSIBLE = -1e250  # stands for log 0: to any power in range it is 0, and 0 times it is 0
+_IMPOSSIBLE = -1e30  # stands for log 0: to any power in range it is 0, and 0 times it is 0
 
 BINS = 10
 """Number of equal steps of confidence in the reliability curve."""
@@ -97,14 +99,14 @@ def calibration(attacker: Attacker, known: Knowledge, secrets: Records, release:
             f"{len(secrets.points)} secrets and {len(release.outputs)} outputs, expected as many and at least one"
         )
     marks = _Marks(*np.full((7, len(release.outputs)), np.nan))
-    kept: list[FloatArray] = []
+    kept: list[npt.NDArray[np.float32]] = []
     truths: list[IntArray] = []
     room = max(1, TEMPERATURE_ENTRIES // len(known.log_prior))
     for block in _blocks(attacker, known, release):
         column = np.searchsorted(block.points, secrets.points[block.positions])
         _mark(marks, block, column, secrets)
         few = np.flatnonzero(block.positions < room)
-        kept.append(np.maximum(block.posterior[few], _IMPOSSIBLE))
+        kept.append(np.maximum(block.posterior[few], _IMPOSSIBLE).astype(np.float32))
         truths.append(column[few])
     temperature = _best_temperature(kept, truths)
     return _summary(attacker.name, marks, secrets, temperature)
@@ -130,16 +132,22 @@ def _blocks(attacker: Attacker, known: Knowledge, release: Release) -> Iterator[
     everyone = np.arange(len(known.log_prior))
     for block in attacker.beliefs(release) if over_candidates is None else over_candidates(release):
         points = everyone if block.points is None else block.points
-        allowed = allowed_points(known.tiers, release, block.positions)[:, points]
-        own = known.mechanism.candidate_columns(release.outputs[block.positions], points)
-        nothing = np.zeros(own.shape)
-        yield _Judged(
-            block.positions,
-            points,
-            log_posterior(block, allowed),
-            log_posterior(Beliefs(block.positions, nothing, known.log_prior[points]), allowed),
-            log_posterior(Beliefs(block.positions, own, block.log_prior), allowed),
-        )
+        for part in blocks(len(block.positions), len(points), _AT_ONCE):
+            prior = block.log_prior if block.log_prior.ndim == 1 else block.log_prior[part]
+            yield _judged(Beliefs(block.positions[part], block.shift[part], prior), points, known, release)
+
+
+def _judged(block: Beliefs, points: IntArray, known: Knowledge, release: Release) -> _Judged:
+    allowed = allowed_points(known.tiers, release, block.positions)[:, points]
+    own = known.mechanism.candidate_columns(release.outputs[block.positions], points)
+    nothing = np.zeros(own.shape)
+    return _Judged(
+        block.positions,
+        points,
+        log_posterior(block, allowed),
+        log_posterior(Beliefs(block.positions, nothing, known.log_prior[points]), allowed),
+        log_posterior(Beliefs(block.positions, own, block.log_prior), allowed),
+    )
 
 
 def _mark(marks: _Marks, block: _Judged, column: IntArray, secrets: Records) -> None:
@@ -189,7 +197,7 @@ def _reliability(confidence: FloatArray, right: FloatArray) -> tuple[Bin, ...]:
     return tuple(Bin(len(b), float(confidence[b].mean()), float(right[b].mean())) for b in bins if len(b))
 
 
-def _best_temperature(kept: Sequence[FloatArray], truths: Sequence[IntArray]) -> tuple[float, float]:
+def _best_temperature(kept: Sequence[npt.NDArray[np.float32]], truths: Sequence[IntArray]) -> tuple[float, float]:
     """The temperature of the best log score and that score, on the positions kept."""
     from scipy.optimize import minimize
 
@@ -203,7 +211,7 @@ def _best_temperature(kept: Sequence[FloatArray], truths: Sequence[IntArray]) ->
     return 1.0 / float(found.x[0]), float(found.fun)
 
 
-def _score_at(posterior: FloatArray, truth: IntArray, inverse: float) -> tuple[float, float]:
+def _score_at(posterior: npt.NDArray[np.float32], truth: IntArray, inverse: float) -> tuple[float, float]:
     """Summed −log of the truth's probability under posteriors to the power `inverse`, and its derivative.
 
     The derivative is the mean log posterior under that power minus the one of the truth. A few rows at a time, so that
@@ -211,7 +219,7 @@ def _score_at(posterior: FloatArray, truth: IntArray, inverse: float) -> tuple[f
     """
     value = slope = 0.0
     for part in blocks(len(posterior), posterior.shape[1], _AT_ONCE):
-        rows = posterior[part]
+        rows = posterior[part].astype(np.float64)
         at_truth = rows[np.arange(len(rows)), truth[part]]
         powers = rows * inverse
         top = powers.max(axis=1, keepdims=True)

@@ -36,7 +36,7 @@ from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.evidence.certificates import Evidence, certify, evidence_of
 from oddshift.leakage.mpl import PAIR_LAWS
 from oddshift.model.records import Records, gather
-from oddshift.model.release import Release, candidates
+from oddshift.model.release import Release
 from oddshift.model.tiers import Tiers
 
 PROVEN = "a proven bound on the joint leakage is at most epsilon"
@@ -212,23 +212,20 @@ def worst_of_release(
     attacker: Attacker, release: Release, truth: Records, budget: Budget, *, most: int, rng: np.random.Generator
 ) -> dict[int, FloatArray]:
     """The same for any release, at most `most` units of each tier."""
-    budget.spaces(truth)
     chosen = _one_position_each(truth, budget.tiers, most, rng)
     documents = np.unique(truth.document_of_position[np.concatenate(list(chosen.values()))])
     some, secrets = release.take(documents), truth.take(documents)
     everyone = np.flatnonzero(np.isin(truth.document_of_position, documents))  # the positions that were taken
-    found: dict[int, FloatArray] = {}
-    rows: dict[int, list[FloatArray]] = {tier: [] for tier in chosen}
-    places: dict[int, list[IntArray]] = {tier: [] for tier in chosen}
+    spaces = budget.spaces(truth)
+    shifts = {tier: np.empty((len(chosen[tier]), len(part))) for tier, part in spaces.items()}
     for block in tier_beliefs(attacker, some, secrets, budget.tiers):
-        keep = np.isin(everyone[block.positions], chosen[block.tier])
-        rows[block.tier].append(block.shift[keep])
-        places[block.tier].append(block.positions[keep])
-    for tier in chosen:
-        shift, points = np.concatenate(rows.pop(tier)), np.flatnonzero(candidates(budget.tiers, tier))
-        order = np.argsort(np.concatenate(places[tier]))
-        found[tier] = worst_exceeds(shift, truth.space, points, budget.epsilon).astype(np.float64)[order]
-    return found
+        keep = np.flatnonzero(np.isin(everyone[block.positions], chosen[block.tier]))
+        rows = np.searchsorted(chosen[block.tier], everyone[block.positions[keep]])
+        shifts[block.tier][rows] = block.shift[keep]
+    return {
+        tier: worst_exceeds(shifts.pop(tier), part, np.arange(len(part)), budget.epsilon).astype(np.float64)
+        for tier, part in spaces.items()
+    }
 
 
 def _one_position_each(truth: Records, tiers: Tiers, most: int, rng: np.random.Generator) -> dict[int, IntArray]:

@@ -151,7 +151,7 @@ def _places(
     """Every place of every usable stratum, with the context terms that the attacker finds in select documents."""
     usable, theirs = members
     spots: list[tuple[Stratum, int]] = [(s, place) for s in usable for place in range(s[0])]
-    at = [select.offsets[usable[s]] + place for s, place in spots]
+    at = [select.offsets[usable[s][:POOL]] + place for s, place in spots]  # as many as are ever looked at
     values = [
         np.unique(np.append(select.points[at[k]], certify.points[certify.offsets[theirs[s]] + place]))
         for k, (s, place) in enumerate(spots)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, blocks
 from oddshift.leakage.limits import shift_limit
 from oddshift.model.space import Space
+
+_AT_ONCE = 400_000  # entries of shifts or distances that are compared together
 
 
 def worst_exceeds(shift: FloatArray, space: Space, index: IntArray, epsilon: float) -> BoolArray:
@@ -19,20 +19,21 @@ def worst_exceeds(shift: FloatArray, space: Space, index: IntArray, epsilon: flo
     """
     found = np.zeros(len(shift), dtype=bool)
     lowest, part = shift.min(axis=1), space.part(index)
-    nearest = np.concatenate([_limits(part, anchors, epsilon).min(axis=1) for anchors in _anchors(index)])
-    order = np.argsort(-(shift - lowest[:, None] - nearest).max(axis=0), kind="stable")
-    for anchors in (order[some] for some in _anchors(index)):
+    everyone = [np.arange(some.start, some.stop) for some in blocks(len(index), max(len(index), len(shift)), _AT_ONCE)]
+    nearest = np.concatenate([_limits(part, anchors, epsilon).min(axis=1) for anchors in everyone])
+    reach = np.concatenate([(shift[:, anchors] - lowest[:, None]).max(axis=0) for anchors in everyone])
+    order = np.argsort(nearest - reach, kind="stable")
+    for anchors in (order[some] for some in everyone):
+        left = np.flatnonzero(~found)
+        high = shift[np.ix_(left, anchors)] - lowest[left, None] > nearest[anchors]
+        rows = np.flatnonzero(high.any(axis=1))
+        if not len(rows):
+            continue
         limit = _limits(part, anchors, epsilon)
-        for row in np.flatnonzero(~found):
-            high = np.flatnonzero(shift[row, anchors] - lowest[row] > nearest[anchors])
-            if len(high):
-                found[row] = bool((shift[row, anchors[high], None] - shift[row] > limit[high]).any())
+        for row in rows:
+            ends, mine = np.flatnonzero(high[row]), shift[left[row]]
+            found[left[row]] = bool((mine[anchors[ends], None] - mine > limit[ends]).any())
     return found
-
-
-def _anchors(index: IntArray) -> Iterator[IntArray]:
-    """Numbers of the candidates, a block at a time."""
-    return (np.arange(some.start, some.stop) for some in blocks(len(index), len(index)))
 
 
 def _limits(part: Space, anchors: IntArray, epsilon: float) -> FloatArray:
