@@ -162,3 +162,14 @@ def test_a_remap_of_a_remap_is_a_mechanism_with_the_claim_of_the_innermost():
     assert twice.claimed_epsilon == 1.0
     assert twice.exact_epsilon <= inner.exact_epsilon + 1e-12
     assert np.exp(twice.log_matrix).sum(axis=1) == pytest.approx(np.ones(12))
+
+
+def test_outputs_with_one_destination_are_added_even_where_their_numbers_underflow():
+    """log Pr of −2,000 for two outputs of one destination: e^−2000 is 0 as a float, and their sum is not impossible."""
+    half, four = np.log(0.5), Space([[1.0], [2.0], [3.0], [4.0]])
+    table = np.array([[-2000.0, -2000.0, half, half], [half, half, -np.inf, -np.inf], [half, half, -2000.0, -2000.0]])
+    channel = Channel(LINE, table, four)
+    moved = Remap.stored(channel, np.full(3, 1 / 3), "cosine", np.array([0, 0, 3, 3]))
+    never, tiny = -np.inf, -2000.0 + np.log(2.0)
+    expected = [[tiny, never, never, 0.0], [0.0, never, never, never], [0.0, never, never, tiny]]
+    np.testing.assert_allclose(moved.log_likelihood(np.arange(3)), expected, atol=1e-12)

@@ -122,9 +122,12 @@ class Remap(Mechanism):
 
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """log Σ_{y: f(y)=z} Pr[y|x]: columns with one destination are added in log space."""
-        rows = self.inner.log_likelihood(index)[:, self._order]
+        rows = self.inner.log_likelihood(index)
         result = np.full(rows.shape, -np.inf)
-        result[:, self._named] = np.logaddexp.reduceat(rows, self._starts, axis=1)
+        (alone, to_alone), (order, starts, to_shared) = self._alone, self._shared
+        result[:, to_alone] = rows[:, alone]
+        if len(order):
+            result[:, to_shared] = _log_added(rows[:, order], starts)
         return result
 
     def invert(self, index: npt.ArrayLike, z: npt.ArrayLike) -> IntArray:
@@ -132,16 +135,31 @@ class Remap(Mechanism):
         return self.destination[self.inner.invert(index, z)]
 
     @cached_property
-    def _order(self) -> IntArray:
-        return np.argsort(self.destination, kind="stable")
+    def _alone(self) -> tuple[IntArray, IntArray]:
+        """Outputs whose destination is that of no other, and these destinations."""
+        alone = np.flatnonzero(np.bincount(self.destination, minlength=self.n_outputs)[self.destination] == 1)
+        return alone, self.destination[alone]
 
     @cached_property
-    def _named(self) -> IntArray:
-        return np.unique(self.destination)
+    def _shared(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The other outputs in the order of their destinations, where each destination starts, and destinations."""
+        order = np.argsort(self.destination, kind="stable")
+        order = order[~np.isin(order, self._alone[0])]
+        named, starts = np.unique(self.destination[order], return_index=True)
+        return order, starts, named
 
-    @cached_property
-    def _starts(self) -> IntArray:
-        return np.searchsorted(self.destination[self._order], self._named)
+
+def _log_added(rows: FloatArray, starts: IntArray) -> FloatArray:
+    """log Σ exp of runs of columns; rows in which a sum could have underflowed are added in log space."""
+    top = peak(rows, axis=1)
+    total = np.add.reduceat(np.exp(rows - top), starts, axis=1)
+    found = log(total) + top
+    doubtful = np.flatnonzero((total < _SAFE).any(axis=1))
+    tiny = np.isfinite(np.maximum.reduceat(rows[doubtful], starts, axis=1)) & (total[doubtful] < _SAFE)
+    doubtful = doubtful[tiny.any(axis=1)]  # a sum of zeros is exact
+    if len(doubtful):
+        found[doubtful] = np.logaddexp.reduceat(rows[doubtful], starts, axis=1)
+    return np.asarray(found)
 
 
 def _destinations(mechanism: Mechanism, prior: FloatArray, cost: Cost) -> IntArray:
