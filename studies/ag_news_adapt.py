@@ -20,6 +20,7 @@ from oddshift.adapt.readers import Readers
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.questions import adapt_task
+from oddshift.app.work_means import Means
 from oddshift.base.identity import fingerprint
 from oddshift.base.storage import load
 from studies.ag_news import ag_news
@@ -47,7 +48,7 @@ def main() -> None:
     moments = [_cpu()]
     prepared = prepare_configured(config)
     moments.append(_cpu())
-    task = adapt_task(prepared, config.mechanism, config.adapt, folder=home)
+    task = adapt_task(prepared, config.mechanism, config.adapt, means=Means(folder=home))
     moments.append(_cpu())
     measured = len(list(home.glob("outcome-*")))
     found = adapt(task, folder=home, progress=lambda *said: print(*said, flush=True))

@@ -17,6 +17,7 @@ from oddshift.adapt.adapting import select_experiment
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.questions import adapt_task
+from oddshift.app.work_means import Means
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import against
 from oddshift.attackers.gains import gain, units_of
@@ -37,7 +38,7 @@ def main() -> None:
     home = Path(tempfile.gettempdir()) / "oddshift-ag-news-adapt"
     home.mkdir(exist_ok=True)
     config = parse_config(ag_news(ASKED), "study")
-    task = adapt_task(prepare_configured(config), config.mechanism, config.adapt, folder=home)
+    task = adapt_task(prepare_configured(config), config.mechanism, config.adapt, means=Means(folder=home))
     grid, taken = _frontier(task, home)
     documents = min(task.settings.documents, len(task.split.select))
     lines = [
