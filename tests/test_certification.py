@@ -68,7 +68,7 @@ def trial(values, claims, *, basis=None, keeps=False, vacuous="", made=None):
     chosen = basis or Basis((1,), 1)
     tested = adaptation.Tested(scales=(0.5, 0.5), loss=0.5, state=verdict.state, upper=(), lower=(), failed="a goal")
     judgement = SimpleNamespace(verdict=verdict)
-    return Trial(tested, made or outcome(), SimpleNamespace(), SimpleNamespace(name="counts"), chosen, judgement, keeps,
+    return Trial(tested, made or outcome(), chosen, judgement, keeps,
                  vacuous)  # fmt: skip
 
 

@@ -196,7 +196,7 @@ def _concluded(search: _SearchResult, task: AdaptTask, made: Certification) -> A
     settings, known, taken = task.settings, task.known, search.taken
     experiment, certifying = search.measuring.experiment, made.certifying
     released = None if taken is None else certifying.released(taken.tested.scales, remap=taken.outcome.remapped)
-    attacker = search.search_attacker if taken is None else taken.attacker
+    attacker = search.search_attacker if taken is None else made.strongest(taken)
     remapped = taken is not None and taken.outcome.remapped
     basis = basis_in_words(taken, task.attackers)
     return Adaptation(
@@ -221,7 +221,7 @@ def _concluded(search: _SearchResult, task: AdaptTask, made: Certification) -> A
         compared=tuple(compared(search.measuring, certifying, taken, _reader(attacker, task, made.readers))),
         constant_loss=experiment.constant_loss,
         constant_outputs=experiment.constant_outputs,
-        left=() if taken is None else left_to_learn(taken, certifying),
+        left=() if taken is None else left_to_learn(taken, made),
         hypervolumes=_hypervolumes(search),
         evidence=_evidence(taken, certifying, released),
         verdict=None if taken is None else taken.judgement.verdict,

@@ -63,16 +63,14 @@ WORST = 200
 class Trial:
     """One candidate on the certify documents: what was measured, which attackers counted, and what that certifies.
 
-    `attacker` is the strongest. `keeps_single` says that one release alone stays within ε, exactly. `vacuous` says why
-    nothing is certified where the first guess is nearly always right. `scans` are what attackers found, by place, and
-    `parts` what the judgement rests on. `learning` is what attackers found with fewer documents, where that was looked
-    at, and `growing` says why nothing is certified where one of them still learns.
+    The strongest attacker is that of the basis. `keeps_single` says that one release alone stays within ε, exactly.
+    `vacuous` says why nothing is certified where the first guess is nearly always right. `scans` are what attackers
+    found, by place, and `parts` what the judgement rests on. `learning` is what attackers found with fewer documents,
+    where that was looked at, and `growing` says why nothing is certified where one of them still learns.
     """
 
     tested: Tested
     outcome: ScaledOutcome
-    situation: Situation
-    attacker: Attacker
     basis: Basis
     judgement: Judgement
     keeps_single: bool
@@ -175,6 +173,15 @@ class Certification:
         """Everything that candidates must keep."""
         return goals_of(self.certifying.settings, self.certifying.known.tiers)
 
+    def situation(self, trial: Trial) -> Situation:
+        """The scales of a trial as they were tested, built again: a trial holds no mechanism, which may be large."""
+        return self.certifying.at(trial.tested.scales, remap=trial.outcome.remapped)
+
+    def strongest(self, trial: Trial) -> Attacker:
+        """The attacker of a trial whose numbers are shown first, as it was fitted."""
+        place = trial.basis.strongest
+        return self.attackers[place - 1] if place else Own(self.certifying.known)
+
 
 def trials(candidates: Sequence[ScaledOutcome], made: Certification) -> Iterator[Trial]:
     """Candidates in their order, up to and including the first that does not pass."""
@@ -203,10 +210,8 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     judgement = judged(parts, made.claims)
     outcome = certifying.measured(situation, scans[basis.strongest])
     keeps = bool(basis.withheld) and made.single.keeps(situation)
-    tested, judge = bounds_tested(candidate, judgement), readers[basis.strongest]
-    return Trial(
-        tested, outcome, situation, judge, basis, judgement, keeps, vacuous=empty, scans=scans, parts=tuple(parts)
-    )
+    tested = bounds_tested(candidate, judgement)
+    return Trial(tested, outcome, basis, judgement, keeps, vacuous=empty, scans=scans, parts=tuple(parts))
 
 
 def _vacuous(readers: Sequence[Attacker], scans: dict[int, Scan], situation: Situation, made: Certification) -> str:
@@ -273,13 +278,15 @@ def bounds_tested(candidate: ScaledOutcome | Tested, judgement: Judgement) -> Te
     )
 
 
-def left_to_learn(taken: Trial, certifying: Experiment) -> tuple[TierLeft, ...]:
+def left_to_learn(taken: Trial, made: Certification) -> tuple[TierLeft, ...]:
     """What attackers still learn under the scales that were taken, tier by tier."""
-    known, truth = taken.situation.known, certifying.records
-    alone = certifying.measured(taken.situation, certifying.measure(known, Own(known)))
+    certifying, situation = made.certifying, made.situation(taken)
+    known, truth = situation.known, certifying.records
+    alone = certifying.measured(situation, certifying.measure(known, Own(known)))
     rng = np.random.default_rng([certifying.settings.seed, 23])
     budget = certifying.budget(known)
-    worst = worst_of_release(taken.attacker, certifying.release(known), truth, budget, most=WORST, rng=rng)
+    strongest = Own(known) if not taken.basis.strongest else made.readers.read(made.strongest(taken), known)
+    worst = worst_of_release(strongest, certifying.release(known), truth, budget, most=WORST, rng=rng)
     named = {known.tiers.names[tier]: float(values.mean()) for tier, values in worst.items()}
     caps = {name: max(part.upper for part in rows) for name, rows in _success_bounds(taken).items()}
     return tuple(

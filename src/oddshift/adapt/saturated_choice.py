@@ -41,7 +41,7 @@ class HalfFits:
         )
 
     def _of(self, name: str, full: Scan, trial: Trial, made: Certification) -> LearningOfSize:
-        certifying, known = made.certifying, trial.situation.known
+        certifying, known = made.certifying, made.situation(trial).known
         if name not in self.fitted:
             self.fitted[name] = self.refits[name](self.half)
         there = replace(self.half, mechanism=known.mechanism, tiers=known.tiers)
