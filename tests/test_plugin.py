@@ -197,3 +197,27 @@ def test_beliefs_over_candidates_are_the_columns_of_those_over_all_points(model,
         assert block.log_prior == pytest.approx(priors[at], abs=1e-12)
         seen += len(block.positions)
     assert seen == len(release.outputs)
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+@pytest.mark.parametrize("topics", [1, 3])
+def test_few_and_many_points_are_read_alike(model, monkeypatch, topics, is_public):
+    """Documents of one length together, or only those with the same sets at all positions: the same terms."""
+    space, _, records = model
+    tiers = Tiers([0, 1, 0, 1, 1], names=("a", "b"), scales=(0.5, 1.0), is_public=is_public)
+    known = knowledge(od.Tiered(space, tiers, 2.0, keeps_tier=is_public), tiers, records)
+    attacker = fit_plugin(known, topics, rng=np.random.default_rng(0))
+    release = perturb(records, known.mechanism, tiers, np.random.default_rng(1))
+    found = []
+    for few in (0, 10_000):
+        monkeypatch.setattr("oddshift.attackers.plugin.FEW_ENTRIES", few)
+        found.append([])
+        for block in attacker.terms(release):
+            rows = np.full((2, len(block.positions), K), np.nan)
+            rows[:, :, block.points] = block.context - block.context[:, :1], block.log_prior
+            found[-1].append((block.positions, rows))
+    together, apart = (
+        np.concatenate([rows for _, rows in each], axis=1)[:, np.argsort(np.concatenate([at for at, _ in each]))]
+        for each in found
+    )
+    np.testing.assert_allclose(together, apart, atol=1e-12)

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
+from oddshift.attackers.chain_batches import batch_terms
 from oddshift.attackers.chain_terms import ChainTerms, chain_terms
 from oddshift.attackers.estimated_chain import ChainStep, EstimatedChain
 from oddshift.attackers.law_attacker import Terms
@@ -26,6 +27,10 @@ from oddshift.model.release import Release, candidates
 from oddshift.model.tiers import Tiers
 
 _BATCH_ENTRIES = 500_000  # entries of the forward messages of one batch of documents
+FEW_ENTRIES = 2_000
+"""Entries (topics x points) of a message up to which documents are read in one batch whatever their patterns; a
+performance setting."""
+
 HELD_OUT = 10
 """One document out of this many decides how far bigrams are trusted."""
 
@@ -86,7 +91,8 @@ class Plugin:
         if self.has_spacing:
             sets = sets * classes + gap_classes(release)
         chain = self.chain.over(self.known.tiers, classes)
-        return chain_terms(chain, self.known, release, sets, _BATCH_ENTRIES)
+        is_small = self.chain.n_topics * len(self.known.log_prior) <= FEW_ENTRIES
+        return (batch_terms if is_small else chain_terms)(chain, self.known, release, sets, _BATCH_ENTRIES)
 
 
 def fit_plugin(
