@@ -170,11 +170,11 @@ def _together(steps: PatternSteps, laws: _Laws, rows: dict[int, _TierRows], plac
     for t, left, right in both_sides(first, seen, steps):
         weights = laws.log_shares + (left.log_scale + right.log_scale)[:, :, None]
         both, prior = log_mix(left.values * right.values, weights), before[t].log_mixture
-        if before[t].is_possible is None:
+        is_possible = before[t].is_possible
+        if is_possible is None:
             np.subtract(both, prior, out=mine[t].context[at[t]])
         else:
-            known = np.where(before[t].is_possible, prior, 0.0)
-            mine[t].context[at[t]] = np.where(before[t].is_possible, both - known, 0.0)
+            mine[t].context[at[t]] = np.where(is_possible, both - np.where(is_possible, prior, 0.0), 0.0)
         mine[t].log_prior[at[t]] = prior
 
 
