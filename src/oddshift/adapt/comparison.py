@@ -60,7 +60,8 @@ def choices(measuring: Measuring, chosen: Trial | None) -> list[NamedScales]:
 def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None, read: Reader) -> list[Compared]:
     """The choices on the certify documents, before remapping and, unless it was ruled out, after it.
 
-    `read` gives the attacker that stands for the choice. What coincides is measured once.
+    `read` gives the attacker that stands for the choice. What coincides is measured once, and the choice was measured
+    when it was tested.
     """
     listed = choices(measuring, chosen)
     remaps = (False,) if certifying.settings.remap == "never" else (False, True)
@@ -72,7 +73,8 @@ def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None,
         if key not in seen:
             experiment = replace(certifying, family=choice.family)
             exact = known_epsilon(experiment.released(choice.scales, remap=remap))
-            outcome = experiment.outcome(choice.scales, read, remap=remap)
+            is_chosen = chosen is not None and key == (chosen.tested.scales, True, chosen.outcome.remapped)
+            outcome = chosen.outcome if chosen and is_chosen else experiment.outcome(choice.scales, read, remap=remap)
             seen[key] = Compared(name=name, outcome=outcome, exact_epsilon=exact)
         rows.append(replace(seen[key], name=name))
         measuring.progress("comparing", len(rows), len(listed) * len(remaps))
