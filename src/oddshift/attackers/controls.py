@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from oddshift.attackers.attacker import Beliefs, Knowledge, position_blocks
+from oddshift.base.arrays import IntArray
 from oddshift.base.identity import content
 from oddshift.model.release import Release, candidate_sets
 
@@ -30,6 +31,11 @@ class Null:
         """Zeros."""
         for positions in position_blocks(release):
             yield Beliefs(positions, np.zeros((len(positions), len(self.known.log_prior))), self.known.log_prior)
+
+    def candidate_beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """The same over the candidates of each position alone."""
+        for positions, points in _candidate_blocks(self.known, release):
+            yield Beliefs(positions, np.zeros((len(positions), len(points))), self.known.log_prior[points], points)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +56,16 @@ class Own:
 
     def candidate_beliefs(self, release: Release) -> Iterator[Beliefs]:
         """The same over the candidates of each position alone."""
-        everyone = candidate_sets(release, self.known.tiers)
-        for block in position_blocks(release):
-            for mine in everyone:
-                positions = mine.positions[slice(*np.searchsorted(mine.positions, [block[0], block[-1] + 1]))]
-                if len(positions):
-                    shift = self.known.mechanism.candidate_columns(release.outputs[positions], mine.points)
-                    yield Beliefs(positions, shift, self.known.log_prior[mine.points], mine.points)
+        for positions, points in _candidate_blocks(self.known, release):
+            shift = self.known.mechanism.candidate_columns(release.outputs[positions], points)
+            yield Beliefs(positions, shift, self.known.log_prior[points], points)
+
+
+def _candidate_blocks(known: Knowledge, release: Release) -> Iterator[tuple[IntArray, IntArray]]:
+    """Positions of one candidate set, some at a time, and their candidates."""
+    everyone = candidate_sets(release, known.tiers)
+    for block in position_blocks(release):
+        for mine in everyone:
+            positions = mine.positions[slice(*np.searchsorted(mine.positions, [block[0], block[-1] + 1]))]
+            if len(positions):
+                yield positions, mine.points

@@ -39,14 +39,20 @@ class TierBeliefs:
     truth: IntArray
 
     @cached_property
+    def is_idle(self) -> bool:
+        """Whether nothing shifts: then the posterior is the prior, and no pair leaks."""
+        return not self.shift.any()
+
+    @cached_property
     def score(self) -> FloatArray:
         """log posterior up to a constant for each position."""
-        return self.log_prior + self.shift
+        return np.broadcast_to(self.log_prior, self.shift.shape) if self.is_idle else self.log_prior + self.shift
 
     @property
     def log_score(self) -> FloatArray:
         """−log posterior of the truth, in nats."""
-        return log_sum(self.score) - self.at(self.score, self.truth)
+        total = log_sum(np.atleast_2d(self.log_prior)) if self.is_idle else log_sum(self.score)
+        return total - self.at(self.score, self.truth)
 
     def own_score(self, mechanism: Mechanism, outputs: IntArray) -> FloatArray:
         """−log posterior of the truth under the same prior, from each position's own output alone."""

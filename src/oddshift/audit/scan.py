@@ -216,7 +216,7 @@ class _Drawn:
 def _anchored(out: Scan, block: TierBeliefs, part: Space, budget: Budget, drawn: _Drawn | None) -> None:
     """Compare each truth with every candidate."""
     n, positions, detail = len(block.index), block.positions, out.detail
-    if not block.shift.any():  # nothing shifts, so nothing leaks
+    if block.is_idle:
         if detail is not None:
             detail.histogram[0, block.tier, 0] += len(positions) * (n - 1)
         return
@@ -238,7 +238,7 @@ def _uniform(out: Scan, block: TierBeliefs, part: Space, budget: Budget, drawn: 
     """Compare one other candidate than the truth with every candidate."""
     n, positions, detail = len(block.index), block.positions, out.detail
     assert out.uniform is not None
-    if not block.shift.any():
+    if block.is_idle:
         if detail is not None:
             detail.histogram[1, block.tier, 0] += len(positions) * (n - 1)
         return
