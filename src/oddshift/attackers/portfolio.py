@@ -1,9 +1,10 @@
 """The portfolio: every kind of dependence that counts can show, each weighed by what it predicts on held-out documents.
 
-Any vocabulary: the chain keyed by spacing, words of one document in any order, copies, topic shares. Rows of a table
-instead: a tree of columns, hidden classes of rows. Places: steps. Over few points also, dense: chains smoothed through
-the metric, hidden regimes, hidden classes of places, chains of second order, ties between fixed places. With W, the
-prior given the words around, or the clear columns. Nothing is trained again when the mechanism changes.
+Any vocabulary: the chain keyed by spacing, words of one document in any order, copies, topic shares. A large one also:
+fit documents that a document resembles, and where the points of its neighbours lie. Rows of a table instead: a tree of
+columns, hidden classes of rows. Places: steps. Over few points also, dense: chains smoothed through the metric, hidden
+regimes, hidden classes of places, chains of second order, ties between fixed places. With W, the prior given the words
+around, or the clear columns. Nothing is trained again when the mechanism changes.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.copies import fit_copies
+from oddshift.attackers.exemplars import fit_exemplars
 from oddshift.attackers.gap_chain import fit_gap_chain
 from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.language_prior import fit_language_prior
 from oddshift.attackers.law_attacker import Dense, DenseLaw, LawAttacker
+from oddshift.attackers.linear_context import fit_linear_context, suits_linear
 from oddshift.attackers.nearness import is_spatial
 from oddshift.attackers.row_classes import fit_row_classes
 from oddshift.attackers.row_layout import RowLayout, row_layout
@@ -64,7 +67,8 @@ def fit_portfolio(
     if layout is not None:
         parts = row_parts(layout, seed)
     else:
-        parts = [*common_parts(seed), *dense_parts(len(known.log_prior), seed), *place_parts(known)]
+        few = dense_parts(len(known.log_prior), seed)
+        parts = [*common_parts(seed), *few, *place_parts(known), *wide_parts(known)]
     if language is not None:
         parts.insert(0, _language(seed, language))
     elif reads_words:
@@ -112,6 +116,17 @@ def place_parts(known: Knowledge) -> list[PartFit]:
     """Parts for places that are too many for all of those: something moves between them, step by step."""
     many = DENSE_POINTS < len(known.log_prior) <= STEP_POINTS
     return [_dense("steps", fit_steps)] if many and is_spatial(known.fit.space) else []
+
+
+def wide_parts(known: Knowledge) -> list[PartFit]:
+    """Parts for vocabularies, in which most pairs of points were never seen: they read more than pairs."""
+    space = known.fit.space
+    if len(space) <= DENSE_POINTS or is_spatial(space):
+        return []
+    found: list[PartFit] = [lambda some: LawAttacker(some, fit_exemplars(some), "exemplars")]
+    if suits_linear(space):
+        found.append(lambda some: LawAttacker(some, fit_linear_context(some), "linear"))
+    return found
 
 
 def _dense(name: str, fit: Callable[[Knowledge], DenseLaw]) -> PartFit:
