@@ -7,6 +7,7 @@ array). Nothing is ever pickled. A file carries its schema version and the SHA-2
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import io
 import json
@@ -241,7 +242,7 @@ def _decode_fields(data: Any, kind: Any, arrays: Mapping[str, np.ndarray[Any, An
     if not isinstance(data, dict) or data.get("kind") != kind.__name__:
         found = str(data.get("kind")) if isinstance(data, dict) else type(data).__name__
         raise _NotThis(f"{where} is {named_kind(found)}, expected {named_kind(kind.__name__)}")
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     fields = _stored_fields(kind)
     given = set(data) - {"kind"}
     optional = {f.name for f in fields if f.metadata.get(ADDED_LATER)}
@@ -257,6 +258,12 @@ def _decode_fields(data: Any, kind: Any, arrays: Mapping[str, np.ndarray[Any, An
         return kind(**values)
     except InvalidInput as error:
         raise TamperedEvidence(f"{where}: {error}") from error
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """The types of the fields of a class; finding them out takes longer than reading a file."""
+    return typing.get_type_hints(kind)
 
 
 def _stored_fields(kind: Any) -> list[dataclasses.Field[Any]]:
