@@ -38,9 +38,9 @@ print(fixed.scales, policy.apply({column}[:2]))
 """
 
 FRAMES = {
-    "list": ("people(600).texts", "values"),
-    "pandas": ("__import__('pandas').DataFrame({'text': people(600).texts})", "values['text']"),
-    "polars": ("__import__('polars').DataFrame({'text': people(600).texts})", "values['text']"),
+    "list": ("people(400).texts", "values"),
+    "pandas": ("__import__('pandas').DataFrame({'text': people(400).texts})", "values['text']"),
+    "polars": ("__import__('polars').DataFrame({'text': people(400).texts})", "values['text']"),
 }
 
 
@@ -172,7 +172,7 @@ def test_records_built_by_hand_and_a_mechanism_object():
 
 @pytest.fixture(scope="module")
 def fixed():
-    return od.adapt(PeopleSettings(documents=1500), epsilon=2.5, delta=0.2, attackers=["plugin"])
+    return od.adapt(PeopleSettings(documents=900), epsilon=2.5, delta=0.2, attackers=["plugin"])
 
 
 def test_an_adaptation_gives_a_policy_that_releases(fixed, tmp_path):
