@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from added_package import forget, lay_out
 from oddshift.data.codecs.published import data_folder
 from oddshift.data.detectors import span_cache
 
@@ -25,6 +26,16 @@ def data():
             pytest.fail(reason)
         pytest.skip(reason)
     return folder
+
+
+@pytest.fixture
+def lantern(tmp_path, monkeypatch):
+    """A package of somebody else on the path: the folder that it is installed in."""
+    site = tmp_path / "site-packages"
+    lay_out(site)
+    monkeypatch.syspath_prepend(site)
+    yield site
+    forget()
 
 
 @pytest.fixture

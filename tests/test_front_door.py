@@ -17,6 +17,7 @@ from command_line import run_here
 from oddshift.app import front_door
 from oddshift.app.configuration import parse_config
 from oddshift.app.init import start
+from oddshift.data.detectors import GazetteerSettings
 from oddshift.data.embedded import people
 from oddshift.data.embedded.people import PeopleSettings
 from oddshift.mechanisms import MechanismSettings
@@ -37,9 +38,9 @@ print(fixed.scales, policy.apply({column}[:2]))
 """
 
 FRAMES = {
-    "list": ("people(600).texts", "values"),
-    "pandas": ("__import__('pandas').DataFrame({'text': people(600).texts})", "values['text']"),
-    "polars": ("__import__('polars').DataFrame({'text': people(600).texts})", "values['text']"),
+    "list": ("people(400).texts", "values"),
+    "pandas": ("__import__('pandas').DataFrame({'text': people(400).texts})", "values['text']"),
+    "polars": ("__import__('polars').DataFrame({'text': people(400).texts})", "values['text']"),
 }
 
 
@@ -171,7 +172,7 @@ def test_records_built_by_hand_and_a_mechanism_object():
 
 @pytest.fixture(scope="module")
 def fixed():
-    return od.adapt(PeopleSettings(documents=1500), epsilon=2.5, delta=0.2, attackers=["plugin"])
+    return od.adapt(PeopleSettings(documents=900), epsilon=2.5, delta=0.2, attackers=["plugin"])
 
 
 def test_an_adaptation_gives_a_policy_that_releases(fixed, tmp_path):
@@ -268,12 +269,28 @@ def test_a_data_set_is_prepared_once_for_each_seed_and_again_when_its_values_cha
     rows.columns[name][0] = rows.columns[name][1]
     front_door._prepared(rows, None, 1)
     assert made == [0, 1, 1]
-    named = replace(rows, settings=Path("words.txt"))  # a file may change
-    assert front_door._prepared(named, None, 0) is not front_door._prepared(named, None, 0)
+    unknown = replace(rows, detectors=(object(),))  # nobody knows what it holds
+    assert front_door._prepared(unknown, None, 0) is not front_door._prepared(unknown, None, 0)
     assert len(front_door._LAST) == 1 + sum(other is not rows for other in front_door._LAST)
     del rows
     gc.collect()
     assert first not in [kept for *_, kept in front_door._LAST.values()]
+
+
+def test_files_that_settings_name_count_by_their_content(monkeypatch, tmp_path):
+    made = []
+    monkeypatch.setattr(front_door, "prepare", lambda data, seed: made.append(seed) or object())
+    words, vectors = tmp_path / "words.txt", tmp_path / "vectors.npz"
+    words.write_text("Ann\n")
+    vectors.write_bytes(b"vectors")
+    texts = od.texts(["Ann met Bob."] * 4, str(vectors), [GazetteerSettings(path=words)])
+    first = front_door._prepared(texts, None, 0)
+    assert front_door._prepared(texts, None, 0) is first
+    for file in (words, vectors):
+        file.write_bytes(file.read_bytes() + b"Bob\n")
+        assert front_door._prepared(texts, None, 0) is not first
+        first = front_door._prepared(texts, None, 0)
+    assert len(made) == 3
 
 
 def test_nothing_of_a_data_set_is_shown(data, corpus):

@@ -5,18 +5,19 @@ import re
 import numpy as np
 import pytest
 import spacy
-from presidio_anonymizer import AnonymizerEngine, BatchAnonymizerEngine, OperatorConfig
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.spacy_import import leaving_out, sparing_torch
 from oddshift.protect import Sanitizer, seeded_uniforms
-from oddshift.protect.integrations import OddshiftOperator
 from policies import FAR, corpus, news_policy, news_texts, people_policy, prepared_news, sensitive_types, table_policy
 
 with sparing_torch(), leaving_out("transformers"):  # which takes seconds and which no recognizer here uses
     from presidio_analyzer import AnalyzerEngine, PatternRecognizer, RecognizerRegistry, RecognizerResult
     from presidio_analyzer.nlp_engine import SpacyNlpEngine
     from presidio_analyzer.predefined_recognizers import PhoneRecognizer, SpacyRecognizer
+    from presidio_anonymizer import AnonymizerEngine, BatchAnonymizerEngine, OperatorConfig
+
+    from oddshift.protect.integrations import OddshiftOperator
 
 MARK = re.compile(r"\[[A-Z_]+\]")
 

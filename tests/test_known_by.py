@@ -1,7 +1,6 @@
 """How records are known: by id, by content or row by row, whatever the size of blocks and wherever keys are noted."""
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import pytest
 
@@ -19,15 +18,11 @@ KEYS = RecordKeys(b"s" * 32)
 class Asked:
     """What `known_by` reads of a policy: the settings of its data."""
 
-    data: object
+    settings: object
 
     @property
     def kind(self):
-        return self.data.kind
-
-    @property
-    def terms(self):
-        return SimpleNamespace(data=self.data)
+        return self.settings.kind
 
 
 TEXTS = Asked(TextSettings(is_public=True))

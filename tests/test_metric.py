@@ -57,7 +57,9 @@ def test_blocks_against_the_definition(name, columns):
     }[name]
     found = METRICS[name].between(left, right)
     assert found == pytest.approx(np.array([[rule(a, b) for b in right] for a in left]), rel=1e-12)
-    assert np.array_equal(found[3:9], METRICS[name].between(left[3:9], right)), "a block says what the whole says"
+    by_product = name == "euclidean" and columns > 8  # a processor may sum a product of another shape in another order
+    apart = np.abs(found[3:9] - METRICS[name].between(left[3:9], right)).max()
+    assert apart <= (np.spacing(found.max()) if by_product else 0.0), "a block says what the whole says"
     if name == "hamming":
         assert np.array_equal(found, np.floor(found))
 

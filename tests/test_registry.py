@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ import pytest
 import oddshift.base.registry as registry_module
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.controls import Own
-from oddshift.base.errors import InvalidInput
-from oddshift.base.registry import Registry
+from oddshift.base.errors import InvalidInput, NotInstalled
+from oddshift.base.registry import Registry, StoredName
 from oddshift.mechanisms import MECHANISMS, Exponential
 from worlds import ring
 
@@ -81,6 +82,42 @@ def test_an_unknown_name_lists_all_that_are_known(installed):
     with pytest.raises(InvalidInput, match=r"audit\.attackers names the attacker 'oracle', expected one of own, mine"):
         fresh(own=0).find("oracle", "audit.attackers")
     assert fresh(own=5).find("own", "audit.attackers") == 5
+
+
+class Distribution:
+    name, version = "lamps", "2.1"
+
+
+def of_package(name):
+    return SimpleNamespace(name=name, group=GROUP, value="x:y", dist=Distribution(), load=lambda: "the entry")
+
+
+def test_a_stored_name_leads_back_to_its_entry(installed):
+    installed(of_package("theirs"), point("mine"))
+    found = fresh(own=5)
+    assert found.stored("own") == StoredName(name="own", package="oddshift", version="")
+    assert found.stored("theirs") == StoredName(name="theirs", package="lamps", version="2.1")
+    assert found.stored("mine") == StoredName(name="mine", package="", version="")  # it has no metadata
+    assert [found.again(found.stored(name)) for name in ("own", "theirs", "mine")] == [5, "the entry", fit_my_own]
+
+
+@pytest.mark.parametrize(
+    ("stored", "message"),
+    [
+        (("gone", "lamps", "2.1"), "the attacker 'gone' of the package lamps is needed, which is not installed; "),
+        (("gone", "", ""), "the attacker 'gone' of another package is needed, which is not installed; expected that"),
+        (("theirs", "lamps", "2.0"), "is needed, and lamps 2.1 is installed; expected lamps 2.0"),
+        (("theirs", "candles", "2.1"), "of the package candles is needed, and lamps 2.1 is installed"),
+        (("own", "lamps", "2.1"), "is needed, and oddshift is installed; expected lamps 2.1"),
+    ],
+)
+def test_an_entry_that_is_missing_or_another_is_refused_in_one_line(installed, stored, message):
+    installed(of_package("theirs"))
+    name, package, version = stored
+    with pytest.raises(NotInstalled) as refused:
+        fresh(own=5).again(StoredName(name=name, package=package, version=version))
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_the_registries_of_attackers_and_mechanisms_are_open(installed, monkeypatch):

@@ -1,5 +1,6 @@
 """The cells of a corpus, on a small world in place of one: what each holds, and that controls stand in every row."""
 
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 
@@ -70,10 +71,20 @@ def run(place, name, key, **own):
     return run_cells([cell], place).cells[0].values
 
 
+@pytest.fixture(scope="module")
+def kept_surfaces(tmp_path_factory):
+    """Where the first test that needs surfaces leaves them for the others."""
+    return tmp_path_factory.mktemp("surfaces") / "results"
+
+
 @pytest.fixture
-def surfaces(place):
+def surfaces(place, kept_surfaces):
+    if kept_surfaces.is_dir():
+        shutil.copytree(kept_surfaces, place.results)
+        return place
     for attacker in ATTACKERS:
         run(place, "table-violations", f"ag_news-{attacker}-surface", kind="surface", attacker=attacker)
+    shutil.copytree(place.results, kept_surfaces)
     return place
 
 

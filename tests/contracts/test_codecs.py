@@ -129,6 +129,7 @@ def test_it_is_a_codec_with_settings_of_its_kind(case, codec):
     assert isinstance(codec, Codec)
     assert codec.kind == codec.settings.kind == case.settings.kind
     assert isinstance(case.settings, codec.settings_class)
+    assert [type(part) for part in codec.to_policy()] == [codec.settings_class, codec.vocabulary_class]
     assert set(codec.released) <= set(codec.required) <= set(case.fit)
     assert len(codec.tiers.labels) == len(codec.space)
 

@@ -11,6 +11,7 @@ import io
 import os
 import sys
 import traceback
+from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -61,16 +62,20 @@ class CommandsOnDemand(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name, or None."""
-        if cmd_name not in COMMANDS:
-            return None
-        found = getattr(import_module(f"oddshift.app.commands.{cmd_name}_command"), cmd_name)
-        if not isinstance(found, typer.Typer):
-            alone = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-            alone.command(cmd_name)(found)
-            found = alone
-        command = typer.main.get_command(found)
-        command.name = cmd_name
-        return command
+        return _command(cmd_name) if cmd_name in COMMANDS else None
+
+
+@cache
+def _command(name: str) -> Any:
+    """The command of a name, put together once in a process."""
+    found = getattr(import_module(f"oddshift.app.commands.{name}_command"), name)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+        alone.command(name)(found)
+        found = alone
+    command = typer.main.get_command(found)
+    command.name = name
+    return command
 
 
 app = typer.Typer(

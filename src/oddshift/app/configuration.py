@@ -70,7 +70,7 @@ class Configuration:
         asked: dict[str, Any] = {"mechanism": self.mechanism, "audit": audit, "adapt": adapt}
         if self.users is not None:
             asked["users"] = self.users
-        return fingerprint(("configuration", _portable(self.data), asked))
+        return fingerprint(("configuration", portable(self.data), asked))
 
     @property
     def files(self) -> dict[str, Path]:
@@ -84,27 +84,32 @@ PATH_KEYS = ("path", "vectors")
 
 def _files(data: FileData) -> Iterator[tuple[str, Path]]:
     yield "data.path", data.path
-    if data.settings.kind != "text":
+    yield from named_files(data.settings)
+
+
+def named_files(settings: Any) -> Iterator[tuple[str, Path]]:
+    """Every file or folder that the settings of data name, by its key."""
+    if settings.kind != "text":
         return
-    if data.settings.vectors not in {FROM_TEXT, FROM_PIPELINE}:
-        yield "data.vectors", Path(data.settings.vectors)
-    for number, detector in enumerate(data.settings.detectors):
+    if settings.vectors not in {FROM_TEXT, FROM_PIPELINE}:
+        yield "data.vectors", Path(settings.vectors)
+    for number, detector in enumerate(settings.detectors):
         if hasattr(detector, "path"):
             yield f"data.detectors.{number}.path", Path(detector.path)
 
 
-def _portable(value: Any) -> Any:
+def portable(value: Any) -> Any:
     """Plain values of settings, with paths cut down to their last part."""
     if is_dataclass(value) and not isinstance(value, type):
         return {
             item.name: Path(inner).name
             if item.name in PATH_KEYS and isinstance(inner := getattr(value, item.name), str | Path)
-            else _portable(getattr(value, item.name))
+            else portable(getattr(value, item.name))
             for item in fields(value)
         }
     if isinstance(value, Mapping):
-        return {key: _portable(item) for key, item in value.items()}
-    return tuple(_portable(item) for item in value) if isinstance(value, tuple | list) else value
+        return {key: portable(item) for key, item in value.items()}
+    return tuple(portable(item) for item in value) if isinstance(value, tuple | list) else value
 
 
 def read_config(path: str | Path) -> str:

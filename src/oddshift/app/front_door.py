@@ -19,8 +19,9 @@ from oddshift.adapt import AdaptSettings
 from oddshift.adapt.adapt_settings import SHARED
 from oddshift.app.answers import AdaptRun, AuditRun
 from oddshift.app.asked_attackers import AskedAttacker
-from oddshift.app.configuration import read_config
+from oddshift.app.configuration import named_files, portable, read_config
 from oddshift.app.illustration import illustrate, read_illustration
+from oddshift.app.inputs import content_of
 from oddshift.app.preparation import Prepared, prepare, prepare_records
 from oddshift.app.questions import Audited, ask_adapt, ask_audit
 from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, POLICY, read_adaptation, read_run, refuse_no_run
@@ -28,6 +29,7 @@ from oddshift.app.work_means import Means
 from oddshift.app.written_configuration import written_configuration
 from oddshift.audit import AuditSettings
 from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import fingerprint
 from oddshift.base.progress import Progress, silent
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import PeopleSettings
@@ -207,10 +209,13 @@ _LAST: WeakKeyDictionary[Dataset, tuple[int, str, Prepared]] = WeakKeyDictionary
 def _prepared_once(data: Dataset, seed: int) -> Prepared:
     """Prepare a data set, or return what an audit of the same content with the same seed prepared before.
 
-    A data set whose settings name files has no fingerprint, because files may change: it is prepared every time.
+    Files that the settings name count by their content. A data set with an object that has no fingerprint is prepared
+    every time.
     """
     try:
-        content = data.fingerprint
+        files = {key: content_of(path, text_only=False) for key, path in named_files(data.settings)}
+        settings = portable(data.settings) if files else data.settings
+        content = fingerprint((dict(data.columns), settings, files, data.detectors, data.vectors))
     except InvalidInput:
         return prepare(data, seed)
     last = _LAST.get(data)

@@ -31,7 +31,7 @@ class Inputs:
 
 def inputs_of(config: Configuration) -> Inputs:
     """Read the files that a configuration names, once, and keep only their hashes."""
-    found = {key: _content(path, text_only=key == "data.path") for key, path in config.files.items()}
+    found = {key: content_of(path, text_only=key == "data.path") for key, path in config.files.items()}
     return Inputs(config.fingerprint, found)
 
 
@@ -71,7 +71,7 @@ def _kept(path: Path) -> Inputs:
     return found
 
 
-def _content(path: Path, *, text_only: bool) -> str:
+def content_of(path: Path, *, text_only: bool) -> str:
     """The hash of a file's bytes; for a folder, of every file in it by name, or of its text files only."""
     if path.is_file():
         with path.open("rb") as stream:
@@ -80,4 +80,4 @@ def _content(path: Path, *, text_only: bool) -> str:
         return MISSING
     inside = sorted(file for file in path.rglob("*.txt" if text_only else "*") if file.is_file())
     kept = [file for file in inside if file.suffix != ".pyc"]
-    return fingerprint({file.relative_to(path).as_posix(): _content(file, text_only=text_only) for file in kept})
+    return fingerprint({file.relative_to(path).as_posix(): content_of(file, text_only=text_only) for file in kept})

@@ -6,6 +6,7 @@ OddshiftError
     ├── TooLarge                       exact work is refused above a stated size; says what would work instead
     ├── ImpossibleObservation          outputs that have probability zero under the stated model
     ├── NoGuarantee                    the quantity asked for does not exist or could not be verified
+    ├── NotInstalled                   a stored value needs a package that is missing, or another version of it
     └── TamperedEvidence               a stored file whose contents do not support what it states
 """
 
@@ -30,6 +31,10 @@ class ImpossibleObservation(InvalidInput):
 
 class NoGuarantee(InvalidInput):
     """The quantity asked for does not exist for this object, or could not be verified."""
+
+
+class NotInstalled(InvalidInput):
+    """A stored value needs an entry of a package that is not installed, or not in the version that it was made with."""
 
 
 class TamperedEvidence(InvalidInput):

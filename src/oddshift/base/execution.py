@@ -128,7 +128,7 @@ def _cluster_unordered(
         futures = client.map(in_worker, work, pure=False)
         try:
             with _given_up_without_workers(client, futures):
-                for future in as_completed(futures, loop=client.loop):  # type: ignore[no-untyped-call]
+                for future in as_completed(futures, loop=client.loop):
                     yield future.result()
         except (KilledWorker, FutureCancelledError, CommClosedError) as error:
             raise WorkerLost("workers of the cluster died, and it has none left for the rest") from error

@@ -7,15 +7,28 @@ each is loaded only when its own name is asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, NotInstalled
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 Entry = TypeVar("Entry")
+
+OWN = "oddshift"
+"""The package of our own entries."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredName:
+    """An entry as a file keeps it: its name, and the package and version that add it (no version for our own)."""
+
+    name: str
+    package: str
+    version: str
 
 
 class Registry(Mapping[str, Entry], Generic[Entry]):
@@ -65,6 +78,34 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
             raise InvalidInput(f"{where} names the {self.what} {name!r}, expected one of {', '.join(self)}")
         return self[name]
 
+    def stored(self, name: str) -> StoredName:
+        """How a file names an entry, so that `again` can find it.
+
+        >>> Registry("colour", "example.colours", {"red": 1}).stored("red")
+        StoredName(name='red', package='oddshift', version='')
+        """
+        if name in self._own:
+            return StoredName(name=name, package=OWN, version="")
+        about = self._others[name].dist
+        return StoredName(
+            name=name, package="" if about is None else about.name, version="" if about is None else about.version
+        )
+
+    def again(self, stored: StoredName) -> Entry:
+        """The entry that a file names; nothing but a registered name leads to code.
+
+        **Guarantee**: an entry that is not installed is refused, and so is one of another package or version, because
+        it may do something else under the same name.
+        """
+        source = f"the package {stored.package}" if stored.package else "another package"
+        needs = f"the {self.what} {stored.name!r} of {source} is needed"
+        if stored.name not in self:
+            raise NotInstalled(f"{needs}, which is not installed; expected {_release(stored)}")
+        found = self.stored(stored.name)
+        if found != stored:
+            raise NotInstalled(f"{needs}, and {_release(found)} is installed; expected {_release(stored)}")
+        return self[stored.name]
+
     @cached_property
     def _others(self) -> dict[str, EntryPoint]:
         """Entry points by name; a name that is taken is refused, because nobody could tell which one is meant."""
@@ -86,6 +127,11 @@ def _installed(group: str) -> tuple[EntryPoint, ...]:
     from importlib.metadata import entry_points  # takes a while to import, and is rarely needed
 
     return tuple(entry_points(group=group))
+
+
+def _release(stored: StoredName) -> str:
+    """A package and its version."""
+    return f"{stored.package or 'that package'} {stored.version}".rstrip()
 
 
 def _origin(point: EntryPoint) -> str:

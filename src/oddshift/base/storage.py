@@ -7,6 +7,7 @@ array). Nothing is ever pickled. A file carries its schema version and the SHA-2
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import io
 import json
@@ -21,7 +22,7 @@ from typing import Any, Literal, Union
 
 import numpy as np
 
-from oddshift.base.errors import InvalidInput, TamperedEvidence, a_kind, named_kind
+from oddshift.base.errors import InvalidInput, NotInstalled, TamperedEvidence, a_kind, named_kind
 
 SCHEMA = 3
 """Version of stored files; since 3 the hashes inside them are fingerprints, by content."""
@@ -31,6 +32,10 @@ READABLE = (2, 3)
 
 ADDED_LATER = "added later"
 """Metadata of a field that files of the same schema may lack, because they are older; it then has its default."""
+
+TYPED_BY = "typed by"
+"""Metadata of a field whose type the fields before it determine: a function of their values by name. It may raise
+`NotInstalled`, which `load` passes on."""
 
 LARGEST_STORED = 2_000_000_000
 """Bytes that the members of a stored file may take together, unpacked; a larger file is refused unread."""
@@ -130,7 +135,7 @@ def load(path: str | Path, *kinds: type) -> Any:
     text, arrays = unpack(raw) if raw[:2] == b"PK" else (raw, {})
     try:
         return _open(json.loads(text, parse_constant=_no_constant), kinds, arrays)
-    except TamperedEvidence:
+    except (TamperedEvidence, NotInstalled):
         raise
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise TamperedEvidence(f"not a complete document ({str(error)[:100]})") from error
@@ -166,9 +171,11 @@ def schema_of(path: str | Path) -> int | None:
 def encode(value: Any, arrays: Arrays, where: str = "value") -> Any:
     """Plain JSON for a value; its arrays are put into `arrays` under the name of their place."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {
-            f.name: encode(getattr(value, f.name), arrays, f"{where}.{f.name}") for f in dataclasses.fields(value)
-        }
+        stored = _stored_fields(type(value))
+        for f in dataclasses.fields(value):
+            if f not in stored and getattr(value, f.name) != f.default:
+                raise InvalidInput(f"{where}.{f.name} is not its default, which the name of the class stands for")
+        fields = {f.name: encode(getattr(value, f.name), arrays, f"{where}.{f.name}") for f in stored}
         return {"kind": type(value).__name__, **fields}
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "biuf":
@@ -235,19 +242,33 @@ def _decode_fields(data: Any, kind: Any, arrays: Mapping[str, np.ndarray[Any, An
     if not isinstance(data, dict) or data.get("kind") != kind.__name__:
         found = str(data.get("kind")) if isinstance(data, dict) else type(data).__name__
         raise _NotThis(f"{where} is {named_kind(found)}, expected {named_kind(kind.__name__)}")
-    hints = typing.get_type_hints(kind)
-    fields = dataclasses.fields(kind)
+    hints = _hints(kind)
+    fields = _stored_fields(kind)
     given = set(data) - {"kind"}
     optional = {f.name for f in fields if f.metadata.get(ADDED_LATER)}
     wrong = (given ^ {f.name for f in fields}) - (optional - given)
     if wrong:
         raise TamperedEvidence(f"{where} has entries {sorted(wrong)} missing or unknown")
-    names = [f.name for f in fields if f.name in given]
-    values = {name: decode(data[name], hints[name], arrays, f"{where}.{name}") for name in names}
+    values: dict[str, Any] = {}
+    for f in fields:
+        if f.name in given:
+            hint = f.metadata[TYPED_BY](values) if TYPED_BY in f.metadata else hints[f.name]
+            values[f.name] = decode(data[f.name], hint, arrays, f"{where}.{f.name}")
     try:
         return kind(**values)
     except InvalidInput as error:
         raise TamperedEvidence(f"{where}: {error}") from error
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """The types of the fields of a class; finding them out takes longer than reading a file."""
+    return typing.get_type_hints(kind)
+
+
+def _stored_fields(kind: Any) -> list[dataclasses.Field[Any]]:
+    """All fields but one called `kind`, whose place the name of the class takes."""
+    return [f for f in dataclasses.fields(kind) if f.name != "kind"]
 
 
 def _decode_array(data: Any, hint: Any, arrays: Mapping[str, np.ndarray[Any, Any]], where: str) -> Any:

@@ -19,7 +19,7 @@ def refuse_uncertified(policy: Policy, asked: ProtectSettings) -> None:
 
 def known_as_asked(policy: Policy, codec: Codec, asked: ProtectSettings, limit: UserLimit | None) -> KnownBy:
     """What identifies the records; the users of the policy's data count where they are limited."""
-    own = getattr(policy.terms.data, "user", None) if limit is not None else None
+    own = getattr(policy.settings, "user", None) if limit is not None else None
     return known_by(policy, codec.released, identity=asked.id, user=asked.user or own or "")
 
 

@@ -48,7 +48,7 @@ class KnownBy:
 
 def known_by(policy: Policy, replaced: tuple[str, ...], *, identity: str = "", user: str = "") -> KnownBy:
     """By an id if one is named; otherwise texts and fixes are known by their content, and other rows are not known."""
-    asked = policy.terms.data
+    asked = policy.settings
     if identity:
         return KnownBy("id", (identity,), user)
     if policy.kind == "text":

@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, PlaceSettings, TableSettings
+from oddshift.data.codecs import Codec, PlaceSettings, TableSettings, TextSettings, VectorSettings
 
 
 def refuse_unknown_columns(codec: Codec, names: Sequence[str], allowed: Collection[str] = ()) -> None:
     """Refuse a table or places with a column that the policy says nothing about, unless it is allowed by name.
 
+    The same holds for data of a codec that another package adds: it knows the columns that its settings want.
+
     The message names the column, because one has to know it to allow it; it never quotes a cell.
     """
     settings = codec.settings
-    if not isinstance(settings, TableSettings | PlaceSettings):
+    if isinstance(settings, TextSettings | VectorSettings):
         return
-    unknown = [name for name in names if name not in settings.known and name not in allowed]
+    is_own = isinstance(settings, TableSettings | PlaceSettings)
+    known = settings.known if is_own else (*settings.wanted(tuple(names)), *codec.released)
+    unknown = [name for name in names if name not in known and name not in allowed]
     if unknown:
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         roles = "public or masked" if isinstance(settings, TableSettings) else "masked"
+        way = f"list it as {roles} in the configuration, or allow it" if is_own else "allow it"
         raise InvalidInput(
-            f"column {unknown[0]!r}{more} is not known to the policy and would be released as it is: list it as "
-            f"{roles} in the configuration, or allow it by name (--clear)"
+            f"column {unknown[0]!r}{more} is not known to the policy and would be released as it is: {way} by name "
+            "(--clear)"
         )

@@ -128,7 +128,7 @@ def _abandoned_on_error(ledger: Ledger, release: int, staging: Staging) -> Itera
 
 def _opened(source: Path, out: Path, policy: Policy) -> DataFile:
     """The records of an input, for an output of the same format."""
-    file = open_data(source, policy.kind, header=getattr(policy.terms.data, "header", None))
+    file = open_data(source, policy.kind, header=getattr(policy.settings, "header", None))
     if source.is_file() and out.suffix != source.suffix:
         raise InvalidInput(f"{out.name} ends in {out.suffix!r}, expected {source.suffix!r} like {source.name}")
     return file

@@ -100,7 +100,7 @@ def protect_set(
 
 def planned_job(data: DataSet, out: Path, policy: Policy, settings: ProtectSettings) -> SetJob:
     """The parts of a data set and how a policy is applied to them; refuses what no part could be released from."""
-    header = getattr(policy.terms.data, "header", None)
+    header = getattr(policy.settings, "header", None)
     refuse_other_columns(data, header, allow_new_keys=settings.allow_new_keys)
     parts = data.parts(keep_whole=policy.kind == "location")  # a trip is read as a whole
     return SetJob(

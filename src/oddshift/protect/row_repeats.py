@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.special import betainc
 
 from oddshift.base.errors import InvalidInput
 from oddshift.protect.claim_terms import Claimed, ClaimTerms, KeyBatch, as_rows, number_rows, statement_batches
@@ -97,4 +96,8 @@ def tail(count: int, of: int, chance: float) -> float:
     >>> round(tail(2, 2, 0.5), 12), tail(0, 5, 0.1)
     (0.25, 1.0)
     """
-    return 1.0 if count == 0 else float(betainc(count, of - count + 1, chance))
+    if count == 0:
+        return 1.0
+    from scipy.special import betainc  # a third of the time in which the commands start, and rarely needed
+
+    return float(betainc(count, of - count + 1, chance))

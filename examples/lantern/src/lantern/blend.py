@@ -40,6 +40,11 @@ class Blend(od.Mechanism):
         return self.inner.space
 
     @property
+    def epsilon(self) -> float:
+        """The inner nominal ε, which a policy stores."""
+        return self.inner.epsilon
+
+    @property
     def claimed_epsilon(self) -> float:
         """The inner claim."""
         return self.inner.claimed_epsilon

@@ -30,6 +30,10 @@ class SameSecret:
             shift = np.tile(columns.sum(axis=0), (len(positions), 1))
             yield Beliefs(positions, shift, self.known.log_prior)
 
+    def against(self, known: Knowledge) -> "SameSecret":
+        """The same attacker of other noise: an adaptation asks at all the scales that it tries."""
+        return SameSecret(known)
+
 
 def fit_same_secret(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
     """There is nothing to learn; an attacker that trains keeps within the options."""

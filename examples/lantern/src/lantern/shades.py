@@ -74,6 +74,7 @@ class ShadeCodec:
 
     kind: ClassVar[str] = "shades"
     settings_class: ClassVar[type[ShadeSettings]] = ShadeSettings
+    vocabulary_class: ClassVar[type[NoVocabulary]] = NoVocabulary
     point_names: ClassVar[None] = None
     notes: ClassVar[tuple[str, ...]] = ()
 

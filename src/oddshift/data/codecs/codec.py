@@ -114,6 +114,7 @@ class Codec(Protocol):
 
     kind: ClassVar[str]
     settings_class: ClassVar[type[Any]]
+    vocabulary_class: ClassVar[type[Any]]
 
     @property
     def settings(self) -> Any:
@@ -150,7 +151,10 @@ class Codec(Protocol):
         """A codec for the rows of one file, block after block; it may remember state that the next rows continue."""
 
     def to_policy(self) -> tuple[Any, Any]:
-        """Settings and vocabulary, enough to encode new data in the same way."""
+        """Settings and vocabulary, enough to encode new data in the same way.
+
+        They are of `settings_class` and `vocabulary_class`: frozen dataclasses of plain fields, tuples and arrays.
+        """
 
     @classmethod
     def from_policy(cls, settings: Any, vocabulary: Any, space: Space, tiers: Tiers) -> Self:

@@ -1,16 +1,22 @@
 """Detectors in plain fields, as a policy keeps them: lists with their entries, fixed forms, pipelines by fingerprint.
 
-A detector that cannot be described by plain fields is refused, because a release has to find what the audit found.
+A detector of another package is kept by its registered name, with its settings. One that cannot be described by plain
+fields is refused, because a release has to find what the audit found.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from oddshift.base.errors import InvalidInput
+from oddshift.base.registry import StoredName
+from oddshift.base.round_trip import refuse_unreadable
+from oddshift.base.storage import TYPED_BY
 from oddshift.data.detectors import (
+    DETECTORS,
     Capitals,
     Detector,
     Gazetteer,
@@ -63,6 +69,14 @@ class KeptPipeline:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class KeptByName:
+    """A detector that a registered name leads to: the settings of that name make it again."""
+
+    entry: StoredName
+    settings: Any = field(metadata={TYPED_BY: lambda known: DETECTORS.again(known["entry"])})
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class KeptNames:
     """What was learned about names from the fit texts; see `KnownNames`. `joined` names are one word."""
 
@@ -77,7 +91,7 @@ class KeptNames:
         return KnownNames(dict(zip(self.surnames, self.labels, strict=True)), frozenset(self.ordinary))
 
 
-KeptDetector = NameList | ListedWords | FixedForms | KeptPipeline
+KeptDetector = NameList | ListedWords | FixedForms | KeptPipeline | KeptByName
 """Every form in which a policy keeps a detector."""
 
 
@@ -96,23 +110,18 @@ def kept_detector(detector: Detector) -> KeptDetector:
         )
     if isinstance(detector, WordList):
         return ListedWords(words=tuple(detector.words), labels=tuple(detector.words.values()))
-    if isinstance(detector, Patterns):
-        return FixedForms(found_by="patterns", labels=detector.labels, threshold=detector.threshold)
-    if isinstance(detector, Handles):
-        return FixedForms(found_by="handles", labels=detector.labels, threshold=0.0)
-    if isinstance(detector, Occupations | Capitals):
-        by: Literal["occupations", "capitals"] = "occupations" if isinstance(detector, Occupations) else "capitals"
-        return FixedForms(found_by=by, labels=(), threshold=0.0)
-    raise InvalidInput(
-        f"detector {detector.name!r} cannot be kept in a policy, expected a pipeline, patterns, handles, occupations, "
-        "capitals or a list"
-    )
+    if isinstance(detector, Patterns | Handles | Occupations | Capitals):
+        return _fixed_forms(detector)
+    return _kept_by_name(detector)
 
 
 def made_detector(kept: KeptDetector) -> Detector:
     """The detector that was kept; a pipeline that is missing or different is refused."""
     if isinstance(kept, KeptPipeline):
         return _pipeline(kept)
+    if isinstance(kept, KeptByName):
+        made: Detector = kept.settings.detector()
+        return made
     if isinstance(kept, NameList):
         return Gazetteer(
             kept.names,
@@ -123,11 +132,49 @@ def made_detector(kept: KeptDetector) -> Detector:
         )
     if isinstance(kept, ListedWords):
         return WordList(dict(zip(kept.words, kept.labels, strict=True)))
+    return _made_of_forms(kept)
+
+
+def _fixed_forms(detector: Patterns | Handles | Occupations | Capitals) -> FixedForms:
+    if isinstance(detector, Patterns):
+        return FixedForms(found_by="patterns", labels=detector.labels, threshold=detector.threshold)
+    if isinstance(detector, Handles):
+        return FixedForms(found_by="handles", labels=detector.labels, threshold=0.0)
+    by: Literal["occupations", "capitals"] = "occupations" if isinstance(detector, Occupations) else "capitals"
+    return FixedForms(found_by=by, labels=(), threshold=0.0)
+
+
+def _made_of_forms(kept: FixedForms) -> Detector:
     if kept.found_by == "patterns":
         return Patterns(kept.labels, kept.threshold, is_kept=False)
     if kept.found_by == "handles":
         return Handles(kept.labels)
     return Occupations() if kept.found_by == "occupations" else Capitals()
+
+
+def finds_the_same(detector: Detector, kept: KeptDetector, texts: Sequence[str]) -> bool:
+    """Whether a detector that is made again from what was kept of it finds the same spans in some texts."""
+    first, second = (each.detect(texts) for each in (detector, made_detector(kept)))
+    same = first.by_document(len(texts)) == second.by_document(len(texts))
+    return same and first.is_exact == second.is_exact
+
+
+def _kept_by_name(detector: Detector) -> KeptByName:
+    """A detector by the settings that `to_policy` gives, which have to be those of a registered name."""
+    refusal = f"detector {detector.name!r} cannot be kept in a policy"
+    describe = getattr(detector, "to_policy", None)
+    if describe is None:
+        raise InvalidInput(
+            f"{refusal}, expected a pipeline, patterns, handles, occupations, capitals, a list, or a registered "
+            "detector with to_policy()"
+        )
+    settings = describe()
+    name = str(getattr(settings, "kind", ""))
+    if name not in DETECTORS or DETECTORS[name] is not type(settings):
+        raise InvalidInput(f"{refusal}: to_policy() gives {type(settings).__name__}, expected registered settings")
+    kept = KeptByName(entry=DETECTORS.stored(name), settings=settings)
+    refuse_unreadable(kept, refusal)
+    return kept
 
 
 def _pipeline(kept: KeptPipeline) -> Pipeline:

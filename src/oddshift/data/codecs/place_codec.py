@@ -91,6 +91,7 @@ class PlaceCodec:
 
     kind: ClassVar[str] = "location"
     settings_class: ClassVar[type[PlaceSettings]] = PlaceSettings
+    vocabulary_class: ClassVar[type[PlaceVocabulary]] = PlaceVocabulary
     point_names: ClassVar[None] = None
     notes: ClassVar[tuple[str, ...]] = ()
 

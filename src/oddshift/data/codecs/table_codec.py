@@ -114,6 +114,7 @@ class TableCodec:
 
     kind: ClassVar[str] = "table"
     settings_class: ClassVar[type[TableSettings]] = TableSettings
+    vocabulary_class: ClassVar[type[TableVocabulary]] = TableVocabulary
     point_names: ClassVar[None] = None
 
     @classmethod

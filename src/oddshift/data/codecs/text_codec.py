@@ -88,6 +88,7 @@ class TextCodec:
 
     kind: ClassVar[str] = "text"
     settings_class: ClassVar[type[TextSettings]] = TextSettings
+    vocabulary_class: ClassVar[type[TextVocabulary]] = TextVocabulary
 
     @classmethod
     def fit(

@@ -113,6 +113,7 @@ class VectorCodec:
 
     kind: ClassVar[str] = "vectors"
     settings_class: ClassVar[type[VectorSettings]] = VectorSettings
+    vocabulary_class: ClassVar[type[NoVocabulary]] = NoVocabulary
     point_names: ClassVar[None] = None
 
     @classmethod

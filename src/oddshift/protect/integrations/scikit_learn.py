@@ -77,7 +77,7 @@ class MetricPrivacyTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstim
         if self.random_state is not None:
             seed = int(check_random_state(self.random_state).randint(2**31))
             sanitizer = replace(sanitizer, uniforms=seeded_uniforms(seed))
-        asked = self.policy_.terms.data
+        asked = self.policy_.settings
         if not isinstance(asked, TableSettings):
             return sanitizer.rows(table)
         released = sanitizer.columns(dict(zip(asked.secret, table.T.tolist(), strict=True)))
@@ -97,7 +97,7 @@ class MetricPrivacyTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstim
         policy = load_policy(self.policy) if isinstance(self.policy, str | Path) else self.policy
         if not isinstance(policy, Policy):
             raise InvalidInput(f"policy is {a_kind(policy)}, expected a Policy or the path of a policy.json")
-        asked, width = policy.terms.data, policy.space.points.shape[1]
+        asked, width = policy.settings, policy.space.points.shape[1]
         if isinstance(asked, TableSettings) and not asked.categorical:
             width = len(asked.secret)
             names = tuple(getattr(self, "feature_names_in_", asked.secret))

@@ -1,6 +1,6 @@
 """Policies: what `protect` applies, as plain terms, a vocabulary, and the mechanism that they describe."""
 
-from oddshift.protect.policies.policy import Policy, make_policy, noisier_policy
+from oddshift.protect.policies.policy import Policy, make_policy, noisier_policy, stored_codec
 from oddshift.protect.policies.policy_store import POLICY, VOCABULARY, load_policy, save_policy
 from oddshift.protect.policies.policy_terms import (
     CONFIDENTIAL,
@@ -25,4 +25,5 @@ __all__ = [
     "make_policy",
     "noisier_policy",
     "save_policy",
+    "stored_codec",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, get_args
 
 import numpy as np
 
@@ -19,15 +20,17 @@ from oddshift.mechanisms.remap import Remap
 from oddshift.model.cost import COSTS
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
+from oddshift.protect.policies.named_codec import NamedSettings, NamedVocabulary, named_codec
 from oddshift.protect.policies.policy_terms import (
     UNCERTIFIED,
     CertificateTerms,
     MechanismTerms,
+    OwnSettings,
     PolicyTerms,
     RemapTerms,
     TierTerms,
 )
-from oddshift.protect.policies.vocabulary import PolicyVocabulary, metric_from, metric_parts
+from oddshift.protect.policies.vocabulary import CodecVocabulary, PolicyVocabulary, metric_from, metric_parts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +47,9 @@ class Policy:
         """Refuse a vocabulary that the terms are not about."""
         if digest(self.vocabulary) != self.terms.vocabulary:
             raise InvalidInput("the vocabulary is not the one that the policy names (its hash differs)")
+        named, learned = self.terms.data, self.vocabulary.codec
+        if getattr(named, "codec", None) != getattr(learned, "codec", None):
+            raise InvalidInput("the vocabulary is of another codec than the policy names")
         if self.terms.mechanism.name not in MECHANISMS:
             raise InvalidInput(f"mechanism={self.terms.mechanism.name!r}, expected one of {', '.join(MECHANISMS)}")
 
@@ -55,8 +61,15 @@ class Policy:
 
     @property
     def kind(self) -> str:
-        """text, table, location or vectors."""
-        return self.terms.data.kind
+        """The kind of data: a key of `CODECS`."""
+        data = self.terms.data
+        return data.codec.name if isinstance(data, NamedSettings) else data.kind
+
+    @property
+    def settings(self) -> Any:
+        """The settings of the codec."""
+        data = self.terms.data
+        return data.settings if isinstance(data, NamedSettings) else data
 
     @cached_property
     def sha256(self) -> str:
@@ -88,7 +101,9 @@ class Policy:
     @cached_property
     def codec(self) -> Codec:
         """The codec that finds the secrets in such data, exactly as it did for the audit."""
-        made: Codec = CODECS[self.kind].from_policy(self.terms.data, self.vocabulary.codec, self.space, self.tiers)
+        learned = self.vocabulary.codec
+        vocabulary = learned.learned if isinstance(learned, NamedVocabulary) else learned
+        made: Codec = CODECS[self.kind].from_policy(self.settings, vocabulary, self.space, self.tiers)
         return made
 
     def mechanism(self) -> Mechanism:
@@ -131,7 +146,7 @@ def make_policy(
     if len(tiers.labels) != len(inner.space) or own.scales != tiers.scales or (own.labels != tiers.labels).any():
         raise InvalidInput(f"{tiers} are not the tiers of the mechanism, expected {own} over {len(inner.space)} points")
     remap = mechanism if isinstance(mechanism, Remap) else None
-    settings, learned = codec.to_policy()
+    settings, learned = stored_codec(codec)
     vocabulary = PolicyVocabulary(
         points=inner.space.points,
         metric=metric_parts(inner.space.metric),
@@ -152,6 +167,14 @@ def make_policy(
     if policy.mechanism().fingerprint != mechanism.fingerprint:
         raise InvalidInput(f"{mechanism!r} cannot be a policy: its terms do not describe the mechanism completely")
     return policy
+
+
+def stored_codec(codec: Codec) -> tuple[OwnSettings | NamedSettings, CodecVocabulary]:
+    """Return a codec as a policy keeps it: in the form of its kind, or by its registered name."""
+    if isinstance(codec.settings, get_args(OwnSettings)):
+        settings, learned = codec.to_policy()
+        return settings, learned
+    return named_codec(codec)
 
 
 def noisier_policy(policy: Policy, factor: float) -> Policy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from oddshift.base.errors import InvalidInput, TamperedEvidence
+from oddshift.base.errors import InvalidInput, NotInstalled, TamperedEvidence
 from oddshift.base.storage import SCHEMA, load, save, schema_of
 from oddshift.protect.policies.policy import Policy
 from oddshift.protect.policies.policy_terms import LAYOUT, PolicyTerms
@@ -27,7 +27,10 @@ def save_policy(folder: str | Path, policy: Policy) -> Path:
 def load_policy(path: str | Path) -> Policy:
     """Read the policy of a policy.json (or of the folder that holds one), with its vocabulary.
 
-    **Guarantee**: a vocabulary that is not the one the policy was written with is refused, and so is a damaged file.
+    A codec or detector of another package is looked up by its registered name.
+
+    **Guarantee**: a vocabulary that is not the one the policy was written with is refused, and so is a damaged file, or
+    a policy whose codec or detector is not installed in the version that it was made with.
     """
     file = Path(path) / POLICY if Path(path).is_dir() else Path(path)
     if not file.is_file():
@@ -37,17 +40,29 @@ def load_policy(path: str | Path) -> Policy:
     if not companion.is_file():
         raise InvalidInput(f"{companion} is missing, expected the vocabulary in the folder of {file.name}")
     try:
-        terms: PolicyTerms = load(file, PolicyTerms)
-    except TamperedEvidence as error:
-        raise InvalidInput(f"{file} is not a policy: {error}") from error
-    try:
-        vocabulary: PolicyVocabulary = load(companion, PolicyVocabulary)
-    except TamperedEvidence as error:
-        raise InvalidInput(f"{companion} is not the vocabulary of a policy, or is damaged") from error
+        terms, vocabulary = _terms(file), _vocabulary(companion)
+    except NotInstalled as error:
+        raise NotInstalled(f"{file}: {error}") from error
     try:
         return Policy(terms, vocabulary)
     except InvalidInput as error:
         raise InvalidInput(f"{file}: {error}") from error
+
+
+def _terms(file: Path) -> PolicyTerms:
+    try:
+        terms: PolicyTerms = load(file, PolicyTerms)
+    except TamperedEvidence as error:
+        raise InvalidInput(f"{file} is not a policy: {error}") from error
+    return terms
+
+
+def _vocabulary(companion: Path) -> PolicyVocabulary:
+    try:
+        vocabulary: PolicyVocabulary = load(companion, PolicyVocabulary)
+    except TamperedEvidence as error:
+        raise InvalidInput(f"{companion} is not the vocabulary of a policy, or is damaged") from error
+    return vocabulary
 
 
 def _refuse_other_version(file: Path) -> None:

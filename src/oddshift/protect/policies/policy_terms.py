@@ -14,6 +14,7 @@ from oddshift.base.storage import digest
 from oddshift.data.codecs import PlaceSettings, TableSettings, TextSettings, VectorSettings
 from oddshift.evidence.certificates import Certificate, Evidence, JointCertificate
 from oddshift.protect.claim_terms import UserLimit
+from oddshift.protect.policies.named_codec import NamedSettings
 
 CONFIDENTIAL = "built from private records: treat this policy and its vocabulary as confidential"
 """What every policy says about itself."""
@@ -61,8 +62,8 @@ class TierTerms:
     levels: tuple[int, ...]
 
 
-CodecSettings = TextSettings | TableSettings | PlaceSettings | VectorSettings
-"""How data of each kind become secrets."""
+OwnSettings = TextSettings | TableSettings | PlaceSettings | VectorSettings
+"""How data of each kind become secrets, for the codecs that have a form of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,7 @@ class PolicyTerms:
     `user_limit` bounds what the releases of a user may spend together, where the configuration says so.
     """
 
-    data: CodecSettings
+    data: OwnSettings | NamedSettings
     mechanism: MechanismTerms
     remap: RemapTerms | None
     tiers: TierTerms

@@ -11,8 +11,9 @@ from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import NoVocabulary, PlaceVocabulary, TableVocabulary, TextVocabulary
 from oddshift.model.metric import METRICS, Metric, Scaled, Summed, scaled, summed
+from oddshift.protect.policies.named_codec import NamedVocabulary
 
-CodecVocabulary = TextVocabulary | TableVocabulary | PlaceVocabulary | NoVocabulary
+CodecVocabulary = TextVocabulary | TableVocabulary | PlaceVocabulary | NoVocabulary | NamedVocabulary
 """What a codec learned from the fit part."""
 
 
