@@ -22,7 +22,7 @@ def test_relations_by_hand():
     """Documents "a SLOT b" and "SLOT a SLOT": numbers are mask 0, slot 1, a 2, b 3; slots of tiers follow from 4 on."""
     made = context_of([0, -1, 1, -1, 0, -1], [0, 3, 6], ("a", "b"))
     counted = (np.arange(4), np.ones(4, dtype=bool))
-    before, after, both_before, around, both_after, bag = relations(
+    before, after, both_before, around, both_after, three_before, three_after, bag = relations(
         made, np.array([1, 2]), np.array([0, 1, 0]), counted
     )
     base = 4 + MOST_TIERS
@@ -31,6 +31,7 @@ def test_relations_by_hand():
     assert both_before.tolist() == [-1, -1, (4 + 1) * base + 2]  # a slot counts by its tier
     assert around.tolist() == [2 * base + 3, -1, -1]
     assert both_after.tolist() == [-1, 2 * base + 4, -1]
+    assert three_before.tolist() == three_after.tolist() == [-1, -1, -1]  # no document has three more tokens
     assert bag.toarray().tolist() == [[0, 0, 1, 1], [0, 0, 1, 0], [0, 0, 1, 0]]
     secret = relations(made, np.array([1, 2]), None, counted)
     assert secret[2].tolist() == [-1, -1, 4 * base + 2]  # without public tiers all slots are alike

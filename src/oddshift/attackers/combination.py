@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -128,6 +129,17 @@ class _Block:
     outputs: IntArray
 
 
+class WeighedTerms(Protocol):
+    """Terms of held-out positions whose weights are sought."""
+
+    @property
+    def terms(self) -> tuple[FloatArray, ...]:
+        """One for each weight."""
+
+    def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
+        """Mean log score of the truth under these weights, and its gradient."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ContextTerms:
     """Held-out positions with their truth: log prior plus own release, and the context term of every part."""
@@ -222,7 +234,7 @@ def weights_by_tier(held: Mapping[int, ContextTerms], tiers: Tiers, parts: int) 
     return tuple(tuple(float(w) for w in row) for row in rows)
 
 
-def likeliest_weights(held: ContextTerms, start: FloatArray | None = None) -> FloatArray:
+def likeliest_weights(held: WeighedTerms, start: FloatArray | None = None) -> FloatArray:
     """Weights ≥ 0 of the best log score, however little evidence there is for them."""
     from scipy.optimize import minimize
 

@@ -3,7 +3,7 @@
 The law of documents is a mixture of the fit documents: φ_d are the shares of the points in fit document d, and a secret
 comes from φ_d with probability λ, otherwise from π. Position l weighs fit document d by the other outputs alone,
 w_d ∝ Π_{s≠l} (1 − λ + λ·Σ_b φ_d(b)·M(y_s|b)/P(y_s)), and c_l(x) = log(1 − κ + κ·Σ_d w_d·φ_d(x)/π(x)). Unlike pairs of
-words, this reads all others at once: three names of one event point to it where any two of them do not.
+words, this reads all others at once: several names of one event point to the documents about it.
 """
 
 from __future__ import annotations

@@ -1,26 +1,29 @@
 """The prior given W: what the public words around a position and in its document say about the secret there.
 
 log Pr[x | W] = log π(x) + Σ_r β_r·Σ_{w in r} log(Pr[x | w in r]/π(x)) + const over relations r: the word before, the
-word after it, both of them, the two before, the two after, and all rare words of the document. Another secret counts as
-a word that says its public tier. Each Pr[x | w] comes from counts with back-off to π, and β ≥ 0 are the weights that
-predict held-out secrets best, for each tier. The context term is 0: this is a prior, and nothing is read jointly.
+word after it, both of them, the two and three before, the two and three after, all rare words of the document, and the
+fit documents with words alike. Another secret counts as a word that says its public tier. Each Pr[x | w] comes from
+counts with back-off to π, and β ≥ 0 are the weights that predict held-out secrets best, for each tier. The context term
+is 0: this is a prior, and nothing is read jointly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from oddshift.attackers.alike_documents import AlikeDocuments, fit_alike_documents
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.backoff import fit_backoff, observations
-from oddshift.attackers.combination import FIT_ENTRIES, ContextTerms, likeliest_weights
+from oddshift.attackers.combination import likeliest_weights
 from oddshift.attackers.cooccurrence import document_blocks
-from oddshift.attackers.gains import choosing_clusters, units_of
+from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.law_attacker import Terms
+from oddshift.attackers.sparse_terms import sparse_terms
 from oddshift.attackers.training import split
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, frozen
 from oddshift.base.errors import InvalidInput
@@ -28,8 +31,9 @@ from oddshift.base.identity import fingerprint
 from oddshift.model.records import MASKED, Context, Records
 from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
 
-WINDOWS = ((-1,), (1,), (-2, -1), (-1, 1), (1, 2))
-"""The places of the words of each relation, counted from the secret; the bag of the document is one more relation."""
+WINDOWS = ((-1,), (1,), (-2, -1), (-1, 1), (1, 2), (-3, -2, -1), (1, 2, 3))
+"""The places of the words of each relation, counted from the secret; two more relations are the bag of the document and
+documents alike."""
 
 RARE, FEW = 0.016, 10
 """A word counts in the bag if at most this share of the documents holds it, or at most a few: common words say nearly
@@ -39,6 +43,9 @@ MOST_TIERS = 1_000
 """Tiers that a code of words leaves room for."""
 
 HELD_OUT = 0.15
+WEIGHED = 4_000
+"""Held-out positions of a candidate set on which the relations are weighed."""
+
 BLOCK_ENTRIES = 4_000_000
 
 KEPT_ENTRIES = 20_000_000
@@ -66,12 +73,16 @@ class WordCounts:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordPrior:
-    """For each candidate set: weights of the relations, and the counts of each relation, the bag last."""
+    """For each candidate set: weights of the relations, and the counts of each relation, the bag last.
+
+    One more weight, the last, is that of documents alike.
+    """
 
     symbols: tuple[str, ...]
     in_bag: BoolArray
     weights: tuple[FloatArray, ...]
     counts: tuple[tuple[WordCounts, ...], ...]
+    alike: AlikeDocuments
 
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """No context term; the prior of every position given W."""
@@ -106,18 +117,28 @@ class WordPrior:
             if not len(block.outputs) or block.context is None:
                 continue
             words = relations(block.context, block.lengths, block.position_tiers, (number, self.in_bag))
+            inside = document_words(block.context, number, len(self.in_bag))
             for mine in candidate_sets(block, known.tiers):
+                document = np.searchsorted(block.offsets, mine.positions, side="right") - 1
                 prior = self._prior(known, mine, words)
+                prior += self._alike(known, mine, inside)[document].toarray()
+                frozen(prior)
                 nothing = np.broadcast_to(0.0, prior.shape)
                 yield Terms(release.offsets[documents.start] + mine.positions, nothing, prior, mine.points)
 
     def _prior(self, known: Knowledge, mine: CandidateSet, words: tuple[Any, ...]) -> FloatArray:
         """log Pr[x | W] of the positions of one candidate set, over its candidates."""
         prior = np.tile(known.log_prior[mine.points], (len(mine.positions), 1))
-        for weight, counts, words_in in zip(self.weights[mine.tier], self.counts[mine.tier], words, strict=True):
+        weights = self.weights[mine.tier][:-1]
+        for weight, counts, words_in in zip(weights, self.counts[mine.tier], words, strict=True):
             if weight:
                 prior += weight * (counts.rows(words_in[mine.positions]) @ counts.ratio[:, mine.points]).toarray()
-        return frozen(prior)
+        return prior
+
+    def _alike(self, known: Knowledge, mine: CandidateSet, words: Any) -> Any:
+        """What documents alike say, weighed, sparse (documents, candidates)."""
+        law = np.exp(known.log_prior[mine.points])
+        return self.weights[mine.tier][-1] * self.alike.log_ratio(words, mine.points, law / law.sum())
 
 
 def _key(release: Release, known: Knowledge) -> str:
@@ -136,11 +157,15 @@ def fit_word_prior(known: Knowledge, rng: np.random.Generator) -> WordPrior:
     part = knowledge(known.mechanism, known.tiers, known.fit.take(learn))
     sets = range(len(known.tiers)) if known.tiers.is_public else range(1)
     in_bag = rare_words(part.fit)
-    trial = [_counts(part, g, in_bag) for g in sets]
-    kept = known.fit.take(rng.permutation(held))
-    weights = tuple(_weights(part, kept, counts, (g, in_bag)) for g, counts in zip(sets, trial, strict=True))
+    kept, alike = known.fit.take(rng.permutation(held)), _alike(part.fit, len(in_bag))
+    weights = tuple(_weights(part, kept, (_counts(part, g, in_bag), alike), (g, in_bag)) for g in sets)
     counts = tuple(_counts(known, g, in_bag) for g in sets)
-    return WordPrior(known.fit.context.symbols, in_bag, weights, counts)
+    return WordPrior(known.fit.context.symbols, in_bag, weights, counts, _alike(known.fit, len(in_bag)))
+
+
+def _alike(fit: Records, width: int) -> AlikeDocuments:
+    assert fit.context is not None
+    return fit_alike_documents(fit, document_words(fit.context, np.arange(width), width))
 
 
 def _counts(known: Knowledge, tier: int, in_bag: BoolArray) -> tuple[WordCounts, ...]:
@@ -172,24 +197,28 @@ def _ratio(word: IntArray, point: IntArray, words: int, law: FloatArray) -> Any:
 
 
 def _weights(
-    known: Knowledge, held: Records, counts: tuple[WordCounts, ...], counted: tuple[int, BoolArray]
+    known: Knowledge,
+    held: Records,
+    trial: tuple[tuple[WordCounts, ...], AlikeDocuments],
+    counted: tuple[int, BoolArray],
 ) -> FloatArray:
-    """β of the best log score of clean held-out secrets; 0 for all without any."""
-    tier, in_bag = counted
+    """β of the best log score of clean held-out secrets, the last one that of documents alike; 0 without any."""
+    (counts, alike), (tier, in_bag) = trial, counted
     allowed = candidates(known.tiers, tier)
     columns = np.flatnonzero(allowed)
-    rows = np.flatnonzero(allowed[held.points])[: max(1, FIT_ENTRIES // max(1, len(columns)))]
+    rows = np.flatnonzero(allowed[held.points])[:WEIGHED]
     if not len(rows):
-        return np.zeros(len(counts))
-    terms = tuple(
-        (each.rows(words[rows]) @ each.ratio).tocsc()[:, columns].toarray()
+        return np.zeros(len(counts) + 1)
+    law = np.exp(known.log_prior[columns])
+    law /= law.sum()
+    terms = [
+        (each.rows(words[rows]) @ each.ratio[:, columns]).tocsr()
         for words, each in zip(_words(known, held, in_bag), counts, strict=True)
-    )
-    base = np.tile(known.log_prior[columns], (len(rows), 1))
-    truth = np.searchsorted(columns, held.points[rows])
-    units = units_of(held)
-    left = ContextTerms(base, terms, truth, replace(units, of_position=units.of_position[rows]))
-    return likeliest_weights(left)
+    ]
+    assert held.context is not None
+    inside = document_words(held.context, np.arange(len(in_bag)), len(in_bag))
+    terms.append(alike.log_ratio(inside, columns, law)[held.document_of_position[rows]])
+    return likeliest_weights(sparse_terms(terms, law, np.searchsorted(columns, held.points[rows])))
 
 
 def _words(known: Knowledge, secrets: Records, in_bag: BoolArray) -> tuple[Any, ...]:
@@ -226,15 +255,26 @@ def relations(
     number, in_bag = counted
     width = len(in_bag)
     words, slots = number[context.tokens - MASKED], context.slots
-    document = np.repeat(np.arange(len(context.offsets) - 1), np.diff(context.offsets))
-    keep = (context.tokens >= 0) & (words >= 0) & in_bag[words]
-    code = np.unique(document[keep] * width + words[keep])
-    bag = _sparse(code // width, code % width, (len(context.offsets) - 1, width))
+    document = _documents(context)
+    bag = document_words(context, np.where(in_bag[number], number, -1), width)
     tokens = words.copy()
     tokens[slots] = width + (0 if tiers is None else tiers)
     base = width + MOST_TIERS
     windows = [_codes(window, tokens, (slots, document), base) for window in WINDOWS]
     return (*windows, bag[np.repeat(np.arange(len(lengths)), lengths)])
+
+
+def document_words(context: Context, number: IntArray, width: int) -> Any:
+    """Which words every document holds, sparse 0-1 (documents, width); words with the number −1 do not count."""
+    words = number[context.tokens - MASKED]
+    keep = (context.tokens >= 0) & (words >= 0)
+    code = np.unique(_documents(context)[keep] * width + words[keep])
+    return _sparse(code // width, code % width, (len(context.offsets) - 1, width))
+
+
+def _documents(context: Context) -> IntArray:
+    """The document of every token."""
+    return np.repeat(np.arange(len(context.offsets) - 1), np.diff(context.offsets))
 
 
 def _codes(window: tuple[int, ...], tokens: IntArray, places: tuple[IntArray, IntArray], base: int) -> IntArray:

@@ -1,0 +1,77 @@
+"""The linear attacker: least squares by hand, points that were never seen together, and where it does not apply."""
+
+import numpy as np
+import pytest
+
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.combination import fit_and_combine
+from oddshift.attackers.controls import Own
+from oddshift.attackers.cooccurrence import fit_cooccurrence
+from oddshift.attackers.law_attacker import LawAttacker
+from oddshift.attackers.linear_context import GaussianLaw, fit_linear_context, neighbourhood, suits_linear
+from oddshift.mechanisms import Exponential
+from oddshift.model.records import Records
+from oddshift.model.release import one_tier, perturb
+from oddshift.model.space import Space
+from worlds import World, log_score, ring, two_tiers
+
+
+def test_neighbours_are_those_of_the_document():
+    v = np.array([[1.0], [2.0], [4.0], [8.0]])
+    found = neighbourhood(v, np.array([3, 0, 1]))
+    np.testing.assert_allclose(found[1], [1.0, 4.0, 5.0 / np.sqrt(2.0)])
+    assert not found[3].any()
+
+
+def test_the_ratio_is_that_of_two_gaussian_laws():
+    rng = np.random.default_rng(0)
+    slope, places, features = rng.normal(size=(6, 2)), rng.normal(size=(5, 2)), rng.normal(size=(3, 6))
+    given, alone = np.array([[2.0, 0.5], [0.5, 1.0]]), np.eye(2)
+    law = GaussianLaw(np.array([0.1, -0.2]), slope, given, alone)
+    found = law.log_ratio(features, places)
+    for row, feature in zip(found, features, strict=True):
+        v = places - law.mean
+        left = v - feature @ slope
+        expected = 0.5 * np.einsum("xk,kj,xj->x", v, alone, v) - 0.5 * np.einsum("xk,kj,xj->x", left, given, left)
+        np.testing.assert_allclose(row - row[0], expected - expected[0], atol=1e-12)
+
+
+def draw(n, offset, space, rng):
+    """Two secrets near each other; `offset` chooses which half of the points the documents may use."""
+    centre = space.points[rng.integers(0, len(space) // 2, n) * 2 + offset]
+    near = centre[:, None] + 0.3 * rng.normal(size=(n, 2, space.points.shape[1]))
+    return Records.from_documents(space, space.nearest(near.reshape(2 * n, -1)).reshape(n, 2).tolist())
+
+
+def test_points_that_were_never_seen_together_are_told_apart():
+    rng = np.random.default_rng(1)
+    space = Space(rng.normal(size=(300, 5)))
+    fit, fresh = draw(400, 0, space, rng), draw(300, 1, space, rng)
+    known = knowledge(Exponential(space, 4.0), one_tier(space), fit)
+    world = World(known, fresh, perturb(fresh, known.mechanism, known.tiers, rng))
+    own, linear, counted = (
+        log_score(each, world)
+        for each in (
+            Own(known),
+            fit_and_combine(known, [lambda part: LawAttacker(part, fit_linear_context(part), "linear")], rng=rng),
+            fit_and_combine(known, [fit_cooccurrence], rng=rng),
+        )
+    )
+    assert linear < own - 0.1
+    assert linear < counted - 0.1
+
+
+@pytest.mark.parametrize("tiers", [None, two_tiers(is_public=True), two_tiers(is_public=False)])
+def test_the_own_output_and_lone_positions_say_nothing(tiers):
+    world = ring(documents=40, length=None, tiers=tiers)
+    law, release = fit_linear_context(world.known), world.release
+    is_lone = np.repeat(release.lengths == 1, release.lengths)
+    for block in law.terms(world.known, release):
+        assert not block.context[is_lone[block.positions]].any()
+
+
+def test_it_needs_coordinates_that_are_not_places():
+    rng = np.random.default_rng(0)
+    assert suits_linear(Space(rng.normal(size=(20, 8))))
+    assert not suits_linear(Space(rng.normal(size=(20, 2))))
+    assert not suits_linear(Space.from_distances(1.0 - np.eye(20)))
