@@ -10,7 +10,7 @@ from oddshift.app.nouns import NOUNS, Speaking, reword_for, reword_html, who_fou
     [
         (who_found("table", ("age", "city")), "Rows and a row: 3 values; columns that are not secret are released"),
         (who_found("table", ("age",), "id"), "Groups of rows and a group of rows: 3 values; columns that"),
-        (who_found("location", ()), "Trips and a trip: 3 places; times, users and trips are released"),
+        (who_found("location", ()), "Trips and a trip: 3 places; times are released as they are, users"),
         (who_found("vectors", ()), "Groups and a group: 3 vectors; everything but the vectors is released"),
         ("patterns, capitals", "Documents and a document: 3 words; names it misses are released in the clear"),
         ("none (every position was given)", "Documents and a document: 3 words; names it misses are released"),

@@ -26,7 +26,9 @@ class Nouns:
 NOUNS: dict[str, Nouns] = {
     "table": Nouns("row{s}", "value{s}", "columns that are not secret are released as they are"),
     "grouped table": Nouns("group{s} of rows", "value{s}", "columns that are not secret are released as they are"),
-    "location": Nouns("trip{s}", "place{s}", "times, users and trips are released as they are"),
+    "location": Nouns(
+        "trip{s}", "place{s}", "times are released as they are, users and trips under pseudonyms unless asked otherwise"
+    ),
     "vectors": Nouns("group{s}", "vector{s}", "everything but the vectors is released as it is"),
 }
 """By kind of data; texts keep their words."""

@@ -24,3 +24,20 @@ def refuse_unknown_columns(codec: Codec, names: Sequence[str], allowed: Collecti
             f"column {unknown[0]!r}{more} is not known to the policy and would be released as it is: list it as "
             f"{roles} in the configuration, or allow it by name (--clear)"
         )
+
+
+def refuse_closed_columns(codec: Codec, clear: Collection[str]) -> None:
+    """Refuse to release a column as it is that the policy protects or leaves empty: nothing was certified for that."""
+    settings = codec.settings
+    if not isinstance(settings, TableSettings | PlaceSettings):
+        return
+    if isinstance(settings, TableSettings):
+        closed = {*settings.secret, *settings.masked}
+    else:
+        closed = {settings.lat, settings.lon, *settings.masked}
+    named = sorted(closed & set(clear))
+    if named:
+        raise InvalidInput(
+            f"column {named[0]!r} is protected or left empty by the policy, expected others (--clear): what it would "
+            "give away was never measured"
+        )

@@ -27,7 +27,7 @@ from oddshift.protect.asked_release import (
 )
 from oddshift.protect.claim_terms import ClaimTerms, UserLimit, smaller_limit
 from oddshift.protect.known_by import KnownBy
-from oddshift.protect.known_columns import refuse_unknown_columns
+from oddshift.protect.known_columns import refuse_closed_columns, refuse_unknown_columns
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.policies import Policy
 from oddshift.protect.record_keys import WIDTH, RecordKeys
@@ -66,6 +66,7 @@ class ReleaseStream:
         if not self.known.is_named:
             raise InvalidInput("rows without an id cannot be recognised in a stream, expected an id (--id)")
         codec = self._sanitizer.codec
+        refuse_closed_columns(codec, asked.clear)
         if isinstance(codec, PlaceCodec) and codec.settings.stays:
             self.visits = VisitStream(codec.settings)
 
@@ -105,6 +106,7 @@ class ReleaseStream:
             shown = self._sanitizer.short(encoded)
         else:
             shown = encoded.decode(self._sanitizer.outputs(encoded), masked=self._sanitizer.is_mask)
+            shown |= self._sanitizer.names(encoded)
         yield from block.render(shown, encoded.keep).decode().splitlines(keepends=True)
 
     def _encoded(self, lines: list[str], first: int) -> tuple[JsonLinesBlock, Encoded | ShortText]:
@@ -195,8 +197,9 @@ class ReleaseStream:
     @cached_property
     def _codec(self) -> Codec:
         codec = self._sanitizer.codec
-        if isinstance(codec, PlaceCodec) and codec.settings.stays:
-            return codec
+        if isinstance(codec, PlaceCodec):
+            codec = codec.with_clear(self.settings.clear)
+            return codec if codec.settings.stays else codec.stream()
         codec = codec.stream()
         return codec.on_columns(self.settings.columns or codec.released) if isinstance(codec, TextCodec) else codec
 

@@ -16,14 +16,14 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, Counts, Encoded, EncodedText, TextCodec
+from oddshift.data.codecs import Codec, Counts, Encoded, EncodedText, PlaceCodec, TextCodec
 from oddshift.data.formats import TEXT, Block, Count, DataFile, require_columns
 from oddshift.data.formats.plain_text import TextFile, TextFolder
 from oddshift.protect.asked_release import known_as_asked, refuse_unnamed_users, terms_as_asked
 from oddshift.protect.claim_terms import NOISIER, Claimed, ClaimTerms, UserLimit, smaller_limit
 from oddshift.protect.kept_cells import Cells, KeptCells, read_cells
 from oddshift.protect.known_by import KnownBy, Survey, survey
-from oddshift.protect.known_columns import refuse_unknown_columns
+from oddshift.protect.known_columns import refuse_closed_columns, refuse_unknown_columns
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.overrides import Overrides, Shown
 from oddshift.protect.policies import Policy, noisier_policy
@@ -72,6 +72,7 @@ class ReleaseWork:
             raise InvalidInput(f"text columns were named for a policy of kind {self.policy.kind}, expected none")
         refuse_unnamed_users(known, self.limit)
         require_columns(self.file, (*self.codec.required, *known.columns, *((known.user,) if known.user else ())))
+        refuse_closed_columns(self.codec, asked.clear)
         refuse_unknown_columns(self.codec, self.file.names, (*asked.clear, asked.id, known.user))
         if asked.keep_releases and not known.is_named:
             raise InvalidInput("rows without an id cannot be kept, expected an id column (--id)")
@@ -121,7 +122,8 @@ class ReleaseWork:
 
     def as_they_are(self, found: Survey) -> tuple[str, ...]:
         """Columns, keys and names of files that are released as they are."""
-        columns = tuple(name for name in (*self.file.names, *found.new_keys) if name not in self.codec.released)
+        replaced = {*self.codec.released, *getattr(self.codec.settings, "renamed", ())}
+        columns = tuple(name for name in (*self.file.names, *found.new_keys) if name not in replaced)
         if not isinstance(self.file, TextFolder):
             return columns
         return (*columns, *(path.relative_to(self.file.path).as_posix() for path in self.file.files))
@@ -130,6 +132,8 @@ class ReleaseWork:
     def codec(self) -> Codec:
         """What finds the secrets, in the columns that this input has them in."""
         codec = self._sanitizer.codec.stream()
+        if isinstance(codec, PlaceCodec):
+            return codec.with_clear(self.settings.clear)
         if not isinstance(codec, TextCodec):
             return codec
         is_plain = isinstance(self.file, TextFile | TextFolder)
@@ -179,11 +183,13 @@ class ReleaseWork:
         if outputs is not None and self.shared is not None:
             self.shared.redraw(sanitizer, encoded, outputs, first, rows)
         self.tally.add(rows, encoded, self.policy.vocabulary.labels, None if sanitizer.is_mask else outputs)
-        return ({}, None) if outputs is None else (encoded.decode(outputs, masked=sanitizer.is_mask), encoded.keep)
+        if outputs is None:
+            return {}, None
+        return {**encoded.decode(outputs, masked=sanitizer.is_mask), **sanitizer.names(encoded)}, encoded.keep
 
     def _drawn_with_more_noise(self, encoded: Encoded) -> Shown:
         """The cells of a block, drawn again with NOISIER times the noise."""
-        return encoded.decode(self._noisier.outputs(encoded), masked=False)
+        return {**encoded.decode(self._noisier.outputs(encoded), masked=False), **self._sanitizer.names(encoded)}
 
     @cached_property
     def _noisier(self) -> Sanitizer:
@@ -221,4 +227,7 @@ class ReleaseWork:
         if self.settings.detector is not None:
             yield f"{self.settings.detector.name} found further words, which no certificate covers"
         if self.policy.kind == "location":
-            yield "times and trips are released as they are; the certificate only considers the hour of each fix"
+            yield "times are released as they are; the certificate only considers the hour of each fix"
+            renamed = getattr(self.codec.settings, "renamed", ())
+            if renamed:
+                yield f"pseudonyms stand for the names in {', '.join(renamed)}, others in every release (--clear keeps)"

@@ -24,7 +24,16 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, finite, indices
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, Columns, Encoded, EncodedTable, PlaceCodec, TextCodec, VectorCodec
+from oddshift.data.codecs import (
+    Codec,
+    Columns,
+    Encoded,
+    EncodedPlaces,
+    EncodedTable,
+    PlaceCodec,
+    TextCodec,
+    VectorCodec,
+)
 from oddshift.data.codecs.short_text import ShortText, ShortTexts
 from oddshift.data.detectors import Detector
 from oddshift.mechanisms.mechanism import Mechanism
@@ -32,6 +41,7 @@ from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.noise import ROW_BYTES, Draws, Uniforms, os_uniforms, seeded_uniforms
 from oddshift.protect.policies import Policy
+from oddshift.protect.pseudonyms import pseudonyms
 from oddshift.protect.repeated_draws import keyed_uniforms, outputs_of_groups, outputs_once
 
 
@@ -106,7 +116,11 @@ class Sanitizer:
         outputs = self.outputs(encoded)
         if isinstance(encoded, EncodedTable) and not self.is_mask and encoded.crossing(outputs):
             raise InvalidInput("a cell would be released as a value of another column, expected outputs = 'tier'")
-        return encoded.decode(outputs, masked=self.is_mask)
+        return {**encoded.decode(outputs, masked=self.is_mask), **self.names(encoded)}
+
+    def names(self, encoded: Encoded) -> dict[str, list[Any]]:
+        """Pseudonyms of users and trips, the same in every call and in all processes of a release."""
+        return pseudonyms(encoded.named, self._draws.key()) if isinstance(encoded, EncodedPlaces) else {}
 
     def outputs(self, encoded: Encoded) -> IntArray:
         """An output for each secret; where the policy says so, one draw for each secret of what is read together."""

@@ -42,7 +42,8 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     out: Annotated[Path | None, typer.Argument(metavar="OUT", help="A new file (or folder) of the same kind.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="A column that holds texts (default: the policy's).")] = None,
     clear: Annotated[
-        list[str] | None, typer.Option(help="A column to release although the policy does not mention it.")
+        list[str] | None,
+        typer.Option(help="A column to release as it is: unknown to the policy, or of users or trips."),
     ] = None,
     detector: Annotated[str, typer.Option(help="One more spaCy pipeline that finds names.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would change; write nothing.")] = False,

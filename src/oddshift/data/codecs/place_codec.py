@@ -5,7 +5,7 @@ A secret is where somebody was; the hour of the day stays public. A document is 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns, Counts, checked_outputs, length_of, points_of, rows_by_bytes
+from oddshift.data.codecs.named_cells import NamedCells, named_cells
 from oddshift.data.codecs.place_settings import PlaceSettings, seconds_of_fixes, trip_names, trips_of_fixes
 from oddshift.data.codecs.trips import Trajectories, cell_centres, stay_points
 from oddshift.data.formats.cell_types import number_cells
@@ -42,7 +43,7 @@ class EncodedPlaces:
 
     `rows` is the first row of each trip, `keep` says which rows are released, `blank` which rows have no place: they
     stay without one. `units` names what each trip is read together with, in any block of a file; it is empty where
-    every fix stands for itself.
+    every fix stands for itself. `named` are the cells of the rows that are kept which get pseudonyms.
     """
 
     records: Records
@@ -53,6 +54,7 @@ class EncodedPlaces:
     keep: BoolArray | None
     blank: IntArray
     units: tuple[bytes, ...]
+    named: tuple[NamedCells, ...] = ()
 
     def __repr__(self) -> str:
         """Counts only."""
@@ -112,7 +114,7 @@ class PlaceCodec:
 
     @property
     def released(self) -> tuple[str, ...]:
-        """Latitude and longitude, and the columns that are left empty."""
+        """Latitude and longitude, and the columns that are left empty; users and trips get names from a release."""
         return (self.settings.lat, self.settings.lon, *self.settings.masked)
 
     @property
@@ -142,13 +144,20 @@ class PlaceCodec:
         names = (self.settings.lat, self.settings.lon)
         starts = order[start]
         units = _unit_names(self.settings, columns, starts, first)
-        return EncodedPlaces(records, names, hidden, order, starts, keep, without, units)
+        named = named_cells(self.settings, columns, np.sort(np.append(order, without)))
+        return EncodedPlaces(records, names, hidden, order, starts, keep, without, units, named)
 
     def points(self, places: FloatArray) -> IntArray:
         """The cell of each place (n, 2); of a place outside all cells, the nearest one."""
         if self.is_listed or not len(places):
             return self.space.nearest(places)
         return points_of(self.space, self._known, cell_centres(places, self.settings.cell_km))
+
+    def with_clear(self, names: Collection[str]) -> PlaceCodec:
+        """A codec that releases these of the users and trips as they are."""
+        asked = self.settings
+        clear = tuple(name for name in (asked.user, asked.trip) if name and name in {*names, *asked.clear})
+        return replace(self, settings=replace(asked, clear=clear))
 
     def stream(self) -> PlaceCodec:
         """A codec that remembers the last interval of each trip, so that a trip may go on in the next rows."""
