@@ -109,9 +109,9 @@ def dense_parts(points: int, seed: int) -> list[PartFit]:
 
 
 def place_parts(known: Knowledge) -> list[PartFit]:
-    """Parts for places that are too many for all of those: something moves between them, step by step."""
-    many = DENSE_POINTS < len(known.log_prior) <= STEP_POINTS
-    return [_dense("steps", fit_steps)] if many and is_spatial(known.fit.space) else []
+    """Parts for places: something moves between them, step by step."""
+    is_few = 2 <= len(known.log_prior) <= STEP_POINTS
+    return [_dense("steps", fit_steps)] if is_few and is_spatial(known.fit.space) else []
 
 
 def _dense(name: str, fit: Callable[[Knowledge], DenseLaw]) -> PartFit:

@@ -85,7 +85,11 @@ def _lines(found: Started, file: Path) -> list[str]:
         lines += [f"note: {note}" for note in found.notes]
     if roles.kind in {"table", "text"} and roles.user:
         lines.append(f"rows are read together by {roles.user}: {roles.user_why}")
-    groups = () if roles.kind == "table" else (roles.user, roles.timestamp, roles.trip)
+    if roles.kind == "location" and (named_ones := [name for name in (roles.user, roles.trip) if name]):
+        lines.append(f"released under pseudonyms: {', '.join(named_ones)}")
+    if roles.remark:
+        lines.append(f"note: {roles.remark}")
+    groups = {"table": (), "location": (roles.timestamp,)}.get(roles.kind, (roles.user, roles.timestamp, roles.trip))
     if untouched := [*(name for name, _ in roles.left_out), *filter(None, groups)]:
         lines.append(f"not protected, so released as they are: {', '.join(untouched)}")
     unit = reword_kind(roles.kind)(found.unit)
