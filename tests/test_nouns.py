@@ -52,3 +52,8 @@ def test_a_speaking_console_passes_tables_and_options_on():
     speaking.print("one document", style="bold")
     speaking.print(table)
     assert said == [("one row", {"style": "bold"}), (table, {})]
+
+
+def test_columns_that_are_named_like_the_nouns_keep_their_names():
+    reword = reword_for(who_found("table", ("words", "document type")))
+    assert reword("2 documents: words, document type, each word") == "2 rows: words, document type, each value"

@@ -123,6 +123,7 @@ def _run(
     *,
     as_json: bool,
 ) -> None:
+    from oddshift.app.nouns import reword_kind, reword_plain
     from oddshift.app.policy_run import expected_lines
     from oddshift.protect import Ledger, SetMeans
     from oddshift.protect import protect as release
@@ -147,7 +148,8 @@ def _run(
             means=means,
         )
     if as_json:
-        print(json.dumps({**asdict(done), "composed_epsilon": _finite(done.composed_epsilon)}))
+        said = reword_plain(asdict(done), reword_kind(chosen.kind))
+        print(json.dumps({**said, "composed_epsilon": _finite(done.composed_epsilon)}))
     else:
         _show(done, chosen.kind, tuple(expected_lines(policy, chosen)), console)
 
