@@ -216,9 +216,10 @@ def _fixes(
 
 
 def _places(settings: PlaceSettings, columns: Columns, first: int) -> FloatArray:
-    """Latitude and longitude (n, 2), in range or NaN where one is missing."""
+    """Latitude and longitude (n, 2), in range or NaN where one is missing; 181 degrees east are 179 degrees west."""
     names = (settings.lat, settings.lon)
     places = np.stack([number_cells(columns, name, first=first) for name in names], axis=1)
+    places[:, 1] -= np.where((places[:, 1] > 180.0) & (places[:, 1] <= 360.0), 360.0, 0.0)
     for column, (name, limit) in enumerate(zip(names, (90.0, 180.0), strict=True)):
         outside = np.flatnonzero(np.abs(places[:, column]) > limit)
         if len(outside):
