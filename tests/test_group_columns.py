@@ -169,6 +169,11 @@ def test_few_subjects_are_people_and_few_schools_are_a_category():
     assert roles_of_columns({**days, "School": np.repeat(np.arange(300, 318), 10).tolist()}, "x").user == ""
 
 
+def test_few_values_of_many_rows_are_no_people():
+    party = {"subject": [k % 7 for k in range(940)], "age": [20 + k % 53 for k in range(940)]}
+    assert roles_of_columns(party, "x").user == ""
+
+
 def test_subjects_of_messages_are_no_people():
     subjects = [f"about the meeting of group {n // 4}" for n in range(80)]
     assert roles_of_columns({"subject": subjects, "words": list(range(80))}, "x").kind == "text"

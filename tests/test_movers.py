@@ -90,3 +90,17 @@ def test_two_buses_are_users_too():
     assert (found.kind, found.user) == ("location", "vehicle")
     units, by = PlaceSettings(user="vehicle", trip="", every=0).units(columns)
     assert (len(np.unique(units)), by) == (10, "document")
+
+
+def test_places_of_a_region_are_near_each_other_and_do_not_move():
+    rng = np.random.default_rng(3)
+    state = rng.integers(0, 8, 400)
+    columns = {
+        "": list(range(1, 401)),
+        "lat": (30 + 2.0 * (state // 4) + rng.uniform(0, 1, 400)).tolist(),
+        "lon": (-100 + 3.0 * (state % 4) + rng.uniform(0, 1, 400)).tolist(),
+        "state": [f"s{number}" for number in state],
+    }
+    found = roles_of_columns(columns, "x")
+    assert found.user == ""
+    assert {name for name, _ in found.masked} == {"", "state"}, "the index of the file is left empty too"

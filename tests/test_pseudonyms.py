@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import NamedCells, PlaceCodec, PlaceSettings
+from oddshift.data.codecs import NamedCells, PlaceCodec, PlaceSettings, TableCodec, TableSettings
 from oddshift.data.formats import bounded_streams
 from oddshift.mechanisms import Exponential
 from oddshift.model.space import Space
@@ -133,6 +133,11 @@ def test_names_are_released_only_when_they_are_asked_for(tmp_path):
         released(tmp_path, rows, settings=replace(FREE, clear=("speed",)), out="other")
 
 
+def test_an_index_without_a_name_is_unknown_like_any_other_column(tmp_path):
+    with pytest.raises(InvalidInput, match="column '' is not known to the policy"):
+        released(tmp_path, [{"": k, **row} for k, row in enumerate(fixes())])
+
+
 @pytest.mark.parametrize("kind", [pa.int32(), pa.int64(), pa.float64(), pa.dictionary(pa.int8(), pa.string())])
 def test_columns_keep_their_types(tmp_path, kind):
     is_text = pa.types.is_dictionary(kind)
@@ -171,3 +176,41 @@ def test_streams_and_frames_get_pseudonyms_too(tmp_path):
     frame = {name: [row[name] for row in rows] for name in rows[0]}
     assert is_renaming(frame["user"], ReleasePolicy(policy()).apply(frame)["user"])
     assert ReleasePolicy(policy()).apply(frame, clear=["user"])["user"] == frame["user"]
+
+
+def visits(tmp_path, **changes):
+    """Two visits of each of twenty patients, and a policy that reads them together."""
+    columns = {"patient": [f"ann{k // 2}" for k in range(40)], "age": [30 + k // 2 for k in range(40)]}
+    codec = TableCodec.fit(columns, TableSettings(numeric=("age",), group="patient", **changes))
+    made = make_policy(codec, Exponential(codec.space, 1.0), codec.tiers)
+    save_policy(tmp_path / "policy", made)
+    (tmp_path / "in.csv").write_text("patient,age\n" + "".join(f"ann{k // 2},{30 + k // 2}\n" for k in range(40)))
+    return made, [f"ann{k // 2}" for k in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "clear", "expected"),
+    [
+        ({}, (), "renamed"),
+        ({}, ("patient",), "same"),
+        ({"public": ("patient",)}, (), "same"),
+        ({"masked": ("patient",)}, (), "empty"),
+    ],
+)
+def test_groups_of_rows_get_pseudonyms_unless_they_have_another_role(tmp_path, changes, clear, expected):
+    made, names = visits(tmp_path, **changes)
+    done = protect(
+        tmp_path / "in.csv", tmp_path / "out.csv", made, Ledger.beside(tmp_path / "policy"), replace(FREE, clear=clear)
+    )
+    shown = [line.split(",")[0] for line in (tmp_path / "out.csv").read_text().splitlines()[1:]]
+    if expected == "renamed":
+        assert is_renaming(names, shown)
+        assert not set(names) & set(shown)
+        assert "patient" not in done.as_they_are
+    else:
+        assert shown == (names if expected == "same" else [""] * 40)
+        assert ("patient" in done.as_they_are) == (expected == "same")
+    frame = {"patient": names, "age": [30 + k // 2 for k in range(40)]}
+    applied = ReleasePolicy(made).apply(frame, clear=clear)["patient"]
+    assert is_renaming(names, applied) == (expected != "empty")
+    assert bool(set(names) & set(applied)) == (expected == "same")

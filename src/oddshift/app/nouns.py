@@ -97,20 +97,8 @@ def reword_html(page: str, reword: Reword) -> str:
     return "".join(part if number % 2 else reword(part) for number, part in enumerate(parts))
 
 
-SENTENCES = frozenset(
-    [
-        "assumptions",
-        "basis",
-        "failed",
-        "notes",
-        "remap_reason",
-        "sentence",
-        "upper_basis",
-        "warnings",
-        "withheld",
-        "witness_needs",
-    ]
-)
+_SENTENCES = "assumptions basis failed notes remap_reason sentence upper_basis warnings withheld witness_needs"
+SENTENCES = frozenset(_SENTENCES.split())
 """Keys of plain results whose values are sentences for people; others are for programs."""
 
 

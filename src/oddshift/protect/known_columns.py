@@ -16,7 +16,8 @@ def refuse_unknown_columns(codec: Codec, names: Sequence[str], allowed: Collecti
     settings = codec.settings
     if not isinstance(settings, TableSettings | PlaceSettings):
         return
-    unknown = [name for name in names if name not in settings.known and name not in allowed]
+    named = {name for name in allowed if name}  # a column that was not asked for is "", and so is the name of an index
+    unknown = [name for name in names if name not in settings.known and name not in named]
     if unknown:
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         roles = "public or masked" if isinstance(settings, TableSettings) else "masked"

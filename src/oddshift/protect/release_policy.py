@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import PlaceCodec, TextCodec, VectorCodec
+from oddshift.data.codecs import TextCodec, VectorCodec
 from oddshift.data.frames import column_like, columns_of, frame_like, is_frame, list_of
 from oddshift.protect.known_columns import refuse_closed_columns, refuse_unknown_columns
 from oddshift.protect.ledger import Ledger
@@ -69,8 +69,8 @@ class ReleasePolicy:
 
         Texts come as a column of strings or as a frame with the policy's text columns; tables and trajectories as a
         frame (or a mapping of columns); vectors as an array with one row for each. `clear` names columns that stay
-        as they are: of a table those that the policy does not know, any other is refused; of trajectories also those
-        of users and trips, which get pseudonyms otherwise. A policy that limits what users
+        as they are: those that the policy does not know (any other is refused), and those of users, trips and
+        groups, which get pseudonyms otherwise. A policy that limits what users
         spend cannot be applied in this way, because nothing counts it.
         """
         self.sanitizer.refuse_uncounted_users()
@@ -87,15 +87,14 @@ class ReleasePolicy:
         refuse_unknown_columns(codec, tuple(columns), clear)
         if not len(columns[codec.required[0]]):
             return values
-        if isinstance(codec, PlaceCodec):
-            codec = codec.with_clear(clear)
         encoded = codec.encode(columns)
         if encoded.keep is not None and not encoded.keep.all():
             raise InvalidInput(
                 f"the policy leaves out {int((~encoded.keep).sum())} of {len(encoded.keep)} rows (thinned fixes), "
                 "expected data of which every row is kept; use protect for files"
             )
-        return frame_like(values, self.sanitizer.released(encoded))
+        names = self.sanitizer.names(encoded, columns, clear)
+        return frame_like(values, {**self.sanitizer.released(encoded), **names})
 
     def protect(
         self,

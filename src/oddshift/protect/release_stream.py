@@ -106,7 +106,9 @@ class ReleaseStream:
             shown = self._sanitizer.short(encoded)
         else:
             shown = encoded.decode(self._sanitizer.outputs(encoded), masked=self._sanitizer.is_mask)
-            shown |= self._sanitizer.names(encoded)
+            here = [name for name in getattr(self._codec.settings, "renamed", ()) if name in self.keys]
+            groups = {name: block.cells(name) for name in here}
+            shown |= self._sanitizer.names(encoded, groups, self.settings.clear)
         yield from block.render(shown, encoded.keep).decode().splitlines(keepends=True)
 
     def _encoded(self, lines: list[str], first: int) -> tuple[JsonLinesBlock, Encoded | ShortText]:
@@ -197,9 +199,8 @@ class ReleaseStream:
     @cached_property
     def _codec(self) -> Codec:
         codec = self._sanitizer.codec
-        if isinstance(codec, PlaceCodec):
-            codec = codec.with_clear(self.settings.clear)
-            return codec if codec.settings.stays else codec.stream()
+        if isinstance(codec, PlaceCodec) and codec.settings.stays:
+            return codec
         codec = codec.stream()
         return codec.on_columns(self.settings.columns or codec.released) if isinstance(codec, TextCodec) else codec
 

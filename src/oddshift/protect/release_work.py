@@ -16,7 +16,7 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, Counts, Encoded, EncodedText, PlaceCodec, TextCodec
+from oddshift.data.codecs import Codec, Counts, Encoded, EncodedText, TextCodec
 from oddshift.data.formats import TEXT, Block, Count, DataFile, require_columns
 from oddshift.data.formats.plain_text import TextFile, TextFolder
 from oddshift.protect.asked_release import known_as_asked, refuse_unnamed_users, terms_as_asked
@@ -122,7 +122,7 @@ class ReleaseWork:
 
     def as_they_are(self, found: Survey) -> tuple[str, ...]:
         """Columns, keys and names of files that are released as they are."""
-        replaced = {*self.codec.released, *getattr(self.codec.settings, "renamed", ())}
+        replaced = {*self.codec.released, *self._renamed}
         columns = tuple(name for name in (*self.file.names, *found.new_keys) if name not in replaced)
         if not isinstance(self.file, TextFolder):
             return columns
@@ -132,8 +132,6 @@ class ReleaseWork:
     def codec(self) -> Codec:
         """What finds the secrets, in the columns that this input has them in."""
         codec = self._sanitizer.codec.stream()
-        if isinstance(codec, PlaceCodec):
-            return codec.with_clear(self.settings.clear)
         if not isinstance(codec, TextCodec):
             return codec
         is_plain = isinstance(self.file, TextFile | TextFolder)
@@ -162,7 +160,9 @@ class ReleaseWork:
         shown, keep = self._release(encoded, (first, len(block)), is_drawn=write is not None)
         if write is None or overrides is None:
             return
-        loud = None if encoded is None else partial(self._drawn_with_more_noise, encoded)
+        names = {} if encoded is None else self._names(encoded, block)
+        shown |= names
+        loud = None if encoded is None else partial(self._drawn_with_more_noise, encoded, names)
         shown, keep = overrides.apply(first, len(block), shown, keep, noisier=loud)
         if not self._sanitizer.is_mask:
             self.sample.add(block, shown, first)
@@ -183,13 +183,22 @@ class ReleaseWork:
         if outputs is not None and self.shared is not None:
             self.shared.redraw(sanitizer, encoded, outputs, first, rows)
         self.tally.add(rows, encoded, self.policy.vocabulary.labels, None if sanitizer.is_mask else outputs)
-        if outputs is None:
-            return {}, None
-        return {**encoded.decode(outputs, masked=sanitizer.is_mask), **sanitizer.names(encoded)}, encoded.keep
+        return ({}, None) if outputs is None else (encoded.decode(outputs, masked=sanitizer.is_mask), encoded.keep)
 
-    def _drawn_with_more_noise(self, encoded: Encoded) -> Shown:
-        """The cells of a block, drawn again with NOISIER times the noise."""
-        return {**encoded.decode(self._noisier.outputs(encoded), masked=False), **self._sanitizer.names(encoded)}
+    def _drawn_with_more_noise(self, encoded: Encoded, names: Shown) -> Shown:
+        """The cells of a block, drawn again with NOISIER times the noise, next to its pseudonyms."""
+        return {**encoded.decode(self._noisier.outputs(encoded), masked=False), **names}
+
+    def _names(self, encoded: Encoded, block: Block) -> Shown:
+        """The pseudonyms of one block."""
+        groups = {name: block.cells(name) for name in self._renamed if name in self.file.names}
+        return self._sanitizer.names(encoded, groups, self.settings.clear)
+
+    @property
+    def _renamed(self) -> tuple[str, ...]:
+        """The columns whose names are replaced by pseudonyms."""
+        named = getattr(self.codec.settings, "renamed", ())
+        return tuple(name for name in named if name not in self.settings.clear)
 
     @cached_property
     def _noisier(self) -> Sanitizer:
@@ -228,6 +237,6 @@ class ReleaseWork:
             yield f"{self.settings.detector.name} found further words, which no certificate covers"
         if self.policy.kind == "location":
             yield "times are released as they are; the certificate only considers the hour of each fix"
-            renamed = getattr(self.codec.settings, "renamed", ())
-            if renamed:
-                yield f"pseudonyms stand for the names in {', '.join(renamed)}, others in every release (--clear keeps)"
+        if self._renamed:
+            named = ", ".join(self._renamed)
+            yield f"pseudonyms stand for the names in {named}, others in every release; --clear releases the names"

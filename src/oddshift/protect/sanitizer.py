@@ -14,7 +14,7 @@ repeatable.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -33,6 +33,7 @@ from oddshift.data.codecs import (
     PlaceCodec,
     TextCodec,
     VectorCodec,
+    named_cells,
 )
 from oddshift.data.codecs.short_text import ShortText, ShortTexts
 from oddshift.data.detectors import Detector
@@ -116,11 +117,19 @@ class Sanitizer:
         outputs = self.outputs(encoded)
         if isinstance(encoded, EncodedTable) and not self.is_mask and encoded.crossing(outputs):
             raise InvalidInput("a cell would be released as a value of another column, expected outputs = 'tier'")
-        return {**encoded.decode(outputs, masked=self.is_mask), **self.names(encoded)}
+        return encoded.decode(outputs, masked=self.is_mask)
 
-    def names(self, encoded: Encoded) -> dict[str, list[Any]]:
-        """Pseudonyms of users and trips, the same in every call and in all processes of a release."""
-        return pseudonyms(encoded.named, self._draws.key()) if isinstance(encoded, EncodedPlaces) else {}
+    def names(self, encoded: Encoded, columns: Columns, clear: Collection[str] = ()) -> dict[str, list[Any]]:
+        """Pseudonyms of users, trips and groups, the same in every call and in all processes of a release.
+
+        `columns` has the groups of rows of a table, if there are any; those in `clear` are released as they are.
+        """
+        named = encoded.named if isinstance(encoded, EncodedPlaces) else ()
+        if isinstance(encoded, EncodedTable):
+            here = [name for name in encoded.settings.renamed if name in columns]
+            named = tuple(named_cells(columns, np.arange(len(columns[name])), name) for name in here)
+        asked = [some for some in named if some.column not in clear]
+        return pseudonyms(asked, self._draws.key()) if asked else {}
 
     def outputs(self, encoded: Encoded) -> IntArray:
         """An output for each secret; where the policy says so, one draw for each secret of what is read together."""

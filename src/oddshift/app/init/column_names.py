@@ -6,7 +6,7 @@ WEAK_TEXT = ("comment", "comments", "description", "note", "notes", "remark", "r
 TEXT = ("text", "body", "message", "content", "comment", "review", "description", "note", "notes", "title", "subject")
 PEOPLE = (
     *("user", "userid", "uid", "customer", "client", "patient", "person", "participant", "respondent", "student"),
-    *("employee", "subject", "subjid", "individual", "pupil", "worker", "pid", "nr", "hhid", "idcode"),
+    *("employee", "subject", "subjid", "individual", "pupil", "worker", "nr", "hhid", "idcode"),
 )
 """Names of columns that stand for people: few of them are few people, and not a category."""
 USER = (

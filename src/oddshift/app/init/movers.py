@@ -1,8 +1,7 @@
 """Whose fixes these are, where no column is named for it: the column along whose values places move least.
 
-Fixes of one person, ship or aircraft follow each other closely; fixes of different ones jump. In a file in which fixes
-are mixed, steps along that column are shorter than from row to row; in one that is in order already, they are shorter
-than from one row of a value to any other row of that value.
+Fixes of one person, ship or aircraft follow each other closely; fixes of different ones jump. Without times
+they must also be closer than any two fixes of one value: the airports of a state are near each other, and do not move.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ def moving_along(columns: Columns, settings: PlaceSettings, names: Sequence[str]
     found = {name: _step(some, settings, name, far) for name in names}
     moving = [name for name in names if found[name] <= CLOSER * _step(mixed, settings, name, far)]
     best = min(names, key=lambda name: found[name], default="")
-    if best and found[best] <= CLOSER * _step(some, settings, _ALL, far):
-        return best
+    if settings.timestamp:  # fixes are in order of time, whatever the order of the rows
+        return best if best and found[best] <= CLOSER * _step(some, settings, _ALL, far) else ""
     along = min(moving, key=lambda name: found[name], default="")
     return along if along and found[along] <= CLOSER * far else ""
 

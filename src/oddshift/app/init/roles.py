@@ -23,6 +23,9 @@ from oddshift.data.frames import Columns
 FEWEST_GROUPS = 30
 """Groups below which a column of a long table that is not named as a key is a category, however it is named."""
 
+MOST_ROWS = 50
+"""Average number of rows of one value up to which few values of a column that is named for people are people."""
+
 OFTEN_MISSING = 0.05
 """Share of missing cells of a column from which on their absence says something, and is a secret value."""
 
@@ -93,7 +96,7 @@ def roles_of_columns(columns: Columns, source: str) -> Roles:
     )
     if not (found.user or found.trip):
         user = moving_along(columns, settings, found.movers)
-        masked = tuple((name, why) for name, why in found.masked if name != user)
+        masked = tuple((name, why) for name, why in found.masked if not user or name != user)
         alone = not (user or found.timestamp) and is_in_order(columns, settings)
         found = replace(found, user=user, masked=masked, remark=IN_ORDER if alone else "")
         settings = replace(settings, user=user)
@@ -119,8 +122,9 @@ def guess(columns: Sequence[Column], source: str, key: str = "") -> Roles:
                 f"{source}: no column of text, places, numbers, dates or categories that repeat has two values"
             )
     masked = {name for name, _ in found.masked}
-    used = {*found.text, found.user, *found.numeric, *found.categorical, *found.dates, *masked}
+    used = {*found.text, found.user, *found.numeric, *found.categorical, *found.dates}
     used |= {lat, lon, found.timestamp, found.trip} if found.kind == "location" else set()
+    used = (used - {""}) | masked  # a role that no column has is "", and so is the name of an index
     left = tuple((c.name, _why_not(c)) for c in columns if c.name not in used)
     return replace(found, left_out=left)
 
@@ -128,7 +132,7 @@ def guess(columns: Sequence[Column], source: str, key: str = "") -> Roles:
 def _places(columns: Sequence[Column], where: tuple[str, str], user: str) -> Roles:
     """Fixes: a column of fractions is never a trip (aircraft call their heading a track)."""
     time, trip = _named(columns, TIME), _named([c for c in columns if not c.has_fractions], TRIP)
-    used = {*where, user, time, trip}
+    used = {*where, user, time, trip} - {""}
     others = [c for c in columns if c.name not in used]
     movers = [c.name for c in others if 3 <= c.distinct <= c.rows / 3 and not c.has_fractions and not c.appearance]
     return Roles(
@@ -193,7 +197,9 @@ def _grouping(columns: Sequence[Column], names: Sequence[str], fewest: int = 3) 
 def _few_groups(columns: Sequence[Column], user: str, why: str) -> tuple[str, str]:
     """The column that groups the rows of a table, unless it has so few values that it is a category (six schools)."""
     chosen = next((c for c in columns if c.name == user), None)
-    if chosen is None or chosen.is_key or chosen.stem in PEOPLE:
+    if chosen is None or chosen.is_key:
+        return user, why
+    if chosen.stem in PEOPLE and chosen.rows <= MOST_ROWS * chosen.distinct:
         return user, why
     return ("", "") if chosen.distinct < FEWEST_GROUPS < chosen.rows / 5 else (user, why)
 

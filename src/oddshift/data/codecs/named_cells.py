@@ -1,4 +1,4 @@
-"""Cells that name a user or a trip: a release gives them other names, under which the same rows belong together."""
+"""Cells that name a user, a trip or a group: a release gives them other names, and the same rows belong together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 from oddshift.base.arrays import IntArray
 from oddshift.data.codecs.codec import Columns
-from oddshift.data.codecs.place_settings import PlaceSettings
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,12 +25,8 @@ class NamedCells:
         return f"NamedCells({len(self.cells)} cells)"
 
 
-def named_cells(settings: PlaceSettings, columns: Columns, rows: IntArray) -> tuple[NamedCells, ...]:
-    """The cells of the given rows in every column whose names are replaced on release."""
-    found = []
-    for name in settings.renamed:
-        cells = tuple(columns[name][row] for row in rows.tolist())
-        is_owned = name == settings.trip and settings.user
-        owners = tuple(str(columns[settings.user][row]) for row in rows.tolist()) if is_owned else ("",) * len(cells)
-        found.append(NamedCells(name, owners, cells))
-    return tuple(found)
+def named_cells(columns: Columns, rows: IntArray, name: str, owner: str = "") -> NamedCells:
+    """The cells of the given rows in a column whose names are replaced on release; `owner` is the column of users."""
+    cells = tuple(columns[name][row] for row in rows.tolist())
+    owners = tuple(str(columns[owner][row]) for row in rows.tolist()) if owner else ("",) * len(cells)
+    return NamedCells(name, owners, cells)

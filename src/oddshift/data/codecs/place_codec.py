@@ -5,7 +5,7 @@ A secret is where somebody was; the hour of the day stays public. A document is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -144,7 +144,8 @@ class PlaceCodec:
         names = (self.settings.lat, self.settings.lon)
         starts = order[start]
         units = _unit_names(self.settings, columns, starts, first)
-        named = named_cells(self.settings, columns, np.sort(np.append(order, without)))
+        shown, asked = np.sort(np.append(order, without)), self.settings
+        named = tuple(named_cells(columns, shown, n, asked.user if n == asked.trip else "") for n in asked.renamed)
         return EncodedPlaces(records, names, hidden, order, starts, keep, without, units, named)
 
     def points(self, places: FloatArray) -> IntArray:
@@ -152,12 +153,6 @@ class PlaceCodec:
         if self.is_listed or not len(places):
             return self.space.nearest(places)
         return points_of(self.space, self._known, cell_centres(places, self.settings.cell_km))
-
-    def with_clear(self, names: Collection[str]) -> PlaceCodec:
-        """A codec that releases these of the users and trips as they are."""
-        asked = self.settings
-        clear = tuple(name for name in (asked.user, asked.trip) if name and name in {*names, *asked.clear})
-        return replace(self, settings=replace(asked, clear=clear))
 
     def stream(self) -> PlaceCodec:
         """A codec that remembers the last interval of each trip, so that a trip may go on in the next rows."""

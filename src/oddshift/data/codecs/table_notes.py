@@ -31,8 +31,8 @@ def table_notes(settings: TableSettings, domains: Sequence[ColumnDomain]) -> Ite
         yield f"drawn once for all {agreeing}: {_columns(settings.of_group)}"
     if settings.public:
         yield f"released unchanged: {_columns(settings.public)}"
-    if settings.group and settings.group not in settings.masked:
-        yield f"released as it is: column {settings.group}, which says whose rows are read together"
+    if settings.renamed:
+        yield f"released under pseudonyms: column {settings.group}, which says whose rows are read together"
     if settings.masked:
         yield f"left empty on release: {_columns(settings.masked)}"
 
