@@ -30,19 +30,19 @@ def place_law(fit: Records, allowed: BoolArray, smoothing: float) -> FloatArray:
     size, clusters = len(fit.space), choosing_clusters(fit)
     distinct, cluster = np.unique(clusters, return_inverse=True)
     kernels = _kernels(fit, allowed)
-    everyone = fit.counts() + smoothing
+    everyone = fit.counts().astype(np.float64)
     if len(distinct) < 2:
-        return _law(everyone, allowed)
+        return _law(everyone + smoothing, allowed)
     fold = np.random.default_rng(len(distinct)).permutation(len(distinct))[cluster] % FOLDS
     predicted, count = [], []
     for part in np.unique(fold):
-        mine = fit.take(np.flatnonzero(fold == part)).counts()
-        others = fit.counts() - mine
+        mine = fit.take(np.flatnonzero(fold == part)).counts().astype(np.float64)
+        others = everyone - mine
         at = np.flatnonzero(mine)
         predicted.append(np.stack([law[at] for law in _laws(others, smoothing, kernels, allowed)], axis=1))
         count.append(mine[at])
     weights = mixing_weights(np.concatenate(predicted), np.concatenate(count))
-    laws = _laws(fit.counts(), smoothing, kernels, allowed)
+    laws = _laws(everyone, smoothing, kernels, allowed)
     return np.asarray(sum((w * law for w, law in zip(weights, laws, strict=True)), np.zeros(size)))
 
 

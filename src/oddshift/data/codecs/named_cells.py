@@ -26,7 +26,7 @@ class NamedCells:
 
 
 def named_cells(columns: Columns, rows: IntArray, name: str, owner: str = "") -> NamedCells:
-    """The cells of the given rows in a column whose names are replaced on release; `owner` is the column of users."""
+    """Take the cells of some rows in a column whose names are replaced on release; `owner` is the column of users."""
     cells = tuple(columns[name][row] for row in rows.tolist())
     owners = tuple(str(columns[owner][row]) for row in rows.tolist()) if owner else ("",) * len(cells)
     return NamedCells(name, owners, cells)
