@@ -235,7 +235,7 @@ class ReleaseWork:
             yield from claim_notes(claimed, self.known, self.limit)
         if self.settings.detector is not None:
             yield f"{self.settings.detector.name} found further words, which no certificate covers"
-        if self.policy.kind == "location":
+        if getattr(self.codec.settings, "timestamp", ""):
             yield "times are released as they are; the certificate only considers the hour of each fix"
         if self._renamed:
             named = ", ".join(self._renamed)
