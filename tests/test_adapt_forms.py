@@ -285,6 +285,17 @@ def test_kept_outcomes_are_read_again_by_the_same_attacker_alone(tmp_path):
     assert third.experiment.measured == [(0.5, 0.5)]
 
 
+def test_outcomes_of_many_tiers_are_kept_under_short_names(tmp_path):
+    """A table of sixty columns: the name of a file may have 255 bytes."""
+    scales = tuple(round(0.1 + 0.01 * k, 2) for k in range(60))
+    kept = Measuring(Counting(), read=None, folder=tmp_path).outcome(scales)
+    again = Measuring(Counting(), read=None, folder=tmp_path)
+    assert again.outcome(scales) == kept
+    assert again.experiment.measured == []
+    again.outcome((*scales[:-1], 0.99))
+    assert len(again.experiment.measured) == 1
+
+
 def test_progress_tells_how_many_are_left():
     told = []
     made = Measuring(Counting(), read=None, progress=lambda what, done, total: told.append((what, done, total)))

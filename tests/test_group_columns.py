@@ -10,6 +10,7 @@ from oddshift.adapt import AdaptSettings
 from oddshift.app.configuration import parse_config
 from oddshift.app.init import start
 from oddshift.app.init.group_columns import columns_of_group
+from oddshift.app.init.roles import roles_of_columns
 from oddshift.app.preparation import prepare
 from oddshift.app.questions import ask_adapt
 from oddshift.attackers.attacker import knowledge
@@ -132,3 +133,47 @@ def test_a_row_without_a_group_is_drawn_alone():
     assert len(encoded.groups) == 3
     assert len(set(encoded.groups)) == 3
     assert encoded.is_once.sum() == 4
+
+
+def panel(people=60, years=5):
+    """Five years of sixty people, one after the other, under a name that says nothing."""
+    rng = np.random.default_rng(0)
+    return {
+        "k": [str(1000 + 7 * person) for person in range(people) for _ in range(years)],
+        "year": [1980 + year for _ in range(people) for year in range(years)],
+        "sex": [sex for sex in rng.integers(2, size=people).tolist() for _ in range(years)],
+        "schooling": [years_of for years_of in rng.integers(8, 16, size=people).tolist() for _ in range(years)],
+        "wage": rng.normal(20, 5, size=people * years).round(2).tolist(),
+        "flag": [0] * (people * years - 1) + [1],
+    }
+
+
+def test_a_key_without_a_telling_name_is_found_by_its_runs():
+    found = roles_of_columns(panel(), "x")
+    assert found.user == "k"
+    assert {"sex", "schooling"} <= set(found.once)
+    assert "follow each other" in found.user_why
+
+
+@pytest.mark.parametrize("spoiled", ["k", "sex", "schooling"])
+def test_rows_in_another_order_or_columns_that_do_not_agree_make_no_key(spoiled):
+    columns = panel()
+    columns[spoiled] = np.random.default_rng(1).permutation(columns[spoiled]).tolist()
+    assert roles_of_columns(columns, "x").user == ""
+
+
+def test_few_subjects_are_people_and_few_schools_are_a_category():
+    rng = np.random.default_rng(0)
+    days = {"Reaction": rng.normal(300, 30, 180).round(2).tolist(), "Days": list(range(10)) * 18}
+    assert roles_of_columns({**days, "Subject": np.repeat(np.arange(300, 318), 10).tolist()}, "x").user == "Subject"
+    assert roles_of_columns({**days, "School": np.repeat(np.arange(300, 318), 10).tolist()}, "x").user == ""
+
+
+def test_few_values_of_many_rows_are_no_people():
+    party = {"subject": [k % 7 for k in range(940)], "age": [20 + k % 53 for k in range(940)]}
+    assert roles_of_columns(party, "x").user == ""
+
+
+def test_subjects_of_messages_are_no_people():
+    subjects = [f"about the meeting of group {n // 4}" for n in range(80)]
+    assert roles_of_columns({"subject": subjects, "words": list(range(80))}, "x").kind == "text"

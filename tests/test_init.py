@@ -11,8 +11,9 @@ import oddshift as od
 from oddshift.app.configuration import parse_config
 from oddshift.app.init import start
 from oddshift.app.init.choices import OwnFiles
+from oddshift.app.init.counted_columns import Column
 from oddshift.app.init.first_sections import SectionChoice, data_section
-from oddshift.app.init.roles import Column, Roles, guess, roles_of
+from oddshift.app.init.roles import Roles, guess, roles_of
 from oddshift.app.init.suggestion import suggest_epsilon
 from oddshift.app.init.useful_budget import UsefulBudget
 from oddshift.base.errors import InvalidInput

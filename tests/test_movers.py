@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oddshift.app.init.movers import CLOSER, moving_along
+from oddshift.app.init.movers import CLOSER, IN_ORDER, is_in_order, moving_along
 from oddshift.app.init.roles import roles_of_columns
 from oddshift.data.codecs import PlaceSettings
 
@@ -44,3 +44,63 @@ def test_it_becomes_the_user_of_a_file_without_one_and_is_no_longer_left_empty(f
 
 def test_a_cell_that_cannot_be_read_is_left_to_the_reader(fixes):
     assert moving_along({**fixes, "lat": ["far", *fixes["lat"][1:]]}, SETTINGS, ("badge",)) == ""
+
+
+@pytest.fixture(scope="module")
+def tracks():
+    """Ten storms, one after the other as their file has them, each of them a walk across the same sea."""
+    rng = np.random.default_rng(1)
+    steps = rng.normal((0.3, -0.4), 0.05, size=(10, 30, 2))
+    lat, lon = (np.cumsum(steps, axis=1) + rng.uniform(-3, 3, size=(10, 1, 2))).reshape(-1, 2).T
+    storm = np.repeat(np.arange(10), 30)
+    return {
+        "lat": (20 + lat).tolist(),
+        "lon": (-50 + lon).tolist(),
+        "storm": [f"s{number}" for number in storm],
+        "year": [1975 + number // 4 for number in storm.tolist()],
+        "wind": rng.integers(30, size=300).tolist(),
+    }
+
+
+def test_tracks_that_are_in_order_already_are_found_by_the_order_within_them(tracks):
+    assert moving_along(tracks, SETTINGS, ("wind", "year", "storm")) == "storm"
+    places = {**tracks, "lat": np.random.default_rng(2).permutation(tracks["lat"]).tolist()}
+    assert moving_along(places, SETTINGS, ("wind", "year", "storm")) == "", "nothing moves"
+
+
+def test_a_file_that_moves_and_names_nobody_is_remarked_upon(tracks):
+    alone = {"lat": tracks["lat"], "lon": tracks["lon"]}
+    assert is_in_order(alone, SETTINGS)
+    assert roles_of_columns(alone, "x").remark == IN_ORDER
+    assert not roles_of_columns(tracks, "x").remark
+    shuffled = {**alone, "lat": np.random.default_rng(2).permutation(alone["lat"]).tolist()}
+    assert not is_in_order(shuffled, SETTINGS)
+
+
+def test_two_buses_are_users_too():
+    """A file of two vehicles: too few to certify, and still two, whose days are the trips."""
+    day, fix = np.divmod(np.arange(200), 20)
+    columns = {
+        "vehicle": [f"bus{number % 2}" for number in day.tolist()],
+        "timestamp": (1_600_000_000 + 86_400 * (day // 2) + 60 * fix).tolist(),
+        "lat": (38.0 + 0.01 * fix).tolist(),
+        "lon": (23.7 + 0.01 * day).tolist(),
+    }
+    found = roles_of_columns(columns, "x")
+    assert (found.kind, found.user) == ("location", "vehicle")
+    units, by = PlaceSettings(user="vehicle", trip="", every=0).units(columns)
+    assert (len(np.unique(units)), by) == (10, "document")
+
+
+def test_places_of_a_region_are_near_each_other_and_do_not_move():
+    rng = np.random.default_rng(3)
+    state = rng.integers(0, 8, 400)
+    columns = {
+        "": list(range(1, 401)),
+        "lat": (30 + 2.0 * (state // 4) + rng.uniform(0, 1, 400)).tolist(),
+        "lon": (-100 + 3.0 * (state % 4) + rng.uniform(0, 1, 400)).tolist(),
+        "state": [f"s{number}" for number in state],
+    }
+    found = roles_of_columns(columns, "x")
+    assert found.user == ""
+    assert {name for name, _ in found.masked} == {"", "state"}, "the index of the file is left empty too"

@@ -10,7 +10,7 @@ from oddshift.app.nouns import NOUNS, Speaking, reword_for, reword_html, who_fou
     [
         (who_found("table", ("age", "city")), "Rows and a row: 3 values; columns that are not secret are released"),
         (who_found("table", ("age",), "id"), "Groups of rows and a group of rows: 3 values; columns that"),
-        (who_found("location", ()), "Trips and a trip: 3 places; times, users and trips are released"),
+        (who_found("location", ()), "Trips and a trip: 3 places; times are released as they are, users"),
         (who_found("vectors", ()), "Groups and a group: 3 vectors; everything but the vectors is released"),
         ("patterns, capitals", "Documents and a document: 3 words; names it misses are released in the clear"),
         ("none (every position was given)", "Documents and a document: 3 words; names it misses are released"),
@@ -52,3 +52,8 @@ def test_a_speaking_console_passes_tables_and_options_on():
     speaking.print("one document", style="bold")
     speaking.print(table)
     assert said == [("one row", {"style": "bold"}), (table, {})]
+
+
+def test_columns_that_are_named_like_the_nouns_keep_their_names():
+    reword = reword_for(who_found("table", ("words", "document type")))
+    assert reword("2 documents: words, document type, each word") == "2 rows: words, document type, each value"

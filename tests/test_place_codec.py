@@ -5,7 +5,7 @@ import encoding
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import PlaceSettings
+from oddshift.data.codecs import PlaceCodec, PlaceSettings
 from oddshift.data.codecs.trips import Trajectories, seconds_of, stay_points
 from oddshift.data.formats import open_data, read_columns
 from oddshift.model.metric import Haversine
@@ -246,3 +246,12 @@ def test_no_released_place_is_a_place_of_the_data(tmp_path):
 @pytest.mark.parametrize("moment", ["1224730384", "1224730384000", "2008-10-23T02:53:04Z", "23/10/2008 02:53:04"])
 def test_moments_in_many_forms(moment):
     assert seconds_of(moment, 1, "x") == 1224730384.0
+
+
+def test_longitudes_beyond_180_degrees_are_western_ones():
+    asked = PlaceSettings(user="", timestamp="", trip="", every=0, cell_km=50)
+    east = PlaceCodec.fit({"lat": [-20.0, -21.0], "lon": [181.6, 179.0]}, asked)
+    west = PlaceCodec.fit({"lat": [-20.0, -21.0], "lon": [-178.4, 179.0]}, asked)
+    np.testing.assert_array_equal(east.space.points, west.space.points)
+    with pytest.raises(InvalidInput, match="outside"):
+        PlaceCodec.fit({"lat": [-20.0], "lon": [361.0]}, asked)

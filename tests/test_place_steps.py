@@ -83,3 +83,10 @@ def test_where_the_area_asks_for_large_cells_fixes_are_kept_less_often(monkeypat
     assert found == PlaceSteps(10.0, 300.0)
     short = place_steps(walk(0.2, 10, users=60, fixes=20), SETTINGS)
     assert short.every == 30.0  # a longer interval would leave fewer than five fixes of a trip
+
+
+def test_points_alone_in_a_wide_area_get_larger_cells_too():
+    rng = np.random.default_rng(0)
+    alone = PlaceSettings(timestamp="", trip="", user="", every=0)
+    columns = {"lat": rng.uniform(10, 40, 6000).tolist(), "lon": rng.uniform(-90, -20, 6000).tolist()}
+    assert place_steps(columns, alone).cell_km >= 50.0

@@ -106,7 +106,7 @@ def test_what_a_stream_cannot_do_is_refused_at_the_start(stream, settings, words
         stream(settings=settings)
 
 
-STAYS = PlaceSettings(stays=True, every=60.0, stay_kilometres=0.3, stay_minutes=5.0, user="user", trip="trip")
+STAYS = PlaceSettings(stays=True, every=60.0, stay_kilometres=0.3, stay_minutes=5.0, clear=("trip",))
 CELLS = Space([[39.9 + 0.01 * a, 116.3 + 0.01 * b] for a in range(4) for b in range(4)], "haversine")
 
 

@@ -93,5 +93,5 @@ def test_a_risk_that_could_not_be_tried_is_said_and_never_above_its_baseline():
         before=(none,),
         after=(none,),
     )
-    assert "no risk above its baseline" in release_headline(found)
+    assert "no risk more than 0.05 above its baseline" in release_headline(found)
     assert any("nothing to attack" in line for line in release_sentences(found))

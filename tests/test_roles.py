@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oddshift.app.init.roles import MOST_CATEGORIES, Column, _counted, _refuse_data_as_names, guess
+from oddshift.app.init.counted_columns import MOST_CATEGORIES, Column, counted
+from oddshift.app.init.roles import _refuse_data_as_names, guess
 from oddshift.app.init.suggestion import Suggestion, suggest_epsilon
 from oddshift.base.errors import InvalidInput
 from oddshift.model.release import one_tier
@@ -14,7 +15,7 @@ from oddshift.model.tiers import Tiers
 
 
 def column(name, cells):
-    return _counted(name, cells)
+    return counted(name, cells)
 
 
 def test_counts_of_a_column_by_hand():
@@ -181,13 +182,13 @@ def test_every_column_has_a_role_or_a_reason(tmp_path):
     ],
 )
 def test_names_and_addresses_are_left_empty_and_never_released_unsaid(name, cells, why):
-    found = guess([_counted("age", list(range(20, 80)) * 2), _counted(name, cells)], "f")
+    found = guess([counted("age", list(range(20, 80)) * 2), counted(name, cells)], "f")
     assert dict(found.masked) == {name: why}
     assert (found.numeric, found.categorical, found.left_out) == (("age",), (), ())
 
 
 def test_a_name_of_few_values_is_a_category():
-    found = guess([_counted("name", ["adelie", "gentoo"] * 60), _counted("mass", list(range(30, 90)) * 2)], "f")
+    found = guess([counted("name", ["adelie", "gentoo"] * 60), counted("mass", list(range(30, 90)) * 2)], "f")
     assert (found.categorical, found.masked) == (("name",), ())
 
 
@@ -196,9 +197,9 @@ def test_a_name_of_few_values_is_a_category():
     [["2020-01-31", "2021-03-01"], ["31/01/2020", "01/02/2021"], ["2020-01-31 10:00:00", "2020-01-31 11:00:00"]],
 )
 def test_dates_are_dates(cells):
-    found = guess([_counted("born", cells * 40), _counted("age", [1, 2, 3, 4] * 20)], "f")
+    found = guess([counted("born", cells * 40), counted("age", [1, 2, 3, 4] * 20)], "f")
     assert (found.dates, found.numeric) == (("born",), ("age",))
-    stamps = guess([_counted("time", [1_500_000_000, 1_600_000_000] * 40), _counted("age", [1, 2, 3, 4] * 20)], "f")
+    stamps = guess([counted("time", [1_500_000_000, 1_600_000_000] * 40), counted("age", [1, 2, 3, 4] * 20)], "f")
     assert stamps.dates == ("time",)
 
 
@@ -215,7 +216,7 @@ def test_a_key_that_repeats_groups_rows_and_says_why():
 
 def test_the_index_column_that_pandas_writes_is_left_empty(tmp_path):
     _refuse_data_as_names(tmp_path / "people.csv", ["", "age"])
-    found = guess([_counted("", list(range(100))), _counted("age", [1, 2, 3, 4] * 25)], "f")
+    found = guess([counted("", list(range(100))), counted("age", [1, 2, 3, 4] * 25)], "f")
     assert dict(found.masked) == {"": "it looks like an identifier"}
 
 

@@ -95,8 +95,8 @@ def test_steps_of_a_walk_are_found_from_few_trips():
     np.testing.assert_allclose(step.sum(axis=1), 1.0)
 
 
-@pytest.mark.parametrize(("points", "reads"), [(DENSE_POINTS, 0), (DENSE_POINTS + 1, 1), (STEP_POINTS + 1, 0)])
-def test_steps_are_read_where_a_table_of_all_pairs_is_not(points, reads):
+@pytest.mark.parametrize(("points", "reads"), [(DENSE_POINTS, 1), (DENSE_POINTS + 1, 1), (STEP_POINTS + 1, 0)])
+def test_steps_are_read_between_places_that_are_not_too_many(points, reads):
     line = od.Space(np.arange(float(points))[:, None])
     tiers = od.Tiers(np.zeros(points, dtype=int), names=("all",), scales=(1.0,), is_public=True)
     known = knowledge(od.Exponential(line, 1.0), tiers, od.Records.from_documents(line, [[0, 1]] * 4))
@@ -107,7 +107,7 @@ def test_the_default_attackers_follow_vehicles():
     data = od.trajectories(vehicles(), settings={"trip": "", "cell_km": 0.5, "every": 60})
     settings = AuditSettings(epsilon=3.0, delta=0.05, attackers=("portfolio",))
     found = ask_audit(prepare(data, 0), MechanismSettings(calibrated=True), settings).result
-    assert found.row("own").tiers[0].top1 < 0.35
+    assert found.row("own").tiers[0].top1 < 0.4
     assert found.row("portfolio").tiers[0].top1 >= 0.5
     assert found.row("portfolio").tiers[0].anchored > 0.9
     assert found.state == "violated"

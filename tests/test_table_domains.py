@@ -185,7 +185,7 @@ def test_masked_columns_come_out_empty():
     made = encoding.table(columns, TableSettings(numeric=("a",), masked=("name",)))
     assert made.codec.released == ("a", "name")
     assert made.encoded.decode(made.encoded.records.points)["name"] == [None] * 40
-    assert "left empty on release: columns name" in made.codec.notes
+    assert "left empty on release: column name" in made.codec.notes
 
 
 def test_declared_domains_are_not_taken_from_the_data():

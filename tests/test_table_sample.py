@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import oddshift as od
-from oddshift.app.init.roles import _counted
+from oddshift.app.init.counted_columns import counted
 from oddshift.app.preparation import FEWEST_UNITS, prepare
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TableCodec, TableSettings
@@ -74,7 +74,7 @@ def test_missing_cells_are_those_that_say_so_whatever_their_type():
 
 
 def test_columns_of_unhashable_cells_are_counted_and_refused_as_categories():
-    found = _counted("x", [[1], [2], [1]])
+    found = counted("x", [[1], [2], [1]])
     assert (found.rows, found.distinct, found.missing) == (3, 2, 0)
     with pytest.raises(InvalidInput, match="row 2 is not a category"):
         categories({"x": ["a", ["b"]]}, "x")

@@ -114,7 +114,8 @@ def test_a_note_for_every_choice_that_a_user_should_know():
     ]
     said = notes(public=("city",), masked=("name", ""), group="who", once=("sex",))
     assert any(line.startswith("drawn once for all rows of one who that agree") for line in said)
-    assert "released as they are: columns city" in said
-    assert "released as it is: column who, which says whose rows are read together" in said
+    assert "released unchanged: column city" in said
+    assert "released under pseudonyms: column who, which says whose rows are read together" in said
     assert "left empty on release: columns name, without a name" in said
-    assert not any("column who" in line for line in notes(group="who", masked=("who",)))
+    assert not any("pseudonyms" in line for line in notes(group="who", masked=("who",)))
+    assert not any("pseudonyms" in line for line in notes(group="who", public=("who",)))

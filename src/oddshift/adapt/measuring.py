@@ -17,6 +17,9 @@ from oddshift.base.storage import load, save
 DIGITS = 2
 """Scales are rounded to this many decimals, so that the same scales are not measured twice."""
 
+MOST_NAMED = 20
+"""Scales that are written into the name of a file, at most; more of them are named by a hash."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Measuring:
@@ -54,6 +57,8 @@ class Measuring:
 
     def _file(self, scales: Scales) -> Path | None:
         name = "-".join(f"{scale:.{DIGITS}f}" for scale in scales)
+        if len(scales) > MOST_NAMED:  # the name of a file may not be that long
+            name = fingerprint(scales)[:32]
         return None if self.folder is None else self.folder / f"outcome-{self._key}-{name}.json"
 
     @cached_property

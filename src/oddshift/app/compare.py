@@ -41,13 +41,17 @@ class ComparedRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows of two runs, whether they are about the same documents, and warnings about what differs."""
+    """The rows of two runs, whether they are about the same documents, and warnings about what differs.
+
+    `detector` is what found the secrets of both, empty where they differ.
+    """
 
     first: str
     second: str
     documents: str
     warnings: tuple[str, ...]
     rows: tuple[ComparedRow, ...]
+    detector: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,11 @@ class _Run:
     def split(self) -> str:
         held = (*(self.audit.evidence if self.audit else ()), *(self.adaptation.evidence if self.adaptation else ()))
         return held[0].split_hash if held else ""
+
+    @property
+    def detector(self) -> str:
+        """What found the secrets."""
+        return next((held.detector for held in (self.audit, self.adaptation) if held is not None), "")
 
     @property
     def units(self) -> str:
@@ -91,7 +100,8 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
     documents = _same(one, two)
     if documents != "the same":
         warned.append(f"the documents are {documents}: differences mix data and method")
-    return Comparison(str(first), str(second), documents, tuple(warned), tuple(rows))
+    detector = one.detector if one.detector == two.detector else ""
+    return Comparison(str(first), str(second), documents, tuple(warned), tuple(rows), detector)
 
 
 def _read(folder: Path) -> _Run:

@@ -6,7 +6,7 @@ What is measured and stored speaks of documents throughout; what is shown is put
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,9 @@ class Nouns:
 NOUNS: dict[str, Nouns] = {
     "table": Nouns("row{s}", "value{s}", "columns that are not secret are released as they are"),
     "grouped table": Nouns("group{s} of rows", "value{s}", "columns that are not secret are released as they are"),
-    "location": Nouns("trip{s}", "place{s}", "times, users and trips are released as they are"),
+    "location": Nouns(
+        "trip{s}", "place{s}", "times are released as they are, users and trips under pseudonyms unless asked otherwise"
+    ),
     "vectors": Nouns("group{s}", "vector{s}", "everything but the vectors is released as it is"),
 }
 """By kind of data; texts keep their words."""
@@ -66,16 +68,23 @@ def reword_for(detector: str) -> Reword:
     '5 documents'
     """
     kind = next((k for k, start in _FOUND.items() if detector.startswith(f"none ({start}")), "")
-    return reword_kind("grouped table" if kind == "table" and _GROUPED in detector else kind)
+    columns = re.findall(r"\w+", detector) if kind == "table" else []
+    return reword_kind("grouped table" if kind == "table" and _GROUPED in detector else kind, columns)
 
 
-def reword_kind(kind: str) -> Reword:
-    """How sentences are put for data of one kind."""
+def reword_kind(kind: str, columns: Collection[str] = ()) -> Reword:
+    """How sentences are put for data of one kind; what the words in `columns` name is left alone.
+
+    >>> reword_kind("table", ["words"])("3 documents, of which words is a column")
+    '3 rows, of which words is a column'
+    """
     if kind not in NOUNS:
         return lambda text: text
-    nouns = NOUNS[kind]
+    nouns, named = NOUNS[kind], frozenset(columns)
 
     def noun(found: re.Match[str]) -> str:
+        if found[0] in named:
+            return found[0]
         said = (nouns.document if found[1].lower() == "document" else nouns.word).replace("{s}", found[2])
         return said.capitalize() if found[1][0].isupper() else said
 
@@ -86,6 +95,24 @@ def reword_html(page: str, reword: Reword) -> str:
     """A page with its visible text reworded; tags, scripts and styles stay as they are."""
     parts = _HIDDEN.split(page)
     return "".join(part if number % 2 else reword(part) for number, part in enumerate(parts))
+
+
+_SENTENCES = "assumptions basis failed notes remap_reason sentence upper_basis warnings withheld witness_needs"
+SENTENCES = frozenset(_SENTENCES.split())
+"""Keys of plain results whose values are sentences for people; others are for programs."""
+
+
+def reword_plain(value: Any, reword: Reword, key: str = "") -> Any:
+    """A plain result with its sentences reworded; what programs read, such as units and names, stays as it is.
+
+    >>> reword_plain({"unit": "document", "notes": ["3 documents"]}, reword_kind("table"))
+    {'unit': 'document', 'notes': ['3 rows']}
+    """
+    if isinstance(value, dict):
+        return {name: reword_plain(one, reword, name) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [reword_plain(one, reword, key) for one in value]
+    return reword(value) if isinstance(value, str) and key in SENTENCES else value
 
 
 @dataclass(frozen=True)

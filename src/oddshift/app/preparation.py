@@ -261,6 +261,6 @@ def _notes(codec: Codec, encoded: Encoded) -> tuple[str, ...]:
     if isinstance(codec, TextCodec) and isinstance(encoded, EncodedText):
         return (f"{counts.unseen} of the marks stand for words that no fit document has", *codec.notes)
     if counts.unseen:
-        hold = "cell holds" if counts.unseen == 1 else "cells hold"
-        return (*codec.notes, f"{counts.unseen:,} {hold} a value outside the domain of their column: {_OUTSIDE}")
+        hold, whose = ("cell holds", "its") if counts.unseen == 1 else ("cells hold", "their")
+        return (*codec.notes, f"{counts.unseen:,} {hold} a value outside the domain of {whose} column: {_OUTSIDE}")
     return codec.notes

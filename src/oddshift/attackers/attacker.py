@@ -13,6 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
+from oddshift.attackers.place_prior import place_law
 from oddshift.base.arrays import FloatArray, IntArray, positive
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content
@@ -79,13 +80,19 @@ class Knowledge:
 
 
 def knowledge(mechanism: Mechanism, tiers: Tiers, fit: Records, smoothing: float = 0.5) -> Knowledge:
-    """Estimate the prior: counts in the fit records plus `smoothing` for every sensitive point, normalised."""
+    """Estimate the prior: counts in the fit records plus `smoothing` for every sensitive point, normalised.
+
+    For places the counts are mixed with broader laws, as far as those predict the places of other users better.
+    """
     if len(fit.space) != len(mechanism.space) or len(tiers.labels) != len(mechanism.space):
         raise InvalidInput(
             f"records over {len(fit.space)} points and tiers over {len(tiers.labels)}, "
             f"expected {len(mechanism.space)}, the mechanism's"
         )
-    counts = fit.counts() + positive(smoothing, "smoothing")
+    positive(smoothing, "smoothing")
+    if fit.space.metric.name == "haversine" and len(fit.points):
+        return Knowledge(mechanism, tiers, fit, log(place_law(fit, tiers.sensitive, smoothing)))
+    counts = fit.counts() + smoothing
     counts = np.where(tiers.sensitive, counts, 0.0)
     return Knowledge(mechanism, tiers, fit, log(counts / counts.sum()))
 

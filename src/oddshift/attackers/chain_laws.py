@@ -18,6 +18,7 @@ from oddshift.attackers.law_attacker import log_floor
 from oddshift.attackers.mixture import Mixture, choose_mixture
 from oddshift.attackers.nearness import local_laws, measured_steps, neighbour_laws, step_laws
 from oddshift.attackers.plugin import successive
+from oddshift.attackers.step_tables import step_table
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.logarithms import log
 from oddshift.leakage.forward_backward import both_sides
@@ -99,16 +100,9 @@ def fit_chain(known: Knowledge) -> RegimeChains:
 
 
 def fit_steps(known: Knowledge) -> RegimeChains:
-    """One chain over places: counts over exponential steps of several lengths; for more points than `fit_chain`."""
+    """One chain over places: counts over steps of several lengths, as far as they predict the trips of others."""
     prior = np.exp(known.log_prior)
-    before, after = successive(known.fit)
-    size = len(prior)
-    seen = observations(before, after, size, size)
-    counts = seen.table(size, size)
-    plain = np.broadcast_to(prior, counts.shape)
-    moves = (*step_laws(known.fit.space, prior), *measured_steps(known.fit.space, counts, prior))
-    step = backed_off(seen, counts, [plain, *moves])
-    return RegimeChains(np.ones(1), _first_law(known.fit, prior)[None], step[None])
+    return RegimeChains(np.ones(1), _first_law(known.fit, prior)[None], step_table(known)[None])
 
 
 def smoothed_table(known: Knowledge, before: IntArray, after: IntArray, law: FloatArray) -> FloatArray:

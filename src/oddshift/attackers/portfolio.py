@@ -22,6 +22,7 @@ from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.copies import fit_copies
 from oddshift.attackers.exemplars import fit_exemplars
+from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.gap_chain import fit_gap_chain
 from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.language_prior import fit_language_prior
@@ -48,6 +49,9 @@ SEVERAL_POINTS = 128
 TRIPLE_POINTS = 64
 """Largest number of points for a table of all triples."""
 
+HELD_SHARE, HELD_UNITS = 0.2, 8
+"""The share of the fit units on which parts are weighed, and their number where that is larger."""
+
 PartFit = Callable[[Knowledge], Attacker]
 
 
@@ -73,7 +77,18 @@ def fit_portfolio(
         parts.insert(0, _language(seed, language))
     elif reads_words:
         parts.insert(0, _clear(layout, seed) if layout and _has_clear(known, layout) else _words(seed))
-    return replace(fit_and_combine(known, parts, rng=rng), name="portfolio" + "+W" * reads_words)
+    return replace(
+        fit_and_combine(known, parts, share=held_share(known), rng=rng), name="portfolio" + "+W" * reads_words
+    )
+
+
+def held_share(known: Knowledge) -> float:
+    """The share of the fit units that parts are weighed on: a fifth, more of few ones, and never more than half.
+
+    On one or two held-out units no gain is beyond chance, so that nothing would be learned from few users.
+    """
+    units = len(np.unique(choosing_clusters(known.fit)))
+    return min(0.5, max(HELD_SHARE, HELD_UNITS / max(1, units)))
 
 
 def row_parts(layout: RowLayout, seed: int) -> list[PartFit]:
@@ -113,9 +128,9 @@ def dense_parts(points: int, seed: int) -> list[PartFit]:
 
 
 def place_parts(known: Knowledge) -> list[PartFit]:
-    """Parts for places that are too many for all of those: something moves between them, step by step."""
-    many = DENSE_POINTS < len(known.log_prior) <= STEP_POINTS
-    return [_dense("steps", fit_steps)] if many and is_spatial(known.fit.space) else []
+    """Parts for places: something moves between them, step by step."""
+    is_few = 2 <= len(known.log_prior) <= STEP_POINTS
+    return [_dense("steps", fit_steps)] if is_few and is_spatial(known.fit.space) else []
 
 
 def wide_parts(known: Knowledge) -> list[PartFit]:

@@ -81,7 +81,11 @@ def release_headline(found: ReleasedTable) -> str:
     """The released table in one line: how much of it is unchanged, which rows it repeats, and its quality."""
     cells = float(np.mean(list(found.unchanged.values())))
     risks = [f"{risk.name} {risk.rate:.2f} (baseline {risk.baseline:.2f})" for risk in found.above_baseline]
-    ends = f"risks above their baselines: {'; '.join(risks)}" if risks else "no risk above its baseline"
+    ends = (
+        f"risks above their baselines: {'; '.join(risks)}"
+        if risks
+        else f"no risk more than {ABOVE_BASELINE:g} above its baseline"
+    )
     empty = f"VACUOUS in {', '.join(found.vacuous)}, which came out nearly unchanged; " * bool(found.vacuous)
     return (
         f"The released table: {empty}{cells:.0%} of the cells and {found.unchanged_rows / found.rows:.1%} of the rows "

@@ -20,7 +20,8 @@ def refuse_unknown_columns(codec: Codec, names: Sequence[str], allowed: Collecti
         return
     is_own = isinstance(settings, TableSettings | PlaceSettings)
     known = settings.known if is_own else (*settings.wanted(tuple(names)), *codec.released)
-    unknown = [name for name in names if name not in known and name not in allowed]
+    named = {name for name in allowed if name}  # a column that was not asked for is "", and so is the name of an index
+    unknown = [name for name in names if name not in known and name not in named]
     if unknown:
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         roles = "public or masked" if isinstance(settings, TableSettings) else "masked"
@@ -28,4 +29,21 @@ def refuse_unknown_columns(codec: Codec, names: Sequence[str], allowed: Collecti
         raise InvalidInput(
             f"column {unknown[0]!r}{more} is not known to the policy and would be released as it is: {way} by name "
             "(--clear)"
+        )
+
+
+def refuse_closed_columns(codec: Codec, clear: Collection[str]) -> None:
+    """Refuse to release a column as it is that the policy protects or leaves empty: nothing was certified for that."""
+    settings = codec.settings
+    if not isinstance(settings, TableSettings | PlaceSettings):
+        return
+    if isinstance(settings, TableSettings):
+        closed = {*settings.secret, *settings.masked}
+    else:
+        closed = {settings.lat, settings.lon, *settings.masked}
+    named = sorted(closed & set(clear))
+    if named:
+        raise InvalidInput(
+            f"column {named[0]!r} is protected or left empty by the policy, expected others (--clear): what it would "
+            "give away was never measured"
         )

@@ -21,7 +21,7 @@ import numpy as np
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TextCodec, VectorCodec
 from oddshift.data.frames import column_like, columns_of, frame_like, is_frame, list_of
-from oddshift.protect.known_columns import refuse_unknown_columns
+from oddshift.protect.known_columns import refuse_closed_columns, refuse_unknown_columns
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.policies import POLICY, Policy, load_policy, save_policy
 from oddshift.protect.release_files import protect
@@ -68,8 +68,9 @@ class ReleasePolicy:
         """The values as released: the same kind out as in (list, tuple, array, series or frame).
 
         Texts come as a column of strings or as a frame with the policy's text columns; tables and trajectories as a
-        frame (or a mapping of columns); vectors as an array with one row for each. `clear` names columns of a table
-        that the policy does not know and that stay as they are; any other is refused. A policy that limits what users
+        frame (or a mapping of columns); vectors as an array with one row for each. `clear` names columns that stay
+        as they are: those that the policy does not know (any other is refused), and those of users, trips and
+        groups, which get pseudonyms otherwise. A policy that limits what users
         spend cannot be applied in this way, because nothing counts it.
         """
         self.sanitizer.refuse_uncounted_users()
@@ -82,6 +83,7 @@ class ReleasePolicy:
         missing = [name for name in codec.required if name not in columns]
         if missing:
             raise InvalidInput(f"the table has no column {missing[0]!r} among its {len(columns)}")
+        refuse_closed_columns(codec, clear)
         refuse_unknown_columns(codec, tuple(columns), clear)
         if not len(columns[codec.required[0]]):
             return values
@@ -91,7 +93,8 @@ class ReleasePolicy:
                 f"the policy leaves out {int((~encoded.keep).sum())} of {len(encoded.keep)} rows (thinned fixes), "
                 "expected data of which every row is kept; use protect for files"
             )
-        return frame_like(values, self.sanitizer.released(encoded))
+        names = self.sanitizer.names(encoded, columns, clear)
+        return frame_like(values, {**self.sanitizer.released(encoded), **names})
 
     def protect(
         self,

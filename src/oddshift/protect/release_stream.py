@@ -27,7 +27,7 @@ from oddshift.protect.asked_release import (
 )
 from oddshift.protect.claim_terms import ClaimTerms, UserLimit, smaller_limit
 from oddshift.protect.known_by import KnownBy
-from oddshift.protect.known_columns import refuse_unknown_columns
+from oddshift.protect.known_columns import refuse_closed_columns, refuse_unknown_columns
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.policies import Policy
 from oddshift.protect.record_keys import WIDTH, RecordKeys
@@ -66,6 +66,7 @@ class ReleaseStream:
         if not self.known.is_named:
             raise InvalidInput("rows without an id cannot be recognised in a stream, expected an id (--id)")
         codec = self._sanitizer.codec
+        refuse_closed_columns(codec, asked.clear)
         if isinstance(codec, PlaceCodec) and codec.settings.stays:
             self.visits = VisitStream(codec.settings)
 
@@ -105,6 +106,9 @@ class ReleaseStream:
             shown = self._sanitizer.short(encoded)
         else:
             shown = encoded.decode(self._sanitizer.outputs(encoded), masked=self._sanitizer.is_mask)
+            here = [name for name in getattr(self._codec.settings, "renamed", ()) if name in self.keys]
+            groups = {name: block.cells(name) for name in here}
+            shown |= self._sanitizer.names(encoded, groups, self.settings.clear)
         yield from block.render(shown, encoded.keep).decode().splitlines(keepends=True)
 
     def _encoded(self, lines: list[str], first: int) -> tuple[JsonLinesBlock, Encoded | ShortText]:

@@ -23,7 +23,7 @@ from oddshift.protect.asked_release import known_as_asked, refuse_unnamed_users,
 from oddshift.protect.claim_terms import NOISIER, Claimed, ClaimTerms, UserLimit, smaller_limit
 from oddshift.protect.kept_cells import Cells, KeptCells, read_cells
 from oddshift.protect.known_by import KnownBy, Survey, survey
-from oddshift.protect.known_columns import refuse_unknown_columns
+from oddshift.protect.known_columns import refuse_closed_columns, refuse_unknown_columns
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.overrides import Overrides, Shown
 from oddshift.protect.policies import Policy, noisier_policy
@@ -72,6 +72,7 @@ class ReleaseWork:
             raise InvalidInput(f"text columns were named for a policy of kind {self.policy.kind}, expected none")
         refuse_unnamed_users(known, self.limit)
         require_columns(self.file, (*self.codec.required, *known.columns, *((known.user,) if known.user else ())))
+        refuse_closed_columns(self.codec, asked.clear)
         refuse_unknown_columns(self.codec, self.file.names, (*asked.clear, asked.id, known.user))
         if asked.keep_releases and not known.is_named:
             raise InvalidInput("rows without an id cannot be kept, expected an id column (--id)")
@@ -121,7 +122,8 @@ class ReleaseWork:
 
     def as_they_are(self, found: Survey) -> tuple[str, ...]:
         """Columns, keys and names of files that are released as they are."""
-        columns = tuple(name for name in (*self.file.names, *found.new_keys) if name not in self.codec.released)
+        replaced = {*self.codec.released, *self._renamed}
+        columns = tuple(name for name in (*self.file.names, *found.new_keys) if name not in replaced)
         if not isinstance(self.file, TextFolder):
             return columns
         return (*columns, *(path.relative_to(self.file.path).as_posix() for path in self.file.files))
@@ -158,7 +160,9 @@ class ReleaseWork:
         shown, keep = self._release(encoded, (first, len(block)), is_drawn=write is not None)
         if write is None or overrides is None:
             return
-        loud = None if encoded is None else partial(self._drawn_with_more_noise, encoded)
+        names = {} if encoded is None else self._names(encoded, block)
+        shown |= names
+        loud = None if encoded is None else partial(self._drawn_with_more_noise, encoded, names)
         shown, keep = overrides.apply(first, len(block), shown, keep, noisier=loud)
         if not self._sanitizer.is_mask:
             self.sample.add(block, shown, first)
@@ -181,9 +185,20 @@ class ReleaseWork:
         self.tally.add(rows, encoded, self.policy.vocabulary.labels, None if sanitizer.is_mask else outputs)
         return ({}, None) if outputs is None else (encoded.decode(outputs, masked=sanitizer.is_mask), encoded.keep)
 
-    def _drawn_with_more_noise(self, encoded: Encoded) -> Shown:
-        """The cells of a block, drawn again with NOISIER times the noise."""
-        return encoded.decode(self._noisier.outputs(encoded), masked=False)
+    def _drawn_with_more_noise(self, encoded: Encoded, names: Shown) -> Shown:
+        """The cells of a block, drawn again with NOISIER times the noise, next to its pseudonyms."""
+        return {**encoded.decode(self._noisier.outputs(encoded), masked=False), **names}
+
+    def _names(self, encoded: Encoded, block: Block) -> Shown:
+        """The pseudonyms of one block."""
+        groups = {name: block.cells(name) for name in self._renamed if name in self.file.names}
+        return self._sanitizer.names(encoded, groups, self.settings.clear)
+
+    @property
+    def _renamed(self) -> tuple[str, ...]:
+        """The columns whose names are replaced by pseudonyms."""
+        named = getattr(self.codec.settings, "renamed", ())
+        return tuple(name for name in named if name not in self.settings.clear)
 
     @cached_property
     def _noisier(self) -> Sanitizer:
@@ -220,5 +235,8 @@ class ReleaseWork:
             yield from claim_notes(claimed, self.known, self.limit)
         if self.settings.detector is not None:
             yield f"{self.settings.detector.name} found further words, which no certificate covers"
-        if self.policy.kind == "location":
-            yield "times and trips are released as they are; the certificate only considers the hour of each fix"
+        if getattr(self.codec.settings, "timestamp", ""):
+            yield "times are released as they are; the certificate only considers the hour of each fix"
+        if self._renamed:
+            named = ", ".join(self._renamed)
+            yield f"pseudonyms stand for the names in {named}, others in every release; --clear releases the names"

@@ -14,7 +14,7 @@ repeatable.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,7 +24,17 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, finite, indices
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, Columns, Encoded, EncodedTable, PlaceCodec, TextCodec, VectorCodec
+from oddshift.data.codecs import (
+    Codec,
+    Columns,
+    Encoded,
+    EncodedPlaces,
+    EncodedTable,
+    PlaceCodec,
+    TextCodec,
+    VectorCodec,
+    named_cells,
+)
 from oddshift.data.codecs.short_text import ShortText, ShortTexts
 from oddshift.data.detectors import Detector
 from oddshift.mechanisms.mechanism import Mechanism
@@ -32,6 +42,7 @@ from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
 from oddshift.protect.ledger import Ledger
 from oddshift.protect.noise import ROW_BYTES, Draws, Uniforms, os_uniforms, seeded_uniforms
 from oddshift.protect.policies import Policy
+from oddshift.protect.pseudonyms import pseudonyms
 from oddshift.protect.repeated_draws import keyed_uniforms, outputs_of_groups, outputs_once
 
 
@@ -107,6 +118,18 @@ class Sanitizer:
         if isinstance(encoded, EncodedTable) and not self.is_mask and encoded.crossing(outputs):
             raise InvalidInput("a cell would be released as a value of another column, expected outputs = 'tier'")
         return encoded.decode(outputs, masked=self.is_mask)
+
+    def names(self, encoded: Encoded, columns: Columns, clear: Collection[str] = ()) -> dict[str, list[Any]]:
+        """Pseudonyms of users, trips and groups, the same in every call and in all processes of a release.
+
+        `columns` has the groups of rows of a table, if there are any; those in `clear` are released as they are.
+        """
+        named = encoded.named if isinstance(encoded, EncodedPlaces) else ()
+        if isinstance(encoded, EncodedTable):
+            here = [name for name in encoded.settings.renamed if name in columns]
+            named = tuple(named_cells(columns, np.arange(len(columns[name])), name) for name in here)
+        asked = [some for some in named if some.column not in clear]
+        return pseudonyms(asked, self._draws.key()) if asked else {}
 
     def outputs(self, encoded: Encoded) -> IntArray:
         """An output for each secret; where the policy says so, one draw for each secret of what is read together."""

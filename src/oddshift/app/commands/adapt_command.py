@@ -25,6 +25,7 @@ def adapt(
     from oddshift.app.configuration import parse_config, read_config
     from oddshift.app.configured_runs import run_adapt
     from oddshift.app.display import show_adaptation
+    from oddshift.app.nouns import reword_for, reword_plain
     from oddshift.app.runs import POLICY, adaptation_summary
 
     console = console_for(as_json)
@@ -33,7 +34,8 @@ def adapt(
         found = run_adapt(text, out, str(config), home=config.parent, progress=progress, say=saying(console))
     if as_json:
         policy = str(out / POLICY) if found.scales is not None else None
-        print(json.dumps({**adaptation_summary(found), "policy": policy}))
+        said = reword_plain(adaptation_summary(found), reword_for(found.detector))
+        print(json.dumps({**said, "policy": policy}))
     else:
         show_adaptation(found, console)
         console.print(f"run: {out}")

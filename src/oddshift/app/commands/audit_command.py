@@ -38,6 +38,7 @@ def audit(
     from oddshift.app.configuration import read_config
     from oddshift.app.demo import PEOPLE
     from oddshift.app.kept_work import KEPT
+    from oddshift.app.nouns import reword_for, reword_plain
 
     if demo == (config is not None):
         raise InvalidInput("audit takes either a configuration file or --demo")
@@ -46,7 +47,7 @@ def audit(
     origin = {} if config is None else {"source": str(config), "home": config.parent}
     found = audited(text, out, console, max_cpu=max_cpu, keep_examples=keep_examples, keep=keep, **origin)
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(reword_plain(found, reword_for(found["detector"]))))
     else:
         console.print(f"run: {out}", markup=False, soft_wrap=True)
         if (out / KEPT).is_dir():

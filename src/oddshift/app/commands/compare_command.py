@@ -28,14 +28,16 @@ def compare(
     from rich.table import Table
 
     from oddshift.app.compare import compare as compared
+    from oddshift.app.nouns import Speaking, reword_for, reword_plain
 
     if first.resolve() == second.resolve():
         raise InvalidInput(f"{first} and {second} are the same run, expected two")
     found = compared(first, second)
     if as_json:
-        print(json.dumps(asdict(found)))
+        print(json.dumps(reword_plain(asdict(found), reword_for(found.detector))))
         return
-    console = console_for(as_json)
+    screen = console_for(as_json)
+    console = Speaking(screen, reword_for(found.detector))
     console.print(f"first: {first}, second: {second}; documents: {found.documents}", markup=False, soft_wrap=True)
     for warning in found.warnings:
         console.print(f"warning: {warning}", style="yellow", markup=False)
@@ -43,7 +45,7 @@ def compare(
     for name in ("", "first", "second", "second - first"):
         table.add_column(name, justify="right" if name else "left", overflow="fold")
     for row in found.rows:
-        table.add_row(row.name, row.first, row.second, _difference(row))
+        table.add_row(console.reword(row.name), row.first, row.second, _difference(row))
     console.print(table)
     console.print(
         "± is one standard error; with * it comes from differences document by document, otherwise it takes the runs "

@@ -85,13 +85,18 @@ def _lines(found: Started, file: Path) -> list[str]:
         lines += [f"note: {note}" for note in found.notes]
     if roles.kind in {"table", "text"} and roles.user:
         lines.append(f"rows are read together by {roles.user}: {roles.user_why}")
-    groups = () if roles.kind == "table" else (roles.user, roles.timestamp, roles.trip)
+    if roles.kind == "location" and (named_ones := [name for name in (roles.user, roles.trip) if name]):
+        lines.append(f"released under pseudonyms: {', '.join(named_ones)}")
+    if roles.remark:
+        lines.append(f"note: {roles.remark}")
+    groups = {"table": (), "location": (roles.timestamp,)}.get(roles.kind, (roles.user, roles.timestamp, roles.trip))
     if untouched := [*(name for name, _ in roles.left_out), *filter(None, groups)]:
         lines.append(f"not protected, so released as they are: {', '.join(untouched)}")
-    unit = reword_kind(roles.kind)(found.unit)
+    reword = reword_kind("grouped table" if roles.kind == "table" and roles.user else roles.kind)
     if found.certify_units < found.needed_units:
+        units = reword(f"{found.unit}s")
         lines.append(
-            f"too few to certify delta = 0.05: that needs at least {found.needed_units} {unit}s to certify on, "
+            f"too few to certify delta = 0.05: that needs at least {found.needed_units} {units} to certify on, "
             f"this file has {found.certify_units}. The audit can then only end as violated or undecided"
         )
     return lines

@@ -42,7 +42,8 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     out: Annotated[Path | None, typer.Argument(metavar="OUT", help="A new file (or folder) of the same kind.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="A column that holds texts (default: the policy's).")] = None,
     clear: Annotated[
-        list[str] | None, typer.Option(help="A column to release although the policy does not mention it.")
+        list[str] | None,
+        typer.Option(help="A column to release as it is: unknown to the policy, or of users or trips."),
     ] = None,
     detector: Annotated[str, typer.Option(help="One more spaCy pipeline that finds names.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would change; write nothing.")] = False,
@@ -122,6 +123,7 @@ def _run(
     *,
     as_json: bool,
 ) -> None:
+    from oddshift.app.nouns import reword_kind, reword_plain
     from oddshift.app.policy_run import expected_lines
     from oddshift.protect import Ledger, SetMeans
     from oddshift.protect import protect as release
@@ -146,7 +148,8 @@ def _run(
             means=means,
         )
     if as_json:
-        print(json.dumps({**asdict(done), "composed_epsilon": _finite(done.composed_epsilon)}))
+        said = reword_plain(asdict(done), reword_kind(chosen.kind))
+        print(json.dumps({**said, "composed_epsilon": _finite(done.composed_epsilon)}))
     else:
         _show(done, chosen.kind, tuple(expected_lines(policy, chosen)), console)
 

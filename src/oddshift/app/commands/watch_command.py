@@ -63,6 +63,7 @@ def _show(found: Watch, page: Path, step: str) -> None:
 
 def _audit_again(run: Path, new: list[Path], folder: Path, window: int, as_json: bool) -> None:
     from oddshift.app.display import show_audit
+    from oddshift.app.nouns import reword_for, reword_plain
     from oddshift.app.runs import summary
     from oddshift.app.watch.sliding_audit import audit_again
 
@@ -71,7 +72,7 @@ def _audit_again(run: Path, new: list[Path], folder: Path, window: int, as_json:
         found = audit_again(run, new, folder, window=window)
     show_audit(found, console)
     if as_json:
-        print(json.dumps(summary(found)))
+        print(json.dumps(reword_plain(summary(found), reword_for(found.detector))))
     else:
         console.print(f"run: {folder}", soft_wrap=True)
         console.print(f"next: {next_step('report', folder)}", soft_wrap=True)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 WEAK_TEXT = ("comment", "comments", "description", "note", "notes", "remark", "remarks")
 TEXT = ("text", "body", "message", "content", "comment", "review", "description", "note", "notes", "title", "subject")
+PEOPLE = (
+    *("user", "userid", "uid", "customer", "client", "patient", "person", "participant", "respondent", "student"),
+    *("employee", "subject", "subjid", "individual", "pupil", "worker", "nr", "hhid", "idcode"),
+)
+"""Names of columns that stand for people: few of them are few people, and not a category."""
 USER = (
-    *("user", "userid", "uid", "author", "sender", "customer", "client", "patient", "person", "account", "member"),
-    *("device", "driver", "vehicle", "taxi", "household", "family", "participant", "respondent", "student", "employee"),
+    *PEOPLE,
+    *("author", "sender", "account", "member", "device", "driver", "vehicle", "taxi", "household", "family"),
     *("article", "school", "clinic", "hospital", "ward"),
 )
 NAMES = ("name", "firstname", "lastname", "surname", "fullname", "username", "login")

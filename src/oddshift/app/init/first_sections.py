@@ -9,7 +9,8 @@ from pathlib import Path
 from textwrap import fill
 
 from oddshift.adapt.adapt_settings import AdaptSettings
-from oddshift.app.init.roles import MOST_CATEGORIES, Roles
+from oddshift.app.init.counted_columns import MOST_CATEGORIES
+from oddshift.app.init.roles import Roles
 from oddshift.app.init.suggestion import Suggestion
 from oddshift.audit.audit_settings import DEFAULT_ATTACKERS
 
@@ -212,7 +213,11 @@ def _location(roles: Roles, choice: SectionChoice) -> list[str]:
         f"every = {roles.steps.every:g}   # seconds between kept fixes, less often for large cells; 0 keeps all",
         *(f"# {quoted(name)}: {why}" for name, why in roles.masked),
         f"masked = {_list([name for name, _ in roles.masked])}   # left empty on release",
+        *([_CLEAR] if roles.user or roles.trip else []),
     ]
+
+
+_CLEAR = "clear = []   # users and trips are released as pseudonyms, new ones every time; those named here as they are"
 
 
 def _vectors(roles: Roles, choice: SectionChoice) -> list[str]:

@@ -64,7 +64,7 @@ def place_steps(columns: Columns, settings: PlaceSettings) -> PlaceSteps:
     moved = steps_of(fixes.take(kept))
     moved = moved[moved > _STILL_KM]
     if not len(moved):
-        return PlaceSteps(CELL_KM, every)
+        return PlaceSteps(_rounded(_cell_of_area(fixes.places, CELL_KM)), every)
     cell = min(max(float(np.median(moved)), SMALLEST_KM), LARGEST_KM)
     large = _cell_of_area(fixes.places, cell)
     return PlaceSteps(_rounded(large), _seldomer(fixes, every, large) if every and large > cell else every)

@@ -38,7 +38,7 @@ def _state(found: Watch) -> Html:
     lines = [
         *(alarm.sentence for alarm in found.alarms),
         f"Without a change, the chance that there is ever an alarm is at most {found.alpha:g}.",
-        "Units (documents, users) are taken as independent, and none as being in two windows.",
+        "The units of all windows are taken as independent, and none as being in two of them.",
         *found.notes,
     ]
     return tag("div", None, tag("p", {"class": "says"}, found.sentence), items(lines))

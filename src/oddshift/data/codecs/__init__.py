@@ -10,6 +10,7 @@ from oddshift.base.registry import Registry
 from oddshift.data.codecs.codec import Codec, Columns, Counts, Encoded, KindCounts
 from oddshift.data.codecs.coverage import Coverage
 from oddshift.data.codecs.lexicon import Lexicon
+from oddshift.data.codecs.named_cells import NamedCells, named_cells
 from oddshift.data.codecs.own_vectors import vectors_from_text
 from oddshift.data.codecs.pipeline_vectors import FROM_PIPELINE, pipeline_with_vectors, vectors_of_pipeline
 from oddshift.data.codecs.place_codec import EncodedPlaces, PlaceCodec, PlaceVocabulary
@@ -56,6 +57,7 @@ __all__ = [
     "EncodedVectors",
     "KindCounts",
     "Lexicon",
+    "NamedCells",
     "NoVocabulary",
     "PlaceCodec",
     "PlaceSettings",
@@ -73,6 +75,7 @@ __all__ = [
     "breast_cancer",
     "data_folder",
     "encode_tokens",
+    "named_cells",
     "pipeline_with_vectors",
     "read_published",
     "read_vectors",

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns, Counts, checked_outputs, length_of, points_of, rows_by_bytes
+from oddshift.data.codecs.named_cells import NamedCells, named_cells
 from oddshift.data.codecs.place_settings import PlaceSettings, seconds_of_fixes, trip_names, trips_of_fixes
 from oddshift.data.codecs.trips import Trajectories, cell_centres, stay_points
 from oddshift.data.formats.cell_types import number_cells
@@ -42,7 +43,7 @@ class EncodedPlaces:
 
     `rows` is the first row of each trip, `keep` says which rows are released, `blank` which rows have no place: they
     stay without one. `units` names what each trip is read together with, in any block of a file; it is empty where
-    every fix stands for itself.
+    every fix stands for itself. `named` are the cells of the rows that are kept which get pseudonyms.
     """
 
     records: Records
@@ -53,6 +54,7 @@ class EncodedPlaces:
     keep: BoolArray | None
     blank: IntArray
     units: tuple[bytes, ...]
+    named: tuple[NamedCells, ...] = ()
 
     def __repr__(self) -> str:
         """Counts only."""
@@ -113,7 +115,7 @@ class PlaceCodec:
 
     @property
     def released(self) -> tuple[str, ...]:
-        """Latitude and longitude, and the columns that are left empty."""
+        """Latitude and longitude, and the columns that are left empty; users and trips get names from a release."""
         return (self.settings.lat, self.settings.lon, *self.settings.masked)
 
     @property
@@ -143,7 +145,9 @@ class PlaceCodec:
         names = (self.settings.lat, self.settings.lon)
         starts = order[start]
         units = _unit_names(self.settings, columns, starts, first)
-        return EncodedPlaces(records, names, hidden, order, starts, keep, without, units)
+        shown, asked = np.sort(np.append(order, without)), self.settings
+        named = tuple(named_cells(columns, shown, n, asked.user if n == asked.trip else "") for n in asked.renamed)
+        return EncodedPlaces(records, names, hidden, order, starts, keep, without, units, named)
 
     def points(self, places: FloatArray) -> IntArray:
         """The cell of each place (n, 2); of a place outside all cells, the nearest one."""
@@ -208,9 +212,10 @@ def _fixes(
 
 
 def _places(settings: PlaceSettings, columns: Columns, first: int) -> FloatArray:
-    """Latitude and longitude (n, 2), in range or NaN where one is missing."""
+    """Latitude and longitude (n, 2), in range or NaN where one is missing; 181 degrees east are 179 degrees west."""
     names = (settings.lat, settings.lon)
     places = np.stack([number_cells(columns, name, first=first) for name in names], axis=1)
+    places[:, 1] -= np.where((places[:, 1] > 180.0) & (places[:, 1] <= 360.0), 360.0, 0.0)
     for column, (name, limit) in enumerate(zip(names, (90.0, 180.0), strict=True)):
         outside = np.flatnonzero(np.abs(places[:, column]) > limit)
         if len(outside):

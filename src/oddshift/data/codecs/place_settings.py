@@ -16,6 +16,10 @@ from oddshift.data.formats.cell_values import strings
 from oddshift.model.records import numbered
 from oddshift.model.repeats import REPEATS
 
+FEWEST_USERS = 3
+"""Users below which trips are divided into parts to learn from, to choose with and to certify on, as users cannot be;
+certificates still count users, so they end undecided."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceSettings:
@@ -41,6 +45,9 @@ class PlaceSettings:
     """One fix is kept in each interval of this many seconds of a trip; 0 keeps all."""
     masked: tuple[str, ...] = ()
     """Columns whose cells are left empty on release: names, plates, speeds, addresses."""
+    clear: tuple[str, ...] = ()
+    """Of user and trip, the columns whose names are released as they are; the others get pseudonyms, new ones in every
+    release, under which the same rows belong together."""
     stays: bool = False
     """Keep stay points only: the mean place of fixes that are close to each other for long enough."""
     stay_kilometres: float = 0.2
@@ -59,6 +66,8 @@ class PlaceSettings:
             raise InvalidInput("expected columns lat and lon")
         if set(self.masked) & set(self.wanted(())):
             raise InvalidInput("masked names a column that says where, who, when or which trip, expected others")
+        if not set(self.clear) <= {name for name in (self.user, self.trip) if name}:
+            raise InvalidInput("clear names a column that says neither who nor which trip, expected those of the two")
         if not self.timestamp and (self.every or self.stays):
             raise InvalidInput("timestamp is empty, expected every = 0 and no stays: both need times")
         for name in ("cell_km", "stay_kilometres", "stay_minutes"):
@@ -75,6 +84,11 @@ class PlaceSettings:
         return tuple(name for name in (self.lat, self.lon, self.user, self.timestamp, self.trip) if name)
 
     @property
+    def renamed(self) -> tuple[str, ...]:
+        """The columns whose names are replaced by pseudonyms on release."""
+        return tuple(name for name in (self.user, self.trip) if name and name not in self.clear)
+
+    @property
     def known(self) -> frozenset[str]:
         """Every column that the settings say something about."""
         return frozenset((*self.wanted(()), *self.masked))
@@ -82,8 +96,9 @@ class PlaceSettings:
     def units(self, columns: Columns) -> tuple[IntArray, str]:
         """A number for each row, equal for fixes that are not independent, and the name of such a unit."""
         rows = length_of(columns, self.wanted(()))
-        if self.user:
-            return numbered(strings(columns, self.user))[0], "user"
+        users = numbered(strings(columns, self.user))[0] if self.user else np.zeros(rows, dtype=np.int64)
+        if len(np.unique(users)) >= FEWEST_USERS:
+            return users, "user"
         return trips_of_fixes(self, columns, seconds_of_fixes(self, columns, rows, 1)), "document"
 
 

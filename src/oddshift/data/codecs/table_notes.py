@@ -28,13 +28,17 @@ def table_notes(settings: TableSettings, domains: Sequence[ColumnDomain]) -> Ite
             )
     if settings.of_group:
         agreeing = f"rows of one {settings.group} that agree, and which rows agree is public"
-        yield f"drawn once for all {agreeing}: columns {', '.join(settings.of_group)}"
+        yield f"drawn once for all {agreeing}: {_columns(settings.of_group)}"
     if settings.public:
-        yield f"released as they are: columns {', '.join(settings.public)}"
-    if settings.group and settings.group not in settings.masked:
-        yield f"released as it is: column {settings.group}, which says whose rows are read together"
+        yield f"released unchanged: {_columns(settings.public)}"
+    if settings.renamed:
+        yield f"released under pseudonyms: column {settings.group}, which says whose rows are read together"
     if settings.masked:
-        yield f"left empty on release: columns {', '.join(name or 'without a name' for name in settings.masked)}"
+        yield f"left empty on release: {_columns(settings.masked)}"
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"column{'s' * (len(names) > 1)} {', '.join(name or 'without a name' for name in names)}"
 
 
 def _domain_notes(domains: Sequence[ColumnDomain]) -> Iterator[str]:

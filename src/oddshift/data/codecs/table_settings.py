@@ -54,7 +54,8 @@ class TableSettings:
     weight: float = 1.0
     """How far apart two values of a categorical column are."""
     group: str | None = None
-    """A column whose equal values are read together; without it each row is."""
+    """A column whose equal values are read together; without it each row is. It is released under pseudonyms, new ones
+    in every release, unless it is masked or public too."""
     once: tuple[str, ...] = ()
     """Columns whose value belongs to the group (the sex of a patient): one draw for all rows of a group that agree."""
     repeats: Literal["once", "each"] = "each"
@@ -131,6 +132,12 @@ class TableSettings:
     def of_group(self) -> tuple[str, ...]:
         """The columns in which equal values of a group share one draw."""
         return self.secret if self.repeats == "once" else self.once
+
+    @property
+    def renamed(self) -> tuple[str, ...]:
+        """The column whose names are replaced by pseudonyms on release: a group that has no other role."""
+        has_role = self.group in {None, "", *self.secret, *self.public, *self.masked}
+        return () if has_role else (str(self.group),)
 
     @property
     def known(self) -> frozenset[str]:
