@@ -313,7 +313,7 @@ WITH_CONTROLS = (
         "further_claims",
         "paper_reading",
         "results_content",
-        "results_figures",
+        "table_figures",
         "setting_effects",
         "open_points",
     ),

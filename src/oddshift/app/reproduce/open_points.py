@@ -38,7 +38,9 @@ def open_section(results: Results) -> Section:
     found = results.values("open-settings", "ag_news")
     subjects = [[name, _plain(what), OUR_DEFAULTS[name]] for name, what in left_open().items()]
     blocks: list[Block] = [
-        TableBlock("Left open by the paper", ("subject", "what", "our default"), subjects, long=True)
+        TableBlock(
+            "Left open by the paper", ("subject", "what", "our default"), subjects, wraps=True, shares=(14, 36, 50)
+        )
     ]
     if found is None:
         return Section("open", "What the paper leaves open", [*blocks, "How far the table moves: not run."])
