@@ -50,9 +50,9 @@ def learning(corpus, part, full, shares=(0.6, 1.0)):
     ("curves", "verdict"),
     [
         ([("ag_news", 0.79, 0.8)], HOLDS),
-        ([("ag_news", 0.5, 0.8)], FAILS),
-        ([("ag_news", 0.79, 0.8), ("imdb", 0.5, 0.8)], FAILS),  # one corpus that still learns is enough
-        ([("ag_news", 0.97 * 0.8 - 1e-9, 0.8)], FAILS),
+        ([("ag_news", 0.5, 0.8)], UNKNOWN),
+        ([("ag_news", 0.79, 0.8), ("imdb", 0.5, 0.8)], UNKNOWN),  # one corpus that still learns is enough
+        ([("ag_news", 0.97 * 0.8 - 1e-9, 0.8)], UNKNOWN),
     ],
 )
 def test_sixty_percent_suffice_when_the_cosine_is_within_three_percent_everywhere(curves, verdict):
@@ -62,6 +62,8 @@ def test_sixty_percent_suffice_when_the_cosine_is_within_three_percent_everywher
 def test_the_reason_names_the_corpora_on_which_more_data_still_helps():
     claim = saturation(results_of(learning("ag_news", 0.79, 0.8), learning("imdb", 0.5, 0.8)))
     assert "within 3 % of that of all on AG News. It is further below on IMDB." in claim.reason
+    assert "still rises" in claim.reason
+    assert "still rises" not in saturation(results_of(learning("ag_news", 0.79, 0.8))).reason
 
 
 def test_a_learning_curve_without_both_sizes_decides_nothing():
@@ -136,6 +138,7 @@ def test_a_cliff_must_be_there_under_both_temperatures():
     claim = cliff(results_of(sweep("amazon", inside, fitted=outside)))
     assert claim.verdict == FAILS
     assert "at ε = 2.25 at T = 1, where it hardly rises, and at 3.5 at the fitted T" in claim.reason
+    assert "where 4% of its whole rise lies between 2 and 3" in claim.reason  # .2 of 5.5
     assert claim.paper_mode.endswith("Amazon 0.10, 0.20, 5.40, 5.60 at T = 1, 0.10, 0.20, 0.40, 5.60 at the fitted T")
 
 

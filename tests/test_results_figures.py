@@ -273,6 +273,7 @@ def test_the_toys_of_several_seeds_are_averaged():
     (figure,) = toy_errors(results_of(made(0, 0.05), made(1, 0.15)))
     assert "over 2 seeds" in figure.says
     assert "to the power -8.00, the bound like that to -1.00" in figure.says
+    assert "2√2/(γ·d) times" in figure.says
     errors = [row for row in figure.rows if row[0] == "mean error"]
     assert [float(value) for value in errors[0][1:]] == pytest.approx([100.0, 0.1])
     assert float(errors[1][2]) == 1e-9  # no error at all is drawn at a floor
@@ -406,7 +407,9 @@ def test_every_cell_is_listed_with_its_command_and_what_was_not_run_is_named():
     assert {"the paper's future work", "only in commented-out text"} <= {row[0] for row in absent.blocks[1].rows}
     tables = tables_of(section)
     assert list(tables) == ["Cells of toy", "Cells of utility"]
-    assert tables["Cells of toy"].rows[0][:2] == [Linked("exact", "toy/exact.json"), "oddshift reproduce toy"]
+    assert tables["Cells of toy"].rows[0][:2] == [Linked("exact", "toy/exact.json"), "0"]
+    after = section.blocks[section.blocks.index(tables["Cells of toy"]) + 1]
+    assert after == "Command: oddshift reproduce toy (oddshift 0)"
 
 
 def test_cells_of_the_table_come_in_an_order_in_which_each_finds_what_it_needs():
@@ -441,9 +444,8 @@ def test_a_cell_of_a_corpus_names_every_file_that_it_reads():
     assert [cell.settings["attacker"] for cell in mismatch_cells(small=True, literal=False, seeds=1)] == list(ATTACKERS)
 
 
-def test_scales_of_a_tradeoff_end_at_one():
+def test_the_scales_of_a_tradeoff_are_those_of_the_paper():
     for is_small in (True, False):
         for cell in tradeoff_cells(small=is_small, literal=False, seeds=1):
             scales = cell.settings["scales"]
-            assert scales == sorted(scales)
-            assert (scales[0], scales[-1]) == (0.1, 1.0)
+            assert scales == pytest.approx([0.1 * k for k in range(1, 11)])

@@ -191,6 +191,10 @@ def test_noise_is_counted_and_not_judged():
     claim = within_noise(NOTHING)
     assert claim.verdict == UNKNOWN
     assert claim.recomputed.endswith(f"{own_tables().within_one_sd} of 27")
+    apart = results_of(*table(0.20, 0.1, seed=0), *table(0.21, 0.11, seed=1))
+    assert within_noise(apart).paper_mode == "within one in 0 of 9 at T = 1, over our seeds"
+    close = results_of(*table(0.20, 0.19, seed=0), *table(0.22, 0.21, seed=1))
+    assert within_noise(close).paper_mode == "within one in 9 of 9 at T = 1, over our seeds"
 
 
 def rising(step, corpus="ag_news", attacker="rnn"):

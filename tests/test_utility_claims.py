@@ -122,6 +122,7 @@ def test_every_loss_stands_next_to_its_outputs_and_a_constant_word():
         "0.5, in the clear: 0.120",
         "0.40-0.47",
     ], "the printed range comes last"
+    assert sum(readings.shares) == 100
 
 
 def test_without_cells_the_tables_of_utility_say_so():

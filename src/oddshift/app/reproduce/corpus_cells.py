@@ -108,9 +108,8 @@ def utility_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
 
 
 def tradeoff_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
-    """Return cells over pairs of scales from .1 to 1, with fewer of them at the small scale."""
-    scales = [0.1, 0.28, 0.46, 0.64, 0.82, 1.0] if small else [round(0.1 * k, 1) for k in range(1, 11)]
-    return _each("tradeoff", small, literal, {"scales": scales})
+    """Return cells over pairs of scales from .1 to 1."""
+    return _each("tradeoff", small, literal, {"scales": [round(0.1 * k, 1) for k in range(1, 11)]})
 
 
 def sweep_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:

@@ -21,6 +21,7 @@ from oddshift.app.reproduce.page_blocks import (
     anchor,
 )
 from oddshift.app.reproduce.paper_claims import Results
+from oddshift.app.reproduce.record_tables import certificates_section, records_section
 from oddshift.app.reproduce.results_content import (
     absent_section,
     figures_section,
@@ -32,6 +33,9 @@ from oddshift.base.storage import write_atomic
 
 TITLE = "The paper, reproduced"
 
+FEW_COLUMNS = 5
+"""A table of sentences with more columns takes the width of the screen."""
+
 
 def sections(results: Results) -> list[Section]:
     """The whole content, in order."""
@@ -40,6 +44,8 @@ def sections(results: Results) -> list[Section]:
         figures_section(results),
         violations_section(results),
         utility_section(results),
+        records_section(results),
+        certificates_section(results),
         open_section(results),
         absent_section(results),
         origin_section(results),
@@ -122,7 +128,7 @@ def _block(block: Block) -> Html:
     if isinstance(block, TableBlock):
         rows = [[_in_html(entry) for entry in row] for row in block.rows]
         made = _wrapped(block, rows) if block.wraps else table(block.head, rows, block.title)
-        return tag("div", {"class": "tabled"}, tag("h3", {"id": anchor(block.title)}, block.title), made)
+        return tag("div", {"class": "tabled numbers"}, tag("h3", {"id": anchor(block.title)}, block.title), made)
     return tag("p", {"class": "prose"}, block)
 
 
@@ -143,7 +149,7 @@ def _wrapped(block: TableBlock, rows: list[list[str]]) -> Html:
         for row in rows
     ]
     made = tag("table", None, tag("colgroup", None, *columns), tag("thead", None, top), tag("tbody", None, *body))
-    return tag("div", {"class": "wrapped"}, made)
+    return tag("div", {"class": "wrapped broad" if len(block.head) > FEW_COLUMNS else "wrapped"}, made)
 
 
 def _in_html(entry: Entry) -> str:

@@ -80,7 +80,9 @@ def _readings(results: Results) -> Block:
     said = paper_text("utility_text")["AmPL-1"]
     printed = [f"{low:.2f}-{high:.2f}" for low, high in (said[CORPORA[corpus]]["no_RMP"] for corpus in found)]
     head = ("reading", "meaning", *(CORPORA[corpus] for corpus in found), "cells")
-    return TableBlock("Readings of AmPL-1: scales and loss at ε = 2.5", head, [*rows, ["paper", "-", *printed, "-"]])
+    shares = (16, 34, *(36 // len(found),) * len(found), 14)
+    lines = [*rows, ["paper", "-", *printed, "-"]]
+    return TableBlock("Readings of AmPL-1: scales and loss at ε = 2.5", head, lines, wraps=True, shares=shares)
 
 
 def _reading(row: dict[str, object]) -> str:
