@@ -132,6 +132,17 @@ def test_sound_mode_says_its_largest_bounds_under_both_laws():
     assert said == "at most 2.0% of uniform pairs, 0.50% of pairs with the truth, at most 3.0%"
 
 
+def test_sound_mode_moves_with_the_budget_only_where_its_bounds_lie_apart():
+    made = sound_cell((0.0, 0.1), (0.0, 0.1))
+    assert em_rises(results_of(made)).sound == NOT_RUN, "without pairs that contain the truth nothing is said"
+    for row in made.values["rows"]:
+        low = 0.1 * EPSILONS.index(row["epsilon"]) * (1 if row["method"] == "EM" else -1)
+        row["anchored"] = {"mean": 0.5 + low, "lower": 0.45 + low, "upper": 0.55 + low}
+    found = results_of(made)
+    assert em_rises(found).sound == "surely rises in 1 of 1 corpora, surely falls in 0 of 1"
+    assert ampl_falls(found).sound == "surely rises in 0 of 1 corpora, surely falls in 1 of 1"
+
+
 def test_sound_mode_is_summed_up_over_corpora_by_its_largest_bounds():
     both = results_of(
         sound_cell((0.10, 0.12), (0.01, 0.05)), sound_cell((0.20, 0.31), (0.02, 0.30), corpus="imdb")

@@ -178,13 +178,13 @@ def _sound_table(results: Results) -> TableBlock | str:
         "uniform pairs",
         "pairs with the truth",
         "documents",
-        "first guess right",
-        "gain over own, nats",
+        "top 1",
+        "gain, nats",
         "exact ε",
         "cells",
     )
     return (
-        TableBlock("Sound mode: our strongest attacker, 95 % bounds over documents", head, rows)
+        TableBlock("Sound mode: ratios with 95 % bounds, right first guesses, and the gain over own", head, rows)
         if rows
         else "Sound mode: not run."
     )
