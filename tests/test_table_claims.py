@@ -112,7 +112,9 @@ def test_no_sentence_shows_a_formula_in_place_of_its_number(make):
 
 
 def test_ratios_that_vanish_at_the_fitted_temperature_are_made_by_the_temperature():
-    found = results_of(*table(em=0.2))
+    assert em_violates(results_of(*table(em=0.2))).verdict == UNKNOWN, "the temperature alone decides nothing"
+    assert em_violates(results_of(*table(em=0.2), sound_cell((0.0, 0.09), (0.0, 0.01)))).verdict == UNKNOWN
+    found = results_of(*table(em=0.2), sound_cell((0.0, 0.02), (0.0, 0.3)))
     claim = em_violates(found)
     assert claim.verdict == FAILS
     assert claim.paper_mode == "20.0-20.0 % at T = 1; at most 0.00 % at the fitted T"

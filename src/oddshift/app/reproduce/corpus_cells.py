@@ -1,6 +1,6 @@
 """Which cells the corpora have, at both scales: documents, epochs, layouts and seeds are stated here and nowhere else.
 
-Both have the paper's layout. `small` takes about a quarter of a CPU hour for each corpus, `full` takes every document
+Both have the paper's layout. `small` takes at most a quarter of a CPU hour for each corpus, `full` takes every document
 and 50 epochs. The page says which scale was used.
 """
 

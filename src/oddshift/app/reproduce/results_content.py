@@ -267,7 +267,10 @@ def origin_section(results: Results) -> Section:
     }
     parts = ", ".join(f"{name} {seconds / 60:.1f}" for name, seconds in by_corpus.items())
     total = sum(cell.cpu_seconds for cell in every)
-    said = f"{len(every)} cells, {total / 60:.0f} CPU minutes in all ({parts})."
+    said = (
+        f"{len(every)} cells, {total / 60:.0f} CPU minutes in all ({parts}). A network for all scales is trained once "
+        "and kept: a cell that found one did not train it again, so that a first run takes longer."
+    )
     return Section("cells", "Every cell", [said, *tables])
 
 
