@@ -312,6 +312,7 @@ WITH_CONTROLS = (
         "corpus_figures",
         "further_claims",
         "paper_reading",
+        "record_tables",
         "results_content",
         "table_figures",
         "setting_effects",

@@ -1,7 +1,6 @@
 """The cells of a corpus, on a small world in place of one: what each holds, and that controls stand in every row."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -203,18 +202,6 @@ def test_a_mismatched_attacker_reads_through_other_vectors(place):
     for row in found["rows"]:
         shares(row["rules"]["one"])
     assert found["rows"][0]["rules"] != found["rows"][1]["rules"]
-
-
-def test_sound_mode_reads_as_many_documents_as_it_is_asked_to(corpus):
-    certify = corpus.split.certify
-    asked = Cell(name="table-violations", key="ag_news-sound-0", settings={"audited": 7})
-    few = violations.audited_documents(certify, asked)
-    assert len(few) == 7
-    assert {tuple(few.points[a:b]) for a, b in pairwise(few.offsets)} <= {
-        tuple(certify.points[a:b]) for a, b in pairwise(certify.offsets)
-    }
-    everyone = violations.audited_documents(certify, Cell(name="table-violations", key="ag_news-sound-0"))
-    np.testing.assert_array_equal(everyone.points, certify.points)
 
 
 def test_a_literal_network_is_trained_from_nothing(corpus, place):

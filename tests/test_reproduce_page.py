@@ -147,7 +147,9 @@ def test_claims_come_first_each_in_one_row_with_verdict_and_reason(with_table):
         assert row[0] == f"| {number}. {claim.says}"
         assert row[6] == f"**{claim.verdict}**: {claim.reason}".replace("|", "\\|")
         sign, kind = SIGNS[claim.verdict]
-        judged = f'<b class="state {kind}">{sign} {claim.verdict}</b><br>{escape(claim.reason, quote=False)}</td>'
+        judged = (
+            f'<b class="state {kind}">{sign} {claim.verdict}</b><br>{escape(claim.reason, quote=False)}</span></td>'
+        )
         card = shown.split(f'<th scope="row">{number}. ')[1].split("</tr>")[0]
         assert judged in card
         assert card.count("data-name=") == 7, "a card on a narrow screen names every entry"

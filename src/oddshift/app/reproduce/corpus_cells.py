@@ -26,9 +26,6 @@ SMALL_ON = {"imdb": {"batch": 16, "fractions": [8 / 11, 1 / 11, 2 / 11]}}
 """What differs for a corpus at the small scale. A review of IMDB holds about thirty secrets and a news item nine, so
 batches are smaller and fewer reviews select: 1,200 to fit, 150 to select and 300 to certify."""
 
-SMALL_AUDITED = {"imdb": {"audited": 150}}
-"""Documents of the certify part that sound mode reads at the small scale, where that is not all of them."""
-
 FULL = {"epochs": 50, "tuning_epochs": 10, "batch": 64, "width": 64, "candidates": 512}
 
 LOOP = {"rate": 10.0, "loss": 1.0, "first_step": 0.3}
@@ -77,8 +74,7 @@ def violation_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
             for seed in range(seeds)
             for attacker in ATTACKERS
         ]
-        audited = SMALL_AUDITED.get(corpus, {}) if small else {}
-        cells.append(("sound-0", 0, {"kind": "sound", "loop": LOOP, "methods": SOUND_METHODS, **audited}))
+        cells.append(("sound-0", 0, {"kind": "sound", "loop": LOOP, "methods": SOUND_METHODS}))
         if corpus == RETRAINED_CORPUS:
             cells += [
                 (f"retrained-{attacker}", 0, {"kind": "retrained", "attacker": attacker, "loop": LOOP})

@@ -121,7 +121,7 @@ def _size_said(results: Results, corpus: str) -> str:
     fit, select, certify = size["documents"]
     splits = len({tuple(c.values["size"]["words"]) for c in mine})  # another split has other words
     return (
-        f"{CORPORA[corpus]}: {s['documents']:,} documents ({fit} fit, {select} select, {certify} certify), "
+        f"{CORPORA[corpus]}: {s['documents']:,} documents ({fit:,} fit, {select:,} select, {certify:,} certify), "
         f"{size['words'][0]:,} PII and {size['words'][1]:,} PoII words; {s['epochs']} epochs and {s['tuning_epochs']} "
         f"more at each choice of scales, batch {s['batch']}, width {s['width']}; {s['candidates']} candidates by "
         f"{s['observations']} observations; {', '.join(map(str, seeds))} seeds of noise, network and layout for "

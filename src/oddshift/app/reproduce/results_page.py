@@ -142,7 +142,7 @@ def _wrapped(block: TableBlock, rows: list[list[str]]) -> Html:
             None,
             tag("th", {"scope": "row"}, row[0]),
             *(
-                tag("td", {"data-name": name, "class": "none" if cell == "-" else None}, cell)
+                tag("td", {"data-name": name, "class": "none" if cell == "-" else None}, tag("span", None, cell))
                 for name, cell in zip(block.head[1:], row[1:], strict=True)
             ),
         )

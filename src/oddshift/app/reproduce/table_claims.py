@@ -57,12 +57,12 @@ def em_violates(results: Results) -> PaperClaim:
         controls=f"own {min(own):.1f}-{max(own):.1f} % at T = 1, though its true ratio is 0" if own else NOT_RUN,
         sound=largest_sound(results, "EM"),
         verdict=verdict,
-        reason=RATIOS_SAID[verdict],
+        reason=REASON_BY_VERDICT[verdict],
         files=results.files(TABLE),
     )
 
 
-RATIOS_SAID = {
+REASON_BY_VERDICT = {
     FAILS: "The temperature makes these ratios. At the T of the best validation log score, the rule of Guo et al. that "
     "the paper cites, the same networks exceed ε almost nowhere, and the bounds of our strongest attacker lie below "
     "every printed ratio.",

@@ -159,7 +159,7 @@ def _loss(surface: Mapping[str, Any], epsilon: float, scales: tuple[float, float
 
 def _sound(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str, Any]:
     """Our own attackers against the scales of every method: the rate of documents with its interval, and the gain."""
-    rows, certify = [], audited_documents(corpus.split.certify, cell)
+    rows, certify = [], corpus.split.certify
     at_em = corpus.known((2.5, 2.5))
     attacker = fit_portfolio(at_em, np.random.default_rng([cell.seed, 5]))
     surface = stored_surface(corpus.name, "transformer", place)
@@ -189,12 +189,6 @@ def _sound(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str, Any]:
                 }
             )
     return {"attacker": attacker.name, "level": 0.05, "rows": rows, **sizes(corpus)}
-
-
-def audited_documents(certify: Records, cell: Cell) -> Records:
-    """The certify documents, or as many of them at random as the cell asks for."""
-    most = int(cell.settings.get("audited", len(certify)))
-    return certify.take(np.sort(np.random.default_rng([cell.seed, 10]).permutation(len(certify))[:most]))
 
 
 def _interval(values: FloatArray) -> dict[str, float]:
