@@ -2,14 +2,16 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import oddshift
 from oddshift.app.reproduce import cell_runs, reproductions
 from oddshift.app.reproduce.cell_runs import run_cells
 from oddshift.app.reproduce.cell_store import Cell, FinishedCell, plain_values, read_cell, read_cells, write_cell
@@ -214,15 +216,70 @@ def test_every_reproduction_says_what_it_is_and_has_cells_of_its_own_name():
         assert len({cell.key for cell in cells}) == len(cells)
 
 
-def test_light_names_need_neither_torch_nor_data(tmp_path):
-    program = (
-        "import sys; sys.modules['torch'] = None; sys.argv = ['oddshift', 'reproduce', 'toy', '--seeds', '1', '--out', "
-        f"{str(tmp_path / 'out')!r}, '--data', {str(tmp_path / 'none')!r}, '--json']; "
-        "from oddshift.app.cli import main; main()"
-    )
-    start = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
+INSTALLED = """
+import resource, sys
+for absent in ("torch", "spacy", "sklearn", "pandas"):
+    sys.modules[absent] = None
+import oddshift
+from oddshift.app.cli import main
+assert oddshift.__file__.startswith(sys.argv[1]), oddshift.__file__
+sys.argv = ["oddshift", "reproduce", *sys.argv[2:]]
+try:
+    main()
+finally:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(used.ru_utime + used.ru_stime, file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The package as a wheel installs it: its own files in a folder without the clone around them."""
+    site = tmp_path_factory.mktemp("site")
+    shutil.copytree(Path(oddshift.__file__).parent, site / "oddshift", ignore=shutil.ignore_patterns("__pycache__"))
+    return site
+
+
+def run_installed(site, *words):
+    """A command of the installed package, where neither data nor packages of extras are there."""
+    around = {k: v for k, v in os.environ.items() if k not in {"ODDSHIFT_DATA", "PYTHONPATH"}} | {
+        "PYTHONPATH": str(site)
+    }
+    command = [sys.executable, "-c", INSTALLED, str(site), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=site, env=around)
+
+
+@pytest.mark.parametrize(("name", "key"), [("toy", "exact"), ("propositions", "masking")])
+def test_light_names_need_neither_a_clone_nor_torch_nor_data(installed, name, key):
+    done = run_installed(installed, name, "--seeds", "1", "--out", "out", "--json")
     assert done.returncode == 0, done.stderr
-    exact = json.loads(done.stdout)["reproduced"]["toy"]["cells"]["exact"]
-    assert exact["joint"] == pytest.approx(1.845681, abs=1e-6)
-    assert time.monotonic() - start < 30
+    found = json.loads(done.stdout)["reproduced"][name]["cells"][key]
+    assert found.get("joint", found.get("alone")) == pytest.approx(
+        {"toy": 1.845681, "propositions": 0.0}[name], abs=1e-6
+    )
+    assert float(done.stderr.splitlines()[-1]) < 30, "CPU seconds"
+
+
+def test_a_command_without_its_corpus_is_one_line_that_says_how_to_make_it(installed):
+    done = run_installed(installed, "tradeoff", "--out", "out", "--data", "nowhere")
+    assert done.returncode == 1
+    said, _ = done.stderr.splitlines()  # the second one is ours, the CPU seconds
+    assert said.startswith("error: tradeoff needs the data file ag_news.csv, expected at nowhere/ag_news.csv; give")
+    assert said.endswith("from the public corpus AG News as a CSV file with the columns label, title and text.")
+
+
+def test_packages_that_are_not_installed_are_named_with_their_extra(place, counted, monkeypatch):
+    monkeypatch.setattr(cell_runs, "EXTRA_OF_PACKAGE", {"no-such-package": "attackers", "nor-this": "text"})
+    needs = Reproduction("", lambda options: [], lambda cell, place: {}, ("numpy", "no-such-package", "nor-this"))
+    monkeypatch.setitem(REPRODUCTIONS, "needs", needs)
+    with pytest.raises(InvalidInput, match=r"needs needs no-such-package and nor-this, .*'oddshift\[attackers,text\]'"):
+        run_cells([Cell(name="needs", key="k")], place)
+    write_cell(
+        place.results, replace(run_cells(cells_of("squares"), place).cells[0], name="needs", key="k", settings={})
+    )
+    assert run_cells([Cell(name="needs", key="k")], place).skipped == 1, "a finished cell needs no package"
+
+
+def test_every_package_of_a_reproduction_has_an_extra():
+    needed = {package for found in REPRODUCTIONS.values() for package in found.packages}
+    assert needed == set(cell_runs.EXTRA_OF_PACKAGE)

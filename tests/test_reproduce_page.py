@@ -12,7 +12,7 @@ import pytest
 from oddshift.app.report.figure import Figure
 from oddshift.app.reproduce.cell_runs import run_cells
 from oddshift.app.reproduce.cell_store import FinishedCell, write_cell
-from oddshift.app.reproduce.further_claims import FURTHER_CLAIMS
+from oddshift.app.reproduce.claims_table import ALL_CLAIMS, SIGNS
 from oddshift.app.reproduce.further_claims import toy as toy_claim
 from oddshift.app.reproduce.own_tables import matched_above, own_tables, tenth_of_the_other_words, wdbc_reductions
 from oddshift.app.reproduce.page_blocks import anchor
@@ -21,11 +21,9 @@ from oddshift.app.reproduce.paper_numbers import ATTACKERS, EPSILONS, METHODS
 from oddshift.app.reproduce.reproduction import Place, ReproductionOptions
 from oddshift.app.reproduce.reproductions import REPRODUCTIONS
 from oddshift.app.reproduce.results_page import sections, write_page
-from oddshift.app.reproduce.statement_claims import STATEMENT_CLAIMS
-from oddshift.app.reproduce.table_claims import TABLE_CLAIMS, em_rises, lower_everywhere
+from oddshift.app.reproduce.table_claims import em_rises, lower_everywhere
 from oddshift.base.errors import TamperedEvidence
 
-ALL_CLAIMS = (*TABLE_CLAIMS, *FURTHER_CLAIMS, *STATEMENT_CLAIMS)
 LIGHT = ("toy", "propositions", "delta-thresholds", "failure-bounds", "non-convexity")
 SIZE = {"size": {"documents": [6, 2, 2], "positions": [30, 9, 9], "words": [20, 10]}}
 SETTINGS = {"corpus": "ag_news", "documents": 10, "epochs": 1, "tuning_epochs": 1, "batch": 4, "width": 8}
@@ -115,7 +113,7 @@ def test_a_page_without_corpora_says_what_was_not_run(folder):
     assert "AG News: not run." in said
     assert "Not run at all: wdbc, table-violations" in said
     assert NOT_RUN in said
-    assert "1,251" not in said  # single values of k stand in the cell, the range on the page
+    assert "| 452,000 | 1,251 |" in said
     assert "539 to 3,669" in said
     assert shown.startswith("<!doctype html>")
     assert "http://" not in shown.replace("http://www.w3.org", "")
@@ -139,13 +137,22 @@ def test_the_page_is_the_same_again_and_changes_with_a_cell(with_table):
     assert write_page(with_table)[0].read_text() != first
 
 
-def test_claims_stand_under_their_verdicts(with_table):
+def test_claims_come_first_each_in_one_row_with_verdict_and_reason(with_table):
     said, shown = (path.read_text() for path in write_page(with_table))
-    for number, make in enumerate(ALL_CLAIMS, 1):
+    first = said.split("\n## ")[1]
+    rows = [line.split(" | ") for line in first.splitlines() if re.match(r"\| \d+\. ", line)]
+    assert len(rows) == len(ALL_CLAIMS)
+    for number, (make, row) in enumerate(zip(ALL_CLAIMS, rows, strict=True), 1):
         claim = make(Results.of(with_table))
-        heading = f'<h3 id="claim-{number}">Claim {number}: {escape(claim.says, quote=False)}</h3>'
-        assert f'{heading}<dl class="pairs"><div><dt>verdict</dt><dd>{claim.verdict}</dd>' in shown
-        assert f"#### Claim {number}\n\n**{claim.says}**\n\n- verdict: {claim.verdict}\n" in said
+        assert row[0] == f"| {number}. {claim.says}"
+        assert row[6] == f"**{claim.verdict}**: {claim.reason}".replace("|", "\\|")
+        sign, kind = SIGNS[claim.verdict]
+        judged = (
+            f'<b class="state {kind}">{sign} {claim.verdict}</b><br>{escape(claim.reason, quote=False)}</span></td>'
+        )
+        card = shown.split(f'<th scope="row">{number}. ')[1].split("</tr>")[0]
+        assert judged in card
+        assert card.count("data-name=") == 7, "a card on a narrow screen names every entry"
 
 
 def test_every_link_inside_the_page_leads_to_a_title(with_table):
@@ -220,7 +227,7 @@ def test_the_main_claim_is_decided_by_sound_mode(with_table, em, ampl, verdict):
     write_cell(with_table, sound(em, ampl))
     claim = lower_everywhere(Results.of(with_table))
     assert claim.verdict == verdict
-    assert "9 of 9 at T = 1" in claim.paper_mode
+    assert "9 of 9 at T = 1 and" in claim.paper_mode
     assert "own falls too in 9 of 9" in claim.controls
     assert sound_says(Results.of(with_table))[1] == verdict
 
@@ -280,7 +287,7 @@ def test_every_figure_is_drawn_from_its_cell(with_table):
     assert page.count("<figure") == len(found)
     for name in ("epsilon-sweep/ag_news", "learning-curve/ag_news", "tradeoff/ag_news", "toy/learned-0"):
         assert f'href="{name}.json"' in page.split('id="figures"')[1].split("</section>")[0], name
-    assert "effective outputs 100 → 3" in write_page(with_table)[0].read_text()
+    assert "EM 100 → 3" in write_page(with_table)[0].read_text()
     claims = [make(Results.of(with_table)) for make in ALL_CLAIMS]
     with_paper_mode = [claim for claim in claims if claim.paper_mode not in {"-", NOT_RUN}]
     assert len(with_paper_mode) > 12

@@ -8,6 +8,8 @@ import pytest
 
 from finished_cells import finished, network_cell, results_of, sound_cell
 from oddshift.app.report.svg import NARROW, WIDE
+from oddshift.app.reproduce.claims_table import CLAIM_SHARES, claims_section
+from oddshift.app.reproduce.compared_plots import MirrorPlot, SlopePlot
 from oddshift.app.reproduce.corpus_cells import (
     FULL_DOCUMENTS,
     RETRAINED_CORPUS,
@@ -26,6 +28,7 @@ from oddshift.app.reproduce.paper_numbers import (
     ATTACKERS,
     CORPORA,
     EPSILONS,
+    METHODS,
     MISMATCH,
     audit_samples,
     paper_table,
@@ -33,7 +36,7 @@ from oddshift.app.reproduce.paper_numbers import (
 )
 from oddshift.app.reproduce.plot_kinds import SHAPES, BarPlot, LinePlot, MarkedRow, RowPlot
 from oddshift.app.reproduce.results_content import (
-    claims_section,
+    absent_section,
     origin_section,
     violations_section,
     weights_blocks,
@@ -41,15 +44,14 @@ from oddshift.app.reproduce.results_content import (
 from oddshift.app.reproduce.results_figures import (
     FIGURES,
     distributions,
-    dumbbells,
-    exponents,
+    learning,
     slopes,
     sweep,
-    temperatures,
     toy_errors,
     tradeoff,
     utility,
 )
+from oddshift.app.reproduce.table_figures import dumbbells, exponents, temperatures
 
 NOTHING = results_of()
 
@@ -103,7 +105,7 @@ def test_a_row_joins_what_is_printed_with_what_was_found():
     drawn = figure.draw(WIDE, "x")
     assert drawn.count('class="whisker"') == 1  # between hollow and filled, where there are both
     assert drawn.count('class="whisker strong"') == 1
-    assert drawn.count('class="faint"') == 2
+    assert drawn.count('class="tickmark faint"') == 2
     left, right = (float(x) for x in re.findall(r'<circle cx="([^"]*)"[^>]*class="(?:hollow|solid)"', drawn)[:2])
     assert left < right
 
@@ -126,11 +128,41 @@ def test_without_cells_there_is_no_figure(make):
 
 def test_printed_means_of_embeddings_are_shown_even_where_ours_were_not_run():
     (figure,) = slopes(NOTHING)
-    printed = paper_table(MISMATCH).cell(row="matched", attacker="RNN", epsilon=2.5)["mean"]
-    assert figure.rows[0] == ["RNN, matched", f"{printed:.4g}", "", ""]
-    rows = [{"epsilon": 2.5, "kind": kind, "rules": {"one": {"mean_mpl": 1.25}}} for kind in ("matched", "mismatched")]
+    printed = paper_table(MISMATCH).cell(row="matched", attacker="RNN", epsilon=2.4)["mean"]
+    assert len(figure.rows) == 9
+    assert figure.rows[0][:4] == ["RNN", "paper", "2.4", f"{printed:.4g}"]
+    assert "the printed values rise in 1 of 9 cells." in figure.says
+    rows = [
+        {"epsilon": 2.5, "kind": kind, "rules": {"one": {"mean_mpl": value}}}
+        for kind, value in (("matched", 1.25), ("mismatched", 1.5))
+    ]
     (figure,) = slopes(results_of(finished("embedding-mismatch", "ag_news-rnn", {"attacker": "rnn", "rows": rows})))
-    assert [row[2] for row in figure.rows] == ["1.25", "1.25", "", "", "", ""]
+    assert figure.rows[9:] == [["RNN", "ours", "2.5", "1.25", "1.5"]]
+    assert figure.says.endswith("rise in 1 of 1.")
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_slopes_go_up_where_the_right_value_is_larger(width):
+    plot = SlopePlot("t", "s", "mPL", ("a", "b"), {"one": [("x", 1.0, 2.0)]}, {"one": [("x", 2.0, 1.0)]})
+    drawn = plot.figure.draw(width, "x")
+    ends = [[float(v) for v in re.search(rf'y1="([^"]*)" x2="[^"]*" y2="([^"]*)" class="{kind}"', drawn).groups()]
+            for kind in ("dashed", "whisker")]  # fmt: skip
+    assert ends[0][0] > ends[0][1]  # places are counted from above
+    assert ends[1] == ends[0][::-1]
+    assert (drawn.count('class="hollow"'), drawn.count('class="solid"')) == (2, 2)
+
+
+def test_one_distribution_grows_up_and_the_other_down_and_both_are_striped_beyond_the_split():
+    plot = MirrorPlot("t", "s", "mPL", ("up", [0.6, 0.4]), ("down", [0.3, 0.7]), 4.0, 2.0, "ε = 2")
+    figure = plot.figure
+    assert figure.rows == [["1", "60", "30"], ["3", "40", "70"]]
+    bars = re.findall(
+        r'<rect x="[^"]*" y="([^"]*)" width="[^"]*" height="([^"]*)" class="(\w+)"', figure.draw(WIDE, "x")
+    )
+    assert [kind for *_, kind in bars] == ["good", "bad", "quiet", "bad"]
+    (up, tall, _), (_, _, _), (down, short, _), _ = bars
+    assert float(up) + float(tall) == pytest.approx(float(down), abs=0.02), "both begin at the line in the middle"
+    assert float(tall) == pytest.approx(2 * float(short), abs=0.03)
 
 
 def table_cell(corpus="ag_news", attacker="rnn", seed=0):
@@ -148,9 +180,9 @@ def table_cell(corpus="ag_news", attacker="rnn", seed=0):
 
 def test_printed_ratios_stand_next_to_ours_and_to_both_controls():
     (figure,) = dumbbells(results_of(table_cell()))
-    assert len(figure.rows) == len(EPSILONS) * 2
+    assert len(figure.rows) == len(EPSILONS) * len(METHODS)
     name, printed, ours, controls = figure.rows[0]
-    assert name == "RNN 2.4 EM"
+    assert name == "RNN, ε = 2.4 EM"
     assert float(printed) == pytest.approx(violation("EM", "ag_news", "rnn", 2.4)[0])
     assert float(ours) == pytest.approx(20.0)
     assert [float(v) for v in controls.split(", ")] == pytest.approx([5.0, 21.0])
@@ -159,15 +191,27 @@ def test_printed_ratios_stand_next_to_ours_and_to_both_controls():
 def test_sound_bounds_are_a_span_of_their_own():
     plain = next(dumbbells(results_of(table_cell()))).draw(WIDE, "x")
     sound = next(dumbbells(results_of(table_cell(), sound_cell((0.0, 0.1), (0.0, 0.1))))).draw(WIDE, "x")
-    assert (plain.count("whisker strong"), sound.count("whisker strong")) == (0, 6)
+    assert (plain.count("whisker strong"), sound.count("whisker strong")) == (0, 9)
 
 
-def test_temperatures_are_logarithms_and_the_fitted_one_is_marked():
+def test_the_dumbbells_say_how_often_a_network_is_nearer_to_own_than_to_the_paper():
+    (figure,) = dumbbells(results_of(table_cell()))
+    nearer = sum(
+        abs(float(ours) - float(controls.split(", ")[1])) < abs(float(ours) - float(printed))
+        for _, printed, ours, controls in figure.rows
+    )
+    assert 0 < nearer <= 15
+    assert f"In {nearer} of them the network is nearer to own" in figure.says
+
+
+def test_temperatures_lie_on_an_axis_of_powers_and_the_fitted_one_is_marked():
     (figure,) = temperatures(results_of(table_cell()))
     series = {row[0] for row in figure.rows}
     assert series == {"RNN", "null", "own"}
-    assert [row[1:] for row in figure.rows if row[0] == "RNN"] == [["-1", "50"], ["0", "20"]]
-    assert "fitted, RNN" in figure.draw(WIDE, "x")
+    assert [row[1:] for row in figure.rows if row[0] == "RNN"] == [["0.1", "50"], ["1", "20"]]
+    drawn = figure.draw(WIDE, "x")
+    assert "fitted, RNN" in drawn
+    assert all(f">{tick}<" in drawn for tick in ("0.1", "0.2", "0.5", "1", "2"))
 
 
 def test_a_distribution_is_drawn_at_the_middles_of_its_bins():
@@ -177,8 +221,9 @@ def test_a_distribution_is_drawn_at_the_middles_of_its_bins():
         "controls": {"null": [1.0, 0.0], "own": [0.5, 0.5], "exact": [1.0, 0.0]},
     }  # fmt: skip
     (figure,) = distributions(results_of(finished("mpl-distributions", "ag_news", values)))
-    assert [row[1:] for row in figure.rows if row[0] == "RNN"] == [["1", "75"], ["3", "25"]]
+    assert figure.rows == [["1", "75", "50"], ["3", "25", "50"]]
     assert "25.0% of the triples lie beyond" in figure.says
+    assert "one release has 0.0% there" in figure.says
 
 
 @pytest.mark.parametrize(("transition", "is_marked"), [(2.2, True), (5.0, True), (7.5, False)])
@@ -206,8 +251,18 @@ def test_losses_are_those_of_the_middle_budget():
         for m in ("EM", "AmPL")
     ]
     (figure,) = utility(results_of(finished("utility", "imdb", {"rows": rows, "constant_word": 0.3})))
-    assert figure.rows == [["EM", "0.2500", "0.1000"], ["AmPL", "0.2500", "0.1000"]]
+    assert figure.rows == [[method, "0.2500", "0.1000"] for method in ("EM", "AmPL", "AmPL-U")]
+    drawn = figure.draw(WIDE, "x")
+    assert drawn.count('class="tickmark"') == 3 * 3 * 2, "a bracket of three lines around each bar"
     assert "EM 100 → 9" in figure.says
+
+
+def test_learning_curves_say_how_many_documents_all_of_them_are():
+    at = {"rate": 0.2}
+    rows = [{"share": s, "documents": round(1200 * s), "cosine": 0.5 + s / 10, "one": at} for s in (0.5, 1.0)]
+    both = list(learning(results_of(finished("learning-curve", "imdb", {"rows": rows}))))
+    assert len(both) == 2
+    assert all(figure.says.endswith("(IMDB 1,200 in all).") for figure in both)
 
 
 def test_the_toys_of_several_seeds_are_averaged():
@@ -218,16 +273,20 @@ def test_the_toys_of_several_seeds_are_averaged():
     (figure,) = toy_errors(results_of(made(0, 0.05), made(1, 0.15)))
     assert "over 2 seeds" in figure.says
     assert "to the power -8.00, the bound like that to -1.00" in figure.says
+    assert "2√2/(γ·d) times" in figure.says
     errors = [row for row in figure.rows if row[0] == "mean error"]
-    assert [float(value) for value in errors[0][1:]] == pytest.approx([2.0, -1.0])
-    assert float(errors[1][2]) == -9.0  # no error at all is drawn at a floor
+    assert [float(value) for value in errors[0][1:]] == pytest.approx([100.0, 0.1])
+    assert float(errors[1][2]) == 1e-9  # no error at all is drawn at a floor
 
 
 def test_exponents_are_drawn_on_a_logarithmic_axis():
     row = {"dataset": "IMDB", "attacker": "RNN", "epsilon": 2.4, "printed": 1e6, "by_proposition": 1e3}
     values = {"rows": [row], "observations_say_something": 0}
     (figure,) = exponents(results_of(finished("failure-bounds", "failure-bounds", values)))
-    assert figure.rows == [["IMDB RNN 2.4", "6", "3", ""]]
+    assert figure.rows == [["IMDB RNN 2.4", "1e+06", "1000", ""]]
+    drawn = figure.draw(WIDE, "x")
+    places = [float(re.search(rf'x="([^"]*)"[^>]*>{tick}<', drawn).group(1)) for tick in ("1,000", "10,000", "100,000")]
+    assert places[1] - places[0] == pytest.approx(places[2] - places[1], abs=0.02)
     assert "0 of 1 cells have a positive k" in figure.says
 
 
@@ -254,14 +313,12 @@ def tables_of(section):
 
 def test_the_table_of_claims_has_a_row_for_each_and_counts_its_verdicts():
     section = claims_section(NOTHING)
-    short, table = tables_of(section).values()
-    said = section.blocks[0]
-    assert [row[0].href for row in short.rows] == [f"#{anchor(row[0])}" for row in table.rows]
-    assert [row[0].text for row in short.rows] == [f"{k}. {row[1]}" for k, row in enumerate(table.rows, 1)]
-    assert said.startswith(f"{len(table.rows)} claims: ")
-    counts = [int(number) for number in re.findall(r"(\d+) (?:hold|do not hold|cannot be told)", said)]
-    assert sum(counts) == len(table.rows)
-    assert all(len(row) == len(table.head) for row in table.rows)
+    (table,) = tables_of(section).values()
+    (total, _), *counts = section.blocks[0].counts
+    assert total == len(table.rows) == sum(number for number, _ in counts)
+    assert [what for _, what in counts] == ["hold", "do not hold", "cannot be told"]
+    assert all(len(row) == len(table.head) == len(CLAIM_SHARES) for row in table.rows)
+    assert sum(CLAIM_SHARES) == 100
 
 
 def test_corpora_that_were_not_run_say_so_in_the_table_of_violations():
@@ -342,13 +399,17 @@ def test_the_watched_row_is_shown_at_several_temperatures_with_its_range():
 
 
 def test_every_cell_is_listed_with_its_command_and_what_was_not_run_is_named():
-    section = origin_section(results_of(finished("toy", "exact", {}), finished("utility", "imdb", {})))
-    assert section.blocks[0] == "2 cells, 0 CPU minutes in all (AG News 0.0, IMDB 0.0, Amazon 0.0)."
-    assert "Not run at all: " in section.blocks[1]
-    assert "toy" not in section.blocks[1].replace("Not run at all: ", "").split(", ")
+    found = results_of(finished("toy", "exact", {}), finished("utility", "imdb", {}))
+    section, absent = origin_section(found), absent_section(found)
+    assert section.blocks[0].startswith("2 cells, 0 CPU minutes in all (AG News 0.0, IMDB 0.0, Amazon 0.0). ")
+    assert absent.blocks[0].startswith("Not run at all: ")
+    assert "toy" not in absent.blocks[0].replace("Not run at all: ", "").split(", ")
+    assert {"the paper's future work", "only in commented-out text"} <= {row[0] for row in absent.blocks[1].rows}
     tables = tables_of(section)
     assert list(tables) == ["Cells of toy", "Cells of utility"]
-    assert tables["Cells of toy"].rows[0][:2] == [Linked("exact", "toy/exact.json"), "oddshift reproduce toy"]
+    assert tables["Cells of toy"].rows[0][:2] == [Linked("exact", "toy/exact.json"), "0"]
+    after = section.blocks[section.blocks.index(tables["Cells of toy"]) + 1]
+    assert after == "Command: oddshift reproduce toy (oddshift 0)"
 
 
 def test_cells_of_the_table_come_in_an_order_in_which_each_finds_what_it_needs():
@@ -383,9 +444,8 @@ def test_a_cell_of_a_corpus_names_every_file_that_it_reads():
     assert [cell.settings["attacker"] for cell in mismatch_cells(small=True, literal=False, seeds=1)] == list(ATTACKERS)
 
 
-def test_scales_of_a_tradeoff_end_at_one():
+def test_the_scales_of_a_tradeoff_are_those_of_the_paper():
     for is_small in (True, False):
         for cell in tradeoff_cells(small=is_small, literal=False, seeds=1):
             scales = cell.settings["scales"]
-            assert scales == sorted(scales)
-            assert (scales[0], scales[-1]) == (0.1, 1.0)
+            assert scales == pytest.approx([0.1 * k for k in range(1, 11)])

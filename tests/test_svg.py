@@ -218,3 +218,16 @@ def test_a_figure_has_a_title_a_text_alternative_and_its_numbers():
     bare = Figure("t", "s", lambda width, label: drawing((width, 5), label), (), (), ()).html
     assert "details" not in {name for name, _ in Read(bare).elements}
     assert "key" not in {a.get("class") for _, a in Read(bare).elements}
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.2, 8.0), (539.0, 1.33e6), (1e-9, 1.0), (3.0, 4.0)])
+@pytest.mark.parametrize("about", [2, 4, 6])
+def test_an_axis_of_powers_has_equal_lengths_for_equal_factors_and_few_ticks(low, high, about):
+    scale = AxisScale(low, high, 100.0, 300.0, by_powers=True)
+    assert [scale(low), scale(high)] == pytest.approx([100.0, 300.0])
+    assert scale((low * high) ** 0.5) == pytest.approx(200.0)
+    assert scale(low / 10) == pytest.approx(100.0), "what lies outside is moved to the nearer end"
+    ticks = scale.ticks(about)
+    assert len(ticks) <= about
+    assert all(low * 0.999 <= tick <= high * 1.001 for tick in ticks)
+    assert ticks == sorted(ticks)

@@ -11,6 +11,7 @@ from oddshift.app.reproduce.table_claims import (
     ampl_falls,
     average_leakage,
     em_rises,
+    em_violates,
     largest_drops,
     lower_everywhere,
     mean_drop,
@@ -80,7 +81,7 @@ def test_lower_everywhere_needs_intervals_that_lie_apart(em, ampl, verdict):
     cells = [] if em is None else [sound_cell(em, ampl)]
     claim = lower_everywhere(results_of(*table(), *cells))
     assert claim.verdict == verdict
-    assert claim.paper_mode == "9 of 9 at T = 1"
+    assert claim.paper_mode == "9 of 9 at T = 1 and λ_1 = 10"
     assert claim.recomputed == "27 of 27"
 
 
@@ -110,15 +111,46 @@ def test_no_sentence_shows_a_formula_in_place_of_its_number(make):
         assert "{" not in text
 
 
+def test_ratios_that_vanish_at_the_fitted_temperature_are_made_by_the_temperature():
+    assert em_violates(results_of(*table(em=0.2))).verdict == UNKNOWN, "the temperature alone decides nothing"
+    assert em_violates(results_of(*table(em=0.2), sound_cell((0.0, 0.09), (0.0, 0.01)))).verdict == UNKNOWN
+    found = results_of(*table(em=0.2), sound_cell((0.0, 0.02), (0.0, 0.3)))
+    claim = em_violates(found)
+    assert claim.verdict == FAILS
+    assert claim.paper_mode == "20.0-20.0 % at T = 1; at most 0.00 % at the fitted T"
+    assert claim.controls == "own 21.0-21.0 % at T = 1, though its true ratio is 0"
+    for rows in found.table.values():
+        rows[0]["rules"]["fitted"]["rate"] = 0.1
+    assert em_violates(found).verdict == HOLDS
+    assert em_violates(NOTHING).verdict == UNKNOWN
+
+
+def test_sound_mode_says_its_largest_bounds_under_both_laws():
+    made = sound_cell((0.0, 0.02), (0.0, 0.3))
+    assert em_violates(results_of(made)).sound == "at most 2.0% of uniform pairs"
+    for row in made.values["rows"]:
+        row["anchored"] = {"mean": 0.005, "lower": 0.0, "upper": 0.03}
+    said = em_violates(results_of(made)).sound
+    assert said == "at most 2.0% of uniform pairs, 0.50% of pairs with the truth, at most 3.0%"
+
+
+def test_sound_mode_moves_with_the_budget_only_where_its_bounds_lie_apart():
+    made = sound_cell((0.0, 0.1), (0.0, 0.1))
+    assert em_rises(results_of(made)).sound == NOT_RUN, "without pairs that contain the truth nothing is said"
+    for row in made.values["rows"]:
+        low = 0.1 * EPSILONS.index(row["epsilon"]) * (1 if row["method"] == "EM" else -1)
+        row["anchored"] = {"mean": 0.5 + low, "lower": 0.45 + low, "upper": 0.55 + low}
+    found = results_of(made)
+    assert em_rises(found).sound == "surely rises in 1 of 1 corpora, surely falls in 0 of 1"
+    assert ampl_falls(found).sound == "surely rises in 0 of 1 corpora, surely falls in 1 of 1"
+
+
 def test_sound_mode_is_summed_up_over_corpora_by_its_largest_bounds():
     both = results_of(
         sound_cell((0.10, 0.12), (0.01, 0.05)), sound_cell((0.20, 0.31), (0.02, 0.30), corpus="imdb")
     )  # AmPL is surely lower on the first corpus only
     said, verdict = sound_says(both)
-    assert said == (
-        "EM at most 31.0%, AmPL at most 30.0% (95 %, uniform pairs); AmPL surely lower in 3 of 6, surely higher in 0 "
-        "of 6"
-    )
+    assert said == "EM at most 31.0%, AmPL at most 30.0%; AmPL surely lower in 3 of 6, surely higher in 0 of 6"
     assert verdict == UNKNOWN
     assert sound_says(NOTHING) == (NOT_RUN, UNKNOWN)
     higher = results_of(sound_cell((0.10, 0.12), (0.01, 0.05)), sound_cell((0.1, 0.2), (0.3, 0.4), corpus="imdb"))
@@ -172,6 +204,10 @@ def test_noise_is_counted_and_not_judged():
     claim = within_noise(NOTHING)
     assert claim.verdict == UNKNOWN
     assert claim.recomputed.endswith(f"{own_tables().within_one_sd} of 27")
+    apart = results_of(*table(0.20, 0.1, seed=0), *table(0.21, 0.11, seed=1))
+    assert within_noise(apart).paper_mode == "within one in 0 of 9 at T = 1, over our seeds"
+    close = results_of(*table(0.20, 0.19, seed=0), *table(0.22, 0.21, seed=1))
+    assert within_noise(close).paper_mode == "within one in 9 of 9 at T = 1, over our seeds"
 
 
 def rising(step, corpus="ag_news", attacker="rnn"):

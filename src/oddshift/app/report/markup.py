@@ -7,7 +7,7 @@ from html import escape
 
 Attributes = Mapping[str, object]
 
-VOID = frozenset({"meta", "link", "br", "hr"})
+VOID = frozenset({"meta", "link", "br", "hr", "col"})
 """Elements without an end."""
 
 

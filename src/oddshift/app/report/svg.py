@@ -21,19 +21,26 @@ _LETTER = 6.6  # mean width of a letter of a drawing, in its units
 class AxisScale:
     """A straight line from values to places: `low` lies at `start`, `high` at `end`.
 
+    With `by_powers` equal factors are equal lengths, and all values are positive.
+
     >>> AxisScale(0.0, 2.0, 100.0, 300.0)(0.5)
     150.0
+    >>> AxisScale(1.0, 100.0, 100.0, 300.0, by_powers=True)(10.0)
+    200.0
     """
 
     low: float
     high: float
     start: float
     end: float
+    by_powers: bool = False
 
     def __call__(self, value: float) -> float:
         """The place of a value; what lies outside is moved to the nearer end."""
         if self.high <= self.low:  # one value only, such as costs that are all zero
             return self.start
+        if self.by_powers:
+            return self._straight(math.log10(max(value, self.low)))
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
@@ -45,12 +52,29 @@ class AxisScale:
         """
         if self.high <= self.low:
             return [self.low]
+        if self.by_powers:
+            return self._powers(about)
         rough = (self.high - self.low) / about
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough * (1 - 1e-9))
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
         return [round(k * step, 12) + 0.0 for k in range(first, last + 1)]
+
+    @property
+    def _straight(self) -> AxisScale:
+        """The same scale over the logarithms of its values."""
+        return AxisScale(math.log10(self.low), math.log10(self.high), self.start, self.end)
+
+    def _powers(self, about: int) -> list[float]:
+        """1, 2 and 5 times powers of ten inside the scale, or the powers alone where those are enough."""
+        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        for digits in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+            found = [m * 10.0**k for k in range(first, last + 1) for m in digits]
+            inside = [v for v in found if self.low * (1 - 1e-9) <= v <= self.high * (1 + 1e-9)]
+            if len(inside) <= about:
+                return inside
+        return inside[:: -(-len(inside) // about)]
 
 
 @dataclass(frozen=True)
@@ -62,13 +86,13 @@ class Frame:
     right: float
     bottom: float
 
-    def across(self, low: float, high: float) -> AxisScale:
+    def across(self, low: float, high: float, *, by_powers: bool = False) -> AxisScale:
         """A scale from left to right."""
-        return AxisScale(low, high, self.left, self.right)
+        return AxisScale(low, high, self.left, self.right, by_powers)
 
-    def up(self, low: float, high: float) -> AxisScale:
+    def up(self, low: float, high: float, *, by_powers: bool = False) -> AxisScale:
         """A scale from bottom to top."""
-        return AxisScale(low, high, self.bottom, self.top)
+        return AxisScale(low, high, self.bottom, self.top, by_powers)
 
 
 def both(draw: Callable[[float], Html]) -> Html:

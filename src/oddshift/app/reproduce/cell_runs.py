@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from oddshift.app.reproduce.cell_store import (
@@ -22,7 +23,7 @@ from oddshift.app.reproduce.cell_store import (
 )
 from oddshift.app.reproduce.reproduction import Place
 from oddshift.app.reproduce.reproductions import REPRODUCTIONS
-from oddshift.base.errors import TamperedEvidence
+from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.execution import SERIAL, Execution, run
 
 Say = Callable[[str], None]
@@ -65,6 +66,8 @@ def run_cells(
             reasons.append(f"{cell.file} {why}")
             say(f"computing again: {reasons[-1]}")
     skipped, missing = len(done), [cell for cell in cells if cell.file not in done]
+    for name in dict.fromkeys(cell.name for cell in missing):
+        require_packages(name, REPRODUCTIONS[name].packages)
     size, started = execution.workers if execution.kind != "serial" else 1, time.monotonic()
     for start in range(0, len(missing), size):
         part = missing[start : start + size]
@@ -72,6 +75,29 @@ def run_cells(
         tasks = [_Task(cell, place, command) for cell in part]
         done.update({found.file: found for found in run(_computed, tasks, execution)})
     return Outcome(tuple(done[cell.file] for cell in cells), skipped, tuple(reasons))
+
+
+EXTRA_OF_PACKAGE = {"torch": "attackers", "spacy": "text", "scikit-learn": "tables"}
+"""The extra of ours that each package belongs to which only some reproductions need."""
+
+
+def require_packages(name: str, packages: Sequence[str]) -> None:
+    """Refuse a reproduction whose packages are not installed, and say how to get them."""
+    absent = [package for package in packages if not _is_installed(package)]
+    if absent:
+        extras = ",".join(EXTRA_OF_PACKAGE[package] for package in absent)
+        raise InvalidInput(
+            f"{name} needs {' and '.join(absent)}, which is not installed; get it with: pip install "
+            f"'oddshift[{extras}]'"
+        )
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def _progress(done: int, total: int, computed: int, seconds: float, now: str) -> str:

@@ -1,6 +1,6 @@
 """Which cells the corpora have, at both scales: documents, epochs, layouts and seeds are stated here and nowhere else.
 
-Both have the paper's layout. `small` takes about a quarter of a CPU hour for each corpus, `full` takes every document
+Both have the paper's layout. `small` takes at most a quarter of a CPU hour for each corpus, `full` takes every document
 and 50 epochs. The page says which scale was used.
 """
 
@@ -10,29 +10,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from oddshift.app.reproduce.cell_store import Cell
-from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA
+from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS
 
 PIPELINE = "ner/en_core_web_sm_ner/ner/model"
 GLOVE, MINILM = "glove.6B.100d.npz", "minilm.100d.npz"
 
-SMALL_DOCUMENTS = {"ag_news": 1_500, "amazon": 1_500, "imdb": 900}
+SMALL_DOCUMENTS = {"ag_news": 1_500, "amazon": 1_500, "imdb": 1_650}
 FULL_DOCUMENTS = {"ag_news": 12_599, "amazon": 5_000, "imdb": 5_000}
 
 OBSERVATIONS = {"ag_news": 569, "amazon": 669, "imdb": 497}
 """Observations of the paper's layout: its numbers of triples are these many times all pairs of 512 candidates."""
 
 SMALL = {"epochs": 10, "tuning_epochs": 1, "batch": 32, "width": 64, "candidates": 512}
-SMALL_ON = {"imdb": {"batch": 16, "fractions": [2 / 3, 1 / 12, 1 / 4]}}
+SMALL_ON = {"imdb": {"batch": 16, "fractions": [8 / 11, 1 / 11, 2 / 11]}}
 """What differs for a corpus at the small scale. A review of IMDB holds about thirty secrets and a news item nine, so
-fewer reviews are taken, in smaller batches: 600 to fit, 75 to select and 225 to certify."""
-
-SMALL_AUDITED = {"imdb": {"audited": 150}}
-"""Documents of the certify part that sound mode reads at the small scale, where that is not all of them."""
+batches are smaller and fewer reviews select: 1,200 to fit, 150 to select and 300 to certify."""
 
 FULL = {"epochs": 50, "tuning_epochs": 10, "batch": 64, "width": 64, "candidates": 512}
 
-LOOP = {"rate": 5.0, "loss": 1.0, "first_step": 0.3}
-"""λ_1, λ_2 and η_0 of the loop, which the paper does not state; `open-settings` varies them."""
+LOOP = {"rate": 10.0, "loss": 1.0, "first_step": 0.3}
+"""λ_1, λ_2 and η_0 of the loop, which the paper does not state; `open-settings` varies them.
+
+Of the weights 5, 10 and 20 this λ_1 has the mean drop nearest to the printed 4.13 points on the surfaces, so that no
+verdict may rest on that drop.
+"""
+
+SOUND_METHODS = ["EM", "AmPL", "AmPL-P", "AmPL-1"]
+"""Methods that sound mode reads; AmPL-U is EM."""
 
 RETRAINED_CORPUS = "ag_news"
 """The corpus on which networks are also trained from scratch, by three methods each: the one that costs least."""
@@ -70,9 +74,7 @@ def violation_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
             for seed in range(seeds)
             for attacker in ATTACKERS
         ]
-        cells.append(
-            ("sound-0", 0, {"kind": "sound", "loop": LOOP, **(SMALL_AUDITED.get(corpus, {}) if small else {})})
-        )
+        cells.append(("sound-0", 0, {"kind": "sound", "loop": LOOP, "methods": SOUND_METHODS}))
         if corpus == RETRAINED_CORPUS:
             cells += [
                 (f"retrained-{attacker}", 0, {"kind": "retrained", "attacker": attacker, "loop": LOOP})
@@ -102,9 +104,8 @@ def utility_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
 
 
 def tradeoff_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
-    """Return cells over pairs of scales from .1 to 1, with fewer of them at the small scale."""
-    scales = [0.1, 0.28, 0.46, 0.64, 0.82, 1.0] if small else [round(0.1 * k, 1) for k in range(1, 11)]
-    return _each("tradeoff", small, literal, {"scales": scales})
+    """Return cells over pairs of scales from .1 to 1."""
+    return _each("tradeoff", small, literal, {"scales": [round(0.1 * k, 1) for k in range(1, 11)]})
 
 
 def sweep_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
@@ -119,7 +120,7 @@ def learning_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
 
 def mismatch_cells(small: bool, literal: bool, seeds: int) -> list[Cell]:
     """Return cells that compare GloVe with MiniLM on AG News; the paper does not say which corpus it used."""
-    shared = {**corpus_settings("ag_news", small, literal), "epsilons": [2.5] if small else [2.4, 2.5, 2.6]}
+    shared = {**corpus_settings("ag_news", small, literal), "epsilons": list(EPSILONS)}
     return [
         corpus_cell("embedding-mismatch", f"ag_news-{a}", {**shared, "attacker": a}, others=(MINILM,))
         for a in ATTACKERS

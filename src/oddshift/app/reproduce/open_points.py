@@ -17,9 +17,9 @@ OUR_DEFAULTS = {
     "network": f"width {SMALL['width']}; one bidirectional layer (RNN, LSTM), two layers of four heads (Transformer); "
     "epochs and batch as stated with each table; learning rate cut to a tenth after 5 epochs without progress; the "
     "sensitive positions of a document, not its other words",
-    "adaptation": f"λ_1 = {LOOP['rate']:g}, λ_2 = {LOOP['loss']:g}; central differences and projection; η_0 = "
-    f"{LOOP['first_step']:g}, step η_0/(t+1)^0.6, from scale 1 until it moves by less than 0.005; the Transformer for "
-    "utility",
+    "adaptation": f"λ_1 = {LOOP['rate']:g}, λ_2 = {LOOP['loss']:g}, with other λ_1 replayed on the surfaces; central "
+    f"differences and projection; η_0 = {LOOP['first_step']:g}, step η_0/(t+1)^0.6, from scale 1 until it moves by "
+    "less than 0.005; the Transformer for utility",
     "statistics": "three seeds of split, noise, network and layout; AmPL's scales from the first of them; candidates "
     "and observations drawn uniformly; tiers pooled in the table, apart in the search",
     "corpus": "documents drawn at random, as many as stated with each table",
@@ -38,7 +38,9 @@ def open_section(results: Results) -> Section:
     found = results.values("open-settings", "ag_news")
     subjects = [[name, _plain(what), OUR_DEFAULTS[name]] for name, what in left_open().items()]
     blocks: list[Block] = [
-        TableBlock("Left open by the paper", ("subject", "what", "our default"), subjects, long=True)
+        TableBlock(
+            "Left open by the paper", ("subject", "what", "our default"), subjects, wraps=True, shares=(14, 36, 50)
+        )
     ]
     if found is None:
         return Section("open", "What the paper leaves open", [*blocks, "How far the table moves: not run."])

@@ -75,3 +75,9 @@ def weights_compared(loops: Sequence[ReplayedLoop]) -> str:
             f"loss of {loss[1]:.3f} for {loss[0]:.3f}"
         )
     return "; ".join(parts)
+
+
+def weights_in_short(loops: Sequence[ReplayedLoop]) -> str:
+    """In how many settings AmPL falls under each weight, and nothing else."""
+    weights = sorted({loop.weight for loop in loops})
+    return ", ".join(f"{count([w.falls for w in loops if w.weight == each])} at λ_1 = {each:g}" for each in weights)

@@ -20,20 +20,30 @@ class Linked:
     href: str
 
 
-Entry = str | Linked | tuple[Linked, ...]
+@dataclass(frozen=True)
+class Judged:
+    """A verdict and the reason for it."""
+
+    state: str
+    reason: str
+
+
+Entry = str | Linked | Judged | tuple[Linked, ...]
 
 
 @dataclass(frozen=True)
 class TableBlock:
     """A table: title, heads of the columns, and rows of text and links.
 
-    One whose rows are `long` is shown row by row, each under its first two entries.
+    One that `wraps` holds sentences: its columns share the width of the page by `shares`, and on a narrow screen every
+    row is a card with the heads as names.
     """
 
     title: str
     head: Sequence[str]
     rows: Sequence[Sequence[Entry]]
-    long: bool = False
+    wraps: bool = False
+    shares: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,14 @@ class CellLinks:
     links: tuple[Linked, ...]
 
 
-Block = str | TableBlock | Figure | CellLinks
+@dataclass(frozen=True)
+class OpeningCounts:
+    """A few numbers that open a section, each with what it counts."""
+
+    counts: Sequence[tuple[int, str]]
+
+
+Block = str | TableBlock | Figure | CellLinks | OpeningCounts
 """A part of a section."""
 
 
@@ -86,3 +103,14 @@ def linked_files(files: Sequence[str]) -> Entry:
     start = keys[0].rpartition("-")[0] + "-" if keys else ""
     short = [*keys[:1], *(key.removeprefix(start) for key in keys[1:])]
     return tuple(Linked(text, file) for text, file in zip(short, files, strict=True)) or "-"
+
+
+def linked_seeds(files: Sequence[str]) -> Entry:
+    """Links to the cells of several seeds by the seeds alone, where the row says what they are cells of.
+
+    >>> [link.text for link in linked_seeds(["t/imdb-rnn-0.json", "t/imdb-rnn-1.json"])]
+    ['seed 0', '1']
+    """
+    seeds = [file.rsplit("/", 1)[-1].removesuffix(".json").rpartition("-")[2] for file in files]
+    named = [f"seed {seed}" if k == 0 else seed for k, seed in enumerate(seeds)]
+    return tuple(Linked(text, file) for text, file in zip(named, files, strict=True)) or "-"

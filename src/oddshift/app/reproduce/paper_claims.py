@@ -138,7 +138,7 @@ def sound_says(results: Results) -> tuple[str, str]:
     below = [ampl["upper"] < em["lower"] for em, ampl in both]
     above = [ampl["lower"] > em["upper"] for em, ampl in both]
     said = (
-        f"EM at most {largest['EM']:.1%}, AmPL at most {largest['AmPL']:.1%} (95 %, uniform pairs); AmPL surely lower "
-        f"in {count(below)}, surely higher in {count(above)}"
+        f"EM at most {largest['EM']:.1%}, AmPL at most {largest['AmPL']:.1%}; AmPL surely lower in {count(below)}, "
+        f"surely higher in {count(above)}"
     )
     return said, HOLDS if all(below) else FAILS if any(above) else UNKNOWN

@@ -41,7 +41,7 @@ def _one(name: str) -> Callable[[ReproductionOptions], list[Cell]]:
 
 def _wdbc_cells(options: ReproductionOptions) -> list[Cell]:
     small = options.scale == "small"
-    settings = {"epochs": 8, "candidates": 128} if small else {"epochs": 50, "candidates": 512}
+    settings = {"epochs": 8 if small else 50, "candidates": 512}
     seeds = {"one": options.seeds, "diagnosis": 1 if small else options.seeds}
     return [
         Cell(name="wdbc", key=f"{tiers}-{seed}", seed=seed, settings={**settings, "observations": 569, "tiers": tiers})

@@ -7,17 +7,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from oddshift.app.report.figure import Figure
-from oddshift.app.reproduce.paper_claims import Results
+from oddshift.app.reproduce.compared_plots import MirrorPlot, Slope, SlopePlot
+from oddshift.app.reproduce.paper_claims import Results, count
 from oddshift.app.reproduce.paper_numbers import (
     ATTACKERS,
     CORPORA,
     EPSILONS,
+    METHODS,
     MISMATCH,
     paper_table,
     paper_text,
     violation,
 )
-from oddshift.app.reproduce.plot_kinds import BarPlot, LinePlot, MarkedRow, RowPlot
+from oddshift.app.reproduce.plot_kinds import BarPlot, LinePlot
+from oddshift.app.reproduce.table_figures import dumbbells, exponents, temperatures
 
 
 def _trained_on(found: Mapping[str, Any]) -> str:
@@ -25,87 +28,25 @@ def _trained_on(found: Mapping[str, Any]) -> str:
     return f" {found['size']['documents'][0]:,} documents to fit." if "size" in found else ""
 
 
-def dumbbells(results: Results) -> Iterator[Figure]:
-    """Table 1: paper hollow, ours at T = 1 filled, null and own as grey ticks, sound as a span at the left."""
-    for corpus, name in CORPORA.items():
-        rows = []
-        for attacker, called in ATTACKERS.items():
-            for epsilon in EPSILONS:
-                for method in ("EM", "AmPL"):
-                    place = (corpus, attacker, epsilon, method)
-                    if place not in results.table:
-                        continue
-                    sound = results.sound_rows.get((corpus, epsilon, method))
-                    bounds = (
-                        None if sound is None else (100 * sound["uniform"]["lower"], 100 * sound["uniform"]["upper"])
-                    )
-                    own = [results.mean(place, "one", what) or 0.0 for what in ("null", "own")]
-                    ours = results.mean(place, "one", "rate") or 0.0
-                    printed = violation(method, corpus, attacker, epsilon)[0]
-                    rows.append(MarkedRow(f"{called} {epsilon:g} {method}", (printed,), (ours,), own, bounds))
-        if rows:
-            yield RowPlot(
-                f"{name}: violation ratios",
-                f"Printed and recomputed ratios of {len(rows)} cells of {name}, with both controls at the same T = 1.",
-                "violation ratio, %",
-                rows,
-                ("hollow: the paper", "filled: ours at T = 1", "grey ticks: null and own", "thick: sound, 95 % bounds"),
-            ).figure
-
-
-def temperatures(results: Results) -> Iterator[Figure]:
-    """Violation ratio against T at ε = 2.5, with the fitted T of the networks."""
-    for corpus, name in CORPORA.items():
-        cells = {a: results.values("table-violations", f"{corpus}-{a}-0") for a in ATTACKERS}
-        found = {a: v for a, v in cells.items() if v is not None}
-        if not found:
-            continue
-        curves = {
-            ATTACKERS[a]: [(math.log10(t), 100 * r) for t, r, _, _ in v["temperature_curve"]] for a, v in found.items()
-        }
-        last = next(iter(found.values()))["temperature_curve"]
-        curves["null"] = [(math.log10(t), 100 * n) for t, _, n, _ in last]
-        curves["own"] = [(math.log10(t), 100 * o) for t, _, _, o in last]
-        fitted = {
-            f"fitted, {ATTACKERS[a]}": math.log10(row["rules"]["fitted"]["T"])
-            for a, v in found.items()
-            for row in v["rows"]
-            if row["epsilon"] == 2.5 and row["method"] == "EM"
-        }
-        yield LinePlot(
-            f"{name}: the temperature decides",
-            "The violation ratio of EM at ε = 2.5 against the temperature T, which the paper does not state; the "
-            "networks and own fall together.",
-            "log10 T",
-            "violation ratio, %",
-            curves,
-            fitted,
-        ).figure
-
-
 def distributions(results: Results) -> Iterator[Figure]:
     """Distribution of mPL at T = 1, three networks and the exact single release."""
     found = results.values("mpl-distributions", "ag_news")
     if found is None:
         return
-    width = found["span"] / found["bins"]
-
-    def points(shares: list[float]) -> list[tuple[float, float]]:
-        return [((k + 0.5) * width, 100 * share) for k, share in enumerate(shares)]
-
     for attacker, values in found["networks"].items():
-        yield LinePlot(
+        exact = found["controls"]["exact"]
+        beyond = round(found["epsilon"] / found["span"] * found["bins"])
+        yield MirrorPlot(
             f"AG News: distribution of mPL, {ATTACKERS[attacker]}",
-            f"At T = 1 {values['rate']:.1%} of the triples lie beyond ε = 2.5 (null {values['null']:.1%}, own "
-            f"{values['own']:.1%}); the exact single release has none there.",
+            f"At T = 1 {values['rate']:.1%} of the triples lie beyond ε = {found['epsilon']:g}, of own "
+            f"{values['own']:.1%} and of null {values['null']:.1%}. The exact posterior of one release has "
+            f"{sum(exact[beyond:]):.1%} there: what lies beyond ε is made by the softmax, not by the release.",
             "mPL",
-            "share of triples, %",
-            {
-                ATTACKERS[attacker]: points(values["counts"]),
-                "own, same T": points(found["controls"]["own"]),
-                "exact single release": points(found["controls"]["exact"]),
-            },
-            {"ε": found["epsilon"]},
+            (ATTACKERS[attacker], values["counts"]),
+            ("own, same T", found["controls"]["own"]),
+            found["span"],
+            found["epsilon"],
+            f"ε = {found['epsilon']:g}",
         ).figure
 
 
@@ -173,21 +114,29 @@ def _printed_point(corpus: str) -> dict[str, list[tuple[float, float]]]:
     return {"EM as printed": [(float(loss), violation("EM", corpus, "transformer", 2.5)[0])]}
 
 
+SHARED_SCALES = {"AmPL-U": "EM"}
+"""Methods whose scales, and so losses, are those of another."""
+
+
 def utility(results: Results) -> Iterator[Figure]:
     """Utility loss without and with remapping, against one constant word."""
     for corpus, name in CORPORA.items():
         found = results.values("utility", corpus)
         if found is not None:
-            rows = [row for row in found["rows"] if row["epsilon"] == 2.5]
-            outputs = ", ".join(f"{r['method']} {r['outputs']:.0f} → {r['remapped_outputs']:.0f}" for r in rows)
+            rows = {row["method"]: row for row in found["rows"] if row["epsilon"] == 2.5}
+            bars = {m: rows[SHARED_SCALES.get(m, m)] for m in METHODS if SHARED_SCALES.get(m, m) in rows}
+            outputs = ", ".join(f"{m} {r['outputs']:,.0f} → {r['remapped_outputs']:,.0f}" for m, r in bars.items())
+            said = paper_text("utility_text")
+            ranges = {m: said["AmPL-1" if m == "AmPL-1" else "core_methods"][name] for m in bars}
             yield BarPlot(
                 f"{name}: utility loss at ε = 2.5",
                 f"Cosine loss without and with remapping. Effective outputs: {outputs}.",
                 "expected loss",
-                {row["method"]: (row["loss"], row["remapped_loss"]) for row in rows},
+                {method: (row["loss"], row["remapped_loss"]) for method, row in bars.items()},
                 ("grey: as drawn", "blue: remapped"),
                 found["constant_word"],
                 "one constant word",
+                {m: (tuple(r["no_RMP"]), tuple(r["RMP"])) for m, r in ranges.items()},
             ).figure
 
 
@@ -201,10 +150,12 @@ def learning(results: Results) -> Iterator[Figure]:
             for corpus in CORPORA
             if (found := results.values("learning-curve", corpus)) is not None
         }
+        fits = [(n, v) for c, n in CORPORA.items() if (v := results.values("learning-curve", c)) is not None]
         if series:
+            most = ", ".join(f"{name} {max(row['documents'] for row in v['rows']):,}" for name, v in fits)
             yield LinePlot(
                 f"Learning curve: {label}",
-                "An LSTM at ε = 2.5, trained on growing shares of the fit documents.",
+                f"An LSTM at ε = 2.5, trained on growing shares of the fit documents ({most} in all).",
                 "share of the fit documents",
                 label,
                 series,
@@ -218,73 +169,64 @@ def toy_errors(results: Results) -> Iterator[Figure]:
         rows, bound = toys[0]["rows"], "proposition's bound"
         curves = {
             name: [
-                (math.log10(row["pairs"]), math.log10(max(1e-9, sum(t["rows"][k][key] for t in toys) / len(toys))))
+                (float(row["pairs"]), max(1e-9, sum(t["rows"][k][key] for t in toys) / len(toys)))
                 for k, row in enumerate(rows)
             ]
             for name, key in (("mean error", "mean_error"), (bound, "bound"))
         }
         yield LinePlot(
             "The toy: error of the learned mPL against training pairs",
-            f"Mean |mPL − exact|, over {len(toys)} seeds, and the right side of the faithfulness proposition. The "
-            f"error falls like the number of pairs to the power {_slope(curves['mean error']):.2f}, the bound like "
-            f"that to {_slope(curves[bound]):.2f}.",
-            "log10 of training pairs",
-            "log10 of the mean error",
+            f"Mean |mPL − exact|, over {len(toys)} seeds, and the right side of the faithfulness proposition, "
+            f"{_constant(toys)} times the root of the mean KL divergence. The error falls like the number of pairs to "
+            f"the power {_slope(curves['mean error']):.2f}, the bound like that to {_slope(curves[bound]):.2f}.",
+            "training pairs",
+            "mean error",
             curves,
+            powers=(True, True),
         ).figure
+
+
+def _constant(toys: Sequence[Mapping[str, Any]]) -> str:
+    """The proposition's constant 2√2/(γ·d) at the largest number of pairs, as the cells have it."""
+    found = [row["bound"] / math.sqrt(row["mean_kl"]) for toy in toys for row in toy["rows"][-1:] if row.get("mean_kl")]
+    return f"2√2/(γ·d) = {sum(found) / len(found):.1f}" if found else "2√2/(γ·d)"
 
 
 def _slope(points: Sequence[tuple[float, float]]) -> float:
-    """The slope of the line of least squares.
+    """The power by which one number follows another: the slope of the line of least squares through logarithms.
 
-    >>> _slope([(0.0, 1.0), (1.0, 0.5), (2.0, 0.0)])
-    -0.5
+    >>> round(_slope([(10.0, 1.0), (100.0, 0.1), (1000.0, 0.01)]), 6)
+    -1.0
     """
-    across, up = (sum(values) / len(points) for values in zip(*points, strict=True))
-    spread = sum((x - across) ** 2 for x, _ in points)
-    return sum((x - across) * (y - up) for x, y in points) / spread if spread else 0.0
+    logs = [(math.log10(x), math.log10(y)) for x, y in points]
+    across, up = (sum(values) / len(logs) for values in zip(*logs, strict=True))
+    spread = sum((x - across) ** 2 for x, _ in logs)
+    return sum((x - across) * (y - up) for x, y in logs) / spread if spread else 0.0
 
 
 def slopes(results: Results) -> Iterator[Figure]:
-    """Mean mPL from matched to mismatched: paper and ours."""
-    rows = []
+    """Mean mPL from matched to mismatched at all budgets: paper and ours."""
+    table, kinds = paper_table(MISMATCH), ("matched", "mismatched")
+    printed: dict[str, list[Slope]] = {}
+    for called in ATTACKERS.values():
+        cells = [[table.cell(row=kind, attacker=called, epsilon=e)["mean"] for kind in kinds] for e in EPSILONS]
+        printed[called] = [(f"{e:g}", float(m), float(o)) for e, (m, o) in zip(EPSILONS, cells, strict=True)]
+    ours: dict[str, list[Slope]] = {}
     for attacker, called in ATTACKERS.items():
-        printed = [
-            paper_table(MISMATCH).cell(row=k, attacker=called, epsilon=2.5)["mean"] for k in ("matched", "mismatched")
-        ]
         found = results.values("embedding-mismatch", f"ag_news-{attacker}")
-        ours = {r["kind"]: r["rules"]["one"]["mean_mpl"] for r in found["rows"] if r["epsilon"] == 2.5} if found else {}
-        for kind, value in zip(("matched", "mismatched"), printed, strict=True):
-            rows.append(MarkedRow(f"{called}, {kind}", (value,), (ours[kind],) if kind in ours else ()))
-    yield RowPlot(
-        "Embeddings: mean mPL matched and mismatched, ε = 2.5",
-        "The printed values next to ours at T = 1, with GloVe matched and MiniLM mismatched.",
+        means = {(r["epsilon"], r["kind"]): r["rules"]["one"]["mean_mpl"] for r in found["rows"]} if found else {}
+        ours[called] = [(f"{e:g}", means[e, kinds[0]], means[e, kinds[1]]) for e in EPSILONS if (e, kinds[0]) in means]
+    rises = sum(right > left for mine in printed.values() for _, left, right in mine)
+    ours_rise = [right > left for mine in ours.values() for _, left, right in mine]
+    said = f" Ours at T = 1, GloVe matched and MiniLM mismatched, rise in {count(ours_rise)}." if ours_rise else ""
+    yield SlopePlot(
+        "Embeddings: mean mPL from matched to mismatched",
+        f"An upper bound would never rise from left to right; the printed values rise in {rises} of 9 cells.{said}",
         "mean mPL",
-        rows,
-        ("hollow: the paper", "filled: ours, where run"),
+        kinds,
+        printed,
+        ours,
     ).figure
-
-
-def exponents(results: Results) -> Iterator[Figure]:
-    """k of the 27 certificates on a logarithmic axis."""
-    found = results.values("failure-bounds", "failure-bounds")
-    if found is not None:
-        rows = [
-            MarkedRow(
-                f"{r['dataset']} {r['attacker']} {r['epsilon']:g}",
-                (math.log10(r["printed"]),),
-                (math.log10(r["by_proposition"]),),
-            )
-            for r in found["rows"]
-        ]
-        yield RowPlot(
-            "The printed certificates",
-            "k as printed and by the paper's own proposition. With observations as units "
-            f"{found['observations_say_something']} of {len(rows)} cells have a positive k.",
-            "log10 k",
-            rows,
-            ("hollow: printed", "filled: by the proposition"),
-        ).figure
 
 
 FIGURES: dict[Callable[[Results], Iterator[Figure]], tuple[str, str]] = {

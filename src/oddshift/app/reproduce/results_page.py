@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from oddshift.app.report.figure import Figure
-from oddshift.app.report.markup import Html, join, pairs, table, tag
+from oddshift.app.report.markup import Html, join, table, tag
 from oddshift.app.report.page import page_frame
+from oddshift.app.reproduce.claims_table import SIGNS, claims_section
 from oddshift.app.reproduce.open_points import open_section
-from oddshift.app.reproduce.page_blocks import Block, CellLinks, Entry, Linked, Section, TableBlock, anchor
+from oddshift.app.reproduce.page_blocks import (
+    Block,
+    CellLinks,
+    Entry,
+    Judged,
+    Linked,
+    OpeningCounts,
+    Section,
+    TableBlock,
+    anchor,
+)
 from oddshift.app.reproduce.paper_claims import Results
+from oddshift.app.reproduce.record_tables import certificates_section, records_section
 from oddshift.app.reproduce.results_content import (
-    claims_section,
+    absent_section,
     figures_section,
     origin_section,
     violations_section,
 )
+from oddshift.app.reproduce.utility_tables import utility_section
 from oddshift.base.storage import write_atomic
 
 TITLE = "The paper, reproduced"
+
+FEW_COLUMNS = 5
+"""A table of sentences with more columns takes the width of the screen."""
 
 
 def sections(results: Results) -> list[Section]:
     """The whole content, in order."""
     return [
         claims_section(results),
-        violations_section(results),
         figures_section(results),
+        violations_section(results),
+        utility_section(results),
+        records_section(results),
+        certificates_section(results),
         open_section(results),
+        absent_section(results),
         origin_section(results),
     ]
 
@@ -55,17 +74,20 @@ def markdown(content: list[Section], folder: str) -> str:
     for section in content:
         parts.append(f"## {section.title}")
         for block in section.blocks:
-            if isinstance(block, TableBlock) and block.long:
-                parts += [f"### {block.title}", *(_markdown_row(block, row, folder) for row in block.rows)]
-            elif isinstance(block, TableBlock):
-                parts += [f"### {block.title}", _markdown_table(block, folder)]
-            elif isinstance(block, Figure):
-                parts.append(f"- **{block.title}.** {block.says}")
-            elif isinstance(block, CellLinks):
-                parts.append(f"Cells: {_in_markdown(block.links, folder)}")
-            else:
-                parts.append(block)
+            parts += _markdown_block(block, folder)
     return "\n\n".join(parts) + "\n"
+
+
+def _markdown_block(block: Block, folder: str) -> list[str]:
+    if isinstance(block, TableBlock):
+        return [f"### {block.title}", _markdown_table(block, folder)]
+    if isinstance(block, Figure):
+        return [f"- **{block.title}.** {block.says}"]
+    if isinstance(block, CellLinks):
+        return [f"Cells: {_in_markdown(block.links, folder)}"]
+    if isinstance(block, OpeningCounts):
+        return ["; ".join(f"**{number}** {what}" for number, what in block.counts) + "."]
+    return [block]
 
 
 def _markdown_table(block: TableBlock, folder: str) -> str:
@@ -77,22 +99,13 @@ def _markdown_table(block: TableBlock, folder: str) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _markdown_row(block: TableBlock, row: Sequence[Entry], folder: str) -> str:
-    """One row as a heading, its second entry, and a list of the others; those that say nothing are left out."""
-    rest = [f"- {name}: {_in_markdown(entry, folder)}" for name, entry in _others(block, row)]
-    return "\n".join([f"#### {row[0]}", "", f"**{_in_markdown(row[1], folder)}**", "", *rest])
-
-
-def _others(block: TableBlock, row: Sequence[Entry]) -> list[tuple[str, Entry]]:
-    """The entries of a long row after the first two, by the heads of their columns, without those that say nothing."""
-    return [(name, entry) for name, entry in zip(block.head[2:], row[2:], strict=True) if entry != "-"]
-
-
 def _in_markdown(entry: Entry, folder: str) -> str:
     if isinstance(entry, Linked):
         return f"[{entry.text}]({entry.href if entry.href.startswith('#') else f'{folder}/{entry.href}'})"
     if isinstance(entry, tuple):
         return ", ".join(_in_markdown(each, folder) for each in entry)
+    if isinstance(entry, Judged):
+        return f"**{entry.state}**: {_in_markdown(entry.reason, folder)}"
     return entry.replace("|", "\\|")
 
 
@@ -107,22 +120,36 @@ def _block(block: Block) -> Html:
         return block.html
     if isinstance(block, CellLinks):
         return tag("p", {"class": "legend"}, "Cells: ", Html(_in_html(block.links)))
-    if isinstance(block, TableBlock) and block.long:
-        return join([_row_by_row(block, row) for row in block.rows])
+    if isinstance(block, OpeningCounts):
+        facts = [
+            tag("div", None, tag("dt", None, what), tag("dd", None, f"{number:,}")) for number, what in block.counts
+        ]
+        return tag("dl", {"class": "facts"}, *facts)
     if isinstance(block, TableBlock):
         rows = [[_in_html(entry) for entry in row] for row in block.rows]
-        return tag("div", {"class": "tabled"}, _heading(block.title), table(block.head, rows, block.title))
-    return tag("p", None, block)
+        made = _wrapped(block, rows) if block.wraps else table(block.head, rows, block.title)
+        return tag("div", {"class": "tabled numbers"}, tag("h3", {"id": anchor(block.title)}, block.title), made)
+    return tag("p", {"class": "prose"}, block)
 
 
-def _heading(title: str, rest: str = "") -> Html:
-    return tag("h3", {"id": anchor(title)}, title + rest)
-
-
-def _row_by_row(block: TableBlock, row: Sequence[Entry]) -> Html:
-    """One row as a heading of its first two entries, and the others by name."""
-    rest = [(name, _in_html(entry)) for name, entry in _others(block, row)]
-    return tag("div", {"class": "tabled"}, _heading(str(row[0]), f": {row[1]}"), pairs(rest))
+def _wrapped(block: TableBlock, rows: list[list[str]]) -> Html:
+    """A table of sentences; every entry carries the head of its column, which a card on a narrow screen shows."""
+    columns = [tag("col", {"width": f"{share}%"}) for share in block.shares]
+    top = tag("tr", None, *(tag("th", {"scope": "col"}, name) for name in block.head))
+    body = [
+        tag(
+            "tr",
+            None,
+            tag("th", {"scope": "row"}, row[0]),
+            *(
+                tag("td", {"data-name": name, "class": "none" if cell == "-" else None}, tag("span", None, cell))
+                for name, cell in zip(block.head[1:], row[1:], strict=True)
+            ),
+        )
+        for row in rows
+    ]
+    made = tag("table", None, tag("colgroup", None, *columns), tag("thead", None, top), tag("tbody", None, *body))
+    return tag("div", {"class": "wrapped broad" if len(block.head) > FEW_COLUMNS else "wrapped"}, made)
 
 
 def _in_html(entry: Entry) -> str:
@@ -130,4 +157,7 @@ def _in_html(entry: Entry) -> str:
         return tag("a", {"href": entry.href}, entry.text)
     if isinstance(entry, tuple):
         return join([tag("a", {"href": each.href}, each.text) for each in entry], ", ")
+    if isinstance(entry, Judged):
+        sign, kind = SIGNS.get(entry.state, ("", "open"))
+        return join([tag("b", {"class": f"state {kind}"}, f"{sign} {entry.state}"), tag("br"), entry.reason])
     return entry

@@ -28,7 +28,7 @@ from oddshift.data.codecs import read_vectors
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.model.space import Space
 
-LOOPS = tuple(LoopWeights(rate=rate, first_step=step) for rate in (1.0, 3.0, 5.0, 10.0) for step in (0.3, 1.0))
+LOOPS = tuple(LoopWeights(rate=rate, first_step=step) for rate in (1.0, 3.0, 5.0, 10.0, 20.0) for step in (0.3, 1.0))
 CANDIDATES = (32, 128, 512)
 
 

@@ -65,8 +65,9 @@ def convexity(results: Results) -> PaperClaim:
         recomputed=NOT_RUN
         if found is None
         else f"its formula gives {found['printed_formula']['0.1']:.4f} at .1, the function "
-        f"{found['commented']['0.1']:.3f}; under the paper's mechanism that example is convex: "
-        f"{found['mechanism_is_convex']}; another has its inflection at {found['inflection']:.4f}",
+        f"{found['commented']['0.1']:.3f}; under the paper's mechanism that example is "
+        f"{'convex' if found['mechanism_is_convex'] else 'not convex'}, and another has its inflection at "
+        f"{found['inflection']:.4f}",
         verdict=UNKNOWN if found is None else HOLDS if min(found["equally_far"].values()) < 0 else FAILS,
         reason="The conclusion is right and its proof is not: the printed derivative is wrong and the weights are not "
         "those of the mechanism.",

@@ -158,14 +158,14 @@ def _loss(surface: Mapping[str, Any], epsilon: float, scales: tuple[float, float
 
 
 def _sound(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str, Any]:
-    """Our own attackers against EM and AmPL's scales: the rate of documents with its interval, and the joint gain."""
-    rows, certify = [], audited_documents(corpus.split.certify, cell)
+    """Our own attackers against the scales of every method: the rate of documents with its interval, and the gain."""
+    rows, certify = [], corpus.split.certify
     at_em = corpus.known((2.5, 2.5))
     attacker = fit_portfolio(at_em, np.random.default_rng([cell.seed, 5]))
     surface = stored_surface(corpus.name, "transformer", place)
     units, loop = units_of(certify), LoopWeights(**cell.settings["loop"])
     for epsilon in EPSILONS:
-        for method in ("EM", "AmPL"):
+        for method in cell.settings["methods"]:
             scales = replayed(Surface.of(surface, epsilon, "one"), epsilon, method, loop)
             known = corpus.known((scales[0] * epsilon, scales[1] * epsilon))
             release = perturb(certify, known.mechanism, known.tiers, np.random.default_rng([cell.seed, 6]))
@@ -189,12 +189,6 @@ def _sound(corpus: StudiedCorpus, cell: Cell, place: Place) -> dict[str, Any]:
                 }
             )
     return {"attacker": attacker.name, "level": 0.05, "rows": rows, **sizes(corpus)}
-
-
-def audited_documents(certify: Records, cell: Cell) -> Records:
-    """The certify documents, or as many of them at random as the cell asks for."""
-    most = int(cell.settings.get("audited", len(certify)))
-    return certify.take(np.sort(np.random.default_rng([cell.seed, 10]).permutation(len(certify))[:most]))
 
 
 def _interval(values: FloatArray) -> dict[str, float]:
