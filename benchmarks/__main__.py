@@ -10,6 +10,7 @@ import importlib
 import pkgutil
 import resource
 import sys
+import traceback
 
 import benchmarks
 from benchmarks import page
@@ -17,6 +18,7 @@ from benchmarks.table import Line, markdown
 
 APART = {"__main__", "table", "made_table", "page"}
 STORED = ("five_gigabytes",)
+FAILED = "failed"
 
 
 def names() -> list[str]:
@@ -24,9 +26,13 @@ def names() -> list[str]:
 
 
 def run(name: str) -> list[Line]:
-    """One module's lines; a module that prints its own text returns none."""
+    """One module's lines; a module that prints its own text returns none, and one that fails a line that says so."""
     print(f"\n## {name}\n", flush=True)
-    lines = importlib.import_module(f"benchmarks.{name}").run() or []
+    try:
+        lines = importlib.import_module(f"benchmarks.{name}").run() or []
+    except Exception:  # the other sections are measured all the same
+        traceback.print_exc()
+        return [Line(name, FAILED, holds=False)]
     if lines:
         print(markdown(lines), flush=True)
     return lines
@@ -59,7 +65,7 @@ def main(arguments: list[str]) -> int:
     tables: dict[str, list[Line]] = {}
     for name in chosen:
         tables[name] = run(name)
-        if "--write" in arguments and tables[name]:
+        if "--write" in arguments and tables[name] and tables[name][0].measured != FAILED:
             page.keep({name: section(name, tables[name])})
     if set(chosen) == set(names()):
         show_stored()

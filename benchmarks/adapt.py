@@ -19,6 +19,9 @@ from oddshift.model.records import Records, Split
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
+NOTE = """The adaptation on AG News, its CPU time (limit 240 s) and its choice next to that of a full grid have a
+command of their own, which is not part of `make bench`: `python -m studies.ag_news_adapt`."""
+
 WORDS = 64
 LENGTH = 4
 EPSILON = 3.0

@@ -74,7 +74,8 @@ def commands(vectors: Path, pipeline: Path) -> list[tuple[str, list[str]]]:
 
 def run() -> list[Line]:
     try:
-        vectors, pipeline = data_folder() / "glove.6B.100d.npz", data_folder() / "ner" / "en_core_web_sm_ner"
+        data = data_folder().resolve()  # the commands run in another folder
+        vectors, pipeline = data / "glove.6B.100d.npz", data / "ner" / "en_core_web_sm_ner"
         read_published("ag_news")
     except InvalidInput:
         return [Line("5,000 texts, four commands", "left out: no real data here")]

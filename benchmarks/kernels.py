@@ -9,6 +9,10 @@ from benchmarks.core import MEASURED, WORDS, in_new_process
 from benchmarks.table import Line, cpu
 from oddshift.base.errors import InvalidInput
 
+NOTE = """The default attackers on all documents of AG News (limits 900 s and 3 GB) have a command of their own, which
+is not part of `make bench`: `python -m studies.ag_news_attackers`. Whether new data drifts, and how many documents that
+takes to show: `python -m studies.watch`."""
+
 POINTS, FEW, MANY = 2_000, 200, 800
 MOST_SECONDS, MOST_MEGABYTES, NEWS_SECONDS = 120, 2_048, 45
 FLAT = 1.1

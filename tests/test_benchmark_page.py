@@ -53,3 +53,17 @@ def test_unknown_names_are_refused(capsys):
 def test_the_exponent_of_a_line_is_one_and_of_a_square_two():
     assert exponent((10, 20, 40), [0.1, 0.2, 0.4]) == pytest.approx(1.0)
     assert exponent((10, 20, 40), [1.0, 4.0, 16.0]) == pytest.approx(2.0)
+
+
+def test_a_section_that_fails_keeps_its_old_table_and_the_others_are_measured(place, monkeypatch, capsys):
+    page.keep({"core": "before"})
+
+    def broken():
+        raise RuntimeError("no such file")
+
+    monkeypatch.setattr("benchmarks.core.run", broken)
+    monkeypatch.setattr("benchmarks.stream.run", lambda: [ONE])
+    assert runner.main(["core", "stream", "--write"]) == 2
+    assert page.kept()["core"] == "before"
+    assert "| first | 1 s" in page.kept()["stream"]
+    assert "no such file" in capsys.readouterr().err

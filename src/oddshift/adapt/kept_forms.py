@@ -18,10 +18,13 @@ from oddshift.mechanisms.channel import Channel
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.tiered import Tiered
-from oddshift.model.space import Space
+from oddshift.model.space import KEPT_POINTS, Space
 
 KEPT_ENTRIES = 24_000_000
 """Entries of the matrices that are kept at most; a performance setting."""
+
+SHARED_ENTRIES = 64_000_000
+"""Distances of one kind up to which they are kept (512 MB), so that no scale needs a matrix; a performance setting."""
 
 _COPIES = 4  # a form may hold its matrix, the remapped one, and the transposes of both
 
@@ -51,7 +54,7 @@ class KeptForms:
         def build() -> ReleaseForm:
             mass = float(weights[members].sum())
             law = weights[members] / mass if mass > 0 else np.full(len(members), 1.0 / len(members))
-            return ReleaseForm(Channel.of(Exponential(space, epsilon)), law, cost)
+            return ReleaseForm(_mechanism(space, epsilon), law, cost)
 
         return self._kept((*place, self._name(weights), cost, epsilon), len(members) ** 2 * _COPIES, build)
 
@@ -68,7 +71,7 @@ class KeptForms:
         return self.forms[key]
 
     def _entries(self) -> int:
-        return sum(form.mechanism.table.size * _COPIES for form in self.forms.values())
+        return sum(len(form.mechanism.space) * form.mechanism.n_outputs * _COPIES for form in self.forms.values())
 
     def __getstate__(self) -> dict[str, object]:
         """Nothing: what is kept is quicker to compute than to send."""
@@ -77,3 +80,12 @@ class KeptForms:
     def __setstate__(self, state: dict[str, object]) -> None:
         """Begin with nothing."""
         self.forms, self.spaces, self.named = OrderedDict(), {}, {}
+
+
+def _mechanism(space: Space, epsilon: float) -> Mechanism:
+    """The exponential mechanism of one kind: as a matrix, or over many points from distances that all scales share."""
+    made = Exponential(space, epsilon)
+    if len(space) <= KEPT_POINTS or len(space) ** 2 > SHARED_ENTRIES:
+        return Channel.of(made)
+    _ = space.distances
+    return made

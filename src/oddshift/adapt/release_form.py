@@ -17,6 +17,7 @@ from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.mechanisms.channel import Channel
 from oddshift.mechanisms.kind_channel import KindChannel
+from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.utility import effective_number, losses, output_law
 from oddshift.model.space import Space
@@ -27,9 +28,9 @@ KEPT = 0.1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleaseForm:
-    """A channel with its exact utility under a prior and a cost."""
+    """A mechanism with its exact utility under a prior and a cost."""
 
-    mechanism: Channel
+    mechanism: Mechanism
     weights: FloatArray
     cost: str
 
