@@ -117,10 +117,14 @@ def _law(mean: FloatArray, features: FloatArray, v: FloatArray) -> GaussianLaw:
     """One regression; without any row, laws under which the context says nothing."""
     if not len(v):
         return GaussianLaw(mean, np.zeros((features.shape[1], v.shape[1])), np.eye(v.shape[1]), np.eye(v.shape[1]))
-    slope = np.linalg.solve(_ridged(features.T @ features), features.T @ v)
+    slope = np.asarray(np.linalg.solve(_ridged(features.T @ features), features.T @ v), dtype=np.float64)
     left = v - features @ slope
-    given, alone = (np.linalg.inv(_ridged(each.T @ each / len(v))) for each in (left, v))
-    return GaussianLaw(mean, slope, given, alone)
+    return GaussianLaw(mean, slope, _precision(left), _precision(v))
+
+
+def _precision(rows: FloatArray) -> FloatArray:
+    """The inverse of the covariance of rows with mean 0."""
+    return np.asarray(np.linalg.inv(_ridged(rows.T @ rows / len(rows))), dtype=np.float64)
 
 
 def _ridged(matrix: FloatArray) -> FloatArray:
