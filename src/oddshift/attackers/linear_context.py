@@ -2,8 +2,8 @@
 
 v(X_l) = B·φ + noise, φ = (E[v(X_{l−1}) | y_{l−1}], E[v(X_{l+1}) | y_{l+1}], n^{-1/2}·Σ_{s≠l} E[v(X_s) | y_s]), v the
 coordinates of a point less the mean of its candidate set. c_l(x) = log N(v(x); B·φ, Σ) − log N(v(x); 0, Σ₀), both laws
-by least squares on clean records. Points that were never seen together are told apart by where they lie, so this speaks
-about rare words, where counts are silent. The term is meant to be scaled by a fitted weight (`combination`).
+by least squares on clean records. Points that were never seen together differ by where they lie, so this speaks about
+rare words, where counts are silent. The term is meant to be scaled by a fitted weight (`combination`).
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ class GaussianLaw:
 
     mean: FloatArray
     slope: FloatArray  # (3·coordinates, coordinates)
-    given: FloatArray
-    alone: FloatArray
+    precision: FloatArray
+    precision_alone: FloatArray
 
     def log_ratio(self, features: FloatArray, places: FloatArray) -> FloatArray:
         """c(x) for every row of features and every place, up to a constant for each row."""
-        v, told = places - self.mean, features @ self.slope @ self.given
-        return np.asarray(told @ v.T - 0.5 * np.einsum("xk,kj,xj->x", v, self.given - self.alone, v, optimize=True))
+        v, told = places - self.mean, features @ self.slope @ self.precision
+        return np.asarray(
+            told @ v.T - 0.5 * np.einsum("xk,kj,xj->x", v, self.precision - self.precision_alone, v, optimize=True)
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
