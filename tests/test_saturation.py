@@ -14,9 +14,9 @@ from worlds import ring
 WORLD = ring(documents=400, length=4)
 
 
-def learning(half, full):
+def learning(half, full, quarter=0.0):
     return LearningOfSize(
-        "counts", ("all",), (SizeStep(100, 0.1, (0.0,)), SizeStep(200, 0.2, (half,)), SizeStep(400, 0.3, (full,)))
+        "counts", ("all",), (SizeStep(100, 0.1, (quarter,)), SizeStep(200, 0.2, (half,)), SizeStep(400, 0.3, (full,)))
     )
 
 
@@ -28,6 +28,14 @@ def test_the_rate_of_twice_as_many_documents(half, full, expected):
     found = learning(half, full)
     assert found.expected_rates == (pytest.approx(expected),)
     assert found.is_saturated(0.05) == (expected <= 0.05)
+
+
+def test_one_lucky_doubling_does_not_hide_the_growth_of_two():
+    """The rate doubled and then stood still: by √(.04/.02) for each doubling it reaches .057."""
+    found = learning(0.039, 0.04, quarter=0.02)
+    assert found.expected_rates == (pytest.approx(0.04 * np.sqrt(2.0)),)
+    assert not found.is_saturated(0.05)
+    assert learning(0.039, 0.04, quarter=0.038).is_saturated(0.05)
 
 
 def test_the_sentence_names_attacker_sizes_and_rates():

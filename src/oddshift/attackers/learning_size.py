@@ -1,8 +1,9 @@
 """Learning by size: what an attacker finds when it is fitted on a quarter, a half and all of the fit documents.
 
 A rate that still grows with the documents is a rate of this attacker, not of the data. If doubling the documents
-multiplies the rate once more by rate(n)/rate(n/2), it reaches rate(n)²/rate(n/2): beyond δ, it is not saturated. Nor
-is it where half of the documents were enough to find more than δ.
+multiplies the rate once more by rate(n)/rate(n/2), it reaches rate(n)²/rate(n/2): beyond δ, it is not saturated. One
+doubling is a noisy measure, so the mean growth over two of them, √(rate(n)/rate(n/4)), counts where it is larger. Nor
+is it saturated where half of the documents were enough to find more than δ.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ class LearningOfSize:
 
     @property
     def expected_rates(self) -> tuple[float, ...]:
-        """rate(n)²/rate(n/2) in every tier, rate(n/2) where that was larger than rate(n).
+        """rate(n) times its growth by a doubling in every tier, rate(n/2) where that was larger than rate(n).
 
         Infinite where nothing was found before, 0 where nothing was ever found. An attacker that finds less with more
         documents has not settled, and what it found with fewer ones is as good an estimate.
         """
-        half, full = self.steps[-2].rates, self.steps[-1].rates
-        return tuple(_extrapolated(before, now) for before, now in zip(half, full, strict=True))
+        by_tier = zip(*(step.rates for step in self.steps), strict=True)
+        return tuple(_extrapolated(*rates) for rates in by_tier)
 
     @property
     def growth(self) -> float:
@@ -84,10 +85,13 @@ class LearningOfSize:
         return f"at most certified for an attacker with {self.steps[-1].documents} documents, not saturated"
 
 
-def _extrapolated(before: float, now: float) -> float:
+def _extrapolated(*rates: float) -> float:
+    """The rate after one more doubling, from those of two or three sizes, each twice the one before."""
+    *earlier, before, now = rates
     if before == 0.0:
         return float("inf") if now > 0.0 else 0.0
-    return max(before, now * max(1.0, now / before))
+    by_two = np.sqrt(now / earlier[-1]) if earlier and earlier[-1] > 0.0 else 1.0
+    return float(max(before, now * max(1.0, now / before, by_two)))
 
 
 def smaller_fits(
