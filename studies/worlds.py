@@ -240,10 +240,10 @@ def main() -> None:
         f"{len(everything)} audits in all: {wrong[0]} wrongly certified, {wrong[1]} wrongly violated, which bounds "
         f"their shares by {most[0]:.0%} and {most[1]:.0%} at level 0.05. Epsilon {EPSILON}, {SELECT} select and "
         f"{CERTIFY:,} certify documents, level 0.05; `below` asks for delta = truth/1.2, `above` for 1.25 times the "
-        "truth. Each world has one set of parameters. An attacker that still learns (rate(n)²/rate(n/2), rate(n)·√(rate(n)/rate(n/4)) or rate(n/2) > "
-        "delta) certifies nothing; that rate(n/2) counts was added after an audit of second order (5,000 documents, "
-        "seed 1), which without it is certified wrongly. The command takes minutes to work and the largest number of "
-        "audits of each world and size; it continues where it stopped.",
+        "truth. Each world has one set of parameters. An attacker that still learns (rate(n)²/rate(n/2), "
+        "rate(n)·√(rate(n)/rate(n/4)) or rate(n/2) > delta) certifies nothing; that rate(n/2) counts was added after "
+        "an audit of second order (5,000 documents, seed 1), which without it is certified wrongly. The command takes "
+        "minutes to work and the largest number of audits of each world and size; it continues where it stopped.",
     )
 
 

@@ -9,7 +9,7 @@ from studies.world_laws import WORLDS
 from oddshift.base.storage import save
 
 
-def outcome(below="certified", sizes=(0.01, 0.02, 0.02), above="undecided"):
+def outcome(below="certified", sizes=(0.019, 0.02, 0.02), above="undecided"):
     return worlds.Outcome(found=0.02, exact=0.025, own_score=3.0, found_score=2.5, exact_score=2.4, upper=0.021,
                           below=below, above=above, sizes=sizes)  # fmt: skip
 
@@ -17,7 +17,8 @@ def outcome(below="certified", sizes=(0.01, 0.02, 0.02), above="undecided"):
 @pytest.mark.parametrize(
     ("below", "sizes", "wrong"),
     [
-        ("certified", (0.01, 0.02, 0.02), True),
+        ("certified", (0.019, 0.02, 0.02), True),
+        ("certified", (0.01, 0.02, 0.02), False),  # it grew by half for each doubling
         ("certified", (0.01, 0.015, 0.02), False),  # it would find more with twice as many documents
         ("certified", (0.01, 0.03, 0.02), False),  # it found more with half of them
         ("undecided", (), False),
