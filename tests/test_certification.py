@@ -218,6 +218,17 @@ def test_each_tier_needs_its_own_documents():
         check_documents(records, experiment(0.1, tiers))
 
 
+def test_the_tier_with_the_fewest_documents_is_named_and_a_delta_only_where_one_helps():
+    space = Space([[0.0], [1.0]])
+    tiers = Tiers([0, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=True)
+    records = Records.from_documents(space, [[0]] * 12 + [[1]] * 8)
+    with pytest.raises(InvalidInput, match=r"in tier PoII: .* has 8; the smallest delta they can certify is 0\.\d+ at"):
+        check_documents(records, experiment(0.01, tiers, "clopper_pearson"))
+    few = Records.from_documents(space, [[0]] * 4 + [[1]] * 4)
+    with pytest.raises(InvalidInput, match=r"has 4; no delta can be certified on so few, only more data help$"):
+        check_documents(few, experiment(0.05, tiers, "betting_plugin"))
+
+
 def test_a_strain_is_what_was_measured_and_its_margin_over_the_limit():
     strain = Strain("PII", "right first guesses", value=0.2, margin=0.05, limit=0.5)
     assert strain.ratio == pytest.approx(0.5)

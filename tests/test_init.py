@@ -221,7 +221,7 @@ def test_vectors_and_a_pipeline_of_the_data_folder_are_taken(data, tmp_path, emp
     [
         (0.2, 1.0, "have an expected loss of 0.200, where one constant word of each kind has 0.300"),
         (0.4, 2.0, "perturbed words cost less from epsilon = 2 on, where the odds between a word and its nearest"),
-        (0.4, None, 'has 0.300: [mechanism] name = "mask" reveals nothing and serves as well'),
+        (0.4, None, 'has 0.300: [mechanism] name = "mask" reveals nothing that the rest does not, and serves as well'),
     ],
 )
 def test_a_budget_is_said_to_pay_or_not(loss, epsilon, said):

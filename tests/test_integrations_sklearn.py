@@ -146,7 +146,7 @@ REFUSED = [
     ({"epsilon": 1.0, "policy": "p.json"}, r"^epsilon=1.0 and policy='p.json', expected one of the two$"),
     ({"epsilon": -1.0}, r"epsilon=-1.0, expected"),
     ({"epsilon": 1.0, "metric": "cosine"}, r"^metric='cosine', expected"),
-    ({"policy": "nowhere.json"}, r"^nowhere.json is not a file, expected a policy.json$"),
+    ({"policy": "nowhere.json"}, r"^nowhere.json is not a file, expected a policy.json; `adapt` writes one"),
     ({"policy": 3}, r"^policy is an int, expected a Policy or the path of a policy.json$"),
 ]
 

@@ -84,6 +84,9 @@ def test_an_audit_opens_with_the_data_then_guesses_then_the_budget(found):
     lines = list(opened.lines())
     assert lines[:2] == [found_sentence(FATE), missed_sentence(FATE)]
     assert "multiply the odds" in lines[2]
+    assert "where that is largest" not in lines[2]
+    given = opening_of_audit(replace(found, detector="none (columns a, b)"))
+    assert ", in the tier where that is largest) by at most" in given.meaning
 
 
 @pytest.mark.parametrize(
@@ -139,7 +142,8 @@ def test_records_count_by_tier():
     split = corpus.records.split(rng=np.random.default_rng(0))
     fate = found_in_records(split, corpus.tiers).fate(Mask(corpus.space), np.random.default_rng(0))
     assert fate.total.found == len(corpus.records.points)
-    assert fate.nearest == pytest.approx(nearest_alternative(corpus.space, corpus.tiers, np.random.default_rng(0)))
+    farthest = nearest_alternative(corpus.space, corpus.tiers, np.random.default_rng(0), every_tier=True)
+    assert fate.nearest == pytest.approx(farthest)
 
 
 def test_the_nearest_alternative_is_of_the_same_tier():

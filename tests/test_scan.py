@@ -90,6 +90,16 @@ def test_log_scores_and_ranks_are_those_of_bayes_rule(case):
     np.testing.assert_array_equal(again.own_score, found.scores.own_score)
 
 
+def test_a_release_that_says_nothing_leaves_the_first_guess_as_it_was(case):
+    world, attacker, budget = case
+    flat = np.zeros_like(attacker.shift)
+    found = scan(Made(flat, flat), world.release, world.secrets, budget, np.random.default_rng(0))
+    np.testing.assert_array_equal(found.rank, 0)
+    expected = [1.0 / len(candidates_of(world, position)) for position in range(len(flat))]
+    np.testing.assert_allclose(found.hit, expected)
+    np.testing.assert_array_equal(found.hit, found.prior_hit)
+
+
 class Turning:
     """Takes the place of random numbers: every draw is the same, so that all of them can be tried in turn."""
 

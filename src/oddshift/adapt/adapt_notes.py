@@ -68,7 +68,7 @@ def warnings(
         found.append(
             f"one constant output{each} costs no more ({constant:.4f}) than this release ({outcome.loss:.4f}): judge "
             'the release by a task of your own, or release a mark in its place ([mechanism] name = "mask"), which '
-            f"reveals nothing and is certified by proof; {_worth_it(experiment)}"
+            f"reveals nothing that the rest does not; {_worth_it(experiment)}"
         )
     return tuple(found)
 

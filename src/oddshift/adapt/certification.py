@@ -331,12 +331,12 @@ def check_documents(certify_records: Records, experiment: Experiment) -> None:
     settings, tiers = experiment.settings, experiment.known.tiers
     needs = zero_failures(settings.delta, settings.alpha, settings.method)
     units, labels = units_of(certify_records), certify_records.tier_of_position(tiers)
-    for tier in np.unique(labels):
-        has = units.count(labels == tier)
-        if has < needs:
-            least = METHODS[settings.method].upper(np.zeros(has), settings.alpha)
-            raise InvalidInput(
-                f"delta={settings.delta:g} cannot be certified in tier {tiers.names[tier]}: {settings.method} needs "
-                f"{needs} independent units there at level {settings.alpha:.2g}, the certify split has {has}; the "
-                f"smallest delta they can certify is {least:.4f}; more data or a larger delta help"
-            )
+    has, tier = min(((units.count(labels == tier), int(tier)) for tier in np.unique(labels)), default=(needs, 0))
+    if has < needs:
+        least = METHODS[settings.method].upper(np.zeros(has), settings.alpha)
+        larger = f"the smallest delta they can certify is {least:.4f} at that level; more data or a larger delta help"
+        raise InvalidInput(
+            f"delta={settings.delta:g} cannot be certified in tier {tiers.names[tier]}: {settings.method} needs "
+            f"{needs} independent units there at level {settings.alpha:.2g}, the certify split has {has}; "
+            f"{larger if least < 1.0 else 'no delta can be certified on so few, only more data help'}"
+        )

@@ -83,11 +83,11 @@ def found_in_records(split: Split, tiers: Tiers) -> FoundPoints:
     times = np.zeros((len(tiers), len(split.fit.space)), dtype=np.int64)
     np.add.at(times, (tiers.labels[points], points), 1)
     none = (0,) * len(tiers)
-    return FoundPoints(tiers.names, times, none, none, None, _nearest(split.fit.space, tiers))
+    return FoundPoints(tiers.names, times, none, none, None, _nearest(split.fit.space, tiers, every_tier=True))
 
 
-def _nearest(space: Space, tiers: Tiers) -> float | None:
+def _nearest(space: Space, tiers: Tiers, *, every_tier: bool = False) -> float | None:
     try:
-        return nearest_alternative(space, tiers, np.random.default_rng(0))
+        return nearest_alternative(space, tiers, np.random.default_rng(0), every_tier=every_tier)
     except InvalidInput:  # nothing to confuse a value with
         return None

@@ -94,13 +94,15 @@ class ScanDetail:
 class Scan:
     """What one attacker finds, position by position (rows follow the release's positions).
 
-    `scores` are log scores; `rank` is the number of candidates believed more than the truth; `prior_hit` is how often
-    the first guess was right before any release; `anchored` and `uniform` are shares of pairs beyond ε, None where that
-    law was not asked for; `detail` is present when it was asked for.
+    `scores` are log scores; `rank` is the number of candidates believed more than the truth; `hit` is how often the
+    first guess is right, and `prior_hit` how often it was before any release; a tie counts as a right guess, except
+    where nothing was learned: there the two are the same. `anchored` and `uniform` are shares of pairs beyond ε, None
+    where that law was not asked for; `detail` is present when it was asked for.
     """
 
     scores: Scores
     rank: IntArray
+    hit: FloatArray
     prior_hit: FloatArray
     anchored: FloatArray
     uniform: FloatArray | None
@@ -112,11 +114,6 @@ class Scan:
         if values is None:
             raise InvalidInput(f"law={law!r} was not scanned, expected one that was asked for")
         return values
-
-    @property
-    def hit(self) -> FloatArray:
-        """1 where no candidate is believed more than the truth, else 0: a tie counts as a right guess."""
-        return (self.rank == 0).astype(np.float64)
 
     @property
     def details(self) -> ScanDetail:
@@ -144,6 +141,7 @@ def scan(
     out = Scan(
         scores=Scores(np.full(n, np.nan), np.full(n, np.nan)),
         rank=np.zeros(n, dtype=np.int64),
+        hit=np.zeros(n),
         prior_hit=np.zeros(n),
         anchored=np.zeros(n),
         uniform=np.zeros(n) if needs_uniform else None,
@@ -157,6 +155,7 @@ def scan(
         _score(out.scores, block, alone)
         out.rank[block.positions] = row_counts(block.score > block.at(block.score, block.truth)[:, None])
         out.prior_hit[block.positions] = block.prior_hit
+        out.hit[block.positions] = block.prior_hit if block.is_idle else out.rank[block.positions] == 0
         _anchored(out, block, parts[block.tier], budget, drawn)
         if drawn is not None:
             _uniform(out, block, parts[block.tier], budget, drawn)

@@ -45,6 +45,7 @@ def adapt(
         data = getattr(parse_config(text, str(config), config.parent).data, "path", None)
         if found.scales is not None and data is not None:
             allowed = () if found.chosen is not None else ("--allow-uncertified",)
-            console.print(f"next: {protect_step(data, out / POLICY, *allowed)}", markup=False, soft_wrap=True)
+            start = "not certified, only if you accept that:" if allowed else "next:"
+            console.print(f"{start} {protect_step(data, out / POLICY, *allowed)}", markup=False, soft_wrap=True)
     if found.chosen is None:
         raise typer.Exit(NOT_SHOWN)

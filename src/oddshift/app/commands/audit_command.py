@@ -62,6 +62,7 @@ def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[st
     """What can be done next: check a certificate, make the report, and release or adapt where that is possible."""
     import numpy as np
 
+    from oddshift.app.asked_questions import level_after
     from oddshift.app.configuration import parse_config, read_config
     from oddshift.app.runs import EVIDENCE, POLICY
 
@@ -69,17 +70,21 @@ def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[st
     lines = [f"check: {next_step('verify', evidence)}", f"next: {next_step('report', out)}"]
     if config is None or asked["delta"] is None:
         return lines
+    parsed = parse_config(read_config(config), str(config), config.parent)
+    data = getattr(parsed.data, "path", None)
     if (out / POLICY).is_file():
-        data = getattr(parse_config(read_config(config), str(config), config.parent).data, "path", None)
         return lines if data is None else [*lines, f"next: {protect_step(data, out / POLICY)}"]
     mine = [c for c in found["certificates"] if c["claim"]["pair_law"] == asked["law"]]
     least = min(mine, key=lambda c: c["documents"])
     has, needs = least["documents"], zero_failures(asked["delta"], asked["alpha"], asked["method"])
     if has < needs:
-        reach = METHODS[asked["method"]].upper(np.zeros(has), asked["alpha"])
+        level = asked["alpha"] if data is None else level_after(asked["alpha"], parsed.audit.alpha)
+        reach = METHODS[asked["method"]].upper(np.zeros(has), level)
         said = f"delta = {asked['delta']:g} needs {needs} to certify on, tier {least['claim']['tier']} has {has}"
-        more = f"about {needs / has:.1f} times as much data, or a delta of at least {reach:.3f}"
-        return [*lines, f"then: {said}; {more} (in a new --out)"]
+        more = f"about {needs / has:.1f} times as much data"
+        if reach < 1.0:  # a changed delta is one more question to the same data
+            more += f", or a delta of at least {np.ceil(1000 * reach) / 1000:.3f} (in a new --out)"
+        return [*lines, f"then: {said}; {more}"]
     return [*lines, f"next: {next_step('adapt', config, '--out', out)}"]
 
 

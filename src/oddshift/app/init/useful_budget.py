@@ -44,7 +44,7 @@ class UsefulBudget:
         said = f"an expected loss of {self.loss:.3f}, where one constant word of each kind has {self.constant:.3f}"
         if self.pays:
             return f"words perturbed within this budget have {said}"
-        marks = '[mechanism] name = "mask" reveals nothing and serves as well'
+        marks = '[mechanism] name = "mask" reveals nothing that the rest does not, and serves as well'
         if self.epsilon is None:
             return f"words perturbed within this budget have {said}: {marks}"
         odds = exp(min(700.0, self.epsilon * self.nearest))

@@ -110,14 +110,14 @@ def opening_of_audit(audit: Audit) -> Opening:
         "undecided": f"Not settled, which is not a pass: an attacker who reads whole documents {said}",
     }
     headline = starts[audit.state] if guessed else _plain(audit.state)
-    meaning = _meaning(audit.fate, asked.epsilon)
+    meaning = _meaning(audit.fate, asked.epsilon, audit.detector)
     return Opening(f"{headline}.", audit.fate, guessed, meaning, _is_searched(audit.detector))
 
 
 def opening_of_adaptation(found: Adaptation) -> Opening:
     """The opening of an adaptation: the release under the policy, where there is one."""
     guessed = tuple(Guessed(t.tier, t.before, t.alone, t.together, t.upper, t.worst) for t in found.left)
-    meaning = _meaning(found.fate, found.settings.epsilon)
+    meaning = _meaning(found.fate, found.settings.epsilon, found.detector)
     if found.scales is None or not guessed:
         said = "No noise that was tried could be certified, so there is no policy and nothing is released."
         said = said if found.scales is None else f"{_plain(found.state)}."
@@ -195,13 +195,14 @@ def _plain(state: str) -> str:
     }[state]
 
 
-def _meaning(fate: DataFate | None, epsilon: float) -> str:
+def _meaning(fate: DataFate | None, epsilon: float, detector: str) -> str:
     odds = None if fate is None else fate.odds(epsilon)
     if fate is None or odds is None or fate.nearest is None:
         return ""
+    where = ", in the tier where that is largest" if len(fate.kinds) > 1 and not _is_searched(detector) else ""
     return (
         f"Within ε = {number(epsilon)}, all releases together multiply the odds between a word and its nearest "
-        f"alternative (at a median distance of {number(fate.nearest)}) by at most {number(odds)}."
+        f"alternative (at a median distance of {number(fate.nearest)}{where}) by at most {number(odds)}."
     )
 
 

@@ -121,7 +121,7 @@ def _audit_card(audit: Audit) -> Html:
 
 def _released(release: ReleasedTable | None) -> list[Html]:
     """What goes out of a table, in one sentence."""
-    return [] if release is None else [tag("p", {"class": "sentence"}, release_headline(release))]
+    return [] if release is None else [tag("p", {"class": "certified-claim"}, release_headline(release))]
 
 
 def _facts(audit: Audit) -> Html:

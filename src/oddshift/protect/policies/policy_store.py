@@ -34,7 +34,7 @@ def load_policy(path: str | Path) -> Policy:
     """
     file = Path(path) / POLICY if Path(path).is_dir() else Path(path)
     if not file.is_file():
-        raise InvalidInput(f"{file} is not a file, expected a policy.json")
+        raise InvalidInput(f"{file} is not a file, expected a policy.json; `adapt` writes one where it found a policy")
     _refuse_other_version(file)
     companion = file.with_name(VOCABULARY)
     if not companion.is_file():
