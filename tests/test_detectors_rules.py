@@ -244,7 +244,9 @@ def test_default_kinds_lead_to_tiers():
     assert rule.names == ("PERSON", "GPE", "NAME", "PoII")
     assert rule.tier_of["CAPITALISED"] == "NAME"
     assert set(FIRST_KINDS) == {"PERSON", "ORG", "GPE"}
-    assert {"NORP", "LOC", "FAC", "EVENT", "PRODUCT", "DATE", "OCCUPATION", "HASHTAG"} <= set(SECOND_KINDS)
+    assert {"NORP", "LOC", "FAC", "EVENT", "PRODUCT", "WORK_OF_ART", "DATE", "OCCUPATION", "HASHTAG"} <= set(
+        SECOND_KINDS
+    )
     assert set(MARK_ONLY) <= set(SECOND_KINDS)
     assert mark_of("ORG") == "[ORG]"
     with pytest.raises(InvalidInput, match="at least one tier name"):

@@ -163,7 +163,7 @@ def test_a_vocabulary_that_holds_replaced_words_is_not_saved(tmp_path):
 
 def test_bad_policies_are_refused_in_one_line(tmp_path):
     nlp = spacy.blank("en")
-    with pytest.raises(InvalidInput, match=r"^policy.json is not a file, expected a policy.json$"):
+    with pytest.raises(InvalidInput, match=r"^policy.json is not a file, expected a policy.json; `adapt` writes one"):
         nlp.add_pipe("oddshift")
     with pytest.raises(InvalidInput, match="texts needs a policy of kind text, this one is of kind table"):
         pipeline(tmp_path, table_policy())

@@ -20,8 +20,9 @@ FIRST_KINDS = NAME_LABELS
 NAME = "NAME"
 """The tier of names whose kind is not known: listed ones, and capitalised words."""
 
-ENTITY_KINDS = ("NORP", "LOC", "FAC", "EVENT", "PRODUCT", "DATE")
-"""Kinds of a trained pipeline that belong to the second tier."""
+ENTITY_KINDS = ("NORP", "LOC", "FAC", "EVENT", "PRODUCT", "WORK_OF_ART", "DATE")
+"""Kinds of a trained pipeline that belong to the second tier. Titles are among them because a pipeline takes unknown
+names of firms for titles."""
 
 SECOND_KINDS = tuple(dict.fromkeys((*ENTITY_KINDS, OCCUPATION, *PATTERN_LABELS, *HANDLE_LABELS)))
 """Kinds of the second tier; those that have no points (numbers, addresses, handles) are replaced by a mark."""
