@@ -292,7 +292,7 @@ def _search_attacker(task: AdaptTask, readers: Readers) -> Attacker:
     known = select.at((1.0,) * len(task.known.tiers)).known
     units = choosing_units(select.records)
     read = [readers.read(attacker, known) for attacker in task.attackers]
-    standings = [standing(select.scores(known, attacker), units) for attacker in read]
+    standings = [standing(scores, units) for scores in select.scores(known, read)]
     return task.attackers[strongest(standings)]
 
 

@@ -18,7 +18,7 @@ from oddshift.adapt.frontier import front
 from oddshift.adapt.goals import Goals, goals_of
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.single_release import SingleRelease
-from oddshift.attackers.attacker import Attacker
+from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.gains import choosing_units, units_of
 from oddshift.attackers.learning_size import LearningOfSize
@@ -45,7 +45,7 @@ from oddshift.evidence.certificates import Certificate, Claim
 from oddshift.model.records import Records
 
 LONGEST = 10
-"""Number of candidates in a sequence: enough steps to come close to the limits."""
+"""Number of candidates in a sequence: each is a pass over all certify documents, so no more than come close."""
 
 SAFER = 3
 """Number of outcomes with even more noise that are tested before them."""
@@ -198,15 +198,19 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     known = situation.known
     readers = [Own(known), *(made.readers.read(attacker, known) for attacker in made.attackers)]
     units = choosing_units(made.select.records)
-    standings = [standing(made.select.scores(known, reader), units) for reader in readers]
+    standings = [standing(scores, units) for scores in made.select.scores(known, readers)]
     carrier = "" if any(row.learned for row in standings) else made.single.carrier(situation)
     basis = basis_of(standings, 0, carrier)
     capped = any(caps.success is not None or caps.advantage is not None for caps in made.goals.caps.values())
     needed = {*basis.counting, basis.strongest, *(range(len(readers)) if capped else ())}
-    scans = {place: certifying.measure(known, readers[place]) for place in sorted(needed)}
-    empty = _vacuous(readers, scans, situation, made)
+    places, judges = sorted(needed), _judges(readers, basis, known, made)
+    found = certifying.measure_all(known, [*(readers[place] for place in places), *judges])
+    scans, judged_by = dict(zip(places, found, strict=False)), zip(judges, found[len(places) :], strict=True)
+    seen = {place: _seen(readers[place], each, situation, made) for place, each in scans.items()}
+    empty = vacuous_reason(seen.values(), known.tiers.names, certifying.settings.vacuous)
     claimed = replace(basis, withheld=empty) if empty else basis
-    parts = [*_rates(readers, scans, claimed, situation, made), *_guesses(readers, scans, situation, made)]
+    accused = [_seen(judge, each, situation, made) for judge, each in judged_by]
+    parts = [*_rates(seen, accused, claimed, situation, made), *_guesses(seen, situation, made)]
     judgement = judged(parts, made.claims)
     outcome = certifying.measured(situation, scans[basis.strongest])
     keeps = bool(basis.withheld) and made.single.keeps(situation)
@@ -214,42 +218,34 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     return Trial(tested, outcome, basis, judgement, keeps, vacuous=empty, scans=scans, parts=tuple(parts))
 
 
-def _vacuous(readers: Sequence[Attacker], scans: dict[int, Scan], situation: Situation, made: Certification) -> str:
-    everyone = (_seen(readers[place], found, situation, made) for place, found in scans.items())
-    return vacuous_reason(everyone, situation.known.tiers.names, made.certifying.settings.vacuous)
+def _judges(readers: Sequence[Attacker], basis: Basis, known: Knowledge, made: Certification) -> list[Attacker]:
+    """The strongest attacker recalibrated on select documents, where that changes it: then it alone accuses."""
+    if not basis.counting or basis.carrier:
+        return []
+    select, best = made.select, readers[basis.strongest]
+    judge = recalibrated(best, select.release(known), select.records, select.budget(known))
+    return [] if judge is best else [judge]
 
 
 def _rates(
-    readers: Sequence[Attacker], scans: dict[int, Scan], basis: Basis, situation: Situation, made: Certification
+    seen: Mapping[int, Seen], accused: Sequence[Seen], basis: Basis, situation: Situation, made: Certification
 ) -> list[Part]:
-    """The rate claims of every attacker that counts; the strongest accuses only after recalibration."""
-    settings, best = made.certifying.settings, basis.strongest
-    names, judge = situation.known.tiers.names, readers[best]
-    if basis.counting and not basis.carrier:
-        select, known = made.select, situation.known
-        judge = recalibrated(judge, select.release(known), select.records, select.budget(known))
+    """The rate claims of every attacker that counts, and those of the recalibrated one, if there is one."""
+    law, names, best = made.certifying.settings.law, situation.known.tiers.names, basis.strongest
     found: list[Part] = []
     for place in basis.counting or (best,):
-        seen = _seen(readers[place], scans[place], situation, made)
-        accuses = place == best and judge is readers[best]
-        found += rate_parts(seen, settings.law, made.claims, names, basis, accuses=accuses)
-    if judge is not readers[best]:
-        seen = _seen(judge, made.certifying.measure(situation.known, judge), situation, made)
-        found += rate_parts(seen, settings.law, made.claims, names, basis, accuses=True)
+        accuses = place == best and not accused
+        found += rate_parts(seen[place], law, made.claims, names, basis, accuses=accuses)
+    for each in accused:
+        found += rate_parts(each, law, made.claims, names, basis, accuses=True)
     return found
 
 
-def _guesses(
-    readers: Sequence[Attacker], scans: dict[int, Scan], situation: Situation, made: Certification
-) -> list[Part]:
+def _guesses(seen: Mapping[int, Seen], situation: Situation, made: Certification) -> list[Part]:
     """The caps on right guesses, for every attacker that was scanned; the single release is one of them."""
     names = situation.known.tiers.names
     caps = [made.goals.caps[name] for name in names]
-    return [
-        part
-        for place, found in scans.items()
-        for part in success_parts(_seen(readers[place], found, situation, made), caps, made.claims, names)
-    ]
+    return [part for each in seen.values() for part in success_parts(each, caps, made.claims, names)]
 
 
 def _seen(attacker: Attacker, found: Scan, situation: Situation, made: Certification) -> Seen:

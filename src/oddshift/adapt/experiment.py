@@ -19,7 +19,8 @@ from oddshift.adapt.kept_forms import KeptForms
 from oddshift.adapt.release_form import ChosenForm, chosen_form
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.gains import choosing_units, gain, standard_error, units_of
-from oddshift.audit.scan import Budget, Scan, Scores, scan, scores
+from oddshift.audit.joint_scan import joint_scan, joint_scores
+from oddshift.audit.scan import Budget, Scan, Scores
 from oddshift.base.arrays import FloatArray
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.remap import Remap
@@ -103,13 +104,17 @@ class Experiment:
 
     def measure(self, known: Knowledge, attacker: Attacker) -> Scan:
         """Release the documents under `known` and scan what the attacker finds, under the chosen law."""
-        rng = np.random.default_rng([self.settings.seed, 21])
-        laws, budget = (self.settings.law,), self.budget(known)
-        return scan(attacker, self.release(known), self.records, budget, rng, laws=laws, detailed=False)
+        return self.measure_all(known, [attacker])[0]
 
-    def scores(self, known: Knowledge, attacker: Attacker) -> Scores:
-        """Release the documents under `known` and score the attacker; attackers are chosen by this score."""
-        return scores(attacker, self.release(known), self.records, self.budget(known))
+    def measure_all(self, known: Knowledge, attackers: Sequence[Attacker]) -> list[Scan]:
+        """The same of several attackers in one pass."""
+        rng = np.random.default_rng([self.settings.seed, 21])
+        released, law = self.release(known), self.settings.law
+        return joint_scan(attackers, released, self.records, self.budget(known), rng, law)
+
+    def scores(self, known: Knowledge, attackers: Sequence[Attacker]) -> list[Scores]:
+        """Release the documents under `known` and score the attackers; they are chosen by this score."""
+        return joint_scores(attackers, self.release(known), self.records, self.budget(known))
 
     def release(self, known: Knowledge) -> Release:
         """The documents as released under `known`, from the experiment's own uniforms."""

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from oddshift.adapt.certification import Certification, Trial, bounds_tested
 from oddshift.adapt.kept_forms import KeptForms
 from oddshift.adapt.readers import Readers
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.attackers.learning_size import LearningOfSize, half_of
+from oddshift.attackers.learning_size import LearningOfSize, SizeStep, half_of
 from oddshift.audit.saturation import saturation_stream, size_step
 from oddshift.audit.scan import Scan
 from oddshift.audit.verdict_rule import judged
@@ -35,22 +37,25 @@ class HalfFits:
 
     def learning(self, trial: Trial, made: Certification) -> tuple[LearningOfSize, ...]:
         """What every attacker that counts found with half of the documents and with all of them, at these scales."""
-        names = {place: made.attackers[place - 1].name for place in trial.basis.counting if place}
-        return tuple(
-            self._of(name, trial.scans[place], trial, made) for place, name in names.items() if name in self.refits
-        )
-
-    def _of(self, name: str, full: Scan, trial: Trial, made: Certification) -> LearningOfSize:
         certifying, known = made.certifying, made.situation(trial).known
+        there = replace(self.half, mechanism=known.mechanism, tiers=known.tiers)
+        places = [k for k in trial.basis.counting if k and made.attackers[k - 1].name in self.refits]
+        names = [made.attackers[place - 1].name for place in places]
+        found = certifying.measure_all(known, [self.readers.read(self._half_of(name), there) for name in names])
+        law, truth = certifying.settings.law, certifying.records
+        tiers = tuple(known.tiers.names[tier] for tier in np.unique(truth.tier_of_position(known.tiers)))
+
+        def steps(half: Scan, full: Scan) -> tuple[SizeStep, ...]:
+            sizes = ((len(self.half.fit), half), (len(known.fit), full))
+            return tuple(size_step(size, each, truth, known.tiers, law) for size, each in sizes)
+
+        rows = zip(names, found, places, strict=True)
+        return tuple(LearningOfSize(name, tiers, steps(half, trial.scans[place])) for name, half, place in rows)
+
+    def _half_of(self, name: str) -> Attacker:
         if name not in self.fitted:
             self.fitted[name] = self.refits[name](self.half)
-        there = replace(self.half, mechanism=known.mechanism, tiers=known.tiers)
-        found = certifying.measure(known, self.readers.read(self.fitted[name], there))
-        law, truth = certifying.settings.law, certifying.records
-        sizes = ((len(self.half.fit), found), (len(known.fit), full))
-        steps = tuple(size_step(size, each, truth, known.tiers, law) for size, each in sizes)
-        present = sorted(set(truth.tier_of_position(known.tiers).tolist()))
-        return LearningOfSize(name, tuple(known.tiers.names[tier] for tier in present), steps)
+        return self.fitted[name]
 
 
 def half_fits(refits: Refits, made: Certification) -> HalfFits:

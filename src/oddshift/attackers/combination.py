@@ -93,7 +93,7 @@ class Combination:
             prior = np.tile(self.known.log_prior, (len(shift), 1)) if self.with_context else self.known.log_prior
             for mine in found:
                 at = np.ix_(mine.positions, mine.points)
-                shift[at] = self._shift(mine)
+                shift[at] = self.shift_of(mine)
                 if self.with_context:
                     prior[at] = mine.log_prior
             yield Beliefs(block.first + np.arange(len(shift)), shift, prior)
@@ -102,7 +102,7 @@ class Combination:
         """The same over the candidates of each position alone, one candidate set of a block after the other."""
         for block, found in self._blocks(release):
             for mine in found:
-                yield Beliefs(block.first + mine.positions, self._shift(mine), mine.log_prior, mine.points)
+                yield Beliefs(block.first + mine.positions, self.shift_of(mine), mine.log_prior, mine.points)
 
     def _blocks(self, release: Release) -> Iterator[tuple[_Block, list[CandidateTerms]]]:
         weights = np.atleast_2d(np.array(self.weights))
@@ -113,7 +113,8 @@ class Combination:
                 first = int(release.offsets[documents.start])
                 yield _Block(first, block.outputs), terms_by_tier(self.parts, self.known, block, weighed, prior)
 
-    def _shift(self, mine: CandidateTerms) -> FloatArray:
+    def shift_of(self, mine: CandidateTerms) -> FloatArray:
+        """Own release plus the weighted terms of all parts, which `mine` holds in their order."""
         weights = np.atleast_2d(self.weights)
         row, shift = weights[mine.tier if len(weights) > 1 else 0], mine.own
         for weight, term in zip(row, mine.terms, strict=True):

@@ -26,7 +26,7 @@ REACH = 8
 FEWEST = 30
 """Smallest number of documents for the estimate of a tie."""
 
-LONGEST = 64
+LONGEST = 104
 """Positions of the longest document whose ties are read; longer ones keep their places' own laws."""
 
 Key = tuple[str, int, int]

@@ -83,17 +83,36 @@ def tier_beliefs(attacker: Attacker, release: Release, truth: Records, tiers: Ti
 
     They come a few rows at a time: everything that is done with them then happens in a core's cache.
     """
-    labels = truth.tier_of_position(tiers)
-    points = {int(tier): np.flatnonzero(candidates(tiers, int(tier))) for tier in np.unique(labels)}
     method = getattr(attacker, "candidate_beliefs", None)
     given: Iterator[Beliefs] = attacker.beliefs(release) if method is None else method(release)
-    for block in given:
-        _check_shape(attacker, block, len(tiers.labels) if block.points is None else len(block.points))
-        for tier in np.unique(labels[block.positions]).tolist():
-            index = points[tier] if block.points is None else block.points
-            rows = np.flatnonzero(labels[block.positions] == tier)
+    joining = Joining(truth, tiers)
+    return (found for block in given for found in joining.of(attacker, block))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Joining:
+    """Secrets and tiers that blocks of beliefs are joined with."""
+
+    truth: Records
+    tiers: Tiers
+
+    @cached_property
+    def _labels(self) -> IntArray:
+        return self.truth.tier_of_position(self.tiers)
+
+    @cached_property
+    def _points(self) -> dict[int, IntArray]:
+        return {int(tier): np.flatnonzero(candidates(self.tiers, int(tier))) for tier in np.unique(self._labels)}
+
+    def of(self, attacker: Attacker, block: Beliefs) -> Iterator[TierBeliefs]:
+        """One block of an attacker's beliefs, a few rows of one tier at a time."""
+        _check_shape(attacker, block, len(self.tiers.labels) if block.points is None else len(block.points))
+        labels = self._labels[block.positions]
+        for tier in np.unique(labels).tolist():
+            index = self._points[tier] if block.points is None else block.points
+            rows = np.flatnonzero(labels == tier)
             for part in blocks(len(rows), len(index), CACHED_ENTRIES):
-                found = _of_tier(block, tier, rows[part], index, truth)
+                found = _of_tier(block, tier, rows[part], index, self.truth)
                 _check_numbers(attacker, found)
                 yield found
 

@@ -60,14 +60,15 @@ class Recalibrated:
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus the weighted context term; what the own release excludes stays excluded."""
-        return (self._weighed(block, release) for block in self.attacker.beliefs(release))
+        return (self.weighed(block, release) for block in self.attacker.beliefs(release))
 
     def candidate_beliefs(self, release: Release) -> Iterator[Beliefs]:
         """The same over candidates alone, where the attacker can do that."""
         method = getattr(self.attacker, "candidate_beliefs", self.attacker.beliefs)
-        return (self._weighed(block, release) for block in method(release))
+        return (self.weighed(block, release) for block in method(release))
 
-    def _weighed(self, block: Beliefs, release: Release) -> Beliefs:
+    def weighed(self, block: Beliefs, release: Release) -> Beliefs:
+        """A block of the attacker's beliefs with the weighted context term."""
         outputs = release.outputs[block.positions]
         if block.points is None:
             own = self.mechanism.log_columns(outputs)

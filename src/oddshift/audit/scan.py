@@ -137,30 +137,59 @@ def scan(
 
     The detail takes all laws; without it, only what `laws` needs is computed.
     """
-    n, needs_uniform = len(truth.points), detailed or "uniform" in laws
-    out = Scan(
-        scores=Scores(np.full(n, np.nan), np.full(n, np.nan)),
-        rank=np.zeros(n, dtype=np.int64),
-        hit=np.zeros(n),
-        prior_hit=np.zeros(n),
-        anchored=np.zeros(n),
-        uniform=np.zeros(n) if needs_uniform else None,
-        detail=_empty_detail(n, len(budget.tiers)) if detailed else None,
-    )
-    parts = budget.spaces(truth)
-    _refuse_single(parts, budget.tiers)
-    drawn = _Drawn.by_position(truth, parts, budget.tiers, rng) if needs_uniform else None
-    alone = OwnScores(budget.mechanism, budget.tiers, release, truth)
+    scanning = Scanning.begin(release, truth, budget, rng, needs_uniform=detailed or "uniform" in laws)
+    out = scanning.empty(detailed=detailed)
     for block in tier_beliefs(attacker, release, truth, budget.tiers):
-        _score(out.scores, block, alone)
+        scanning.take(out, block)
+    refuse_gaps(attacker, out.scores)
+    return out
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scanning:
+    """What the scans of one release have in common: the single release, distances, and what is drawn."""
+
+    budget: Budget
+    alone: OwnScores
+    parts: Mapping[int, Space]
+    drawn: _Drawn | None
+
+    @classmethod
+    def begin(
+        cls, release: Release, truth: Records, budget: Budget, rng: np.random.Generator, *, needs_uniform: bool
+    ) -> Scanning:
+        """Nothing is scanned yet."""
+        parts = budget.spaces(truth)
+        _refuse_single(parts, budget.tiers)
+        drawn = _Drawn.by_position(truth, parts, budget.tiers, rng) if needs_uniform else None
+        return cls(budget, OwnScores(budget.mechanism, budget.tiers, release, truth), parts, drawn)
+
+    def empty(self, *, detailed: bool) -> Scan:
+        """A scan to be filled."""
+        n = len(self.alone.truth.points)
+        return Scan(
+            scores=Scores(np.full(n, np.nan), np.full(n, np.nan)),
+            rank=np.zeros(n, dtype=np.int64),
+            hit=np.zeros(n),
+            prior_hit=np.zeros(n),
+            anchored=np.zeros(n),
+            uniform=None if self.drawn is None else np.zeros(n),
+            detail=_empty_detail(n, len(self.budget.tiers)) if detailed else None,
+        )
+
+    def take(self, out: Scan, block: TierBeliefs) -> None:
+        """Compare some beliefs with the truth."""
+        self.score(out.scores, block)
         out.rank[block.positions] = row_counts(block.score > block.at(block.score, block.truth)[:, None])
         out.prior_hit[block.positions] = block.prior_hit
         out.hit[block.positions] = block.prior_hit if block.is_idle else out.rank[block.positions] == 0
-        _anchored(out, block, parts[block.tier], budget, drawn)
-        if drawn is not None:
-            _uniform(out, block, parts[block.tier], budget, drawn)
-    _refuse_gaps(attacker, out.scores)
-    return out
+        _anchored(out, block, self.parts[block.tier], self.budget, self.drawn)
+        if self.drawn is not None:
+            _uniform(out, block, self.parts[block.tier], self.budget, self.drawn)
+
+    def score(self, out: Scores, block: TierBeliefs) -> None:
+        """The log scores of some beliefs."""
+        _score(out, block, self.alone)
 
 
 def scores(attacker: Attacker, release: Release, truth: Records, budget: Budget) -> Scores:
@@ -171,7 +200,7 @@ def scores(attacker: Attacker, release: Release, truth: Records, budget: Budget)
     alone = OwnScores(budget.mechanism, budget.tiers, release, truth)
     for block in tier_beliefs(attacker, release, truth, budget.tiers):
         _score(found, block, alone)
-    _refuse_gaps(attacker, found)
+    refuse_gaps(attacker, found)
     return found
 
 
@@ -297,6 +326,7 @@ def _refuse_single(parts: Mapping[int, Space], tiers: Tiers) -> None:
             raise InvalidInput(f"tier {tiers.names[tier]} has {len(part)} points, expected at least 2 to compare")
 
 
-def _refuse_gaps(attacker: Attacker, found: Scores) -> None:
+def refuse_gaps(attacker: Attacker, found: Scores) -> None:
+    """Refuse an attacker that says nothing about some positions."""
     if np.isnan(found.log_score).any():
         raise InvalidInput(f"attacker {attacker.name} left out positions, expected beliefs about every one")

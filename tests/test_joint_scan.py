@@ -1,0 +1,76 @@
+"""Attackers scanned together find exactly what each finds alone, and what they share is worked out once."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from oddshift.attackers.combination import Combination
+from oddshift.attackers.controls import Own
+from oddshift.attackers.cooccurrence import Cooccurrence, fit_cooccurrence
+from oddshift.attackers.plugin import fit_plugin
+from oddshift.audit.joint_scan import joint_scan, joint_scores
+from oddshift.audit.recalibration import Recalibrated
+from oddshift.audit.scan import Budget, scan, scores
+from worlds import ring, two_tiers
+
+
+@pytest.fixture(params=["one tier", "public tiers", "secret tiers"])
+def case(request):
+    tiers = {"one tier": None, "public tiers": two_tiers(), "secret tiers": two_tiers(is_public=False)}[request.param]
+    world = ring(length=None, documents=40, tiers=tiers)
+    known = world.known
+    rows = len(known.tiers) if known.tiers.is_public else 1
+    plugin = fit_plugin(known, rng=np.random.default_rng(0))
+    pairs = Combination(known, (fit_cooccurrence(known),), ((0.7,),) * rows, name="pairs")
+    counts = Combination(known, (plugin, fit_cooccurrence(known)), ((0.4, 0.5),) * rows, name="counts")
+    attackers = [Own(known), pairs, counts, Recalibrated(known.mechanism, counts, 0.6)]
+    return world, attackers, Budget(known.mechanism, known.tiers, 0.8)
+
+
+@pytest.mark.parametrize("law", ["anchored", "uniform"])
+def test_every_scan_is_that_of_the_attacker_alone(case, law):
+    world, attackers, budget = case
+    together = joint_scan(attackers, world.release, world.secrets, budget, np.random.default_rng(4), law)
+    for attacker, found in zip(attackers, together, strict=True):
+        alone = scan(
+            attacker, world.release, world.secrets, budget, np.random.default_rng(4), laws=(law,), detailed=False
+        )
+        np.testing.assert_array_equal(found.rate(law), alone.rate(law))
+        np.testing.assert_array_equal(found.rank, alone.rank)
+        np.testing.assert_array_equal(found.prior_hit, alone.prior_hit)
+        np.testing.assert_allclose(found.scores.log_score, alone.scores.log_score, rtol=1e-12)
+    assert len({found.scores.log_score.sum() for found in together}) == len(attackers)  # they do differ
+
+
+def test_scores_are_those_of_the_attackers_alone(case):
+    world, attackers, budget = case
+    together = joint_scores(attackers, world.release, world.secrets, budget)
+    for attacker, found in zip(attackers, together, strict=True):
+        alone = scores(attacker, world.release, world.secrets, budget)
+        np.testing.assert_allclose(found.log_score, alone.log_score, rtol=1e-12)
+        np.testing.assert_allclose(found.own_score, alone.own_score, rtol=1e-12)
+
+
+def test_a_part_that_two_attackers_have_is_read_once(case, monkeypatch):
+    world, attackers, budget = case
+    calls, terms = [], Cooccurrence.terms
+
+    def counted(self, release):
+        calls.append(len(release))
+        return terms(self, release)
+
+    monkeypatch.setattr(Cooccurrence, "terms", counted)
+    joint_scores(attackers, world.release, world.secrets, budget)
+    assert sum(calls) == len(world.release)
+
+
+def test_other_counts_are_not_taken_for_the_same(case):
+    world, (_, pairs, counts, _), budget = case
+    half = world.known.fit.take(np.arange(len(world.known.fit) // 2))
+    other = fit_cooccurrence(replace(world.known, fit=half))
+    mine = Combination(world.known, (other,), pairs.weights, name="half")
+    found = joint_scores([mine, counts], world.release, world.secrets, budget)[0]
+    alone = scores(mine, world.release, world.secrets, budget)
+    np.testing.assert_allclose(found.log_score, alone.log_score, rtol=1e-12)
+    assert not np.allclose(found.log_score, scores(pairs, world.release, world.secrets, budget).log_score)
