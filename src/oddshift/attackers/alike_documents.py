@@ -38,16 +38,13 @@ class AlikeDocuments:
 
     def log_ratio(self, words: Any, points: IntArray, law: FloatArray) -> Any:
         """log(1 + S/(k·π)) for documents with these words, sparse (documents, points); `law` is π of the points."""
-        similar = (self._scaled(words) @ self.words.T).tocsr()
+        similar = (scaled(words, self.rarity) @ self.words.T).tocsr()
         similar.data[similar.data < SIMILAR] = 0.0
         similar.eliminate_zeros()
         similar.data **= POWER
         lent = (similar @ self.counts[:, points]).tocsr()
         lent.data = np.log1p(lent.data / np.maximum(STRENGTH * law[lent.indices], 1e-300))
         return lent
-
-    def _scaled(self, words: Any) -> Any:
-        return scaled(words, self.rarity)
 
 
 def scaled(words: Any, rarity: FloatArray) -> Any:
