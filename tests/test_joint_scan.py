@@ -31,7 +31,7 @@ def case(request):
 @pytest.mark.parametrize("law", ["anchored", "uniform"])
 def test_every_scan_is_that_of_the_attacker_alone(case, law):
     world, attackers, budget = case
-    together = joint_scan(attackers, world.release, world.secrets, budget, np.random.default_rng(4), law)
+    together = joint_scan(attackers, world.release, world.secrets, budget, np.random.default_rng(4), law=law)
     for attacker, found in zip(attackers, together, strict=True):
         alone = scan(
             attacker, world.release, world.secrets, budget, np.random.default_rng(4), laws=(law,), detailed=False

@@ -110,7 +110,7 @@ class Experiment:
         """The same of several attackers in one pass."""
         rng = np.random.default_rng([self.settings.seed, 21])
         released, law = self.release(known), self.settings.law
-        return joint_scan(attackers, released, self.records, self.budget(known), rng, law)
+        return joint_scan(attackers, released, self.records, self.budget(known), rng, law=law)
 
     def scores(self, known: Knowledge, attackers: Sequence[Attacker]) -> list[Scores]:
         """Release the documents under `known` and score the attackers; they are chosen by this score."""

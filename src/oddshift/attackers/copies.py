@@ -15,7 +15,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.cooccurrence import document_blocks
-from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, likelihoods
+from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, likelihood_ratios
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.model.records import Records
 from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
@@ -42,10 +42,7 @@ class Copies:
     def _context(self, known: Knowledge, release: Release, mine: CandidateSet) -> FloatArray:
         """The terms between positions of one candidate set, over its candidates."""
         law, excess = _law(known, mine.tier)[mine.points], self.excess[mine.tier]
-        seen = likelihoods(known, release, mine.positions, mine.points)
-        average = seen @ law
-        seen /= np.where(average > 0, average, 1.0)[:, None]
-        seen[average <= 0] = 1.0  # an output that no candidate gives says nothing
+        seen = likelihood_ratios(known, release, mine, law)
         context = np.zeros_like(seen)
         for number, pairs in _pairs_by_distance(release, mine.positions):
             e = equal_again(law, float(excess[number]))

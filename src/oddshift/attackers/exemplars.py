@@ -16,7 +16,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.cooccurrence import document_blocks
-from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, likelihoods
+from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, law_over, likelihood_ratios
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
 
@@ -55,17 +55,14 @@ class Exemplars:
         """log(1 − λ + λ·Σ_b φ_d(b)·M(y_s|b)/P(y_s)), (positions, fit documents)."""
         found = np.empty((len(block.outputs), self.shares[0].shape[0]))
         for mine in sets:
-            law, shares = _law(known, mine), self.shares[mine.tier]
-            seen = likelihoods(known, block, mine.positions, mine.points)
-            average = seen @ law
-            seen /= np.where(average > 0, average, 1.0)[:, None]
-            seen[average <= 0] = 1.0  # an output that no candidate gives says nothing
+            shares = self.shares[mine.tier]
+            seen = likelihood_ratios(known, block, mine, law_over(known, mine.points))
             ratio = (shares[:, mine.points] @ seen.T).T
             found[mine.positions] = np.log1p(TRUST * np.where(_has_any(shares), ratio - 1.0, 0.0))
         return found
 
     def _context(self, known: Knowledge, mine: CandidateSet, weights: FloatArray) -> FloatArray:
-        law, shares = _law(known, mine), self.shares[mine.tier]
+        law, shares = law_over(known, mine.points), self.shares[mine.tier]
         silent = 1.0 - weights @ _has_any(shares)  # documents without this set lend π
         lent = weights @ shares[:, mine.points]
         lent /= np.where(law > 0, law, 1.0)
@@ -85,11 +82,6 @@ def _weights(evidence: FloatArray, block: Release) -> FloatArray:
 
 def _has_any(shares: Any) -> BoolArray:
     return np.diff(shares.indptr) > 0
-
-
-def _law(known: Knowledge, mine: CandidateSet) -> FloatArray:
-    law = np.exp(known.log_prior[mine.points])
-    return np.asarray(law / max(float(law.sum()), 1e-300))
 
 
 def fit_exemplars(known: Knowledge) -> Exemplars:

@@ -18,7 +18,7 @@ from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.identity import content
 from oddshift.base.logarithms import peak
-from oddshift.model.release import Release, candidates
+from oddshift.model.release import CandidateSet, Release, candidates
 from oddshift.model.tiers import Tiers
 
 BATCH_ENTRIES = 4_000_000
@@ -138,6 +138,21 @@ def of_outputs(known: Knowledge, outputs: IntArray, points: IntArray | None = No
         columns = known.mechanism.candidate_columns(distinct, points)
     columns = columns - peak(columns, axis=1)
     return np.asarray(np.exp(columns, out=columns)[number.reshape(outputs.shape)])
+
+
+def law_over(known: Knowledge, points: IntArray) -> FloatArray:
+    """π over some points, as a law of its own."""
+    law = np.exp(known.log_prior[points])
+    return np.asarray(law / max(float(law.sum()), 1e-300))
+
+
+def likelihood_ratios(known: Knowledge, release: Release, mine: CandidateSet, law: FloatArray) -> FloatArray:
+    """M(y_s|x)/P(y_s), P(y) = Σ_x law(x)·M(y|x); 1 for an output that no candidate gives, which says nothing."""
+    seen = likelihoods(known, release, mine.positions, mine.points)
+    average = seen @ law
+    seen /= np.where(average > 0, average, 1.0)[:, None]
+    seen[average <= 0] = 1.0
+    return seen
 
 
 def over_candidates(blocks: Iterable[Terms], release: Release, tiers: Tiers) -> Iterator[Terms]:

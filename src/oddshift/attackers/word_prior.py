@@ -22,7 +22,7 @@ from oddshift.attackers.backoff import fit_backoff, observations
 from oddshift.attackers.combination import likeliest_weights
 from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import choosing_clusters
-from oddshift.attackers.law_attacker import Terms
+from oddshift.attackers.law_attacker import Terms, law_over
 from oddshift.attackers.sparse_terms import sparse_terms
 from oddshift.attackers.training import split
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, frozen
@@ -137,8 +137,8 @@ class WordPrior:
 
     def _alike(self, known: Knowledge, mine: CandidateSet, words: Any) -> Any:
         """What documents alike say, weighed, sparse (documents, candidates)."""
-        law = np.exp(known.log_prior[mine.points])
-        return self.weights[mine.tier][-1] * self.alike.log_ratio(words, mine.points, law / law.sum())
+        law = law_over(known, mine.points)
+        return self.weights[mine.tier][-1] * self.alike.log_ratio(words, mine.points, law)
 
 
 def _key(release: Release, known: Knowledge) -> str:
@@ -209,8 +209,7 @@ def _weights(
     rows = np.flatnonzero(allowed[held.points])[:WEIGHED]
     if not len(rows):
         return np.zeros(len(counts) + 1)
-    law = np.exp(known.log_prior[columns])
-    law /= law.sum()
+    law = law_over(known, columns)
     terms = [
         (each.rows(words[rows]) @ each.ratio[:, columns]).tocsr()
         for words, each in zip(_words(known, held, in_bag), counts, strict=True)

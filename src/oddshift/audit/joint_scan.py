@@ -22,7 +22,13 @@ from oddshift.model.release import Release
 
 
 def joint_scan(
-    attackers: Sequence[Attacker], release: Release, truth: Records, budget: Budget, rng: np.random.Generator, law: str
+    attackers: Sequence[Attacker],
+    release: Release,
+    truth: Records,
+    budget: Budget,
+    rng: np.random.Generator,
+    *,
+    law: str,
 ) -> list[Scan]:
     """A scan of every attacker under one law, without detail."""
     scanning = Scanning.begin(release, truth, budget, rng, needs_uniform=law == "uniform")
