@@ -27,6 +27,7 @@ from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
 _ROW_COPIES = 5  # arrays of the size of its rows that a block of draws holds at once: blocks are smaller for it
+_FEW_ROWS = 64  # but not below so many rows, since each block prepares all outputs once
 
 
 class Mechanism(ABC):
@@ -140,7 +141,7 @@ class Mechanism(ABC):
         chosen, first = np.unique(points[order], return_index=True)
         ends = np.append(first, len(points))
         outputs = np.empty(len(points), dtype=np.int64)
-        for part in blocks(len(chosen), _ROW_COPIES * self.n_outputs):
+        for part in blocks(len(chosen), 1, _rows_at_once(self.n_outputs)):
             few, here = chosen[part], order[ends[part.start] : ends[part.stop]]
             outputs[here] = Sampler(few, _cumulative(self.log_likelihood(few))).invert(points[here], uniforms[here])
         return outputs
@@ -170,6 +171,16 @@ class Sampler:
     def sample(self, index: npt.ArrayLike, rng: np.random.Generator) -> IntArray:
         """As Mechanism.sample, for points that have a row here."""
         return self.invert(index, generator(rng).random(np.size(np.asarray(index))))
+
+
+def _rows_at_once(outputs: int) -> int:
+    """How many rows a block of draws holds: those that fit with their copies, a few more where all outputs are many.
+
+    >>> [_rows_at_once(outputs) for outputs in (2_000, 60_000, 1_000_000, 10_000_000)]
+    [400, 64, 4, 1]
+    """
+    fitting = BLOCK_ENTRIES // outputs
+    return max(1, min(fitting, max(_FEW_ROWS, fitting // _ROW_COPIES)))
 
 
 def inverted(cumulative: FloatArray, row: IntArray, uniforms: FloatArray) -> IntArray:
