@@ -29,6 +29,7 @@ _TITLE = re.compile(r"(?<![\w.])([^\W\d_]{2,7})(\.?)[ \t]{1,3}(?=[^\W\d_])")
 _WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’-](?=[^\W\d_]))*")
 _BLANKS = re.compile(r"[ \t]{1,2}")
 _AT_END = re.compile(r"(?<![\w.])([^\W\d_]{1,7})\.\s*$")
+_POSSESSIVE_ENDS = ("s", "'", "’")
 _MOST_WORDS = 3  # capitalised words of a name after a title
 
 
@@ -53,6 +54,8 @@ def ends_in_abbreviation(text: str) -> bool:
 
 def without_possessive(word: str) -> str:
     """A word without its "'s"; the apostrophe of a plural goes as well."""
+    if word[-1:] not in _POSSESSIVE_ENDS:  # most words, and this is asked for every word of a text
+        return word
     for ending in ("'s", "’s", "'", "’"):
         if word.endswith(ending) and len(word) > len(ending):
             return word[: -len(ending)]

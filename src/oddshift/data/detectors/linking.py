@@ -116,7 +116,7 @@ def linked(
         rows.append((d, a, b, spans.labels[label]))
     for d, text in enumerate(texts):
         if d in parts or known.surnames:
-            sought = {**known.surnames, **parts.get(d, {})}
+            sought = {**known.surnames, **parts[d]} if d in parts else known.surnames
             rows += [(d, a, b, label) for a, b, label in _again(text, sought) if not any(taken.get(d, b"")[a:b])]
     return Spans.of(sorted(rows), is_exact=spans.is_exact)
 
@@ -143,7 +143,9 @@ def _again(text: str, sought: Mapping[str, str]) -> Iterator[tuple[int, int, str
     """(start, end, label) of every capitalised word that is looked for."""
     plain = normalised(text)
     for match in _WORD.finditer(plain.text):
+        if not match.group()[0].isupper():
+            continue
         word = without_possessive(match.group())
-        label = sought.get(word.lower()) if word[0].isupper() else None
+        label = sought.get(word.lower())
         if label is not None:
             yield *plain.original(match.start(), match.start() + len(word)), label
