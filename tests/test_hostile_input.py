@@ -299,7 +299,7 @@ def test_a_defect_is_one_line_without_data(monkeypatch, tmp_path, capsys):
     def fail(*_, **__):
         raise Odd("Zebulon Secretname")
 
-    monkeypatch.setattr("oddshift.app.commands.verify_command.verify_file", fail)
+    monkeypatch.setattr("oddshift.evidence.certificates.verify_file", fail)
     monkeypatch.setattr("sys.argv", ["oddshift", "verify", str(written(tmp_path, "a.json", "{}"))])
     monkeypatch.delenv(TRACEBACK, raising=False)
     with pytest.raises(SystemExit) as ended:
@@ -319,7 +319,7 @@ def test_memory_and_short_files_are_not_an_interruption(error, message, monkeypa
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("oddshift.app.commands.verify_command.verify_file", fail)
+    monkeypatch.setattr("oddshift.evidence.certificates.verify_file", fail)
     monkeypatch.setattr("sys.argv", ["oddshift", "verify", str(written(tmp_path, "a.json", "{}"))])
     with pytest.raises(SystemExit) as ended:
         main()

@@ -89,7 +89,7 @@ def test_all_is_what_is_public():
         for name, value in vars(od).items()
         if not name.startswith("_") and not (isinstance(value, types.ModuleType) and name not in od.__all__)
     }
-    assert set(od.__all__) == (eager - hidden) | set(od._FRONT_DOOR)
+    assert set(od.__all__) == (eager - hidden) | set(od._ON_DEMAND)
 
 
 def test_the_questions_stay_questions_after_their_rooms_are_imported():

@@ -1,7 +1,7 @@
 """oddshift: how far do several perturbed records, seen together, shift an attacker's odds about each secret?
 
-The exact core is imported at once. The front door (`texts`, `audit`, `adapt`, ...) is imported when it is first used,
-so that `import oddshift` stays light.
+The exact core is imported at once. Evidence (`certify`, `witness`, ...) and the front door (`texts`, `audit`, `adapt`,
+...) are imported when they are first used, so that `import oddshift` stays light.
 """
 
 import sys
@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from oddshift import bounds
 from oddshift.base.errors import InvalidInput, OddshiftError
-from oddshift.evidence import witness
-from oddshift.evidence.certificates import Certificate, Claim, SuccessClaim, certify, certify_joint, verify_file
-from oddshift.evidence.witness import Witness, witness_mdp
 from oddshift.leakage.exact import Leakage, exact_leakage, log_posterior, most_likely
 from oddshift.leakage.mpl import mpl
 from oddshift.leakage.upper import upper_bound
@@ -50,11 +47,18 @@ if TYPE_CHECKING:
     from oddshift.app.watch.watch_answer import Watch
     from oddshift.app.watch.watching import watch
     from oddshift.data.dataset import Dataset
+    from oddshift.evidence import witness
+    from oddshift.evidence.certificates import Certificate, Claim, SuccessClaim, certify, certify_joint, verify_file
+    from oddshift.evidence.witness import Witness, witness_mdp
     from oddshift.protect.release_policy import ReleasePolicy
 
 __version__ = "0.1.0"
 
-_FRONT_DOOR = {
+_EVIDENCE = ("Certificate", "Claim", "SuccessClaim", "certify", "certify_joint", "verify_file")
+
+_ON_DEMAND = {
+    **dict.fromkeys(_EVIDENCE, "oddshift.evidence.certificates"),
+    **dict.fromkeys(("Witness", "witness", "witness_mdp"), "oddshift.evidence.witness"),
     **dict.fromkeys(("AdaptRun", "AuditRun", "Verdict"), "oddshift.app.answers"),
     **dict.fromkeys(("embeddings", "read", "table", "texts", "trajectories"), "oddshift.app.datasets"),
     **dict.fromkeys(("StoredRun", "adapt", "audit", "load_policy", "load_run"), "oddshift.app.front_door"),
@@ -63,13 +67,14 @@ _FRONT_DOOR = {
     "Watch": "oddshift.app.watch.watch_answer",
     "watch": "oddshift.app.watch.watching",
 }
-"""Names that are imported when they are first used, and the module of each."""
+"""Names that are imported when they are first used, and the module of each; one of them is a module itself."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _FRONT_DOOR:
+    if name not in _ON_DEMAND:
         raise AttributeError(f"module 'oddshift' has no attribute {name!r}")
-    return getattr(import_module(_FRONT_DOOR[name]), name)
+    module = import_module(_ON_DEMAND[name])
+    return module if module.__name__.endswith(f".{name}") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,6 @@ import typer
 
 from oddshift.app.commands.terminal import NOT_SHOWN, Json
 from oddshift.base.errors import InvalidInput
-from oddshift.evidence.certificates import verify_file
 
 
 def verify(
@@ -28,6 +27,7 @@ def verify(
 
     Example: oddshift verify mail-run/evidence/anchored-PII-counts-1a2b3c.npz
     """
+    from oddshift.evidence.certificates import verify_file
 
     if file.is_dir():
         raise InvalidInput(

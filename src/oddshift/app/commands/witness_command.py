@@ -12,7 +12,6 @@ import typer
 
 from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, progress_bar
 from oddshift.base.arrays import whole
-from oddshift.evidence.witness import SearchSettings, plan_mdp, witness_mdp
 from oddshift.model.space import Space
 
 
@@ -40,6 +39,7 @@ def witness(  # noqa: PLR0913, PLR0917 (one for each option)
 
     from oddshift.app.black_box import find_function, sampler_of
     from oddshift.data.codecs.word_vectors import read_vectors
+    from oddshift.evidence.witness import SearchSettings, plan_mdp, witness_mdp
 
     settings = SearchSettings(alpha=alpha, explore=explore, confirm=confirm, pairs=pairs)
     table = read_vectors(words)
