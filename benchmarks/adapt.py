@@ -1,4 +1,7 @@
-"""Adaptation with many tiers: points that the search measures, CPU time, and the choice beside that of a full grid."""
+"""Adaptation with many tiers: points that the search measures, CPU time, and the choice beside that of a full grid.
+
+The adaptation on AG News is quoted in `stored_studies`.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,6 @@ from oddshift.mechanisms import Mechanism, Tiered
 from oddshift.model.records import Records, Split
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
-
-NOTE = """The adaptation on AG News, its CPU time (limit 240 s) and its choice next to that of a full grid have a
-command of their own, which is not part of `make bench`: `python -m studies.ag_news_adapt`."""
 
 WORDS = 64
 LENGTH = 4

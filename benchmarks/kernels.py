@@ -1,6 +1,7 @@
 """What large audits rest on: path closure of 11,000 points, memory that does not follow documents, AG News by plug-in.
 
-Memory is the peak of a process of its own. Exact ε and remapping of 11,000 points are in `core`.
+Memory is the peak of a process of its own. Exact ε and remapping of 11,000 points are in `core`; the
+default attackers on all of AG News are quoted in `stored_studies`.
 """
 
 from __future__ import annotations
@@ -8,10 +9,6 @@ from __future__ import annotations
 from benchmarks.core import MEASURED, WORDS, in_new_process
 from benchmarks.table import Line, cpu
 from oddshift.base.errors import InvalidInput
-
-NOTE = """The default attackers on all documents of AG News (limits 900 s and 3 GB) have a command of their own, which
-is not part of `make bench`: `python -m studies.ag_news_attackers`. Whether new data drifts, and how many documents that
-takes to show: `python -m studies.watch`."""
 
 POINTS, FEW, MANY = 2_000, 200, 800
 MOST_SECONDS, MOST_MEGABYTES, NEWS_SECONDS = 120, 2_048, 45

@@ -1,7 +1,7 @@
 """Time and memory of tables from end to end: how audits and adaptations grow with the rows, and a million rows.
 
-`python -m benchmarks tables` measures the commands on made cohorts of ten columns; `python -m benchmarks.tables
---large` adds a first configuration and a release of a million rows of fifteen columns.
+The commands run on made cohorts of ten columns, and then a first configuration and a release on a million rows of
+fifteen columns, which takes minutes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.made_table import FIFTEEN, write_cohort
 from benchmarks.protect import LAUNCH
-from benchmarks.table import Line, markdown
+from benchmarks.table import Line
 
 SIZES = (1_000, 2_000, 4_000, 8_000)
 COHORT, MILLION = 7_874, 1_000_000
@@ -76,13 +76,8 @@ def million(folder: Path) -> list[Line]:
     ]
 
 
-def run(*, large: bool = False) -> list[Line]:
-    """All lines; `large` adds those that take minutes."""
+def run() -> list[Line]:
+    """All lines."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        lines = [growth(folder, "audit"), growth(folder, "adapt"), cohort(folder)]
-        return [*lines, *(million(folder) if large else [])]
-
-
-if __name__ == "__main__":
-    print(markdown(run(large="--large" in sys.argv)))
+        return [growth(folder, "audit"), growth(folder, "adapt"), cohort(folder), *million(folder)]
