@@ -10,7 +10,8 @@ HEAD = """# Benchmarks
 
 CPU time of one core, unless a line says otherwise. `python -m benchmarks --write` measures everything;
 `python -m benchmarks --write NAME…` measures some sections and keeps the others. The baseline is another library
-or an earlier version; the limit is what was asked for.
+or an earlier version; the limit is what was asked for. What takes too long for one run is stored: `before`,
+`five_gigabytes`, and the figures of studies.
 """
 
 
