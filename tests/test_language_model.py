@@ -135,7 +135,7 @@ def prior_of(world, model):
 
 def test_it_predicts_what_counts_do_not_see(world, model, monkeypatch):
     """Counts that read only two words before a secret, where the hint at another one stands."""
-    monkeypatch.setattr("oddshift.attackers.word_prior.WINDOWS", ((-2,),))
+    monkeypatch.setattr("oddshift.attackers.word_relations.WINDOWS", ((-2,),))
     counted = LawAttacker(
         world.known, fit_word_prior(world.known, np.random.default_rng(0)), "words", with_context=True
     )

@@ -10,7 +10,8 @@ from oddshift.attackers import word_prior
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.word_prior import MOST_TIERS, fit_word_prior, rare_words, relations
+from oddshift.attackers.word_prior import fit_word_prior
+from oddshift.attackers.word_relations import MOST_TIERS, rare_words, relations
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
@@ -107,8 +108,8 @@ def test_words_are_needed(world):
 def test_priors_are_computed_once_for_all_mechanisms(monkeypatch):
     world = with_words(ring(documents=60, length=3, strength=0.0))
     law = fit_word_prior(world.known, np.random.default_rng(0))
-    computed, first = [], type(law)._prior
-    monkeypatch.setattr(type(law), "_prior", lambda *args: computed.append(1) or first(*args))
+    computed, first = [], type(law)._by_place
+    monkeypatch.setattr(type(law), "_by_place", lambda *args: computed.append(1) or first(*args))
     noisier = replace(world.known, mechanism=Exponential(world.known.mechanism.space, 0.1))
     found = [[b.log_prior for b in law.terms(known, world.release)] for known in (world.known, noisier, world.known)]
     assert len(computed) == len(found[0])
@@ -130,3 +131,24 @@ def test_no_more_priors_are_kept_than_allowed_and_none_are_sent(monkeypatch):
     list(law.terms(world.known, world.release))
     assert law._kept
     assert not pickle.loads(pickle.dumps(law))._kept
+
+
+def test_the_share_of_whole_documents_is_part_of_the_prior(world):
+    """Place and document together are the prior; without a word about the document its share is 0."""
+    law = fit_word_prior(world.known, np.random.default_rng(0))
+    for block in law.laws(world.known, world.release):
+        of_bag, of_alike = law.weights[0][-2:]
+        assert (block.by_document == 0).all() == (of_bag == 0 and of_alike == 0)
+        assert block.by_document.shape == block.log_prior.shape
+    mute = replace(law, weights=tuple(np.append(each[:-2], [0.0, 0.0]) for each in law.weights))
+    assert all((block.by_document == 0).all() for block in mute.laws(world.known, world.release))
+
+
+def test_a_held_out_secret_that_no_other_record_holds_weighs_nothing():
+    """Every document ends in a name of its own: words before it are common, and say that no known name follows."""
+    world = ring(documents=40, length=1, strength=0.0)
+    trial = word_prior.word_trial(
+        knowledge(world.known.mechanism, world.known.tiers, with_words(world).known.fit), np.random.default_rng(0)
+    )
+    held = trial.held.points[trial.rows(0)]
+    assert (trial.known.fit.counts()[held] > 0).all()

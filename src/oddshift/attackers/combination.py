@@ -16,6 +16,7 @@ import numpy as np
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge
 from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import SIGNIFICANT, Units, choosing_clusters, choosing_units, gain
+from oddshift.attackers.held_out import foreseeable, held_out_release
 from oddshift.attackers.tier_terms import CandidateTerms, prior_part, terms_by_tier
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray, blocks
@@ -23,17 +24,11 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content
 from oddshift.base.logarithms import log, log_sum, peak
 from oddshift.model.records import Records
-from oddshift.model.release import Release, perturb
+from oddshift.model.release import Release, candidate_sets
 from oddshift.model.tiers import Tiers
 
 BLOCK_ENTRIES = 4_000_000
 """Entries (positions x points) of one part in one block; a performance setting."""
-
-FIT_ENTRIES = 12_000_000
-"""Entries (positions x points) of each part that the weights are fitted on."""
-
-FIT_POSITIONS = 6_000
-"""Largest number of positions on which the weights are fitted."""
 
 _CACHED = 32_000  # entries of each part that are read together while weights are fitted
 
@@ -42,9 +37,6 @@ Weights = tuple[tuple[float, ...], ...]
 
 Weigh = Callable[[Knowledge], Weights]
 """The weights of some parts under a mechanism."""
-
-NOISES = 4
-"""Largest number of releases of each held-out document for fitting weights: fresh noise makes up for few ones."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +80,7 @@ class Combination:
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus the weighted terms, block by block; other points keep the own one."""
-        for block, found in self._blocks(release):
+        for first, block, found in self._blocks(release):
             shift = self.known.mechanism.log_columns(block.outputs)
             prior = np.tile(self.known.log_prior, (len(shift), 1)) if self.with_context else self.known.log_prior
             for mine in found:
@@ -96,22 +88,20 @@ class Combination:
                 shift[at] = self.shift_of(mine)
                 if self.with_context:
                     prior[at] = mine.log_prior
-            yield Beliefs(block.first + np.arange(len(shift)), shift, prior)
+            yield Beliefs(first + np.arange(len(shift)), shift, prior)
 
     def candidate_beliefs(self, release: Release) -> Iterator[Beliefs]:
         """The same over the candidates of each position alone, one candidate set of a block after the other."""
-        for block, found in self._blocks(release):
+        for first, _, found in self._blocks(release):
             for mine in found:
-                yield Beliefs(block.first + mine.positions, self.shift_of(mine), mine.log_prior, mine.points)
+                yield Beliefs(first + mine.positions, self.shift_of(mine), mine.log_prior, mine.points)
 
-    def _blocks(self, release: Release) -> Iterator[tuple[_Block, list[CandidateTerms]]]:
+    def _blocks(self, release: Release) -> Iterator[tuple[int, Release, list[CandidateTerms]]]:
+        """The number of the first position of some documents, these documents, and the terms of their positions."""
         weights = np.atleast_2d(np.array(self.weights))
         weighed, prior = np.asarray(weights.any(axis=0)), prior_part(self.parts)
-        for documents in document_blocks(release, len(self.known.log_prior), BLOCK_ENTRIES):
-            block = release.take(np.arange(documents.start, documents.stop))
-            if len(block.outputs):
-                first = int(release.offsets[documents.start])
-                yield _Block(first, block.outputs), terms_by_tier(self.parts, self.known, block, weighed, prior)
+        for first, block in _blocks(release, len(self.known.log_prior)):
+            yield first, block, terms_by_tier(self.parts, self.known, block, weighed, prior)
 
     def shift_of(self, mine: CandidateTerms) -> FloatArray:
         """Own release plus the weighted terms of all parts, which `mine` holds in their order."""
@@ -122,20 +112,16 @@ class Combination:
         return shift
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Block:
-    """Some documents of a release: the number of their first position, and their outputs."""
-
-    first: int
-    outputs: IntArray
+def _blocks(release: Release, width: int) -> Iterator[tuple[int, Release]]:
+    """Some documents at a time, if they hold any secret, with the number of their first position."""
+    for documents in document_blocks(release, width, BLOCK_ENTRIES):
+        block = release.take(np.arange(documents.start, documents.stop))
+        if len(block.outputs):
+            yield int(release.offsets[documents.start]), block
 
 
 class WeighedTerms(Protocol):
     """Terms of held-out positions whose weights are sought."""
-
-    @property
-    def terms(self) -> tuple[FloatArray, ...]:
-        """One for each weight."""
 
     def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Mean log score of the truth under these weights, and its gradient."""
@@ -149,6 +135,7 @@ class ContextTerms:
     terms: tuple[FloatArray, ...]
     truth: IntArray
     units: Units
+    blind: tuple[int, ...] = ()  # terms that do not depend on any output
 
     def scores(self, weights: FloatArray) -> FloatArray:
         """−log posterior of the truth at every position."""
@@ -181,35 +168,35 @@ class ContextTerms:
         return total
 
 
-def held_out_release(known: Knowledge, held_out: Records, rng: np.random.Generator) -> tuple[Records, Release]:
-    """Held-out documents, as many as FIT_ENTRIES allows and few ones several times, and their release."""
-    useful = np.flatnonzero(held_out.lengths > 0)
-    if not len(useful):
-        raise InvalidInput("held-out documents hold no secret, expected at least one")
-    size = min(FIT_POSITIONS, FIT_ENTRIES // len(known.log_prior))
-    noises = min(NOISES, max(1, size // int(held_out.lengths.sum())))
-    order = np.concatenate([rng.permutation(useful) for _ in range(noises)])
-    documents = order[: max(1, int(np.searchsorted(np.cumsum(held_out.lengths[order]), size, side="right")))]
-    chosen = held_out.take(np.sort(documents))
-    return chosen, perturb(chosen, known.mechanism, known.tiers, rng)
-
-
 def held_out_by_tier(
     parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator
 ) -> dict[int, ContextTerms]:
     """Perturb held-out documents and run every part; one set of terms for each tier, over its candidates."""
     chosen, release = held_out_release(known, held_out, rng)
-    units = choosing_units(chosen)
+    units, counts_it = choosing_units(chosen), foreseeable(known, held_out)[chosen.points]
+    found: dict[int, ContextTerms] = {}
+    row = np.empty(len(release.outputs), dtype=np.int64)  # of every position in the terms of its tier
+    for mine in candidate_sets(release, known.tiers):
+        at = mine.positions[counts_it[mine.positions]]
+        if len(at):
+            shape, row[at] = (len(at), len(mine.points)), np.arange(len(at))
+            found[mine.tier] = ContextTerms(
+                np.empty(shape),
+                tuple(np.empty(shape) for _ in parts),
+                np.searchsorted(mine.points, chosen.points[at]),
+                replace(units, of_position=units.of_position[at]),
+                blind_parts(parts),
+            )
     everything = np.ones(len(parts), dtype=np.bool_)
-    return {
-        mine.tier: ContextTerms(
-            mine.own + mine.log_prior,
-            mine.terms,
-            np.searchsorted(mine.points, chosen.points[mine.positions]),
-            replace(units, of_position=units.of_position[mine.positions]),
-        )
-        for mine in terms_by_tier(parts, known, release, everything, prior_part(parts))
-    }
+    for first, block in _blocks(release, len(known.log_prior)):
+        for mine in terms_by_tier(parts, known, block, everything, prior_part(parts)):
+            keep = counts_it[first + mine.positions]
+            if keep.any():
+                into, at = found[mine.tier], row[first + mine.positions[keep]]
+                into.base[at] = (mine.own + mine.log_prior)[keep]
+                for whole, term in zip(into.terms, mine.terms, strict=True):
+                    whole[at] = term[keep]
+    return found
 
 
 def held_out_terms(
@@ -225,7 +212,14 @@ def held_out_terms(
         base[at] = mine.own + mine.log_prior
         for whole, term in zip(terms, mine.terms, strict=True):
             whole[at] = term
-    return ContextTerms(base, terms, chosen.points, choosing_units(chosen))
+    rows, units = np.flatnonzero(foreseeable(known, held_out)[chosen.points]), choosing_units(chosen)
+    units = replace(units, of_position=units.of_position[rows])
+    return ContextTerms(base[rows], tuple(term[rows] for term in terms), chosen.points[rows], units, blind_parts(parts))
+
+
+def blind_parts(parts: Sequence[Attacker]) -> tuple[int, ...]:
+    """The parts whose term does not depend on any output, but only on W."""
+    return tuple(k for k, part in enumerate(parts) if getattr(part, "is_blind", False))
 
 
 def weights_by_tier(held: Mapping[int, ContextTerms], tiers: Tiers, parts: int) -> Weights:
@@ -235,26 +229,34 @@ def weights_by_tier(held: Mapping[int, ContextTerms], tiers: Tiers, parts: int) 
     return tuple(tuple(float(w) for w in row) for row in rows)
 
 
-def likeliest_weights(held: WeighedTerms, start: FloatArray | None = None) -> FloatArray:
-    """Weights ≥ 0 of the best log score, however little evidence there is for them."""
+def likeliest_weights(held: WeighedTerms, start: FloatArray) -> FloatArray:
+    """Weights ≥ 0 of the best log score, however little evidence there is for them, sought from `start` on."""
     from scipy.optimize import minimize
 
-    first, bounds = np.zeros(len(held.terms)) if start is None else start, [(0.0, None)] * len(held.terms)
-    return np.asarray(minimize(held.loss, first, jac=True, method="L-BFGS-B", bounds=bounds).x)
+    return np.asarray(minimize(held.loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(start)).x)
 
 
 def best_weights(held: ContextTerms) -> FloatArray:
     """Weights ≥ 0 of the best log score, as simple as the evidence allows.
 
     The best part alone stays unless the optimum beats it by a standard error, and all weights are 0 when the gain over
-    `own` is within SIGNIFICANT standard errors.
+    `own`, or over what terms gain that depend on no output, is within SIGNIFICANT standard errors: nothing is joint.
     """
     size = len(held.terms)
     corner = min(np.eye(size), key=lambda w: held.loss(w)[0])
     start = min(corner, np.zeros(size), key=lambda w: held.loss(w)[0])
     found = likeliest_weights(held, start)
     best = found if _is_better(held, found, corner, 1.0) else corner
-    return best if _is_better(held, best, np.zeros(size), SIGNIFICANT) else np.zeros(size)
+    return best if _is_better(held, best, _blind_weights(held), SIGNIFICANT) else np.zeros(size)
+
+
+def _blind_weights(held: ContextTerms) -> FloatArray:
+    """The best weights of the terms that depend on no output; 0 for the others."""
+    weights = np.zeros(len(held.terms))
+    if held.blind:
+        alone = replace(held, terms=tuple(held.terms[k] for k in held.blind))
+        weights[list(held.blind)] = likeliest_weights(alone, np.zeros(len(held.blind)))
+    return weights
 
 
 def _is_better(held: ContextTerms, weights: FloatArray, than: FloatArray, errors: float) -> bool:
@@ -307,11 +309,11 @@ def fit_and_combine(
 
 
 def _used(combined: Combination) -> list[int]:
-    """The parts with some weight, and those that give a prior; all of them when none has weight."""
+    """The parts with some weight, and the one that gives the prior; all of them when none has weight."""
     worth = [any(row[k] for row in combined.weights) for k in range(len(combined.parts))]
     if not any(worth):
         return list(range(len(worth)))
-    return [k for k, part in enumerate(combined.parts) if worth[k] or part.with_context]
+    return [k for k, is_worth in enumerate(worth) if is_worth or k == prior_part(combined.parts)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

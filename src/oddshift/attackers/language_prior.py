@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
-from oddshift.attackers.combination import FIT_ENTRIES, FIT_POSITIONS, ContextTerms, likeliest_weights
+from oddshift.attackers.combination import ContextTerms, likeliest_weights
 from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import units_of
+from oddshift.attackers.held_out import FIT_ENTRIES, FIT_POSITIONS
 from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.training import split
@@ -34,6 +35,8 @@ class LanguagePrior:
     model: LanguageModel
     average: FloatArray
     weights: FloatArray
+
+    is_blind = True
 
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """No context term; the prior of every position given W, a block of documents at a time."""
@@ -99,5 +102,5 @@ def _weights(known: Knowledge, words: WordPrior, held: Records, scores: FloatArr
         truth = np.searchsorted(mine.points, held.points[mine.positions])
         terms = (scores[np.ix_(mine.positions, mine.points)],)
         some = replace(units, of_position=units.of_position[mine.positions])
-        weights[mine.tier] = likeliest_weights(ContextTerms(base, terms, truth, some))[0]
+        weights[mine.tier] = likeliest_weights(ContextTerms(base, terms, truth, some), np.zeros(1))[0]
     return weights

@@ -74,6 +74,11 @@ class LawAttacker:
 
     fingerprint = cached_property(content)
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether the context term of the law depends on no output, but only on W."""
+        return bool(getattr(self.law, "is_blind", False))
+
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus context term, block by block."""
         for block in self.terms(release):

@@ -29,12 +29,14 @@ from oddshift.attackers.language_prior import fit_language_prior
 from oddshift.attackers.law_attacker import Dense, DenseLaw, LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
 from oddshift.attackers.nearness import is_spatial
+from oddshift.attackers.phrases import Phrases, fit_words
 from oddshift.attackers.row_classes import fit_row_classes
 from oddshift.attackers.row_layout import RowLayout, row_layout
 from oddshift.attackers.second_order import fit_second_order
+from oddshift.attackers.taken_back import TakenBack
 from oddshift.attackers.ties import fit_ties
 from oddshift.attackers.topic_shares import fit_topic_shares
-from oddshift.attackers.word_prior import fit_word_prior
+from oddshift.attackers.word_prior import WordPrior
 from oddshift.base.errors import InvalidInput
 
 DENSE_POINTS = 400
@@ -76,7 +78,7 @@ def fit_portfolio(
     if language is not None:
         parts.insert(0, _language(seed, language))
     elif reads_words:
-        parts.insert(0, _clear(layout, seed) if layout and _has_clear(known, layout) else _words(seed))
+        parts = [*([_clear(layout, seed)] if layout and _has_clear(known, layout) else _words(known, seed)), *parts]
     return replace(
         fit_and_combine(known, parts, share=held_share(known), rng=rng), name="portfolio" + "+W" * reads_words
     )
@@ -133,13 +135,17 @@ def place_parts(known: Knowledge) -> list[PartFit]:
     return [_dense("steps", fit_steps)] if is_few and is_spatial(known.fit.space) else []
 
 
+def is_vocabulary(known: Knowledge) -> bool:
+    """Whether the points are many, so that most pairs of them were never seen, and are not places."""
+    return len(known.fit.space) > DENSE_POINTS and not is_spatial(known.fit.space)
+
+
 def wide_parts(known: Knowledge) -> list[PartFit]:
-    """Parts for vocabularies, in which most pairs of points were never seen: they read more than pairs."""
-    space = known.fit.space
-    if len(space) <= DENSE_POINTS or is_spatial(space):
+    """Parts for vocabularies: they read more than pairs."""
+    if not is_vocabulary(known):
         return []
     found: list[PartFit] = [lambda some: LawAttacker(some, fit_exemplars(some), "exemplars")]
-    if suits_linear(space):
+    if suits_linear(known.fit.space):
         found.append(lambda some: LawAttacker(some, fit_linear_context(some), "linear"))
     return found
 
@@ -160,11 +166,22 @@ def _clear(layout: RowLayout, seed: int) -> PartFit:
     return fit
 
 
-def _words(seed: int) -> PartFit:
-    def fit(known: Knowledge) -> Attacker:
-        return LawAttacker(known, fit_word_prior(known, np.random.default_rng([seed, 4])), "words", with_context=True)
+def _words(known: Knowledge, seed: int) -> list[PartFit]:
+    """The prior given W, what of it is taken back, and over a vocabulary phrases; all fitted together and once."""
+    last: list[tuple[Knowledge, WordPrior, Phrases]] = []
 
-    return fit
+    def fitted(some: Knowledge) -> tuple[Knowledge, WordPrior, Phrases]:
+        if not last or last[0][0] is not some:
+            last[:] = [(some, *fit_words(some, np.random.default_rng([seed, 4])))]
+        return last[0]
+
+    found: list[PartFit] = [
+        lambda some: LawAttacker(some, fitted(some)[1], "words", with_context=True),
+        lambda some: LawAttacker(some, TakenBack(fitted(some)[1]), "taken back", with_context=True),
+    ]
+    if is_vocabulary(known):
+        found.append(lambda some: LawAttacker(some, fitted(some)[2], "phrases", with_context=True))
+    return found
 
 
 def _language(seed: int, model: LanguageModel) -> PartFit:

@@ -1,8 +1,7 @@
 """Weights of sparse terms: the log score of a log-linear law whose terms are 0 for most candidates.
 
-log p(x) = log π(x) + Σ_k β_k·t_k(x) − log Z, Z = Σ_x π(x)·e^{Σβt}: where all terms are 0 the mass is that of π, so a
-position costs what its terms hold and not what the vocabulary does. The score is that of `ContextTerms` without own
-release, and its best weights are found in the same way.
+log p(x) = γ·log π(x) + Σ_k β_k·t_k(x) − log Z, Z = Σ_x π(x)^γ·e^{Σβt}: where all terms are 0 the mass is that of π^γ,
+so a position costs what its terms hold and not what the vocabulary does. The score is convex in (γ, β).
 """
 
 from __future__ import annotations
@@ -18,44 +17,52 @@ from oddshift.base.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparseTerms:
-    """Entries where some term is not 0 or the truth is, row by row: their term values and π, and π of the rest."""
+    """Entries where some term is not 0 or the truth is, row by row: their term values and points; log π of all points.
+
+    The first weight is γ, those of the terms follow.
+    """
 
     starts: IntArray  # (positions,): the first entry of every row
     row: IntArray  # (entries,)
-    terms: tuple[FloatArray, ...]  # (entries,) each
-    law: FloatArray  # (entries,)
-    rest: FloatArray  # (positions,)
+    values: Any  # sparse (entries, terms)
+    point: IntArray  # (entries,)
     truth: IntArray  # (positions,): the entry of the truth
+    log_law: FloatArray  # (points,)
 
     def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
-        """Mean −log p of the truth, and its gradient: E[t_k] minus t_k at the truth."""
-        total = sum(weight * term for weight, term in zip(weights, self.terms, strict=True)) + np.zeros(len(self.row))
-        top = np.maximum(np.maximum.reduceat(total, self.starts), 0.0)
-        mass = self.law * np.exp(total - top[self.row])
-        norm = np.add.reduceat(mass, self.starts) + self.rest * np.exp(-top)
-        scores = np.log(norm) + top - total[self.truth] - np.log(self.law[self.truth])
-        posterior = mass / norm[self.row]
-        gradient = np.array([posterior @ term - term[self.truth].sum() for term in self.terms])
-        return float(scores.mean()), gradient / len(self.truth)
+        """Mean −log p of the truth, and its gradient: E[t] minus t at the truth, log π being the first t."""
+        power, here = weights[0], self.log_law[self.point]
+        law, told = np.exp(power * self.log_law), self.values @ weights[1:]
+        top = np.maximum(np.maximum.reduceat(told, self.starts), 0.0)
+        alone = law[self.point]
+        mass = alone * np.exp(told - top[self.row])
+        rest, rest_of_log = (
+            (total - np.add.reduceat(entries, self.starts)) * np.exp(-top)
+            for total, entries in ((law.sum(), alone), (law @ self.log_law, alone * here))
+        )
+        norm = np.add.reduceat(mass, self.starts) + np.maximum(rest, 0.0)
+        score = np.log(norm) + top - told[self.truth] - power * here[self.truth]
+        mass /= norm[self.row]  # the posterior
+        of_law = mass @ here + (rest_of_log / norm).sum() - here[self.truth].sum()
+        mass[self.truth] -= 1.0
+        gradient = np.append(of_law, self.values.T @ mass)
+        return float(score.mean()), gradient / len(self.truth)
 
 
 def sparse_terms(terms: Sequence[Any], law: FloatArray, truth: IntArray) -> SparseTerms:
-    """Put compressed sparse rows (positions, points) on one pattern; `law` is π, positive at every truth."""
-    from scipy.sparse import csr_array
+    """Put compressed sparse rows (positions, points) on one pattern; `law` is π, positive at every point."""
+    from scipy.sparse import csc_array, csr_array
 
     positions, points = terms[0].shape
     here = csr_array((np.ones(positions), (np.arange(positions), truth)), shape=(positions, points))
-    pattern = sum((_ones(each) for each in terms), start=here)
-    code = _codes(pattern)
-    values = []
-    for each in terms:
-        value = np.zeros(len(code))
-        value[np.searchsorted(code, _codes(each))] = each.data
-        values.append(value)
-    row, mass = code // points, law[code % points]
-    starts = np.searchsorted(row, np.arange(positions))
-    rest = np.maximum(law.sum() - np.add.reduceat(mass, starts), 0.0)
-    return SparseTerms(starts, row, tuple(values), mass, rest, np.searchsorted(code, _codes(here)))
+    code = _codes(sum((_ones(each) for each in terms), start=here))
+    entries = [np.searchsorted(code, _codes(each)) for each in terms]
+    ends = np.cumsum([0, *(len(each) for each in entries)])
+    data = np.concatenate([each.data for each in terms])  # in the order of the codes, which sorts each row
+    values = csc_array((data, np.concatenate(entries), ends), shape=(len(code), len(terms)))
+    row = code // points
+    starts, truths = np.searchsorted(row, np.arange(positions)), np.searchsorted(code, _codes(here))
+    return SparseTerms(starts, row, values, code % points, truths, np.log(law))
 
 
 def _ones(term: Any) -> Any:

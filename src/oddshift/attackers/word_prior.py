@@ -1,15 +1,15 @@
 """The prior given W: what the public words around a position and in its document say about the secret there.
 
-log Pr[x | W] = log π(x) + Σ_r β_r·Σ_{w in r} log(Pr[x | w in r]/π(x)) + const over relations r: the word before, the
+log Pr[x | W] = γ·log π(x) + Σ_r β_r·Σ_{w in r} log(Pr[x | w in r]/π(x)) + const over relations r: the word before, the
 word after it, both of them, the two and three before, the two and three after, all rare words of the document, and the
 fit documents with words alike. Another secret counts as a word that says its public tier. Each Pr[x | w] comes from
-counts with back-off to π, and β ≥ 0 are the weights that predict held-out secrets best, for each tier. The context term
-is 0: this is a prior, and nothing is read jointly.
+counts with back-off to π, and γ and β ≥ 0 are those that predict held-out secrets best, for each tier.
+The context term is 0: this is a prior, and nothing is read jointly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -18,29 +18,23 @@ import numpy as np
 
 from oddshift.attackers.alike_documents import AlikeDocuments, fit_alike_documents
 from oddshift.attackers.attacker import Knowledge, knowledge
-from oddshift.attackers.backoff import fit_backoff, observations
+from oddshift.attackers.backoff import Backoff, Observations, fit_backoff, observations
 from oddshift.attackers.combination import likeliest_weights
 from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import choosing_clusters
+from oddshift.attackers.held_out import foreseeable
 from oddshift.attackers.law_attacker import Terms, law_over
 from oddshift.attackers.sparse_terms import sparse_terms
 from oddshift.attackers.training import split
+from oddshift.attackers.word_relations import document_words, numbers_in, rare_words, relations, zero_one
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, frozen
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
-from oddshift.model.records import MASKED, Context, Records
+from oddshift.model.records import Context, Records
 from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
 
-WINDOWS = ((-1,), (1,), (-2, -1), (-1, 1), (1, 2), (-3, -2, -1), (1, 2, 3))
-"""The places of the words of each relation, counted from the secret; two more relations are the bag of the document and
-documents alike."""
-
-RARE, FEW = 0.016, 10
-"""A word counts in the bag if at most this share of the documents holds it, or at most a few: common words say nearly
-the same of every document, and the noise of their counts would add up."""
-
-MOST_TIERS = 1_000
-"""Tiers that a code of words leaves room for."""
+ABOUT_DOCUMENTS = 2
+"""The number of relations, the last ones, that concern the document and not the place in it."""
 
 HELD_OUT = 0.15
 WEIGHED = 4_000
@@ -68,24 +62,43 @@ class WordCounts:
             return words
         place = np.minimum(np.searchsorted(self.codes, words), max(len(self.codes) - 1, 0))
         seen = np.flatnonzero(self.codes[place] == words) if len(self.codes) else np.empty(0, dtype=np.int64)
-        return _sparse(seen, place[seen], (len(words), len(self.codes)))
+        return zero_one(seen, place[seen], (len(words), len(self.codes)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WordLaws:
+    """log Pr[x | W] of some positions over their candidates, and the share of it that concerns the whole document."""
+
+    positions: IntArray
+    points: IntArray
+    log_prior: FloatArray
+    by_document: FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordPrior:
-    """For each candidate set: weights of the relations, and the counts of each relation, the bag last.
+    """For each candidate set: γ, weights of the relations, and the counts of each relation, the bag last.
 
     One more weight, the last, is that of documents alike.
     """
 
     symbols: tuple[str, ...]
     in_bag: BoolArray
+    powers: tuple[float, ...]
     weights: tuple[FloatArray, ...]
     counts: tuple[tuple[WordCounts, ...], ...]
     alike: AlikeDocuments
 
+    is_blind = True
+
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """No context term; the prior of every position given W."""
+        for block in self.laws(known, release):
+            nothing = np.broadcast_to(0.0, block.log_prior.shape)
+            yield Terms(block.positions, nothing, block.log_prior, block.points)
+
+    def laws(self, known: Knowledge, release: Release) -> Iterator[WordLaws]:
+        """What W says, block by block."""
         if release.context is None:
             raise InvalidInput("the release has no context W, expected one for an attacker that reads words")
         key = _key(release, known)
@@ -96,9 +109,9 @@ class WordPrior:
         for block in self._computed(known, release, release.context):
             found.append(block)
             yield block
-        if sum(block.log_prior.size for block in found) <= KEPT_ENTRIES:
+        if _entries(found) <= KEPT_ENTRIES:
             self._kept[key] = tuple(found)
-            while sum(b.log_prior.size for blocks in self._kept.values() for b in blocks) > KEPT_ENTRIES:
+            while sum(_entries(blocks) for blocks in self._kept.values()) > KEPT_ENTRIES:
                 self._kept.pop(next(iter(self._kept)))
 
     def __getstate__(self) -> dict[str, object]:
@@ -106,12 +119,12 @@ class WordPrior:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
-    def _kept(self) -> dict[str, tuple[Terms, ...]]:
+    def _kept(self) -> dict[str, tuple[WordLaws, ...]]:
         """Priors that were computed already: they do not depend on the mechanism, so other scales need them again."""
         return {}
 
-    def _computed(self, known: Knowledge, release: Release, context: Context) -> Iterator[Terms]:
-        number = _numbers(context, self.symbols)
+    def _computed(self, known: Knowledge, release: Release, context: Context) -> Iterator[WordLaws]:
+        number = numbers_in(context, self.symbols)
         for documents in document_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
             block = release.take(np.arange(documents.start, documents.stop))
             if not len(block.outputs) or block.context is None:
@@ -119,26 +132,34 @@ class WordPrior:
             words = relations(block.context, block.lengths, block.position_tiers, (number, self.in_bag))
             inside = document_words(block.context, number, len(self.in_bag))
             for mine in candidate_sets(block, known.tiers):
-                document = np.searchsorted(block.offsets, mine.positions, side="right") - 1
-                prior = self._prior(known, mine, words)
-                prior += self._alike(known, mine, inside)[document].toarray()
-                frozen(prior)
-                nothing = np.broadcast_to(0.0, prior.shape)
-                yield Terms(release.offsets[documents.start] + mine.positions, nothing, prior, mine.points)
+                told = frozen(self._by_document(known, mine, block, (words[-1], inside)))
+                prior = frozen(told + self._by_place(known, mine, words[:-1]))
+                yield WordLaws(release.offsets[documents.start] + mine.positions, mine.points, prior, told)
 
-    def _prior(self, known: Knowledge, mine: CandidateSet, words: tuple[Any, ...]) -> FloatArray:
-        """log Pr[x | W] of the positions of one candidate set, over its candidates."""
-        prior = np.tile(known.log_prior[mine.points], (len(mine.positions), 1))
-        weights = self.weights[mine.tier][:-1]
-        for weight, counts, words_in in zip(weights, self.counts[mine.tier], words, strict=True):
+    def _by_place(self, known: Knowledge, mine: CandidateSet, words: Sequence[IntArray]) -> FloatArray:
+        """γ·log π and what the words near each position say, over the candidates of one set."""
+        prior = np.tile(self.powers[mine.tier] * known.log_prior[mine.points], (len(mine.positions), 1))
+        counts = self.counts[mine.tier][: len(words)]
+        for weight, each, words_in in zip(self.weights[mine.tier], counts, words, strict=False):
             if weight:
-                prior += weight * (counts.rows(words_in[mine.positions]) @ counts.ratio[:, mine.points]).toarray()
+                prior += weight * (each.rows(words_in[mine.positions]) @ each.ratio[:, mine.points]).toarray()
         return prior
 
-    def _alike(self, known: Knowledge, mine: CandidateSet, words: Any) -> Any:
-        """What documents alike say, weighed, sparse (documents, candidates)."""
-        law = law_over(known, mine.points)
-        return self.weights[mine.tier][-1] * self.alike.log_ratio(words, mine.points, law)
+    def _by_document(self, known: Knowledge, mine: CandidateSet, block: Release, words: tuple[Any, Any]) -> FloatArray:
+        """What the rare words of the document and documents alike say; `words` are by position and by document."""
+        bag, inside = words
+        document = np.searchsorted(block.offsets, mine.positions, side="right") - 1
+        of_bag, of_alike = self.weights[mine.tier][-ABOUT_DOCUMENTS:]
+        law, counts = law_over(known, mine.points), self.counts[mine.tier][-1]
+        lent = of_alike * self.alike.log_ratio(inside, mine.points, law)
+        told = np.asarray(lent[document].toarray())
+        if of_bag:
+            told += of_bag * (counts.rows(bag[mine.positions]) @ counts.ratio[:, mine.points]).toarray()
+        return told
+
+
+def _entries(blocks: Sequence[WordLaws]) -> int:
+    return sum(2 * block.log_prior.size for block in blocks)
 
 
 def _key(release: Release, known: Knowledge) -> str:
@@ -149,18 +170,80 @@ def _key(release: Release, known: Knowledge) -> str:
     )
 
 
-def fit_word_prior(known: Knowledge, rng: np.random.Generator) -> WordPrior:
-    """Count words around secrets; weigh the relations on a part of the documents that was left out of the counts."""
+@dataclass(frozen=True, eq=False, repr=False)
+class WordTrial:
+    """The relations as counted without some of the fit documents, and those documents, which weigh them."""
+
+    known: Knowledge
+    held: Records
+    in_bag: BoolArray
+    counts: tuple[tuple[WordCounts, ...], ...]
+    alike: AlikeDocuments
+
+    def rows(self, tier: int) -> IntArray:
+        """The held-out positions of one candidate set that count."""
+        counts_it = candidates(self.known.tiers, tier) & foreseeable(self.known, self.held)
+        return np.flatnonzero(counts_it[self.held.points])[:WEIGHED]
+
+    def law(self, tier: int) -> FloatArray:
+        """π over the candidates of one set."""
+        return law_over(self.known, np.flatnonzero(candidates(self.known.tiers, tier)))
+
+    def terms(self, tier: int) -> list[Any]:
+        """What each relation says at these positions, sparse (positions, candidates); documents alike last."""
+        held, columns, rows = self.held, np.flatnonzero(candidates(self.known.tiers, tier)), self.rows(tier)
+        found = [
+            (each.rows(words[rows]) @ each.ratio[:, columns]).tocsr()
+            for words, each in zip(_words(self.known, held, self.in_bag), self.counts[tier], strict=True)
+        ]
+        assert held.context is not None
+        inside = document_words(held.context, np.arange(len(self.in_bag)), len(self.in_bag))
+        alike = self.alike.log_ratio(inside, columns, self.law(tier))
+        return [*found, alike[held.document_of_position[rows]]]
+
+    def truth(self, tier: int) -> IntArray:
+        """The place of the truth among the candidates."""
+        columns = np.flatnonzero(candidates(self.known.tiers, tier))
+        return np.searchsorted(columns, self.held.points[self.rows(tier)])
+
+
+def word_trial(known: Knowledge, rng: np.random.Generator) -> WordTrial:
+    """Leave some of the fit documents out, and count in the others."""
     if known.fit.context is None:
         raise InvalidInput("the fit records have no context W, expected one for an attacker that reads words")
     learn, held = split(choosing_clusters(known.fit), HELD_OUT, int(rng.integers(1 << 31)))
     part = knowledge(known.mechanism, known.tiers, known.fit.take(learn))
-    sets = range(len(known.tiers)) if known.tiers.is_public else range(1)
     in_bag = rare_words(part.fit)
-    kept, alike = known.fit.take(rng.permutation(held)), _alike(part.fit, len(in_bag))
-    weights = tuple(_weights(part, kept, (_counts(part, g, in_bag), alike), (g, in_bag)) for g in sets)
-    counts = tuple(_counts(known, g, in_bag) for g in sets)
-    return WordPrior(known.fit.context.symbols, in_bag, weights, counts, _alike(known.fit, len(in_bag)))
+    counts = tuple(_counts(part, g, in_bag) for g in sets_of(known))
+    return WordTrial(part, known.fit.take(rng.permutation(held)), in_bag, counts, _alike(part.fit, len(in_bag)))
+
+
+def sets_of(known: Knowledge) -> range:
+    """The numbers of the candidate sets: public tiers, or one set where tiers are secret."""
+    return range(len(known.tiers)) if known.tiers.is_public else range(1)
+
+
+def fit_word_prior(known: Knowledge, rng: np.random.Generator) -> WordPrior:
+    """Count words around secrets; weigh the relations on a part of the documents that was left out of the counts."""
+    return weighed_prior(known, word_trial(known, rng))
+
+
+def weighed_prior(known: Knowledge, trial: WordTrial) -> WordPrior:
+    """The prior with the counts of all fit documents, weighed by a trial."""
+    assert known.fit.context is not None
+    found = [_weights(trial, tier) for tier in sets_of(known)]
+    powers, weights = tuple(power for power, _ in found), tuple(each for _, each in found)
+    counts = tuple(_counts(known, g, trial.in_bag) for g in sets_of(known))
+    alike = _alike(known.fit, len(trial.in_bag))
+    return WordPrior(known.fit.context.symbols, trial.in_bag, powers, weights, counts, alike)
+
+
+def _weights(trial: WordTrial, tier: int) -> tuple[float, FloatArray]:
+    """γ and β of the best log score of clean held-out secrets, the last one that of documents alike; 0 without any."""
+    alone = np.append(1.0, np.zeros(len(trial.counts[tier]) + 1))
+    if len(trial.rows(tier)):
+        alone = likeliest_weights(sparse_terms(trial.terms(tier), trial.law(tier), trial.truth(tier)), alone)
+    return float(alone[0]), alone[1:]
 
 
 def _alike(fit: Records, width: int) -> AlikeDocuments:
@@ -187,109 +270,32 @@ def _counts(known: Knowledge, tier: int, in_bag: BoolArray) -> tuple[WordCounts,
 
 def _ratio(word: IntArray, point: IntArray, words: int, law: FloatArray) -> Any:
     """log(Pr[x | w]/Pr[unseen x | w]·π(unseen)/π(x)): 0 for what was never seen together."""
+    seen = observations(word, point, words, len(law))
+    return counted_ratio(seen, fit_backoff(seen, law[seen.value]), law[seen.value], (words, len(law)))[0]
+
+
+def counted_ratio(
+    seen: Observations, backoff: Backoff, base: FloatArray, shape: tuple[int, int]
+) -> tuple[Any, FloatArray]:
+    """The same over any broader law, sparse of this shape, and Pr[unseen x | w]/base(unseen) of every word, 1 for none.
+
+    `base` is the broader law of every pair that was seen.
+    """
     from scipy.sparse import csr_array
 
-    seen = observations(word, point, words, len(law))
-    backoff = fit_backoff(seen, law[seen.value])
-    rest = (backoff.strength + backoff.discount * seen.kinds) * law[seen.value]
-    ratio = np.log1p(np.maximum(seen.count - backoff.discount, 0.0) / np.maximum(rest, 1e-300))
-    return csr_array((ratio, (seen.context, seen.value)), shape=(words, len(law)))
+    rest = backoff.strength + backoff.discount * seen.kinds
+    ratio = np.log1p(np.maximum(seen.count - backoff.discount, 0.0) / np.maximum(rest * base, 1e-300))
+    unseen = np.ones(shape[0])
+    unseen[seen.context] = rest / (seen.total + backoff.strength)
+    return csr_array((ratio, (seen.context, seen.value)), shape=shape), unseen
 
 
-def _weights(
-    known: Knowledge,
-    held: Records,
-    trial: tuple[tuple[WordCounts, ...], AlikeDocuments],
-    counted: tuple[int, BoolArray],
-) -> FloatArray:
-    """β of the best log score of clean held-out secrets, the last one that of documents alike; 0 without any."""
-    (counts, alike), (tier, in_bag) = trial, counted
-    allowed = candidates(known.tiers, tier)
-    columns = np.flatnonzero(allowed)
-    rows = np.flatnonzero(allowed[held.points])[:WEIGHED]
-    if not len(rows):
-        return np.zeros(len(counts) + 1)
-    law = law_over(known, columns)
-    terms = [
-        (each.rows(words[rows]) @ each.ratio[:, columns]).tocsr()
-        for words, each in zip(_words(known, held, in_bag), counts, strict=True)
-    ]
-    assert held.context is not None
-    inside = document_words(held.context, np.arange(len(in_bag)), len(in_bag))
-    terms.append(alike.log_ratio(inside, columns, law)[held.document_of_position[rows]])
-    return likeliest_weights(sparse_terms(terms, law, np.searchsorted(columns, held.points[rows])))
+def word_windows(known: Knowledge, secrets: Records) -> tuple[IntArray, ...]:
+    """The code of each window at every position; −1 for none."""
+    return _words(known, secrets, np.zeros(len(secrets.context.symbols) + 2 if secrets.context else 0, dtype=bool))[:-1]
 
 
 def _words(known: Knowledge, secrets: Records, in_bag: BoolArray) -> tuple[Any, ...]:
     assert secrets.context is not None
     tiers = secrets.tier_of_position(known.tiers) if known.tiers.is_public else None
     return relations(secrets.context, secrets.lengths, tiers, (np.arange(len(in_bag)), in_bag))
-
-
-def rare_words(fit: Records) -> BoolArray:
-    """The numbers (mask, slot, then every symbol) of words that few documents hold."""
-    assert fit.context is not None
-    width = len(fit.context.symbols) + 2
-    document = np.repeat(np.arange(len(fit)), np.diff(fit.context.offsets))
-    held_by = np.bincount(np.unique(document * width + fit.context.tokens - MASKED) % width, minlength=width)
-    return np.asarray(held_by <= max(FEW, RARE * len(fit)))
-
-
-def _numbers(context: Context, symbols: tuple[str, ...]) -> IntArray:
-    """The number under which each token (mask, slot, then every symbol) was counted; −1 for a symbol that was not."""
-    if context.symbols == symbols:
-        return np.arange(len(symbols) + 2)
-    place = {symbol: k + 2 for k, symbol in enumerate(symbols)}
-    return np.array([0, 1, *(place.get(symbol, -1) for symbol in context.symbols)], dtype=np.int64)
-
-
-def relations(
-    context: Context, lengths: IntArray, tiers: IntArray | None, counted: tuple[IntArray, BoolArray]
-) -> tuple[Any, ...]:
-    """For each window a code of its words at every position, −1 for none; then the bag, sparse (positions, symbols).
-
-    `counted` is the number of every token of the context (−1 for one that was not counted), and which numbers the bag
-    holds. `tiers` are the public tiers of the positions. A mask counts as a word, and so does a slot, by its tier.
-    """
-    number, in_bag = counted
-    width = len(in_bag)
-    words, slots = number[context.tokens - MASKED], context.slots
-    document = _documents(context)
-    bag = document_words(context, np.where(in_bag[number], number, -1), width)
-    tokens = words.copy()
-    tokens[slots] = width + (0 if tiers is None else tiers)
-    base = width + MOST_TIERS
-    windows = [_codes(window, tokens, (slots, document), base) for window in WINDOWS]
-    return (*windows, bag[np.repeat(np.arange(len(lengths)), lengths)])
-
-
-def document_words(context: Context, number: IntArray, width: int) -> Any:
-    """Which words every document holds, sparse 0-1 (documents, width); words with the number −1 do not count."""
-    words = number[context.tokens - MASKED]
-    keep = (context.tokens >= 0) & (words >= 0)
-    code = np.unique(_documents(context)[keep] * width + words[keep])
-    return _sparse(code // width, code % width, (len(context.offsets) - 1, width))
-
-
-def _documents(context: Context) -> IntArray:
-    """The document of every token."""
-    return np.repeat(np.arange(len(context.offsets) - 1), np.diff(context.offsets))
-
-
-def _codes(window: tuple[int, ...], tokens: IntArray, places: tuple[IntArray, IntArray], base: int) -> IntArray:
-    """One number for the words at these offsets from every slot; −1 where one is missing or was never counted."""
-    slots, document = places
-    code, known = np.zeros(len(slots), dtype=np.int64), np.ones(len(slots), dtype=np.bool_)
-    for offset in window:
-        at = slots + offset
-        inside = (at >= 0) & (at < len(tokens))
-        at = np.where(inside, at, 0)
-        known &= inside & (document[at] == document[slots]) & (tokens[at] >= 0)
-        code = code * base + tokens[at]
-    return np.where(known, code, -1)
-
-
-def _sparse(row: IntArray, column: IntArray, shape: tuple[int, int]) -> Any:
-    from scipy.sparse import csr_array
-
-    return csr_array((np.ones(len(row)), (row, column)), shape=shape)

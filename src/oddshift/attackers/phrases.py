@@ -1,0 +1,245 @@
+"""Phrases: what the words around a secret say together with the other secrets among them.
+
+The key k of a window is its words, where another secret counts as its point: "Secretary _ Powell" tells more than the
+word before and the tier after, k_W. c(x) = Σ_r β_r·log(Σ_k p(k)·Pr[x | k]/Pr[x | k_W]) over windows r that hold another
+secret; p(k) = Π_s p_s(b), p_s(b) ∝ Pr[b | W]·M(y_s|b) over the likeliest values b of every other secret s, and what is
+left of the mass says nothing. Counts of k back off to those of k_W, which the prior given W has already; β are the
+weights of clean held-out secrets next to that prior (`word_prior`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.backoff import Observations, fit_backoff, observations
+from oddshift.attackers.combination import likeliest_weights
+from oddshift.attackers.cooccurrence import document_blocks
+from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms
+from oddshift.attackers.sparse_terms import sparse_terms
+from oddshift.attackers.word_prior import (
+    WordCounts,
+    WordPrior,
+    WordTrial,
+    counted_ratio,
+    sets_of,
+    weighed_prior,
+    word_trial,
+    word_windows,
+)
+from oddshift.attackers.word_relations import WINDOWS, numbers_in, token_documents, window_codes
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.base.errors import InvalidInput
+from oddshift.base.logarithms import peak
+from oddshift.model.records import MASKED, Context, Records
+from oddshift.model.release import Release, candidate_sets, candidates
+
+GUESSES = {1: 40, 2: 12, 3: 5}
+"""The likeliest values of another secret that are tried in a window, by its length."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PhraseCounts:
+    """One window in one candidate set: its keys, Pr[x | k]/Pr[x | k_W] less what an unseen x has, and that less one."""
+
+    keys: IntArray
+    ratio: Any  # sparse (keys, points)
+    unseen: FloatArray  # (keys,)
+
+    def log_ratio(self, probability: Any, points: IntArray) -> FloatArray:
+        """log Σ_k p(k)·Pr[x | k]/Pr[x | k_W] for sparse p, (positions, keys)."""
+        found = np.asarray((probability @ self.ratio[:, points]).toarray())
+        found += (probability @ self.unseen)[:, None]
+        return np.log1p(found, out=found)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Phrases:
+    """For each candidate set, weights and counts of every window; `words` guesses the secrets in it."""
+
+    words: WordPrior
+    weights: tuple[FloatArray, ...]
+    counts: tuple[tuple[PhraseCounts, ...], ...]
+
+    def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
+        """A block of documents at a time, and in it one candidate set after the other."""
+        if release.context is None:
+            raise InvalidInput("the release has no context W, expected one for an attacker that reads words")
+        number = numbers_in(release.context, self.words.symbols)
+        for documents in document_blocks(release, len(known.log_prior), BATCH_ENTRIES):
+            block = release.take(np.arange(documents.start, documents.stop))
+            if not len(block.outputs) or block.context is None:
+                continue
+            text = _Text(block.context, number, len(self.words.in_bag), len(known.log_prior))
+            guesses = self._guesses(known, block)
+            for mine in candidate_sets(block, known.tiers):
+                context = np.zeros((len(mine.positions), len(mine.points)))
+                counts = zip(WINDOWS, self.weights[mine.tier], self.counts[mine.tier], strict=True)
+                for window, weight, counted in counts:
+                    if weight:
+                        keys = text.keys(window, mine.positions, guesses, counted.keys)
+                        context += weight * counted.log_ratio(keys, mine.points)
+                positions = release.offsets[documents.start] + mine.positions
+                yield Terms(positions, context, known.log_prior[mine.points], mine.points)
+
+    def _guesses(self, known: Knowledge, block: Release) -> Guesses:
+        """The likeliest values of every secret given W and its own output, the likeliest first."""
+        most = min(max(GUESSES.values()), len(known.log_prior))
+        points = np.zeros((len(block.outputs), most), dtype=np.int64)
+        mass = np.zeros(points.shape)
+        for mine in self.words.laws(known, block):
+            total = mine.log_prior + known.mechanism.candidate_columns(block.outputs[mine.positions], mine.points)
+            total = np.exp(total - peak(total, axis=1))
+            total /= np.maximum(total.sum(axis=1, keepdims=True), 1e-300)
+            width = min(most, total.shape[1])
+            likely = np.argpartition(-total, width - 1, axis=1)[:, :width]
+            shares = np.take_along_axis(total, likely, axis=1)
+            order = np.argsort(-shares, axis=1)
+            points[mine.positions, :width] = mine.points[np.take_along_axis(likely, order, axis=1)]
+            mass[mine.positions, :width] = np.take_along_axis(shares, order, axis=1)
+        return Guesses(points, mass)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Guesses:
+    """Likely values of every secret and their probabilities, (positions, guesses)."""
+
+    points: IntArray
+    mass: FloatArray
+
+
+class _Text:
+    """Documents as numbers: of the word at every token, or of the secret there."""
+
+    def __init__(self, context: Context, number: IntArray, width: int, points: int) -> None:
+        self.words, self.slots = number[context.tokens - MASKED], context.slots
+        self.document, self.width, self.base = token_documents(context), width, width + points
+        self.secret = np.full(len(self.words), -1)
+        self.secret[self.slots] = np.arange(len(self.slots))
+
+    def keys(self, window: tuple[int, ...], positions: IntArray, guesses: Guesses, known: IntArray) -> Any:
+        """p(k) over the keys that were counted, sparse (positions, keys); windows without a secret have none."""
+        from scipy.sparse import csr_array
+
+        row, key = np.arange(len(positions)), np.zeros(len(positions), dtype=np.int64)
+        mass, has_secret = np.ones(len(positions)), np.zeros(len(positions), dtype=np.bool_)
+        tried = GUESSES[len(window)]
+        for offset in window:
+            at = self.slots[positions[row]] + offset
+            inside = (at >= 0) & (at < len(self.words))
+            at = np.where(inside, at, 0)
+            inside &= self.document[at] == self.document[self.slots[positions[row]]]
+            inside &= (self.words[at] >= 0) | (self.secret[at] >= 0)
+            row, key, mass, has_secret, at = (each[inside] for each in (row, key, mass, has_secret, at))
+            copies = np.where(self.secret[at] >= 0, min(tried, guesses.points.shape[1]), 1)
+            row, key, mass, has_secret, at = (np.repeat(each, copies) for each in (row, key, mass, has_secret, at))
+            guess = np.arange(len(at)) - np.repeat(np.cumsum(copies) - copies, copies)
+            secret, is_secret = self.secret[at], self.secret[at] >= 0
+            word = np.where(is_secret, self.width + guesses.points[secret, guess], self.words[at])
+            mass = np.where(is_secret, mass * guesses.mass[secret, guess], mass)
+            key, has_secret = key * self.base + word, has_secret | is_secret
+        place = np.minimum(np.searchsorted(known, key), max(len(known) - 1, 0))
+        counts = has_secret & (mass > 0) & (known[place] == key if len(known) else False)
+        return csr_array((mass[counts], (row[counts], place[counts])), shape=(len(positions), len(known)))
+
+
+def fit_words(known: Knowledge, rng: np.random.Generator) -> tuple[WordPrior, Phrases]:
+    """The prior given W, and phrases, weighed next to the relations of that prior on the same held-out documents."""
+    trial = word_trial(known, rng)
+    prior = weighed_prior(known, trial)
+    weights = tuple(_weights(trial, prior, tier) for tier in sets_of(known))
+    counts = tuple(tuple(_soft(each) for each in _counts(known, known.fit, tier)) for tier in sets_of(known))
+    return prior, Phrases(prior, weights, counts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Counted:
+    """A window in one candidate set as the words of `word_prior` are counted, with Pr[unseen x | k]/Pr[x | k_W]."""
+
+    clean: WordCounts
+    unseen: FloatArray
+
+
+def _soft(counted: _Counted) -> PhraseCounts:
+    """The same for keys of which only the probability is known."""
+    from scipy.sparse import diags_array
+
+    ratio = counted.clean.ratio.copy()
+    ratio.data = np.expm1(ratio.data)
+    assert counted.clean.codes is not None
+    return PhraseCounts(counted.clean.codes, (diags_array(counted.unseen) @ ratio).tocsr(), counted.unseen - 1.0)
+
+
+def _counts(known: Knowledge, fit: Records, tier: int) -> list[_Counted]:
+    """The keys of every window and the points seen with them, in one candidate set."""
+    allowed, size = candidates(known.tiers, tier), len(known.log_prior)
+    law = np.where(allowed, np.exp(known.log_prior), 0.0)
+    law /= max(float(law.sum()), 1e-300)
+    found = []
+    for keys, words in zip(_clean_keys(fit, size), word_windows(known, fit), strict=True):
+        inside = np.flatnonzero(allowed[fit.points] & (keys >= 0))
+        codes, number = np.unique(keys[inside], return_inverse=True)
+        seen = observations(number, fit.points[inside], len(codes), size)
+        word_of = np.zeros(len(codes), dtype=np.int64)
+        word_of[number] = np.unique(words[inside], return_inverse=True)[1]
+        broader, left_out = _broader(seen, word_of, law)
+        ratio, unseen = counted_ratio(seen, fit_backoff(seen, left_out), broader, (len(codes), size))
+        found.append(_Counted(WordCounts(ratio, codes), unseen))
+    return found
+
+
+def _broader(seen: Observations, word_of: IntArray, law: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Pr[x | k_W] of every pair seen, from all counts and without one of its own; `word_of` gives each key's k_W."""
+    words = int(word_of.max(initial=-1)) + 1
+    code = word_of[seen.context] * len(law) + seen.value
+    pairs, place = np.unique(code, return_inverse=True)
+    word, value = pairs // len(law), pairs % len(law)
+    count = np.bincount(place, weights=seen.count)
+    total = np.bincount(word, weights=count, minlength=words)[word]
+    kinds = np.bincount(word, minlength=words)[word].astype(np.float64)
+    backoff = fit_backoff(Observations(word, value, count, total, kinds), law[value])
+    every = np.maximum(count - backoff.discount, 0.0) + (backoff.strength + backoff.discount * kinds) * law[value]
+    less = np.maximum(count - 1.0 - backoff.discount, 0.0)
+    less += (backoff.strength + backoff.discount * (kinds - (count == 1))) * law[value]
+    return (every / (total + backoff.strength))[place], (less / (total - 1.0 + backoff.strength))[place]
+
+
+def _clean_keys(records: Records, points: int) -> Iterator[IntArray]:
+    """The key of each window at every position of clean records; −1 where it holds no other secret."""
+    context = records.context
+    assert context is not None
+    width = len(context.symbols) + 2
+    tokens = context.tokens - MASKED
+    tokens[context.slots] = width + records.points
+    places = context.slots, token_documents(context)
+    for window in WINDOWS:
+        keys = window_codes(window, tokens, places, width + points)
+        yield np.where(_holds_secret(window, context, places[1]), keys, -1)
+
+
+def _holds_secret(window: tuple[int, ...], context: Context, document: IntArray) -> BoolArray:
+    """Whether another secret of the document stands in the window, at every position."""
+    is_slot = np.zeros(len(context.tokens), dtype=np.bool_)
+    is_slot[context.slots] = True
+    at = np.clip(context.slots[:, None] + np.array(window), 0, max(len(is_slot) - 1, 0))
+    return np.asarray((is_slot[at] & (document[at] == document[context.slots][:, None])).any(axis=1))
+
+
+def _weights(trial: WordTrial, prior: WordPrior, tier: int) -> FloatArray:
+    """β of every window, weighed on clean held-out secrets next to the relations of the prior."""
+    rows = trial.rows(tier)
+    if not len(rows):
+        return np.zeros(len(WINDOWS))
+    columns = np.flatnonzero(candidates(trial.known.tiers, tier))
+    keys = [each[rows] for each in _clean_keys(trial.held, len(trial.known.log_prior))]
+    phrases = [
+        (each.clean.rows(mine) @ each.clean.ratio[:, columns]).tocsr()
+        for mine, each in zip(keys, _counts(trial.known, trial.known.fit, tier), strict=True)
+    ]
+    held = sparse_terms([*trial.terms(tier), *phrases], trial.law(tier), trial.truth(tier))
+    start = np.concatenate([[prior.powers[tier]], prior.weights[tier], np.zeros(len(WINDOWS))])
+    return likeliest_weights(held, start)[-len(WINDOWS) :]
