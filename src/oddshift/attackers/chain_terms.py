@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.estimated_chain import CandidateChain, PatternSteps
+from oddshift.attackers.estimated_chain import CandidateChain, PatternSteps, by_candidate, totals
 from oddshift.base.arrays import CACHED_ENTRIES, BoolArray, FloatArray, IntArray
 from oddshift.base.logarithms import log, peak
-from oddshift.leakage.forward_backward import both_sides
+from oddshift.leakage.forward_backward import Arithmetic, both_sides
 from oddshift.model.release import Release
 
 KEPT_LAWS = 8_000_000
@@ -61,7 +61,7 @@ class _Laws:
                 if t:
                     mass = self.chain.step(pattern[t - 1], pattern[t]).ahead(found[-1].mass)
                 else:
-                    mass = self.chain.first(pattern[0])[:, None, :]
+                    mass = np.asfortranarray(self.chain.first(pattern[0])[:, None, :])
                 self.kept[key] = self._law(mass)
             found.append(self.kept[key])
         return found
@@ -165,9 +165,9 @@ def _together(steps: PatternSteps, laws: _Laws, rows: dict[int, _TierRows], plac
     chain, before = steps.chain, laws.along(steps.pattern)
     mine = [rows[chain.tier_of(number)] for number in steps.pattern]
     at = [_evenly(place[:, t]) for t in range(len(mine))]
-    seen = [each.seen[here] for each, here in zip(mine, at, strict=True)]
+    seen = [np.asfortranarray(each.seen[here]) for each, here in zip(mine, at, strict=True)]
     first = np.broadcast_to(before[0].mass, (len(before[0].mass), len(place), before[0].mass.shape[2]))
-    for t, left, right in both_sides(first, seen, steps):
+    for t, left, right in both_sides(first, seen, steps, _SELDOM_SCALED):
         weights = laws.log_shares + (left.log_scale + right.log_scale)[:, :, None]
         both, prior = log_mix(left.values * right.values, weights), before[t].log_mixture
         is_possible = before[t].is_possible
@@ -176,6 +176,18 @@ def _together(steps: PatternSteps, laws: _Laws, rows: dict[int, _TierRows], plac
         else:
             mine[t].context[at[t]] = np.where(is_possible, both - np.where(is_possible, prior, 0.0), 0.0)
         mine[t].log_prior[at[t]] = prior
+
+
+def _in_range(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Messages as they are while their sums are not small, otherwise with a sum of one; the log of what was divided."""
+    sums = totals(by_candidate(values)).reshape(values.shape[:2])
+    if sums.min() >= _SMALL:
+        return values, np.zeros_like(sums)
+    return values / sums[:, :, None], np.log(sums)
+
+
+_SMALL = 1e-30  # sums below this are scaled: far from what underflows, and seldom reached
+_SELDOM_SCALED = Arithmetic(np.multiply, 1.0, _in_range)
 
 
 def _evenly(rows: IntArray) -> slice:
@@ -191,4 +203,5 @@ def log_mix(values: FloatArray, log_weights: FloatArray) -> FloatArray:
         only += log_weights[0]
         return only
     top = log_weights.max(axis=0)
-    return log((values * np.exp(log_weights - top)).sum(axis=0)) + top
+    weights = np.exp(log_weights - top)
+    return log((weights.transpose(1, 2, 0) @ values.transpose(1, 0, 2))[:, 0]) + top
