@@ -94,7 +94,7 @@ def test_scales_that_differ_in_one_tier_share_the_others():
 
 def test_no_more_is_kept_than_allowed(monkeypatch):
     kept = KeptForms()
-    monkeypatch.setattr(sys.modules[KeptForms.__module__], "KEPT_ENTRIES", 4 * 300)
+    monkeypatch.setattr(sys.modules[KeptForms.__module__], "KEPT_ENTRIES", 2 * 300)
     for scale in np.linspace(0.1, 1.0, 10):
         found = kept.of(tiered((scale,) * 3), WEIGHTS, "cosine")
         np.testing.assert_allclose(np.exp(found.mechanism.log_matrix).sum(axis=1), 1.0)

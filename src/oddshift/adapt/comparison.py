@@ -72,13 +72,20 @@ def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None,
         key = (choice.scales, choice.family is certifying.family, remap)
         if key not in seen:
             experiment = replace(certifying, family=choice.family)
-            exact = known_epsilon(experiment.released(choice.scales, remap=remap))
+            exact = _exact_epsilon(experiment, choice.scales, remap=remap)
             is_chosen = chosen is not None and key == (chosen.tested.scales, True, chosen.outcome.remapped)
             outcome = chosen.outcome if chosen and is_chosen else experiment.outcome(choice.scales, read, remap=remap)
             seen[key] = Compared(name=name, outcome=outcome, exact_epsilon=exact)
         rows.append(replace(seen[key], name=name))
         measuring.progress("comparing", len(rows), len(listed) * len(remaps))
     return rows
+
+
+def _exact_epsilon(experiment: Experiment, scales: Scales, *, remap: bool) -> float | None:
+    """The exact ε of a release; a remapping has no closed form, so that of many points is not even built."""
+    if remap and len(experiment.known.mechanism.space) > SCAN_LIMIT:
+        return None
+    return known_epsilon(experiment.released(scales, remap=remap))
 
 
 def known_epsilon(mechanism: Mechanism) -> float | None:
