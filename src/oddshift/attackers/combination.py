@@ -16,7 +16,7 @@ import numpy as np
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge
 from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import SIGNIFICANT, Units, choosing_clusters, choosing_units, gain
-from oddshift.attackers.tier_terms import CandidateTerms, prior_part, terms_by_tier
+from oddshift.attackers.tier_terms import CandidateTerms, prepared, prior_part, terms_by_tier
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray, blocks
 from oddshift.base.errors import InvalidInput
@@ -107,11 +107,12 @@ class Combination:
     def _blocks(self, release: Release) -> Iterator[tuple[_Block, list[CandidateTerms]]]:
         weights = np.atleast_2d(np.array(self.weights))
         weighed, prior = np.asarray(weights.any(axis=0)), prior_part(self.parts)
+        parts = prepared(self.parts, release, weighed)
         for documents in document_blocks(release, len(self.known.log_prior), BLOCK_ENTRIES):
             block = release.take(np.arange(documents.start, documents.stop))
             if len(block.outputs):
                 first = int(release.offsets[documents.start])
-                yield _Block(first, block.outputs), terms_by_tier(self.parts, self.known, block, weighed, prior)
+                yield _Block(first, block.outputs), terms_by_tier(parts, self.known, block, weighed, prior)
 
     def shift_of(self, mine: CandidateTerms) -> FloatArray:
         """Own release plus the weighted terms of all parts, which `mine` holds in their order."""
