@@ -86,6 +86,19 @@ class Combination:
         """The same parts with the same weights against another mechanism, for one that differs little."""
         return replace(self, known=known, parts=tuple(against(part, known) for part in self.parts))
 
+    def towards(self, other: Combination, share: float) -> Combination:
+        """The same parts with weights that lie this share of the way to those of another combination of them.
+
+        >>> from types import SimpleNamespace
+        >>> one, two = (Combination(SimpleNamespace(), (), ((w,),)) for w in (1.0, 3.0))
+        >>> one.towards(two, 0.25).weights
+        ((1.5,),)
+        """
+        rows = zip(self.weights, other.weights, strict=True)
+        return replace(
+            self, weights=tuple(tuple(a + share * (b - a) for a, b in zip(*row, strict=True)) for row in rows)
+        )
+
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus the weighted terms, block by block; other points keep the own one."""
         for block, found in self._blocks(release):
