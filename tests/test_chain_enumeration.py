@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from oddshift.attackers import chain_terms
 from oddshift.attackers.attacker import Beliefs, knowledge, position_blocks
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, smoothed_table
 from oddshift.attackers.chain_terms import log_mix
@@ -305,3 +306,30 @@ def test_smaller_fits_are_nested_and_keep_users_whole():
 def test_beliefs_hold_no_secret_in_their_representation():
     block = Beliefs(np.array([0]), np.array([[1234.5, 0.0]]), np.zeros(2))
     assert "1234" not in repr(block)
+
+
+def test_messages_are_scaled_only_where_their_sums_are_small():
+    """The terms of a long document are the same whether messages are scaled always, or hardly ever."""
+    values = np.random.default_rng(0).random((2, 3, 4))
+    kept, grown = chain_terms._in_range(values)
+    assert kept is values
+    assert not grown.any()
+    scaled, grown = chain_terms._in_range(1e-40 * values)
+    np.testing.assert_allclose(scaled.sum(axis=2), 1.0)
+    np.testing.assert_allclose(scaled * np.exp(grown)[:, :, None], 1e-40 * values)
+
+
+@pytest.mark.parametrize("small", [0.0, np.inf])
+def test_when_messages_are_scaled_does_not_matter(small, monkeypatch):
+    world = ring(words=WORDS, documents=30, length=None)
+    attacker = fit_plugin(world.known, topics=2, rng=np.random.default_rng(0))
+    chain = attacker.chain.over(world.known.tiers, 1)
+    sets = np.zeros(len(world.release.outputs), dtype=np.int64)
+
+    def terms():
+        blocks = chain_terms.chain_terms(chain, world.known, world.release, sets, 1_000)
+        return np.concatenate([mine.context for block in blocks for mine in block])
+
+    expected = terms()
+    monkeypatch.setattr(chain_terms, "_SMALL", small)
+    np.testing.assert_allclose(terms(), expected, atol=1e-12)

@@ -69,12 +69,13 @@ def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None,
     rows: list[Compared] = []
     for choice, remap in product(listed, remaps):
         name = f"{choice.name}, remapped" if remap else choice.name
-        key = (choice.scales, choice.family is certifying.family, remap)
+        experiment = replace(certifying, family=choice.family)
+        moves = remap and experiment.is_moved(choice.scales)
+        key = (choice.scales, choice.family is certifying.family, moves)
         if key not in seen:
-            experiment = replace(certifying, family=choice.family)
-            exact = _exact_epsilon(experiment, choice.scales, remap=remap)
+            exact = _exact_epsilon(experiment, choice.scales, remap=moves)
             is_chosen = chosen is not None and key == (chosen.tested.scales, True, chosen.outcome.remapped)
-            outcome = chosen.outcome if chosen and is_chosen else experiment.outcome(choice.scales, read, remap=remap)
+            outcome = chosen.outcome if chosen and is_chosen else experiment.outcome(choice.scales, read, remap=moves)
             seen[key] = Compared(name=name, outcome=outcome, exact_epsilon=exact)
         rows.append(replace(seen[key], name=name))
         measuring.progress("comparing", len(rows), len(listed) * len(remaps))

@@ -69,6 +69,10 @@ class Experiment:
         plain = self.forms.of(self.family(self._tiers_at(scales)), self.weights, self.settings.cost_name)
         return chosen_form(plain, self.settings, lambda: self.constant_loss, remap)
 
+    def is_moved(self, scales: Scales) -> bool:
+        """Whether remapping changes the release there: not where every kind would collapse and is released as drawn."""
+        return self.settings.remap == "always" or not self.form(scales, remap=False).plain.collapses
+
     def _tiers_at(self, scales: Scales) -> Tiers:
         return self.known.tiers.with_scales(scales, ordered=False)
 
