@@ -23,7 +23,7 @@ from oddshift.model.records import Records
 from oddshift.model.release import Release, one_tier
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
-from worlds import gather, ring, with_words
+from worlds import gather, ring, two_tiers, with_words
 
 WORDS = 4
 TIERS = {
@@ -333,3 +333,27 @@ def test_when_messages_are_scaled_does_not_matter(small, monkeypatch):
     expected = terms()
     monkeypatch.setattr(chain_terms, "_SMALL", small)
     np.testing.assert_allclose(terms(), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("room", [0, 64_000_000])
+def test_laws_before_any_output_are_kept_with_the_chain_and_serve_any_noise(room, monkeypatch):
+    monkeypatch.setattr(chain_terms, "KEPT_LAWS", room)
+    tiers = two_tiers(WORDS)
+    world = ring(words=WORDS, documents=30, length=None, tiers=tiers)
+    attacker = fit_plugin(world.known, topics=2, rng=np.random.default_rng(0))
+    chain, sets = attacker.chain.over(tiers, 1), world.release.position_tiers
+
+    def priors():
+        blocks = chain_terms.chain_terms(chain, world.known, world.release, sets, 1_000)
+        found = sorted(
+            (mine.positions[k], tuple(row)) for b in blocks for mine in b for k, row in enumerate(mine.log_prior)
+        )
+        return [row for _, row in found]
+
+    expected = priors()
+    assert bool(chain.laws) == bool(room)
+    assert priors() == expected
+    beginnings = {
+        tuple(each[: t + 1]) for each in np.split(sets, world.release.offsets[1:-1]) for t in range(len(each))
+    }
+    assert set(chain.laws) == (beginnings if room else set())

@@ -73,6 +73,14 @@ class Experiment:
         """Whether remapping changes the release there: not where every kind would collapse and is released as drawn."""
         return self.settings.remap == "always" or not self.form(scales, remap=False).plain.collapses
 
+    def part(self, most: int) -> Experiment:
+        """The same with at most this number of its documents, evenly chosen, with the uniforms that they have."""
+        if len(self.records) <= most:
+            return self
+        documents = np.round(np.linspace(0, len(self.records) - 1, most)).astype(int)
+        inside = np.isin(self.records.document_of_position, documents)
+        return replace(self, records=self.records.take(documents), uniforms=self.uniforms[inside])
+
     def _tiers_at(self, scales: Scales) -> Tiers:
         return self.known.tiers.with_scales(scales, ordered=False)
 

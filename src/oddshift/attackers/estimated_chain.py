@@ -7,7 +7,7 @@ a message then costs what the candidates cost, not what the vocabulary does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -117,11 +117,7 @@ class CandidateChain:
     chain: EstimatedChain
     points: tuple[IntArray, ...]
     classes: int
-
-    @cached_property
-    def widest(self) -> int:
-        """Entries of the largest message."""
-        return self.chain.n_topics * max(len(points) for points in self.points)
+    laws: dict[tuple[int, ...], Any] = field(default_factory=dict)  # before any output, kept where they are worked out
 
     def tier_of(self, number: int) -> int:
         """The tier of a set."""
