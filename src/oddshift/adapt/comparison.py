@@ -104,6 +104,13 @@ def known_epsilon(mechanism: Mechanism) -> float | None:
     return mechanism.exact_epsilon if has_closed_form or len(mechanism.space) <= SCAN_LIMIT else None
 
 
+def released_epsilon(mechanism: Mechanism) -> float:
+    """The exact ε of a release over the pairs that count; of many points that before remapping, which adds none."""
+    if isinstance(mechanism, Remap) and len(mechanism.space) > SCAN_LIMIT:
+        return mechanism.inner.exact_epsilon
+    return mechanism.exact_epsilon
+
+
 def verify_epsilon(mechanism: Mechanism, limit: float) -> float:
     """The exact ε of a mechanism over the pairs that count, refused above `limit`; before remapping, which adds none.
 
