@@ -1,5 +1,6 @@
 """Adaptation on small worlds: what is measured, how the loop moves, what is certified, and what is refused."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -81,6 +82,27 @@ def test_rates_and_hits_are_those_of_the_audit_of_the_same_release():
     assert (found.hit == (audited.rank == 0)).all()
     assert found.scores.log_score == pytest.approx(audited.scores.log_score)
     assert found.scores.own_score == pytest.approx(audited.scores.own_score)
+
+
+def test_a_part_of_an_experiment_releases_its_documents_as_the_whole_does():
+    made = measuring(task())
+    whole, part = made.experiment, made.experiment.part(30)
+    assert whole.part(len(whole.records)) is whole
+    assert len(part.records) == 30
+    known = whole.at((0.4, 0.8)).known
+    everywhere, found = whole.release(known), part.release(known)
+    documents = np.round(np.linspace(0, len(whole.records) - 1, 30)).astype(int)
+    assert found.outputs.tolist() == everywhere.take(documents).outputs.tolist()
+
+
+def test_choices_are_compared_on_some_documents_and_certified_on_all(found, monkeypatch):
+    monkeypatch.setattr(sys.modules["oddshift.adapt.comparison"], "COMPARED", 50)
+    few = adapt(task())
+    assert (few.chosen, few.sequence) == (found.chosen, found.sequence)
+    assert [e.certificate for e in few.evidence] == [e.certificate for e in found.evidence]
+    assert few.choice("AmPL").scales == few.chosen
+    assert few.choice("AmPL").loss == found.choice("AmPL").loss
+    assert few.choice("EM").tiers[0].rate_error > found.choice("EM").tiers[0].rate_error
 
 
 def test_the_uniform_law_averages_to_all_pairs():

@@ -384,6 +384,28 @@ def test_weights_are_fitted_at_anchors_and_kept_between():
     assert fits == [(0.5,) * 3]  # at scale 1 the attacker was fitted already
 
 
+def test_weights_lie_between_those_of_the_anchors_around_the_largest_scale():
+    """Weights 1 at scale 1 and 3 at scale ½: the tier with the least noise says which of them suit."""
+    made = task(attackers=("counts",))
+    counts = made.attackers[0]
+    shape = np.shape(counts.weights)
+
+    def rows(value):
+        return tuple(tuple(row) for row in np.full(shape, value).tolist())
+
+    mine = replace(counts, weights=rows(1.0), weigh=lambda known: rows({0.5: 3.0}.get(known.tiers.scales[0], 0.0)))
+    readers = Readers(measuring(made).experiment)
+    for scales, weight in (
+        ((0.25, 0.25, 1.0), 1.0),
+        ((0.1, 0.1, 0.5), 3.0),
+        ((0.1, 0.1, 0.5**0.5), 2.0),
+        ((0.125**0.5,) * 3, 1.5),
+        ((0.05, 0.05, 0.05), 0.0),
+    ):
+        read = readers.read(mine, readers.experiment.at(scales).known)
+        np.testing.assert_allclose(read.weights, weight, atol=1e-12)
+
+
 def test_weights_that_were_fitted_under_another_mechanism_are_fitted_again():
     made = task(attackers=("counts",))
     fits, mine = [], made.attackers[0]

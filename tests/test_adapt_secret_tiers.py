@@ -1,6 +1,7 @@
 """Scales of secret tiers: what the chosen mechanism is shown beside, and its exact ε over all pairs."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from rich.console import Console
 
 from oddshift.adapt import AdaptSettings, Experiment, Measuring
 from oddshift.adapt.certification import Certification, trials
-from oddshift.adapt.comparison import SCAN_LIMIT, compared, known_epsilon, verify_epsilon
+from oddshift.adapt.comparison import SCAN_LIMIT, compared, known_epsilon, released_epsilon, verify_epsilon
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.single_release import SingleRelease
 from oddshift.app.configured_runs import run_adapt
@@ -19,7 +20,7 @@ from oddshift.attackers.plugin import fit_plugin
 from oddshift.audit.claims import ClaimBuilder
 from oddshift.base.errors import NoGuarantee
 from oddshift.data.embedded import people
-from oddshift.mechanisms import PathExponential, Tiered
+from oddshift.mechanisms import Exponential, PathExponential, Tiered
 from oddshift.mechanisms.epsilon import true_epsilon
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.space import Space
@@ -133,3 +134,13 @@ def test_a_run_keeps_and_shows_the_comparison(tmp_path):
     shown = console.export_text()
     assert "exact ε: of one release, over all pairs" in shown
     assert f"{kept['naive tiers']:.4f}" in next(line for line in shown.splitlines() if "naive tiers " in line)
+
+
+@pytest.mark.parametrize("limit", [0, SCAN_LIMIT])
+def test_a_remapping_of_many_points_is_reported_with_the_epsilon_before_it(limit, monkeypatch):
+    monkeypatch.setattr(sys.modules["oddshift.adapt.comparison"], "SCAN_LIMIT", limit)
+    plain = Exponential(Space(np.random.default_rng(0).normal(size=(9, 2))), 1.0)
+    moved = Remap(plain, np.full(9, 1 / 9), "euclidean")
+    assert released_epsilon(plain) == plain.exact_epsilon
+    assert released_epsilon(moved) == (moved if limit else plain).exact_epsilon
+    assert moved.exact_epsilon <= plain.exact_epsilon + 1e-12

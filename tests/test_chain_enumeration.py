@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from oddshift.attackers import chain_terms
 from oddshift.attackers.attacker import Beliefs, knowledge, position_blocks
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, smoothed_table
 from oddshift.attackers.chain_terms import log_mix
@@ -22,7 +23,7 @@ from oddshift.model.records import Records
 from oddshift.model.release import Release, one_tier
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
-from worlds import gather, ring, with_words
+from worlds import gather, ring, two_tiers, with_words
 
 WORDS = 4
 TIERS = {
@@ -305,3 +306,54 @@ def test_smaller_fits_are_nested_and_keep_users_whole():
 def test_beliefs_hold_no_secret_in_their_representation():
     block = Beliefs(np.array([0]), np.array([[1234.5, 0.0]]), np.zeros(2))
     assert "1234" not in repr(block)
+
+
+def test_messages_are_scaled_only_where_their_sums_are_small():
+    """The terms of a long document are the same whether messages are scaled always, or hardly ever."""
+    values = np.random.default_rng(0).random((2, 3, 4))
+    kept, grown = chain_terms._in_range(values)
+    assert kept is values
+    assert not grown.any()
+    scaled, grown = chain_terms._in_range(1e-40 * values)
+    np.testing.assert_allclose(scaled.sum(axis=2), 1.0)
+    np.testing.assert_allclose(scaled * np.exp(grown)[:, :, None], 1e-40 * values)
+
+
+@pytest.mark.parametrize("small", [0.0, np.inf])
+def test_when_messages_are_scaled_does_not_matter(small, monkeypatch):
+    world = ring(words=WORDS, documents=30, length=None)
+    attacker = fit_plugin(world.known, topics=2, rng=np.random.default_rng(0))
+    chain = attacker.chain.over(world.known.tiers, 1)
+    sets = np.zeros(len(world.release.outputs), dtype=np.int64)
+
+    def terms():
+        blocks = chain_terms.chain_terms(chain, world.known, world.release, sets, 1_000)
+        return np.concatenate([mine.context for block in blocks for mine in block])
+
+    expected = terms()
+    monkeypatch.setattr(chain_terms, "_SMALL", small)
+    np.testing.assert_allclose(terms(), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("room", [0, 64_000_000])
+def test_laws_before_any_output_are_kept_with_the_chain_and_serve_any_noise(room, monkeypatch):
+    monkeypatch.setattr(chain_terms, "KEPT_LAWS", room)
+    tiers = two_tiers(WORDS)
+    world = ring(words=WORDS, documents=30, length=None, tiers=tiers)
+    attacker = fit_plugin(world.known, topics=2, rng=np.random.default_rng(0))
+    chain, sets = attacker.chain.over(tiers, 1), world.release.position_tiers
+
+    def priors():
+        blocks = chain_terms.chain_terms(chain, world.known, world.release, sets, 1_000)
+        found = sorted(
+            (mine.positions[k], tuple(row)) for b in blocks for mine in b for k, row in enumerate(mine.log_prior)
+        )
+        return [row for _, row in found]
+
+    expected = priors()
+    assert bool(chain.laws) == bool(room)
+    assert priors() == expected
+    beginnings = {
+        tuple(each[: t + 1]) for each in np.split(sets, world.release.offsets[1:-1]) for t in range(len(each))
+    }
+    assert set(chain.laws) == (beginnings if room else set())

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from oddshift.attackers import cooccurrence
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.cooccurrence import document_blocks, fit_cooccurrence
@@ -99,3 +100,22 @@ def test_blocks_hold_whole_documents():
     assert blocks[0].start == 0
     assert blocks[-1].stop == len(release)
     assert all(len(b) == 1 or release.offsets[b.stop] - release.offsets[b.start] <= 6 for b in blocks)
+
+
+@pytest.mark.parametrize("entries", [0, 64_000_000])
+@pytest.mark.parametrize("tiers", [None, two_tiers(is_public=True), two_tiers(is_public=False)])
+def test_what_is_prepared_for_a_release_gives_the_terms_of_its_blocks(tiers, entries, monkeypatch):
+    """Blocks of a few documents, evidence of a few outputs at a time, kept for the release or not."""
+    monkeypatch.setattr(cooccurrence, "KEPT_EVIDENCE", entries)
+    monkeypatch.setattr(cooccurrence, "_TOGETHER", 3)
+    world = ring(documents=40, length=None, tiers=tiers)
+    attacker = fit_cooccurrence(world.known)
+    expected = slow_terms(world)
+    prepared = attacker.prepared(world.release)
+    assert (prepared.kept is None) == (entries == 0)
+    assert prepared.against(world.known).kept is None
+    for documents in (np.arange(0, 15), np.arange(15, 40)):
+        first = world.release.offsets[documents[0]]
+        for block in prepared.terms(world.release.take(documents)):
+            at = np.ix_(first + block.positions, block.points)
+            np.testing.assert_allclose(block.context, expected[at], atol=1e-12)

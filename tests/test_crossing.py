@@ -8,7 +8,7 @@ import pytest
 
 from oddshift.adapt import AdaptSettings, Goals, crossing
 from oddshift.adapt.adaptation import ScaledOutcome, TierOutcome
-from oddshift.adapt.crossing import EXCHANGES, LADDER, STEPS, TARGET, ordered
+from oddshift.adapt.crossing import EXCHANGES, FINAL, LADDER, STEPS, TARGET, _Search, ordered
 from oddshift.adapt.measuring import rounded_scales
 from oddshift.model.tiers import Tiers
 
@@ -25,7 +25,12 @@ class Surface:
         self.tiers = Tiers(np.arange(n), names=[f"t{k}" for k in range(n)], scales=(1.0,) * n, is_public=True)
         settings = AdaptSettings(epsilon=1.0, delta=DELTA, grid=grid)
         known = SimpleNamespace(tiers=self.tiers)
-        self.experiment = SimpleNamespace(settings=settings, known=known, scales_of=self.tiers.scales_of_levels)
+        self.experiment = SimpleNamespace(
+            settings=settings,
+            known=known,
+            scales_of=self.tiers.scales_of_levels,
+            loss=lambda scales: self.outcome(scales).loss,
+        )
         self.known = {}
 
     def outcomes(self, wanted, what="scales"):
@@ -77,7 +82,7 @@ def test_the_loss_is_at_most_one_percent_above_that_of_a_full_grid(n, own, seed)
 def test_the_number_of_points_grows_like_the_number_of_tiers(n):
     made = mixed(n, 0.5)
     crossing(made, GOALS)
-    assert len(made.known) <= STEPS + len(LADDER) + (len(EXCHANGES) * (n + STEPS) if n > 1 else 0)
+    assert len(made.known) <= STEPS + FINAL + len(LADDER) + (len(EXCHANGES) * (n + STEPS) if n > 1 else 0)
 
 
 def test_eight_tiers_take_at_most_four_times_the_points_of_two():
@@ -98,6 +103,27 @@ def test_one_level_ends_just_below_the_limit():
     rung = ladder[LADDER.index(1.0)].scales[0]
     assert 0.95 * limit <= rung <= limit
     assert [p.scales[0] for p in ladder] == pytest.approx([rung * step for step in LADDER], abs=0.006)
+
+
+def test_the_last_steps_end_where_no_step_of_a_hundredth_lowers_the_loss():
+    """One level: the crossing is the largest scale of two decimals within the limit."""
+    made = Surface([1.0], [[1.0]], [1.0])
+    crossing(made, GOALS)
+    best = min((p for p in made.known.values() if GOALS.strain(p, share=TARGET) <= 1.0), key=lambda p: p.loss)
+    assert best.scales[0] == np.floor(100 * (TARGET * DELTA) ** 0.5) / 100
+
+
+def test_the_last_steps_exchange_noise_between_two_levels():
+    """Both levels leak alike and the second costs more: (.25, .27) keeps the goal that (.26, .27) does not."""
+    made = Surface([1.0, 1.0], [[0.5, 0.5], [0.5, 0.5]], [0.3, 0.7])
+    made.outcomes([(0.26, 0.26)])
+    search = _Search(made, GOALS)
+    search.final_steps()
+    found = search.best()
+    assert (0.25, 0.27) in made.known
+    assert found.loss < made.outcome((0.26, 0.26)).loss
+    assert len(made.known) <= 1 + FINAL
+    assert all(scales[0] <= scales[1] for scales in made.known)
 
 
 def test_nothing_is_searched_where_the_largest_scales_keep_the_goals():

@@ -94,11 +94,12 @@ def test_scales_that_differ_in_one_tier_share_the_others():
 
 def test_no_more_is_kept_than_allowed(monkeypatch):
     kept = KeptForms()
-    monkeypatch.setattr(sys.modules[KeptForms.__module__], "KEPT_ENTRIES", 4 * 300)
+    monkeypatch.setattr(sys.modules[KeptForms.__module__], "KEPT_ENTRIES", 2 * 300)
     for scale in np.linspace(0.1, 1.0, 10):
         found = kept.of(tiered((scale,) * 3), WEIGHTS, "cosine")
         np.testing.assert_allclose(np.exp(found.mechanism.log_matrix).sum(axis=1), 1.0)
-    assert sum(form.mechanism.table.size for form in kept.forms.values()) <= 300
+    others = [form for form in kept.forms.values() if all(form is not mine for mine in found.parts)]
+    assert sum(form.mechanism.table.size for form in others) <= 300
     assert len(kept.forms) >= 2
 
 
@@ -154,3 +155,19 @@ def test_what_a_policy_releases_is_what_was_measured():
         released.log_likelihood(everyone), measured.known.mechanism.log_likelihood(everyone), atol=1e-9
     )
     np.testing.assert_array_equal(released.destination[:2], [0, 1])
+
+
+def test_losses_and_remappings_of_all_scales_stay_where_matrices_are_forgotten(monkeypatch):
+    """Kinds without a matrix of their own: only the matrix of a remapped release is dropped."""
+    module = sys.modules[KeptForms.__module__]
+    for name, value in (("KEPT_ENTRIES", 0), ("KEPT_POINTS", 0)):
+        monkeypatch.setattr(module, name, value)
+    kept = KeptForms()
+    first = kept.of(tiered((0.3, 0.6, 0.9)), WEIGHTS, "cosine")
+    rows = first.moved.mechanism.log_matrix
+    assert all(part.entries for part in first.parts)
+    second = kept.of(tiered((0.4, 0.7, 1.0)), WEIGHTS, "cosine")
+    assert not any(part.entries for part in first.parts if all(part is not mine for mine in second.parts))
+    again = kept.of(tiered((0.3, 0.6, 0.9)), WEIGHTS, "cosine")
+    assert all(a is b for a, b in zip(first.parts, again.parts, strict=True))
+    np.testing.assert_allclose(again.moved.mechanism.log_matrix, rows)

@@ -173,3 +173,13 @@ def test_outputs_with_one_destination_are_added_even_where_their_numbers_underfl
     never, tiny = -np.inf, -2000.0 + np.log(2.0)
     expected = [[tiny, never, never, 0.0], [0.0, never, never, never], [0.0, never, never, tiny]]
     np.testing.assert_allclose(moved.log_likelihood(np.arange(3)), expected, atol=1e-12)
+
+
+def test_averages_and_the_law_of_outputs_need_no_matrix():
+    em = Exponential(Space(np.random.default_rng(4).normal(size=(12, 3))), 1.5)
+    law, values = np.full(12, 1 / 12), np.random.default_rng(5).normal(size=(12, 4))
+    moved = Remap(em, law)
+    averages, outputs = moved.averages(values), moved.law_of_outputs(law)
+    assert "log_matrix" not in moved.__dict__
+    np.testing.assert_allclose(averages, np.exp(moved.log_matrix) @ values, atol=1e-12)
+    np.testing.assert_allclose(outputs, law @ np.exp(moved.log_matrix), atol=1e-12)

@@ -350,3 +350,15 @@ def test_no_refusal_of_points_shows_a_coordinate():
         with pytest.raises(InvalidInput) as caught:
             Space(points, metric)
         assert "31.25" not in str(caught.value)
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_tile_is_a_block_of_the_distances_that_may_be_changed(is_kept):
+    space = Space(np.random.default_rng(0).normal(size=(9, 3)))
+    expected = Space(space.points).distances[2:5, 4:9].copy()
+    if is_kept:
+        _ = space.distances
+    tile = space.tile(slice(2, 5), slice(4, 9))
+    np.testing.assert_allclose(tile, expected, atol=1e-12)
+    tile[:] = 0.0
+    np.testing.assert_allclose(space.tile(slice(2, 5), slice(4, 9)), expected, atol=1e-12)

@@ -251,3 +251,11 @@ def test_finite_and_normalised_over_twelve_orders_of_magnitude(name, scale, epsi
     outputs = mechanism.sample(np.repeat(np.arange(4), 50), np.random.default_rng(1))
     assert outputs.min() >= 0
     assert outputs.max() < mechanism.n_outputs
+
+
+@everyone
+def test_averages_and_the_law_of_outputs_are_those_of_the_matrix(mechanism):
+    matrix, rng = np.exp(mechanism.log_matrix), np.random.default_rng(3)
+    values, law = rng.normal(size=(mechanism.n_outputs, 2)), rng.dirichlet(np.ones(len(mechanism.space)))
+    np.testing.assert_allclose(mechanism.averages(values), matrix @ values, atol=1e-12)
+    np.testing.assert_allclose(mechanism.law_of_outputs(law), law @ matrix, atol=1e-12)

@@ -134,7 +134,8 @@ class Adaptation:
     no rate verdict, because no attacker learned anything there; `basis` says in words what the result rests on.
     `constant_loss` is that of the best output that ignores the secret; where outputs keep their kind, that of one
     output of each kind, `constant_outputs` of them. `remapped` and `remap_reason` say in which form the scales are
-    released. `grid` and `uniform` (all tiers alike) are measured on select documents, `compared` on certify documents.
+    released; `exact_epsilon` is that of one release, of a remapped one over many points that before remapping, which
+    is no smaller. `grid` and `uniform` (all tiers alike) are measured on select documents, `compared` on certify ones.
     `hypervolumes` are by name: the share of the box below the worst corner that a set of outcomes dominates, larger
     being better. `left` is what attackers still learn under the scales that were taken, `learning` what they found
     there with fewer documents to learn from, `fate` what happened to the data, and `release` what leaves a table under

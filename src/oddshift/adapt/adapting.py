@@ -16,7 +16,7 @@ from oddshift.adapt.adapt_notes import assumptions, basis_in_words, warnings
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import Adaptation, Round, ScaledOutcome, Scales
 from oddshift.adapt.certification import Certification, Trial, check_documents, left_to_learn, sequence, trials
-from oddshift.adapt.comparison import compared
+from oddshift.adapt.comparison import compared, released_epsilon
 from oddshift.adapt.crossing import crossing
 from oddshift.adapt.experiment import Experiment, Family, Reader
 from oddshift.adapt.frontier import first_scales, hypervolume, search_grid, uniform_outcomes
@@ -217,7 +217,7 @@ def _concluded(search: _SearchResult, task: AdaptTask, made: Certification) -> A
         basis=basis,
         remapped=remapped,
         remap_reason="" if taken is None else certifying.at(taken.tested.scales).form.reason,
-        exact_epsilon=None if released is None else released.exact_epsilon,
+        exact_epsilon=None if released is None else released_epsilon(released),
         compared=tuple(compared(search.measuring, certifying, taken, _reader(attacker, task, made.readers))),
         constant_loss=experiment.constant_loss,
         constant_outputs=experiment.constant_outputs,

@@ -1,6 +1,6 @@
 """What chosen scales are compared with: plain EM, one scale of equal utility and, for secret tiers, the unsafe choice.
 
-Every choice is measured on the certify documents by the attacker that certified, with the exact ε of one release.
+Every choice is measured by the attacker that certified, on the same certify documents, with the exact ε of one release.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ from oddshift.model.tiers import Tiers
 
 SCAN_LIMIT = 2_000
 """Points up to which an exact ε without a closed form is computed for a comparison: the scan takes n²·|Y| work."""
+
+
+COMPARED = 1_000
+"""Documents on which choices are compared, at most: each is a pass, and no verdict rests on it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,27 +62,38 @@ def choices(measuring: Measuring, chosen: Trial | None) -> list[NamedScales]:
 
 
 def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None, read: Reader) -> list[Compared]:
-    """The choices on the certify documents, before remapping and, unless it was ruled out, after it.
+    """The choices on at most COMPARED certify documents, before remapping and, unless it was ruled out, after it.
 
     `read` gives the attacker that stands for the choice. What coincides is measured once, and the choice was measured
-    when it was tested.
+    when it was tested, if that was on the same documents.
     """
-    listed = choices(measuring, chosen)
+    listed, part = choices(measuring, chosen), certifying.part(COMPARED)
     remaps = (False,) if certifying.settings.remap == "never" else (False, True)
     seen: dict[tuple[Scales, bool, bool], Compared] = {}
     rows: list[Compared] = []
     for choice, remap in product(listed, remaps):
         name = f"{choice.name}, remapped" if remap else choice.name
-        key = (choice.scales, choice.family is certifying.family, remap)
+        experiment = replace(part, family=choice.family)
+        moves = remap and experiment.is_moved(choice.scales)
+        key = (choice.scales, choice.family is certifying.family, moves)
         if key not in seen:
-            experiment = replace(certifying, family=choice.family)
-            exact = known_epsilon(experiment.released(choice.scales, remap=remap))
-            is_chosen = chosen is not None and key == (chosen.tested.scales, True, chosen.outcome.remapped)
-            outcome = chosen.outcome if chosen and is_chosen else experiment.outcome(choice.scales, read, remap=remap)
+            exact = _exact_epsilon(experiment, choice.scales, remap=moves)
+            is_known = chosen is not None and part is certifying
+            if chosen and is_known and key == (chosen.tested.scales, True, chosen.outcome.remapped):
+                outcome = chosen.outcome
+            else:
+                outcome = experiment.outcome(choice.scales, read, remap=moves)
             seen[key] = Compared(name=name, outcome=outcome, exact_epsilon=exact)
         rows.append(replace(seen[key], name=name))
         measuring.progress("comparing", len(rows), len(listed) * len(remaps))
     return rows
+
+
+def _exact_epsilon(experiment: Experiment, scales: Scales, *, remap: bool) -> float | None:
+    """The exact ε of a release; a remapping has no closed form, so that of many points is not even built."""
+    if remap and len(experiment.known.mechanism.space) > SCAN_LIMIT:
+        return None
+    return known_epsilon(experiment.released(scales, remap=remap))
 
 
 def known_epsilon(mechanism: Mechanism) -> float | None:
@@ -87,6 +102,13 @@ def known_epsilon(mechanism: Mechanism) -> float | None:
         isinstance(mechanism, Tiered) and mechanism.tiers.is_public
     )
     return mechanism.exact_epsilon if has_closed_form or len(mechanism.space) <= SCAN_LIMIT else None
+
+
+def released_epsilon(mechanism: Mechanism) -> float:
+    """The exact ε of a release over the pairs that count; of many points that before remapping, which adds none."""
+    if isinstance(mechanism, Remap) and len(mechanism.space) > SCAN_LIMIT:
+        return mechanism.inner.exact_epsilon
+    return mechanism.exact_epsilon
 
 
 def verify_epsilon(mechanism: Mechanism, limit: float) -> float:

@@ -2,19 +2,21 @@
 
 Rates and right guesses grow with the scales and the loss falls. One scale for all levels is raised to the boundary of
 the goals; there a linear model of loss and goals says how to exchange noise between levels, and the result is moved
-back to the boundary. A model takes one measurement for each level, so the work grows like the number of levels.
+back to the boundary. A model takes one measurement for each level, so the work grows like the number of levels. The
+last steps are the smallest that scales can make, to where the loss, which is exact, is known to be smaller.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
-from oddshift.adapt.adaptation import ScaledOutcome
+from oddshift.adapt.adaptation import ScaledOutcome, Scales
 from oddshift.adapt.goals import Goals
-from oddshift.adapt.measuring import Measuring
+from oddshift.adapt.measuring import DIGITS, Measuring, rounded_scales
 from oddshift.adapt.rounds import levels_of
 from oddshift.base.arrays import FloatArray
 
@@ -32,6 +34,12 @@ EXCHANGES = (2.0, 1.6, 1.3, 1.15)
 
 DIFFERENCE = 1.25
 """The factor by which a level is moved to see what it does."""
+
+FINEST = 10.0**-DIGITS
+"""The smallest step of a scale."""
+
+FINAL = 6
+"""Most measurements of final steps: single ones, and exchanges between two levels."""
 
 GROWTH = 1.5
 """Power of the scales with which the hardest goal grows, until two measurements say it better."""
@@ -54,6 +62,7 @@ def crossing(measuring: Measuring, goals: Goals) -> list[ScaledOutcome]:
         found = search.to_boundary(search.exchanged(base, width, what), what)
         if found is not None and found.loss < base.loss:
             base = found
+    search.final_steps()
     return search.ladder()
 
 
@@ -100,8 +109,7 @@ class _Search:
 
     def at(self, levels: FloatArray, what: str) -> _Point:
         """The outcome at these scales, put inside the grid."""
-        inside = np.clip(levels, self.lowest, self.highest)
-        scales = self.measuring.experiment.scales_of(tuple(inside.tolist()))
+        scales = self._scales(np.clip(levels, self.lowest, self.highest))
         (outcome,) = self.measuring.outcomes([scales], what)
         return self._point(outcome)
 
@@ -152,15 +160,47 @@ class _Search:
             can_rise = (base.levels[after] < self.highest / DIFFERENCE**0.5).any()
             yield after * np.log(DIFFERENCE) * (1.0 if can_rise else -1.0)
 
+    def keeps(self, outcome: ScaledOutcome) -> bool:
+        """Whether the select documents keep every goal, with some room."""
+        return self.goals.strain(outcome, share=TARGET) <= 1.0
+
+    def best(self) -> ScaledOutcome | None:
+        """The measured outcome of least loss that keeps every goal, if one does."""
+        kept = (p for p in self.measuring.known.values() if p.admissible and self.keeps(p))
+        return min(kept, key=lambda p: p.loss, default=None)
+
+    def final_steps(self) -> None:
+        """Go on from the best outcome to where the loss is smaller, by the least gain first, while goals are kept."""
+        left = FINAL
+        while (best := self.best()) is not None:
+            for scales in self._smaller_losses(best):
+                left -= scales not in self.measuring.known
+                if left < 0:
+                    return
+                if self.keeps(self.measuring.outcomes([scales], "final steps")[0]):
+                    break
+            else:
+                return
+
+    def _smaller_losses(self, best: ScaledOutcome) -> list[Scales]:
+        """Ordered scales one step from these, in one level or two of them, that cost less; the largest loss first."""
+        steps = FINEST * np.eye(self.n_levels)
+        moves = [*steps, *(up - down for up, down in permutations(steps, 2))]
+        levels, loss = self._point(best).levels, self.measuring.experiment.loss
+        near = (np.clip(levels + move, self.lowest, self.highest) for move in moves)
+        asked = {self._scales(each) for each in near if (np.diff(each) >= -FINEST / 2).all()}
+        found = {scales: loss(scales) for scales in asked - {best.scales}}
+        return sorted((scales for scales in found if found[scales] < best.loss), key=lambda s: (-found[s], s))
+
+    def _scales(self, levels: FloatArray) -> Scales:
+        return rounded_scales(self.measuring.experiment.scales_of(tuple(levels.tolist())))
+
     def ladder(self) -> list[ScaledOutcome]:
         """Outcomes around the one of least loss that keeps every goal; around the smallest scales if none does."""
-        everyone = [p for p in self.measuring.known.values() if p.admissible]
-        kept = [p for p in everyone if self.goals.strain(p, share=TARGET) <= 1.0]
-        best = min(kept, key=lambda p: p.loss) if kept else min(everyone, key=lambda p: p.scales)
-        levels = self._point(best).levels
+        smallest = min((p for p in self.measuring.known.values() if p.admissible), key=lambda p: p.scales)
+        levels = self._point(self.best() or smallest).levels
         rungs = [np.clip(levels * rung, self.lowest, self.highest) for rung in LADDER]
-        scales = [self.measuring.experiment.scales_of(tuple(rung.tolist())) for rung in rungs]
-        return self.measuring.outcomes(scales, "ladder")
+        return self.measuring.outcomes([self._scales(rung) for rung in rungs], "ladder")
 
     def _point(self, outcome: ScaledOutcome) -> _Point:
         shares = np.array([strain.ratio for strain in self.goals.strains(outcome, share=TARGET)])

@@ -61,10 +61,28 @@ class Experiment:
 
     def at(self, scales: Scales, *, remap: bool | None = None) -> Situation:
         """The situation when these scales are released, remapped as the settings say unless `remap` says otherwise."""
-        tiers = self.known.tiers.with_scales(scales, ordered=False)
-        plain = self.forms.of(self.family(tiers), self.weights, self.settings.cost_name)
-        form = chosen_form(plain, self.settings, lambda: self.constant_loss, remap)
-        return Situation(scales, form, replace(self.known, tiers=tiers, mechanism=form.form.mechanism))
+        tiers, form = self._tiers_at(scales), self.form(scales, remap=remap)
+        return Situation(scales, form, replace(self.known, tiers=tiers, mechanism=form.form.channel))
+
+    def form(self, scales: Scales, *, remap: bool | None = None) -> ChosenForm:
+        """The form of the release there, with its utility and without a matrix."""
+        plain = self.forms.of(self.family(self._tiers_at(scales)), self.weights, self.settings.cost_name)
+        return chosen_form(plain, self.settings, lambda: self.constant_loss, remap)
+
+    def is_moved(self, scales: Scales) -> bool:
+        """Whether remapping changes the release there: not where every kind would collapse and is released as drawn."""
+        return self.settings.remap == "always" or not self.form(scales, remap=False).plain.collapses
+
+    def part(self, most: int) -> Experiment:
+        """The same with at most this number of its documents, evenly chosen, with the uniforms that they have."""
+        if len(self.records) <= most:
+            return self
+        documents = np.round(np.linspace(0, len(self.records) - 1, most)).astype(int)
+        inside = np.isin(self.records.document_of_position, documents)
+        return replace(self, records=self.records.take(documents), uniforms=self.uniforms[inside])
+
+    def _tiers_at(self, scales: Scales) -> Tiers:
+        return self.known.tiers.with_scales(scales, ordered=False)
 
     def released(self, scales: Scales, *, remap: bool) -> Mechanism:
         """The mechanism as it is released, with its own name and claim: for a policy, not for measuring."""
@@ -147,7 +165,7 @@ class Experiment:
 
     def loss(self, scales: Scales, *, remap: bool | None = None) -> float:
         """The expected loss as released."""
-        return self.at(scales, remap=remap).form.form.loss
+        return self.form(scales, remap=remap).form.loss
 
     def _tiers(self, found: Scan, tiers: Tiers, by_point: FloatArray) -> tuple[TierOutcome, ...]:
         units, labels = units_of(self.records), self.records.tier_of_position(tiers)

@@ -6,8 +6,7 @@ number, and scales that differ in one level share the others.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,19 +20,20 @@ from oddshift.mechanisms.tiered import Tiered
 from oddshift.model.space import KEPT_POINTS, Space
 
 KEPT_ENTRIES = 24_000_000
-"""Entries of the matrices that are kept at most; a performance setting."""
+"""Entries of the matrices of other scales that are kept at most, transposes included; a performance setting."""
 
 SHARED_ENTRIES = 64_000_000
 """Distances of one kind up to which they are kept (512 MB), so that no scale needs a matrix; a performance setting."""
 
-_COPIES = 4  # a form may hold its matrix, the remapped one, and the transposes of both
-
 
 @dataclass(eq=False, repr=False)
 class KeptForms:
-    """The forms of the kinds that were used last, as many as KEPT_ENTRIES allows; workers begin with none."""
+    """The forms of the kinds: losses and remappings of all that were used, matrices of the last ones.
 
-    forms: OrderedDict[tuple[object, ...], ReleaseForm] = field(default_factory=OrderedDict)
+    Workers begin with none.
+    """
+
+    forms: dict[tuple[object, ...], ReleaseForm] = field(default_factory=dict)
     spaces: dict[tuple[object, ...], Space] = field(default_factory=dict)
     named: dict[int, object] = field(default_factory=dict)
 
@@ -43,6 +43,7 @@ class KeptForms:
             return ReleaseForm(Channel.of(mechanism), weights, cost)
         members = tuple(mechanism.groups)
         made = [self._kind(mechanism, mine, weights, cost) for mine in members]
+        self._forget(made)
         return KindForm(mechanism.space, members, tuple(made), tuple(float(weights[mine].sum()) for mine in members))
 
     def _kind(self, mechanism: Tiered, members: IntArray, weights: FloatArray, cost: str) -> ReleaseForm:
@@ -51,27 +52,29 @@ class KeptForms:
         place = (self._name(mechanism.space), int(members[0]), len(members))
         space = self.spaces.setdefault(place, mechanism.space.part(members))
 
-        def build() -> ReleaseForm:
+        key = (*place, self._name(weights), cost, epsilon)
+        if key not in self.forms:
             mass = float(weights[members].sum())
             law = weights[members] / mass if mass > 0 else np.full(len(members), 1.0 / len(members))
-            return ReleaseForm(_mechanism(space, epsilon), law, cost)
-
-        return self._kept((*place, self._name(weights), cost, epsilon), len(members) ** 2 * _COPIES, build)
+            self.forms[key] = ReleaseForm(_mechanism(space, epsilon), law, cost)
+        self.forms[key] = self.forms.pop(key)  # the last ones used stand at the end
+        return self.forms[key]
 
     def _name(self, value: object) -> int:
         """The identity of a value, which is kept alive, so that no other value gets the same one."""
         return id(self.named.setdefault(id(value), value))
 
-    def _kept(self, key: tuple[object, ...], entries: int, build: Callable[[], ReleaseForm]) -> ReleaseForm:
-        if key not in self.forms:
-            self.forms[key] = build()
-        self.forms.move_to_end(key)
-        while len(self.forms) > 1 and self._entries() > max(KEPT_ENTRIES, entries):
-            self.forms.popitem(last=False)
-        return self.forms[key]
-
-    def _entries(self) -> int:
-        return sum(len(form.mechanism.space) * form.mechanism.n_outputs * _COPIES for form in self.forms.values())
+    def _forget(self, used: Sequence[ReleaseForm]) -> None:
+        """Drop matrices that are not used now, the oldest first, until those that are left are few enough."""
+        others = {key: form for key, form in self.forms.items() if not any(form is mine for mine in used)}
+        held = sum(form.entries for form in others.values())
+        for key, form in others.items():
+            if held <= KEPT_ENTRIES:
+                return
+            held -= form.entries
+            form.forget()
+            if form.entries:  # its own matrix is what it is made of
+                del self.forms[key]
 
     def __getstate__(self) -> dict[str, object]:
         """Nothing: what is kept is quicker to compute than to send."""
@@ -79,7 +82,7 @@ class KeptForms:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         """Begin with nothing."""
-        self.forms, self.spaces, self.named = OrderedDict(), {}, {}
+        self.forms, self.spaces, self.named = {}, {}, {}
 
 
 def _mechanism(space: Space, epsilon: float) -> Mechanism:

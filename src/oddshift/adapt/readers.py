@@ -1,17 +1,16 @@
 """Readers: attackers against the mechanism at any scales; the expensive part is done at a few anchors and kept.
 
-How much the parts of a combination are worth depends on the noise, slowly. Their weights are fitted at the anchors and
-kept in between; the attacker that accuses is also recalibrated at the exact scales.
+How much the parts of a combination are worth depends on the noise, slowly, and on the clearest tier most: what it says
+is most of the evidence. Weights are fitted at the anchors and taken between them at the largest scale of a tier; the
+attacker that accuses is also recalibrated at the exact scales.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import log
+from typing import cast
 
-import numpy as np
-
-from oddshift.adapt.adaptation import Scales
 from oddshift.adapt.experiment import Experiment, Situation
 from oddshift.attackers.attacker import Attacker, Knowledge, against, carried
 from oddshift.attackers.combination import Combination
@@ -30,7 +29,7 @@ class Readers:
     retrained: dict[tuple[str, str], Attacker] = field(default_factory=dict)
 
     def read(self, attacker: Attacker, known: Knowledge) -> Attacker:
-        """The attacker against the mechanism of `known`, with the weights of the nearest anchor.
+        """The attacker against the mechanism of `known`, with weights between those of the anchors on both sides.
 
         One that is trained again for every mechanism is trained once for each, for all documents.
         """
@@ -41,7 +40,11 @@ class Readers:
             return self.retrained[key]
         if not hasattr(attacker, "carried"):
             return against(attacker, known)
-        return carried(self.anchored(attacker, self._nearest(known.tiers.scales)), known)
+        above, below, share = self.around(max(known.tiers.scales))
+        if isinstance(attacker, Combination) and share:
+            first, second = (cast(Combination, self.anchored(attacker, anchor)) for anchor in (above, below))
+            return first.towards(second, share).carried(known)
+        return carried(self.anchored(attacker, above if share < 0.5 else below), known)
 
     def anchored(self, attacker: Attacker, anchor: float) -> Attacker:
         """The attacker with weights fitted where every tier has this scale.
@@ -81,6 +84,9 @@ class Readers:
         scaled = (round(max(grid) * anchor, 6) for anchor in ANCHORS)
         return tuple(anchor for anchor in scaled if anchor >= min(grid))
 
-    def _nearest(self, scales: Scales | Sequence[float]) -> float:
-        mean = float(np.mean(np.log(scales)))
-        return min(self.anchors, key=lambda anchor: abs(float(np.log(anchor)) - mean))
+    def around(self, scale: float) -> tuple[float, float, float]:
+        """The anchors above and below a scale, and how far it lies from the first to the second, in logarithms."""
+        inside = min(max(scale, self.anchors[-1]), self.anchors[0])
+        above = min(anchor for anchor in self.anchors if anchor >= inside)
+        below = max(anchor for anchor in self.anchors if anchor <= inside)
+        return above, below, log(above / inside) / log(above / below) if above > below else 0.0

@@ -35,9 +35,14 @@ class ReleaseForm:
     cost: str
 
     @cached_property
+    def channel(self) -> Mechanism:
+        """The mechanism as it is measured: a remapped one as a matrix, which its utility does not need."""
+        return Channel.of(self.mechanism) if isinstance(self.mechanism, Remap) else self.mechanism
+
+    @cached_property
     def by_point(self) -> FloatArray:
         """The expected cost of every point."""
-        return losses(self.mechanism, self.cost)
+        return losses(self.mechanism if self.cost == "cosine" else self.channel, self.cost)
 
     @property
     def loss(self) -> float:
@@ -62,12 +67,26 @@ class ReleaseForm:
     @property
     def law_after_remapping(self) -> FloatArray:
         """The probability of every output once it is remapped, seen without the matrix of the remapped form."""
-        return np.bincount(self.mapping.destination, self.output_law, len(self.output_law)).astype(np.float64)
+        law = self.output_law  # first: the normalisers that it takes serve the remapping too
+        return np.bincount(self.mapping.destination, law, len(law)).astype(np.float64)
 
     @cached_property
     def moved(self) -> ReleaseForm:
         """The remapped form."""
-        return ReleaseForm(Channel.of(self.mapping), self.weights, self.cost)
+        return ReleaseForm(self.mapping, self.weights, self.cost)
+
+    @property
+    def entries(self) -> int:
+        """Entries of the matrices that are held, each with its transpose."""
+        moved = self.__dict__.get("moved")
+        held = isinstance(self.mechanism, Channel), moved is not None and "channel" in moved.__dict__
+        return 2 * sum(held) * len(self.mechanism.space) * self.mechanism.n_outputs
+
+    def forget(self) -> None:
+        """Drop the matrix of the remapped form; what was computed from it stays."""
+        if "moved" in self.__dict__:
+            self.moved.__dict__.pop("channel", None)
+            self.mapping.__dict__.pop("log_matrix", None)
 
     @cached_property
     def collapses(self) -> bool:
@@ -100,7 +119,12 @@ class KindForm:
     @cached_property
     def mechanism(self) -> KindChannel:
         """The channels of the kinds as one mechanism."""
-        return KindChannel(self.space, self.members, tuple(part.mechanism for part in self.parts))
+        return KindChannel(self.space, self.members, tuple(part.channel for part in self.parts))
+
+    @property
+    def channel(self) -> KindChannel:
+        """The mechanism as it is measured."""
+        return self.mechanism
 
     @cached_property
     def by_point(self) -> FloatArray:

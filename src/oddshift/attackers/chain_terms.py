@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.estimated_chain import CandidateChain, PatternSteps
+from oddshift.attackers.estimated_chain import CandidateChain, PatternSteps, by_candidate, totals
 from oddshift.base.arrays import CACHED_ENTRIES, BoolArray, FloatArray, IntArray
 from oddshift.base.logarithms import log, peak
-from oddshift.leakage.forward_backward import both_sides
+from oddshift.leakage.forward_backward import Arithmetic, both_sides
 from oddshift.model.release import Release
 
-KEPT_LAWS = 8_000_000
-"""Entries of laws before any output that are kept while a release is read; a performance setting."""
+KEPT_LAWS = 64_000_000
+"""Entries of laws before any output that a chain keeps (512 MB): other noise has the same; a performance setting."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,41 +35,56 @@ class ChainTerms:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Law:
-    """The law of a position before any output: its mass under every topic, and the log of the mixture."""
+    """The log law of a position before any output, all topics mixed."""
 
-    mass: FloatArray
     log_mixture: FloatArray
     is_possible: BoolArray | None  # which candidates have mass, None where all have
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class _Laws:
-    """Laws before any output by the sets up to the position; forgotten when they are too many."""
+    """Laws before any output by the sets up to the position; the chain keeps them while they are not too many.
+
+    `masses` are those under every topic for the pattern that was asked for last: the next one often begins like it.
+    """
 
     chain: CandidateChain
     log_shares: FloatArray
-    kept: dict[tuple[int, ...], _Law] = field(default_factory=dict)
+    masses: dict[tuple[int, ...], FloatArray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Count what is kept already."""
+        self.room = KEPT_LAWS - sum(len(law.log_mixture) for law in self.chain.laws.values())
 
     def along(self, pattern: Sequence[int]) -> list[_Law]:
         """The laws of all positions of a pattern."""
-        if len(self.kept) * self.chain.widest > KEPT_LAWS:
-            self.kept.clear()
-        found: list[_Law] = []
-        for t in range(len(pattern)):
-            key = tuple(pattern[: t + 1])
-            if key not in self.kept:
-                if t:
-                    mass = self.chain.step(pattern[t - 1], pattern[t]).ahead(found[-1].mass)
-                else:
-                    mass = self.chain.first(pattern[0])[:, None, :]
-                self.kept[key] = self._law(mass)
-            found.append(self.kept[key])
+        prefixes = [tuple(pattern[: t + 1]) for t in range(len(pattern))]
+        found = [self.chain.laws.get(prefix) or self._law(prefix) for prefix in prefixes]
+        for other in self.masses.keys() - set(prefixes):
+            del self.masses[other]
         return found
 
-    def _law(self, mass: FloatArray) -> _Law:
-        mixture = log_mix(mass, self.log_shares)[0]
+    def first(self, number: int) -> FloatArray:
+        """The law of a document's first secret under every topic, (topics, 1, candidates)."""
+        return np.asfortranarray(self.chain.first(number)[:, None, :])
+
+    def _mass(self, prefix: tuple[int, ...]) -> FloatArray:
+        """The law after some sets under every topic, from the longest beginning that is at hand."""
+        self.masses.setdefault(prefix[:1], self.first(prefix[0]))
+        known = next(t for t in range(len(prefix), 0, -1) if prefix[:t] in self.masses)
+        for t in range(known, len(prefix)):
+            step = self.chain.step(prefix[t - 1], prefix[t])
+            self.masses[prefix[: t + 1]] = step.ahead(self.masses[prefix[:t]])
+        return self.masses[prefix]
+
+    def _law(self, prefix: tuple[int, ...]) -> _Law:
+        mixture = log_mix(self._mass(prefix), self.log_shares)[0]
         is_possible = np.isfinite(mixture)
-        return _Law(mass, mixture, None if is_possible.all() else is_possible)
+        law = _Law(mixture, None if is_possible.all() else is_possible)
+        if self.room >= len(mixture):
+            self.room -= len(mixture)
+            self.chain.laws[prefix] = law
+        return law
 
 
 def chain_terms(
@@ -165,9 +180,10 @@ def _together(steps: PatternSteps, laws: _Laws, rows: dict[int, _TierRows], plac
     chain, before = steps.chain, laws.along(steps.pattern)
     mine = [rows[chain.tier_of(number)] for number in steps.pattern]
     at = [_evenly(place[:, t]) for t in range(len(mine))]
-    seen = [each.seen[here] for each, here in zip(mine, at, strict=True)]
-    first = np.broadcast_to(before[0].mass, (len(before[0].mass), len(place), before[0].mass.shape[2]))
-    for t, left, right in both_sides(first, seen, steps):
+    seen = [np.asfortranarray(each.seen[here]) for each, here in zip(mine, at, strict=True)]
+    first = laws.first(steps.pattern[0])
+    first = np.broadcast_to(first, (len(first), len(place), first.shape[2]))
+    for t, left, right in both_sides(first, seen, steps, _SELDOM_SCALED):
         weights = laws.log_shares + (left.log_scale + right.log_scale)[:, :, None]
         both, prior = log_mix(left.values * right.values, weights), before[t].log_mixture
         is_possible = before[t].is_possible
@@ -176,6 +192,18 @@ def _together(steps: PatternSteps, laws: _Laws, rows: dict[int, _TierRows], plac
         else:
             mine[t].context[at[t]] = np.where(is_possible, both - np.where(is_possible, prior, 0.0), 0.0)
         mine[t].log_prior[at[t]] = prior
+
+
+def _in_range(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Messages as they are while their sums are not small, otherwise with a sum of one; the log of what was divided."""
+    sums = totals(by_candidate(values)).reshape(values.shape[:2])
+    if sums.min() >= _SMALL:
+        return values, np.zeros_like(sums)
+    return values / sums[:, :, None], np.log(sums)
+
+
+_SMALL = 1e-30  # sums below this are scaled: far from what underflows, and seldom reached
+_SELDOM_SCALED = Arithmetic(np.multiply, 1.0, _in_range)
 
 
 def _evenly(rows: IntArray) -> slice:
@@ -191,4 +219,5 @@ def log_mix(values: FloatArray, log_weights: FloatArray) -> FloatArray:
         only += log_weights[0]
         return only
     top = log_weights.max(axis=0)
-    return log((values * np.exp(log_weights - top)).sum(axis=0)) + top
+    weights = np.exp(log_weights - top)
+    return log((weights.transpose(1, 2, 0) @ values.transpose(1, 0, 2))[:, 0]) + top

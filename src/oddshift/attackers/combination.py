@@ -17,7 +17,7 @@ from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, k
 from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import SIGNIFICANT, Units, choosing_clusters, choosing_units, gain
 from oddshift.attackers.held_out import foreseeable, held_out_release
-from oddshift.attackers.tier_terms import CandidateTerms, prior_part, terms_by_tier
+from oddshift.attackers.tier_terms import CandidateTerms, prepared, prior_part, terms_by_tier
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray, blocks
 from oddshift.base.errors import InvalidInput
@@ -78,6 +78,19 @@ class Combination:
         """The same parts with the same weights against another mechanism, for one that differs little."""
         return replace(self, known=known, parts=tuple(against(part, known) for part in self.parts))
 
+    def towards(self, other: Combination, share: float) -> Combination:
+        """The same parts with weights that lie this share of the way to those of another combination of them.
+
+        >>> from types import SimpleNamespace
+        >>> one, two = (Combination(SimpleNamespace(), (), ((w,),)) for w in (1.0, 3.0))
+        >>> one.towards(two, 0.25).weights
+        ((1.5,),)
+        """
+        rows = zip(self.weights, other.weights, strict=True)
+        return replace(
+            self, weights=tuple(tuple(a + share * (b - a) for a, b in zip(*row, strict=True)) for row in rows)
+        )
+
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus the weighted terms, block by block; other points keep the own one."""
         for first, block, found in self._blocks(release):
@@ -100,8 +113,9 @@ class Combination:
         """The number of the first position of some documents, these documents, and the terms of their positions."""
         weights = np.atleast_2d(np.array(self.weights))
         weighed, prior = np.asarray(weights.any(axis=0)), prior_part(self.parts)
+        parts = prepared(self.parts, release, weighed)
         for first, block in _blocks(release, len(self.known.log_prior)):
-            yield first, block, terms_by_tier(self.parts, self.known, block, weighed, prior)
+            yield first, block, terms_by_tier(parts, self.known, block, weighed, prior)
 
     def shift_of(self, mine: CandidateTerms) -> FloatArray:
         """Own release plus the weighted terms of all parts, which `mine` holds in their order."""
@@ -176,20 +190,21 @@ def held_out_by_tier(
     units, counts_it = choosing_units(chosen), foreseeable(known, held_out)[chosen.points]
     found: dict[int, ContextTerms] = {}
     row = np.empty(len(release.outputs), dtype=np.int64)  # of every position in the terms of its tier
-    for mine in candidate_sets(release, known.tiers):
-        at = mine.positions[counts_it[mine.positions]]
+    for each in candidate_sets(release, known.tiers):
+        at = each.positions[counts_it[each.positions]]
         if len(at):
-            shape, row[at] = (len(at), len(mine.points)), np.arange(len(at))
-            found[mine.tier] = ContextTerms(
+            shape, row[at] = (len(at), len(each.points)), np.arange(len(at))
+            found[each.tier] = ContextTerms(
                 np.empty(shape),
                 tuple(np.empty(shape) for _ in parts),
-                np.searchsorted(mine.points, chosen.points[at]),
+                np.searchsorted(each.points, chosen.points[at]),
                 replace(units, of_position=units.of_position[at]),
                 blind_parts(parts),
             )
     everything = np.ones(len(parts), dtype=np.bool_)
+    ready = prepared(parts, release, everything)
     for first, block in _blocks(release, len(known.log_prior)):
-        for mine in terms_by_tier(parts, known, block, everything, prior_part(parts)):
+        for mine in terms_by_tier(ready, known, block, everything, prior_part(parts)):
             keep = counts_it[first + mine.positions]
             if keep.any():
                 into, at = found[mine.tier], row[first + mine.positions[keep]]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,12 @@ from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.identity import content
 from oddshift.base.logarithms import peak
 from oddshift.model.records import Records
-from oddshift.model.release import Release, candidate_sets, candidates
+from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
 
+KEPT_EVIDENCE = 64_000_000
+"""Entries (outputs x points) of evidence that are kept while a release is read (512 MB); a performance setting."""
+
+_TOGETHER = 64  # outputs whose evidence is worked out together: their columns stay in a core's cache
 _BLOCK_ENTRIES = 8_000_000  # entries (positions x points) of one block of documents
 
 
@@ -37,6 +42,18 @@ class _Neighbours:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class _Kept:
+    """The distinct outputs of each tier in a release, and what those of one tier say about the points of another."""
+
+    outputs: dict[int, IntArray]
+    evidence: dict[tuple[int, int], FloatArray]
+
+    def of(self, tier: int, outputs: IntArray, about: int) -> FloatArray:
+        """What some of the outputs say, (outputs, points of the tier `about`)."""
+        return np.asarray(self.evidence[tier, about][np.searchsorted(self.outputs[tier], outputs)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Cooccurrence:
     """Own release plus the evidence of every other position, each read through co-occurrence counts."""
 
@@ -44,6 +61,7 @@ class Cooccurrence:
     neighbours: tuple[_Neighbours, ...]
     name: str = "cooccurrence"
     with_context: bool = False
+    kept: _Kept | None = None  # of one release under this mechanism
 
     fingerprint = cached_property(content)
 
@@ -55,62 +73,87 @@ class Cooccurrence:
 
     def against(self, known: Knowledge) -> Cooccurrence:
         """The same counts against another mechanism: nothing is estimated again."""
-        return replace(self, known=known)
+        return replace(self, known=known, kept=None)
+
+    def prepared(self, release: Release) -> Cooccurrence:
+        """The same with the evidence of every output of a release at hand, for blocks of it; not if it is too much."""
+        tiers = release.position_tiers
+        sets = np.zeros(len(release.outputs), dtype=np.int64) if tiers is None else tiers
+        outputs = {int(tier): np.unique(release.outputs[sets == tier]) for tier in np.unique(sets)}
+        targets = {mine.tier: mine.points for mine in candidate_sets(release, self.known.tiers)}
+        if sum(map(len, outputs.values())) * sum(map(len, targets.values())) > KEPT_EVIDENCE:
+            return self
+        pairs = product(outputs, targets)
+        found = {(tier, about): self._of_outputs(tier, outputs[tier], targets[about]) for tier, about in pairs}
+        return replace(self, kept=_Kept(outputs, found))
 
     def context_terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray]]:
         """c_l(x) for every point x; 0 for a document with one position."""
-        for low, evidence, (total, document, others) in self._blocks(release):
-            context = (total[document] - evidence) / np.sqrt(np.maximum(others, 1))[:, None]
-            context[others == 0] = 0.0
-            yield np.arange(low, low + len(evidence)), context
+        everyone = CandidateSet(-1, np.arange(len(release.outputs)), np.arange(len(self.known.log_prior)))
+        for documents, low, high in self._blocks(release):
+            evidence = self._evidence(release, low, high, everyone)
+            yield np.arange(low, high), _context(release, documents, evidence, np.arange(high - low))
 
     def terms(self, release: Release) -> Iterator[Terms]:
         """c_l(x) for the candidates x of every position, one candidate set after the other."""
         everyone = candidate_sets(release, self.known.tiers)
-        for low, evidence, (total, document, others) in self._blocks(release):
+        for documents, low, high in self._blocks(release):
             for mine in everyone:
-                positions = mine.positions[slice(*np.searchsorted(mine.positions, [low, low + len(evidence)]))]
-                rows = positions - low
-                context = total[np.ix_(document[rows], mine.points)] - evidence[np.ix_(rows, mine.points)]
-                context /= np.sqrt(np.maximum(others[rows], 1))[:, None]
-                context[others[rows] == 0] = 0.0
+                positions = mine.positions[slice(*np.searchsorted(mine.positions, [low, high]))]
+                evidence = self._evidence(release, low, high, mine)
+                context = _context(release, documents, evidence, positions - low)
                 yield Terms(positions, context, self.known.log_prior[mine.points], mine.points)
 
-    def _blocks(self, release: Release) -> Iterator[tuple[int, FloatArray, tuple[FloatArray, IntArray, IntArray]]]:
-        """Documents together: the first position, the evidence of every position, and that of whole documents."""
+    def _blocks(self, release: Release) -> Iterator[tuple[range, int, int]]:
+        """Documents together, with their first position and the one after their last."""
         for documents in document_blocks(release, len(self.known.log_prior)):
             low, high = (int(release.offsets[end]) for end in (documents.start, documents.stop))
             if low < high:
-                evidence = self._evidence(release, low, high)
-                yield low, evidence, self._totals(release, documents, evidence)
+                yield documents, low, high
 
-    @staticmethod
-    def _totals(release: Release, documents: range, evidence: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
-        """The evidence of whole documents, the row there of every position, and the number of others next to it."""
-        lengths = release.lengths[documents.start : documents.stop]
-        lengths = lengths[lengths > 0]
-        total = np.add.reduceat(evidence, np.cumsum(lengths) - lengths, axis=0)
-        return total, np.repeat(np.arange(len(lengths)), lengths), np.repeat(lengths - 1, lengths)
-
-    def _evidence(self, release: Release, low: int, high: int) -> FloatArray:
-        """What each position says about any other one: log of a likelihood ratio, (positions, points)."""
-        tiers = release.position_tiers
+    def _evidence(self, release: Release, low: int, high: int, about: CandidateSet) -> FloatArray:
+        """What each position says about the points of a set at any other one, (positions, points)."""
+        tiers, outputs = release.position_tiers, release.outputs[low:high]
         sets = np.zeros(high - low, dtype=np.int64) if tiers is None else tiers[low:high]
-        outputs = release.outputs[low:high]
-        result = np.empty((high - low, len(self.known.log_prior)))
-        for tier in np.unique(sets):
-            rows, near = np.flatnonzero(sets == tier), self.neighbours[tier]
-            points = np.flatnonzero(near.allowed)
-            distinct, number = np.unique(outputs[rows], return_inverse=True)  # equal outputs say the same
-            seen = self.known.mechanism.candidate_columns(distinct, points)
+        result = np.empty((high - low, len(about.points)))
+        for tier in np.unique(sets).tolist():
+            rows = np.flatnonzero(sets == tier)
+            if self.kept is not None and (tier, about.tier) in self.kept.evidence:
+                result[rows] = self.kept.of(tier, outputs[rows], about.tier)
+            else:
+                distinct, number = np.unique(outputs[rows], return_inverse=True)  # equal outputs say the same
+                result[rows] = self._of_outputs(tier, distinct, about.points)[number]
+        return result
+
+    def _of_outputs(self, tier: int, outputs: IntArray, about: IntArray) -> FloatArray:
+        """What outputs of one tier say about some points: log of a likelihood ratio, (outputs, points)."""
+        near, result = self.neighbours[tier], np.empty((len(outputs), len(about)))
+        points = np.flatnonzero(near.allowed)
+        law, prior, weight = near.law[about][:, points], near.prior[points], near.weight[about]
+        for start in range(0, len(outputs), _TOGETHER):
+            part = slice(start, start + _TOGETHER)
+            seen = self.known.mechanism.candidate_columns(outputs[part], points)
             seen = np.exp(seen - peak(seen, axis=1))
-            average = seen @ near.prior[points]
-            ratio = (near.law[:, points] @ seen.T).T / np.where(average > 0, average, 1.0)[:, None]
+            average = seen @ prior
+            ratio = (law @ seen.T).T / np.where(average > 0, average, 1.0)[:, None]
             ratio[average <= 0] = 1.0  # an output that no candidate gives says nothing
             ratio -= 1.0
-            ratio *= near.weight
-            result[rows] = np.log1p(ratio, out=ratio)[number]
+            ratio *= weight
+            np.log1p(ratio, out=result[part])
         return result
+
+
+def _context(release: Release, documents: range, evidence: FloatArray, rows: IntArray) -> FloatArray:
+    """The context terms of some rows of a block: the evidence of their whole document less their own, over √n."""
+    lengths = release.lengths[documents.start : documents.stop]
+    lengths = lengths[lengths > 0]
+    total = np.add.reduceat(evidence, np.cumsum(lengths) - lengths, axis=0)
+    document, others = (np.repeat(each, lengths)[rows] for each in (np.arange(len(lengths)), lengths - 1))
+    context = total[document]
+    context -= evidence[rows]
+    context /= np.sqrt(np.maximum(others, 1))[:, None]
+    context[others == 0] = 0.0
+    return context
 
 
 def fit_cooccurrence(known: Knowledge) -> Cooccurrence:

@@ -7,7 +7,7 @@ a message then costs what the candidates cost, not what the vocabulary does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -16,8 +16,6 @@ import numpy as np
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.release import candidates
 from oddshift.model.tiers import Tiers
-
-_FEW_ROWS = 4  # messages that are multiplied one after the other: more of them are transposed and multiplied together
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,41 +33,50 @@ class ChainStep:
 
         weight = self.weight[before]
         weighed = (diags_array(weight) @ self.bigram[before][:, after]).tocsr()
-        return CandidateStep(weighed, weighed.T.tocsr(), 1.0 - weight, self.topics[:, after])
+        return CandidateStep(weighed, weighed.T.tocsr(), 1.0 - weight, np.ascontiguousarray(self.topics[:, after].T))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CandidateStep:
-    """A step from the candidates of one position to those of the next; messages are (topics, documents, candidates)."""
+    """A step from the candidates of one position to those of the next; messages are (topics, documents, candidates).
+
+    In memory a message holds its candidates first: a sparse matrix then takes all topics and documents at once.
+    """
 
     weighed: Any  # sparse: λ(a)·bigram(a → b)
     across: Any  # the same with rows and columns exchanged
     rest: FloatArray  # 1 − λ
-    topics: FloatArray
+    topics: FloatArray  # (candidates of the next position, topics)
 
     def ahead(self, mass: FloatArray) -> FloatArray:
         """Σ_a mass(a)·T(a, b)."""
-        moved = _times(self.across, mass)
-        moved += (mass @ self.rest)[:, :, None] * self.topics[:, None, :]
-        return moved
+        shape, flat = mass.shape[:2], by_candidate(mass)
+        moved = _times(self.across, flat).reshape(-1, *shape)
+        moved += self.topics[:, :, None] * (self.rest @ flat).reshape(shape)
+        return moved.transpose(1, 2, 0)
 
     def back(self, mass: FloatArray) -> FloatArray:
         """Σ_b T(a, b)·mass(b)."""
-        moved = _times(self.weighed, mass)
-        moved += (mass @ self.topics[:, :, None]) * self.rest
-        return moved
+        shape, flat = mass.shape[:2], by_candidate(mass)
+        drawn = (flat.reshape(-1, *shape) * self.topics[:, :, None]).reshape(flat.shape)
+        moved = _times(self.weighed, flat)
+        moved += self.rest[:, None] * totals(drawn)
+        return moved.reshape(-1, *shape).transpose(1, 2, 0)
 
 
-def _times(matrix: Any, mass: FloatArray) -> FloatArray:
-    """Each message (topics, documents, columns) multiplied by a sparse matrix (rows, columns)."""
-    flat = mass.reshape(-1, mass.shape[2])
-    if len(flat) == 1:
-        moved = matrix @ flat[0]
-    elif len(flat) < _FEW_ROWS:
-        moved = np.stack([matrix @ row for row in flat])
-    else:
-        moved = np.ascontiguousarray((matrix @ flat.T).T)
-    return moved.reshape(*mass.shape[:2], matrix.shape[0])
+def by_candidate(mass: FloatArray) -> FloatArray:
+    """Messages (topics, documents, candidates) as (candidates, topics · documents); what a step gave is not copied."""
+    return mass.transpose(2, 0, 1).reshape(mass.shape[2], -1)
+
+
+def totals(flat: FloatArray) -> FloatArray:
+    """Sums over candidates (candidates, …), as a product: faster than a sum where few numbers stand in a row."""
+    return np.asarray(np.ones(len(flat)) @ flat)
+
+
+def _times(matrix: Any, flat: FloatArray) -> FloatArray:
+    """A sparse matrix (rows, candidates) times messages (candidates, …)."""
+    return np.asarray((matrix @ flat[:, 0])[:, None] if flat.shape[1] == 1 else matrix @ flat)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,11 +117,7 @@ class CandidateChain:
     chain: EstimatedChain
     points: tuple[IntArray, ...]
     classes: int
-
-    @cached_property
-    def widest(self) -> int:
-        """Entries of the largest message."""
-        return self.chain.n_topics * max(len(points) for points in self.points)
+    laws: dict[tuple[int, ...], Any] = field(default_factory=dict)  # before any output, kept where they are worked out
 
     def tier_of(self, number: int) -> int:
         """The tier of a set."""

@@ -111,6 +111,24 @@ class Guesses:
     points: IntArray
     mass: FloatArray
 
+    def first(self, count: int) -> Guesses:
+        """The likeliest ones."""
+        return Guesses(self.points[:, :count], self.mass[:, :count])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Ways:
+    """Ways to fill the places of a window that were read so far: whose they are, their key, and their probability."""
+
+    row: IntArray
+    key: IntArray
+    mass: FloatArray
+    has_secret: BoolArray
+
+    def take(self, index: IntArray) -> _Ways:
+        """Some of them, or some several times."""
+        return _Ways(self.row[index], self.key[index], self.mass[index], self.has_secret[index])
+
 
 class _Text:
     """Documents as numbers: of the word at every token, or of the secret there."""
@@ -125,26 +143,31 @@ class _Text:
         """p(k) over the keys that were counted, sparse (positions, keys); windows without a secret have none."""
         from scipy.sparse import csr_array
 
-        row, key = np.arange(len(positions)), np.zeros(len(positions), dtype=np.int64)
-        mass, has_secret = np.ones(len(positions)), np.zeros(len(positions), dtype=np.bool_)
-        tried = GUESSES[len(window)]
+        count = len(positions)
+        ways = _Ways(np.arange(count), np.zeros(count, dtype=np.int64), np.ones(count), np.zeros(count, dtype=np.bool_))
         for offset in window:
-            at = self.slots[positions[row]] + offset
-            inside = (at >= 0) & (at < len(self.words))
-            at = np.where(inside, at, 0)
-            inside &= self.document[at] == self.document[self.slots[positions[row]]]
-            inside &= (self.words[at] >= 0) | (self.secret[at] >= 0)
-            row, key, mass, has_secret, at = (each[inside] for each in (row, key, mass, has_secret, at))
-            copies = np.where(self.secret[at] >= 0, min(tried, guesses.points.shape[1]), 1)
-            row, key, mass, has_secret, at = (np.repeat(each, copies) for each in (row, key, mass, has_secret, at))
-            guess = np.arange(len(at)) - np.repeat(np.cumsum(copies) - copies, copies)
-            secret, is_secret = self.secret[at], self.secret[at] >= 0
-            word = np.where(is_secret, self.width + guesses.points[secret, guess], self.words[at])
-            mass = np.where(is_secret, mass * guesses.mass[secret, guess], mass)
-            key, has_secret = key * self.base + word, has_secret | is_secret
-        place = np.minimum(np.searchsorted(known, key), max(len(known) - 1, 0))
-        counts = has_secret & (mass > 0) & (known[place] == key if len(known) else False)
-        return csr_array((mass[counts], (row[counts], place[counts])), shape=(len(positions), len(known)))
+            ways = self._further(ways, self.slots[positions], offset, guesses.first(GUESSES[len(window)]))
+        place = np.minimum(np.searchsorted(known, ways.key), max(len(known) - 1, 0))
+        is_counted = known[place] == ways.key if len(known) else np.zeros(len(place), dtype=np.bool_)
+        kept = np.flatnonzero(ways.has_secret & is_counted & (ways.mass > 0))
+        return csr_array((ways.mass[kept], (ways.row[kept], place[kept])), shape=(count, len(known)))
+
+    def _further(self, ways: _Ways, slots: IntArray, offset: int, guesses: Guesses) -> _Ways:
+        """The same ways with one more place: its word, or each guess of the secret there."""
+        at = slots[ways.row] + offset
+        is_inside = (at >= 0) & (at < len(self.words))
+        at = np.where(is_inside, at, 0)
+        is_inside &= self.document[at] == self.document[slots[ways.row]]
+        is_inside &= (self.words[at] >= 0) | (self.secret[at] >= 0)
+        here = np.flatnonzero(is_inside)
+        copies = np.where(self.secret[at[here]] >= 0, guesses.points.shape[1], 1)
+        here, guess = np.repeat(here, copies), np.arange(copies.sum()) - np.repeat(np.cumsum(copies) - copies, copies)
+        found, at = ways.take(here), at[here]
+        secret = self.secret[at]
+        is_secret = secret >= 0
+        word = np.where(is_secret, self.width + guesses.points[secret, guess], self.words[at])
+        mass = np.where(is_secret, found.mass * guesses.mass[secret, guess], found.mass)
+        return _Ways(found.row, found.key * self.base + word, mass, found.has_secret | is_secret)
 
 
 def fit_words(known: Knowledge, rng: np.random.Generator) -> tuple[WordPrior, Phrases]:
@@ -198,7 +221,7 @@ def _broader(seen: Observations, word_of: IntArray, law: FloatArray) -> tuple[Fl
     code = word_of[seen.context] * len(law) + seen.value
     pairs, place = np.unique(code, return_inverse=True)
     word, value = pairs // len(law), pairs % len(law)
-    count = np.bincount(place, weights=seen.count)
+    count = np.bincount(place, weights=seen.count).astype(np.float64)
     total = np.bincount(word, weights=count, minlength=words)[word]
     kinds = np.bincount(word, minlength=words)[word].astype(np.float64)
     backoff = fit_backoff(Observations(word, value, count, total, kinds), law[value])

@@ -70,6 +70,14 @@ def remember(known: Knowledge, block: Release, sets: Sequence[CandidateSet]) -> 
     return replace(known, mechanism=cast(Mechanism, RememberedColumns(known.mechanism, outputs, columns, points)))
 
 
+def prepared(parts: Sequence[Attacker], release: Release, wanted: BoolArray) -> list[Attacker]:
+    """The parts for reading a release block by block: what all blocks have in common is worked out once."""
+    return [
+        part.prepared(release) if use and isinstance(part, Cooccurrence) else part
+        for part, use in zip(parts, wanted, strict=True)
+    ]
+
+
 def prior_part(parts: Sequence[Attacker]) -> int | None:
     """The first part that reads W; its prior counts."""
     return next((k for k, part in enumerate(parts) if part.with_context), None)
@@ -114,6 +122,8 @@ def terms_by_tier(
 
 def _terms_of(part: Attacker, known: Knowledge, release: Release) -> Iterator[Terms]:
     """Context terms over candidates: the part's own, or its beliefs less the own release."""
+    if isinstance(part, Cooccurrence) and part.kept is not None:
+        return over_candidates(part.terms(release), release, known.tiers)
     if isinstance(part, FROM_COUNTS):
         recalled = cast(LawAttacker | Plugin | Cooccurrence, against(part, known))
         return over_candidates(recalled.terms(release), release, known.tiers)

@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, indices, positive
 from oddshift.mechanisms.epsilon import exponential_epsilon
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.mechanisms.own_points import OwnNormalisers, own_epsilon, own_normalisers
+from oddshift.mechanisms.own_points import OwnNormalisers, own_epsilon, own_normalisers, own_weighted_sums
 from oddshift.mechanisms.scores import log_normalisers, normalised
 from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.mechanisms.tiered import Tiered
@@ -63,7 +64,11 @@ class Exponential(Mechanism):
 
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """−½ε·d(x, y) − ln Z_x."""
-        return normalised(self._scores(index))
+        scores, log_z = self._scores(index), self.known_log_z
+        if log_z is None:
+            return normalised(scores)
+        scores -= log_z[index, None]
+        return scores
 
     def log_columns(self, outputs: npt.ArrayLike) -> FloatArray:
         """−½ε·d(x, y) − ln Z_x for given y and every x, without the whole matrix."""
@@ -72,6 +77,18 @@ class Exponential(Mechanism):
         scores *= -0.5 * self.epsilon
         scores -= self.log_z[None, :]
         return scores
+
+    def averages(self, values: FloatArray) -> FloatArray:
+        """Over the space's own points from half of the pairs: d is symmetric."""
+        if self.candidates is not self.space:
+            return super().averages(values)
+        return own_weighted_sums(self.space, 0.5 * self.epsilon, values) / np.exp(self.log_z)[:, None]
+
+    def law_of_outputs(self, law: FloatArray) -> FloatArray:
+        """Over the space's own points from half of the pairs: d is symmetric."""
+        if self.candidates is not self.space:
+            return super().law_of_outputs(law)
+        return own_weighted_sums(self.space, 0.5 * self.epsilon, (law * np.exp(-self.log_z))[:, None])[:, 0]
 
     @cached_property
     def log_z(self) -> FloatArray:

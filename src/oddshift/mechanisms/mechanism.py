@@ -95,6 +95,20 @@ class Mechanism(ABC):
         """The columns of `log_columns` for some points alone, (len(outputs), len(points))."""
         return np.asarray(self.log_columns(outputs)[:, points])
 
+    def averages(self, values: FloatArray) -> FloatArray:
+        """Σ_y Pr[y | x]·values(y) for every point, (n_points, k) from (n_outputs, k)."""
+        everyone, found = np.arange(len(self.space)), np.empty((len(self.space), values.shape[1]))
+        for part in blocks(len(everyone), self.n_outputs, self.row_entries):
+            found[part] = np.exp(self.log_likelihood(everyone[part])) @ values
+        return found
+
+    def law_of_outputs(self, law: FloatArray) -> FloatArray:
+        """Σ_x law(x)·Pr[y | x] for every output."""
+        everyone, total = np.arange(len(self.space)), np.zeros(self.n_outputs)
+        for part in blocks(len(everyone), self.n_outputs, self.row_entries):
+            total += law[part] @ np.exp(self.log_likelihood(everyone[part]))
+        return total
+
     @cached_property
     def _transposed(self) -> FloatArray:
         return np.ascontiguousarray(self.log_matrix.T)

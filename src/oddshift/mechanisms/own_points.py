@@ -95,7 +95,7 @@ def _tiles(space: Space) -> Iterator[tuple[slice, slice, FloatArray]]:
         left = slice(i, min(i + _SIDE, len(space)))
         for j in starts[i // _SIDE :]:
             right = slice(j, min(j + _SIDE, len(space)))
-            yield left, right, space.metric.between(space.points[left], space.points[right])
+            yield left, right, space.tile(left, right)
 
 
 def _refuse_coinciding(space: Space, a: int) -> None:

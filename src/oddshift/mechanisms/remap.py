@@ -130,6 +130,14 @@ class Remap(Mechanism):
             result[:, to_shared] = _log_added(rows[:, order], starts)
         return result
 
+    def averages(self, values: FloatArray) -> FloatArray:
+        """Those of the inner mechanism, every output standing for its destination."""
+        return self.inner.averages(values[self.destination])
+
+    def law_of_outputs(self, law: FloatArray) -> FloatArray:
+        """That of the inner mechanism, added up by destination."""
+        return np.bincount(self.destination, self.inner.law_of_outputs(law), self.n_outputs).astype(np.float64)
+
     def invert(self, index: npt.ArrayLike, z: npt.ArrayLike) -> IntArray:
         """The inner output for the same uniforms, remapped: no row is built twice."""
         return self.destination[self.inner.invert(index, z)]

@@ -53,12 +53,7 @@ def _cosine_losses(mechanism: Mechanism, outputs: Space) -> FloatArray:
     """(1 − u(x)·Σ_y Pr[y|x]·u(y))/2 with the directions u: the same without a table of costs."""
     refuse_row_numbers(mechanism.space, "cosine")
     of_points, of_outputs = directions(mechanism.space.points), directions(outputs.points)
-    total = np.empty(len(of_points))
-    everyone = np.arange(len(total))
-    for part in blocks(len(total), mechanism.n_outputs, mechanism.row_entries):
-        rows = np.exp(mechanism.log_likelihood(everyone[part]))
-        total[part] = (rows.sum(axis=1) - ((rows @ of_outputs) * of_points[part]).sum(axis=1)) / 2.0
-    return total
+    return np.asarray((1.0 - (mechanism.averages(of_outputs) * of_points).sum(axis=1)) / 2.0)
 
 
 def expected_loss(mechanism: Mechanism, weights: npt.ArrayLike, cost: CostLike = "cosine") -> float:
@@ -84,12 +79,7 @@ def effective_outputs(mechanism: Mechanism, weights: npt.ArrayLike) -> float:
 
 def output_law(mechanism: Mechanism, weights: npt.ArrayLike) -> FloatArray:
     """Σ_x w(x)·Pr[y|x] for every output, for weights of the points that are made to sum to 1."""
-    law = _weights(weights, len(mechanism.space))
-    total = np.zeros(mechanism.n_outputs)
-    everyone = np.arange(len(law))
-    for part in blocks(len(law), mechanism.n_outputs, mechanism.row_entries):
-        total += law[part] @ np.exp(mechanism.log_likelihood(everyone[part]))
-    return total
+    return mechanism.law_of_outputs(_weights(weights, len(mechanism.space)))
 
 
 def effective_number(law: FloatArray) -> float:

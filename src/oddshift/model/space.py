@@ -139,6 +139,12 @@ class Space:
         target = self if other is None else other
         return self.metric.between(self.points[index], target.points)
 
+    def tile(self, rows: slice, columns: slice) -> FloatArray:
+        """Distances between two blocks of the points, in an array of their own; read where they are kept."""
+        if "distances" in self.__dict__:
+            return self.distances[rows, columns].copy()
+        return self.metric.between(self.points[rows], self.points[columns])
+
     def nearest(self, places: FloatArray) -> IntArray:
         """The point closest to each of some places (m, k), the lowest row number among equals."""
         found = [
