@@ -11,12 +11,15 @@ from oddshift.attackers.sparse_terms import sparse_terms
 
 @pytest.fixture
 def both():
-    """The same terms kept in both ways: 40 positions, 12 points; log π is the first of the dense terms."""
+    """The same terms kept in both ways: 40 positions, 12 points of which the last is impossible.
+
+    log π is the first of the dense terms.
+    """
     rng = np.random.default_rng(0)
-    law, truth = rng.dirichlet(np.ones(12)), rng.integers(0, 12, 40)
+    law, truth = np.append(rng.dirichlet(np.ones(11)), 0.0), rng.integers(0, 11, 40)
     terms = [random_array((40, 12), density=d, rng=rng, format="csr") for d in (0.1, 0.4)]
-    all_terms = (np.tile(np.log(law), (40, 1)), *(term.toarray() for term in terms))
-    dense = ContextTerms(np.zeros((40, 12)), all_terms, truth, Units(np.arange(40), 40))
+    all_terms = (np.tile(np.log(law + (law == 0)), (40, 1)), *(term.toarray() for term in terms))
+    dense = ContextTerms(np.tile(np.where(law > 0, 0.0, -np.inf), (40, 1)), all_terms, truth, Units(np.arange(40), 40))
     return sparse_terms(terms, law, truth), dense
 
 

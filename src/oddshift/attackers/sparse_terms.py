@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,12 +27,13 @@ class SparseTerms:
     values: Any  # sparse (entries, terms)
     point: IntArray  # (entries,)
     truth: IntArray  # (positions,): the entry of the truth
-    log_law: FloatArray  # (points,)
+    log_law: FloatArray  # (points,): 0 where the law is
+    is_possible: BoolArray  # (points,)
 
     def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Mean −log p of the truth, and its gradient: E[t] minus t at the truth, log π being the first t."""
         power, here = weights[0], self.log_law[self.point]
-        law, told = np.exp(power * self.log_law), self.values @ weights[1:]
+        law, told = np.where(self.is_possible, np.exp(power * self.log_law), 0.0), self.values @ weights[1:]
         top = np.maximum(np.maximum.reduceat(told, self.starts), 0.0)
         alone = law[self.point]
         mass = alone * np.exp(told - top[self.row])
@@ -50,7 +51,7 @@ class SparseTerms:
 
 
 def sparse_terms(terms: Sequence[Any], law: FloatArray, truth: IntArray) -> SparseTerms:
-    """Put compressed sparse rows (positions, points) on one pattern; `law` is π, positive at every point."""
+    """Put compressed sparse rows (positions, points) on one pattern; `law` is π, positive at every truth."""
     from scipy.sparse import csc_array, csr_array
 
     positions, points = terms[0].shape
@@ -62,7 +63,8 @@ def sparse_terms(terms: Sequence[Any], law: FloatArray, truth: IntArray) -> Spar
     values = csc_array((data, np.concatenate(entries), ends), shape=(len(code), len(terms)))
     row = code // points
     starts, truths = np.searchsorted(row, np.arange(positions)), np.searchsorted(code, _codes(here))
-    return SparseTerms(starts, row, values, code % points, truths, np.log(law))
+    log_law = np.log(np.where(law > 0, law, 1.0))
+    return SparseTerms(starts, row, values, code % points, truths, log_law, law > 0)
 
 
 def _ones(term: Any) -> Any:

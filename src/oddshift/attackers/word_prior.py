@@ -138,7 +138,9 @@ class WordPrior:
 
     def _by_place(self, known: Knowledge, mine: CandidateSet, words: Sequence[IntArray]) -> FloatArray:
         """γ·log π and what the words near each position say, over the candidates of one set."""
-        prior = np.tile(self.powers[mine.tier] * known.log_prior[mine.points], (len(mine.positions), 1))
+        alone = known.log_prior[mine.points]
+        alone = np.where(np.isfinite(alone), self.powers[mine.tier] * alone, -np.inf)
+        prior = np.tile(alone, (len(mine.positions), 1))
         counts = self.counts[mine.tier][: len(words)]
         for weight, each, words_in in zip(self.weights[mine.tier], counts, words, strict=False):
             if weight:
