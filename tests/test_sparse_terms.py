@@ -23,7 +23,9 @@ def both():
     return sparse_terms(terms, law, truth), dense
 
 
-@pytest.mark.parametrize("weights", [(1.0, 0.0, 0.0), (1.0, 1.0, 0.5), (0.4, 0.2, 2.0), (0.0, 30.0, 0.0)])
+@pytest.mark.parametrize(
+    "weights", [(1.0, 0.0, 0.0), (1.0, 1.0, 0.5), (0.4, 0.2, 2.0), (0.0, 30.0, 0.0), (800.0, 900.0, 0.0)]
+)
 def test_score_and_gradient_are_those_of_dense_terms(both, weights):
     (found, slope), (expected, dense_slope) = (each.loss(np.array(weights)) for each in both)
     assert found == pytest.approx(expected, rel=1e-12)

@@ -33,18 +33,21 @@ class SparseTerms:
     def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Mean −log p of the truth, and its gradient: E[t] minus t at the truth, log π being the first t."""
         power, here = weights[0], self.log_law[self.point]
-        law, told = np.where(self.is_possible, np.exp(power * self.log_law), 0.0), self.values @ weights[1:]
-        top = np.maximum(np.maximum.reduceat(told, self.starts), 0.0)
+        law = np.where(self.is_possible, np.exp(power * self.log_law), 0.0)
         alone = law[self.point]
-        mass = alone * np.exp(told - top[self.row])
         rest, rest_of_log = (
-            (total - np.add.reduceat(entries, self.starts)) * np.exp(-top)
+            total - np.add.reduceat(entries, self.starts)
             for total, entries in ((law.sum(), alone), (law @ self.log_law, alone * here))
         )
-        norm = np.add.reduceat(mass, self.starts) + np.maximum(rest, 0.0)
-        score = np.log(norm) + top - told[self.truth] - power * here[self.truth]
+        has_rest = rest > 0
+        total = np.where(self.is_possible[self.point], power * here + self.values @ weights[1:], -np.inf)
+        top = np.maximum.reduceat(total, self.starts)
+        top = np.where(has_rest, np.maximum(top, 0.0), top)
+        mass, scale = np.exp(total - top[self.row]), np.where(has_rest, np.exp(-np.maximum(top, 0.0)), 0.0)
+        norm = np.add.reduceat(mass, self.starts) + rest * scale
+        score = np.log(norm) + top - total[self.truth]
         mass /= norm[self.row]  # the posterior
-        of_law = mass @ here + (rest_of_log / norm).sum() - here[self.truth].sum()
+        of_law = mass @ here + (rest_of_log * scale / norm).sum() - here[self.truth].sum()
         mass[self.truth] -= 1.0
         gradient = np.append(of_law, self.values.T @ mass)
         return float(score.mean()), gradient / len(self.truth)
@@ -63,7 +66,7 @@ def sparse_terms(terms: Sequence[Any], law: FloatArray, truth: IntArray) -> Spar
     values = csc_array((data, np.concatenate(entries), ends), shape=(len(code), len(terms)))
     row = code // points
     starts, truths = np.searchsorted(row, np.arange(positions)), np.searchsorted(code, _codes(here))
-    log_law = np.log(np.where(law > 0, law, 1.0))
+    log_law = np.log(np.where(law > 0, law / law.max(), 1.0))  # the largest is 0, so that no power of all underflows
     return SparseTerms(starts, row, values, code % points, truths, log_law, law > 0)
 
 
