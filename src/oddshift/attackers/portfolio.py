@@ -4,7 +4,7 @@ Any vocabulary: the chain keyed by spacing, words of one document in any order, 
 fit documents that a document resembles, and where the points of its neighbours lie. Rows of a table instead: a tree of
 columns, hidden classes of rows. Places: steps. Over few points also, dense: chains smoothed through the metric, hidden
 regimes, hidden classes of places, chains of second order, ties between fixed places. With W, the prior given the words
-around, or the clear columns. Nothing is trained again when the mechanism changes.
+around and phrases that hold other secrets, or the clear columns. Nothing is trained again when the mechanism changes.
 """
 
 from __future__ import annotations
