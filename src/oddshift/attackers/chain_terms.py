@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,8 +19,11 @@ from oddshift.base.logarithms import log, peak
 from oddshift.leakage.forward_backward import Arithmetic, both_sides
 from oddshift.model.release import Release
 
-KEPT_LAWS = 64_000_000
-"""Entries of laws before any output that a chain keeps (512 MB): other noise has the same; a performance setting."""
+KEPT_LAWS = 32_000_000
+"""Entries of laws before any output that all chains together keep (256 MB): other noise has the same; a performance
+setting."""
+
+_KEPT: WeakKeyDictionary[CandidateChain, int] = WeakKeyDictionary()  # entries that each chain keeps, while it is alive
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,10 +56,6 @@ class _Laws:
     log_shares: FloatArray
     masses: dict[tuple[int, ...], FloatArray] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """Count what is kept already."""
-        self.room = KEPT_LAWS - sum(len(law.log_mixture) for law in self.chain.laws.values())
-
     def along(self, pattern: Sequence[int]) -> list[_Law]:
         """The laws of all positions of a pattern."""
         prefixes = [tuple(pattern[: t + 1]) for t in range(len(pattern))]
@@ -81,8 +81,8 @@ class _Laws:
         mixture = log_mix(self._mass(prefix), self.log_shares)[0]
         is_possible = np.isfinite(mixture)
         law = _Law(mixture, None if is_possible.all() else is_possible)
-        if self.room >= len(mixture):
-            self.room -= len(mixture)
+        if sum(_KEPT.values()) + len(mixture) <= KEPT_LAWS:
+            _KEPT[self.chain] = _KEPT.get(self.chain, 0) + len(mixture)
             self.chain.laws[prefix] = law
         return law
 

@@ -1,10 +1,11 @@
 """The portfolio: every kind of dependence that counts can show, each weighed by what it predicts on held-out documents.
 
 Any vocabulary: the chain keyed by spacing, words of one document in any order, copies, topic shares. A large one also:
-fit documents that a document resembles, and where the points of its neighbours lie. Rows of a table instead: a tree of
-columns, hidden classes of rows. Places: steps. Over few points also, dense: chains smoothed through the metric, hidden
-regimes, hidden classes of places, chains of second order, ties between fixed places. With W, the prior given the words
-around and phrases that hold other secrets, or the clear columns. Nothing is trained again when the mechanism changes.
+fit documents that a document resembles, secrets used again, and where the points of neighbours lie. Rows of a table
+instead: a tree of columns, hidden classes of rows. Places: steps. Over few points also, dense: chains smoothed through
+the metric, hidden regimes, hidden classes of places, chains of second order, ties between fixed places. With W, the
+prior given the words around and phrases that hold other secrets, or the clear columns. Nothing is trained again when
+the mechanism changes.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from oddshift.attackers.law_attacker import Dense, DenseLaw, LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
 from oddshift.attackers.nearness import is_spatial
 from oddshift.attackers.phrases import Phrases, fit_words
+from oddshift.attackers.reuse import Reuse
 from oddshift.attackers.row_classes import fit_row_classes
 from oddshift.attackers.row_layout import RowLayout, row_layout
 from oddshift.attackers.second_order import fit_second_order
@@ -144,7 +146,10 @@ def wide_parts(known: Knowledge) -> list[PartFit]:
     """Parts for vocabularies: they read more than pairs."""
     if not is_vocabulary(known):
         return []
-    found: list[PartFit] = [lambda some: LawAttacker(some, fit_exemplars(some), "exemplars")]
+    found: list[PartFit] = [
+        lambda some: LawAttacker(some, fit_exemplars(some), "exemplars"),
+        lambda some: LawAttacker(some, Reuse(), "reuse"),
+    ]
     if suits_linear(known.fit.space):
         found.append(lambda some: LawAttacker(some, fit_linear_context(some), "linear"))
     return found
