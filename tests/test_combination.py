@@ -5,19 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oddshift.attackers import combination
+from oddshift.attackers import term_weights
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.combination import (
-    ContextTerms,
-    best_weights,
-    fit_and_combine,
-    fit_combination,
-    held_out_terms,
-)
+from oddshift.attackers.combination import fit_and_combine, fit_combination, held_out_terms
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.gains import Units
 from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.term_weights import ContextTerms, best_weights
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms import Exponential
@@ -70,7 +65,7 @@ def test_blocks_of_rows_give_the_loss_of_the_whole(monkeypatch):
     weights = np.array([0.3, 0.0, 1.2])
     whole = held.loss(weights)
     assert whole[0] == pytest.approx(held.scores(weights).mean(), rel=1e-12)
-    monkeypatch.setattr(combination, "_CACHED", 20)
+    monkeypatch.setattr(term_weights, "_CACHED", 20)
     value, gradient = held.loss(weights)
     assert value == pytest.approx(whole[0], rel=1e-12)
     np.testing.assert_allclose(gradient, whole[1], rtol=1e-10)

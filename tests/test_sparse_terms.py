@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse import random_array
 
-from oddshift.attackers.combination import ContextTerms, likeliest_weights
 from oddshift.attackers.gains import Units
 from oddshift.attackers.sparse_terms import sparse_terms
+from oddshift.attackers.term_weights import ContextTerms, likeliest_weights
 
 
 @pytest.fixture

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oddshift.attackers.combination import ContextTerms, best_weights, blind_parts
+from oddshift.attackers.combination import blind_parts
 from oddshift.attackers.controls import Own
 from oddshift.attackers.gains import Units
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.taken_back import TakenBack
+from oddshift.attackers.term_weights import ContextTerms, best_weights
 from oddshift.attackers.word_prior import fit_word_prior
 from worlds import ring, with_words
 

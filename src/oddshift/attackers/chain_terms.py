@@ -19,8 +19,8 @@ from oddshift.base.logarithms import log, peak
 from oddshift.leakage.forward_backward import Arithmetic, both_sides
 from oddshift.model.release import Release
 
-KEPT_LAWS = 32_000_000
-"""Entries of laws before any output that all chains together keep (256 MB): other noise has the same; a performance
+KEPT_LAWS = 24_000_000
+"""Entries of laws before any output that all chains together keep (192 MB): other noise has the same; a performance
 setting."""
 
 _KEPT: WeakKeyDictionary[CandidateChain, int] = WeakKeyDictionary()  # entries that each chain keeps, while it is alive

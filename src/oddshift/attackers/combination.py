@@ -9,28 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge
 from oddshift.attackers.cooccurrence import document_blocks
-from oddshift.attackers.gains import SIGNIFICANT, Units, choosing_clusters, choosing_units, gain
+from oddshift.attackers.gains import choosing_clusters, choosing_units
 from oddshift.attackers.held_out import foreseeable, held_out_release
+from oddshift.attackers.term_weights import ContextTerms, best_weights
 from oddshift.attackers.tier_terms import CandidateTerms, prepared, prior_part, terms_by_tier
 from oddshift.attackers.training import split
-from oddshift.base.arrays import FloatArray, IntArray, blocks
+from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content
-from oddshift.base.logarithms import log, log_sum, peak
 from oddshift.model.records import Records
 from oddshift.model.release import Release, candidate_sets
 from oddshift.model.tiers import Tiers
 
 BLOCK_ENTRIES = 4_000_000
 """Entries (positions x points) of one part in one block; a performance setting."""
-
-_CACHED = 32_000  # entries of each part that are read together while weights are fitted
 
 Weights = tuple[tuple[float, ...], ...]
 """A weight for each part, in one row for each public tier; in a single row where tiers are secret."""
@@ -134,54 +131,6 @@ def _blocks(release: Release, width: int) -> Iterator[tuple[int, Release]]:
             yield int(release.offsets[documents.start]), block
 
 
-class WeighedTerms(Protocol):
-    """Terms of held-out positions whose weights are sought."""
-
-    def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
-        """Mean log score of the truth under these weights, and its gradient."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ContextTerms:
-    """Held-out positions with their truth: log prior plus own release, and the context term of every part."""
-
-    base: FloatArray  # (positions, points), −inf outside the candidates
-    terms: tuple[FloatArray, ...]
-    truth: IntArray
-    units: Units
-    blind: tuple[int, ...] = ()  # terms that do not depend on any output
-
-    def scores(self, weights: FloatArray) -> FloatArray:
-        """−log posterior of the truth at every position."""
-        total = self._total(weights)
-        return log_sum(total) - total[np.arange(len(self.truth)), self.truth]
-
-    def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
-        """Mean of the scores, and its gradient: E[c_k] under the posterior minus c_k at the truth."""
-        value, gradient = 0.0, np.zeros(len(self.terms))
-        for part in blocks(
-            len(self.base), self.base.shape[1], _CACHED
-        ):  # few rows at a time: they stay in a core's cache
-            total, truth = self._total(weights, part), self.truth[part]
-            rows = np.arange(len(truth))
-            at_truth, top = total[rows, truth], peak(total, axis=1)
-            total -= top
-            mass = np.exp(total, out=total).sum(axis=1, keepdims=True)
-            value += float((log(mass[:, 0]) + top[:, 0] - at_truth).sum())
-            total /= mass  # the posterior
-            terms = (term[part] for term in self.terms)
-            gradient += [np.vdot(total, term) - term[rows, truth].sum(dtype=np.float64) for term in terms]
-        return value / len(self.truth), gradient / len(self.truth)
-
-    def _total(self, weights: FloatArray, part: slice = slice(None)) -> FloatArray:
-        total = self.base[part].copy()
-        scaled = np.empty_like(total)
-        for weight, term in zip(weights, self.terms, strict=True):
-            if weight:
-                total += np.multiply(term[part], weight, out=scaled)
-        return total
-
-
 def held_out_by_tier(
     parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator
 ) -> dict[int, ContextTerms]:
@@ -196,7 +145,7 @@ def held_out_by_tier(
             shape, row[at] = (len(at), len(each.points)), np.arange(len(at))
             found[each.tier] = ContextTerms(
                 np.empty(shape),
-                tuple(np.empty(shape) for _ in parts),
+                tuple(np.empty(shape, dtype=np.float32) for _ in parts),
                 np.searchsorted(each.points, chosen.points[at]),
                 replace(units, of_position=units.of_position[at]),
                 blind_parts(parts),
@@ -242,42 +191,6 @@ def weights_by_tier(held: Mapping[int, ContextTerms], tiers: Tiers, parts: int) 
     everyone = range(len(tiers)) if tiers.is_public else range(1)
     rows = (best_weights(held[tier]) if tier in held else np.zeros(parts) for tier in everyone)
     return tuple(tuple(float(w) for w in row) for row in rows)
-
-
-def likeliest_weights(held: WeighedTerms, start: FloatArray) -> FloatArray:
-    """Weights ≥ 0 of the best log score, however little evidence there is for them, sought from `start` on."""
-    from scipy.optimize import minimize
-
-    return np.asarray(minimize(held.loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(start)).x)
-
-
-def best_weights(held: ContextTerms) -> FloatArray:
-    """Weights ≥ 0 of the best log score, as simple as the evidence allows.
-
-    The best part alone stays unless the optimum beats it by a standard error, and all weights are 0 when the gain over
-    `own`, or over what terms gain that depend on no output, is within SIGNIFICANT standard errors: nothing is joint.
-    """
-    size = len(held.terms)
-    corner = min(np.eye(size), key=lambda w: held.loss(w)[0])
-    start = min(corner, np.zeros(size), key=lambda w: held.loss(w)[0])
-    found = likeliest_weights(held, start)
-    best = found if _is_better(held, found, corner, 1.0) else corner
-    return best if _is_better(held, best, _blind_weights(held), SIGNIFICANT) else np.zeros(size)
-
-
-def _blind_weights(held: ContextTerms) -> FloatArray:
-    """The best weights of the terms that depend on no output; 0 for the others."""
-    weights = np.zeros(len(held.terms))
-    if held.blind:
-        alone = replace(held, terms=tuple(held.terms[k] for k in held.blind))
-        weights[list(held.blind)] = likeliest_weights(alone, np.zeros(len(held.blind)))
-    return weights
-
-
-def _is_better(held: ContextTerms, weights: FloatArray, than: FloatArray, errors: float) -> bool:
-    """Whether the log score gains more than this number of standard errors."""
-    found = gain(held.scores(than), held.scores(weights), held.units)
-    return found.mean > errors * found.error
 
 
 def fit_combination(

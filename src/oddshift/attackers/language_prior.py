@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
-from oddshift.attackers.combination import ContextTerms, likeliest_weights
 from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import units_of
 from oddshift.attackers.held_out import FIT_ENTRIES, FIT_POSITIONS
 from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.law_attacker import Terms
+from oddshift.attackers.term_weights import ContextTerms, likeliest_weights
 from oddshift.attackers.training import split
 from oddshift.attackers.word_prior import BLOCK_ENTRIES, HELD_OUT, WordPrior, fit_word_prior
 from oddshift.base.arrays import FloatArray

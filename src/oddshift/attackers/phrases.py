@@ -17,10 +17,10 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import Observations, fit_backoff, observations
-from oddshift.attackers.combination import likeliest_weights
 from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms
 from oddshift.attackers.sparse_terms import sparse_terms
+from oddshift.attackers.term_weights import likeliest_weights
 from oddshift.attackers.word_prior import (
     WordCounts,
     WordPrior,

@@ -19,12 +19,12 @@ import numpy as np
 from oddshift.attackers.alike_documents import AlikeDocuments, fit_alike_documents
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.backoff import Backoff, Observations, fit_backoff, observations
-from oddshift.attackers.combination import likeliest_weights
 from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.held_out import foreseeable
 from oddshift.attackers.law_attacker import Terms, law_over
 from oddshift.attackers.sparse_terms import sparse_terms
+from oddshift.attackers.term_weights import likeliest_weights
 from oddshift.attackers.training import split
 from oddshift.attackers.word_relations import document_words, numbers_in, rare_words, relations, zero_one
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, frozen
@@ -42,8 +42,8 @@ WEIGHED = 4_000
 
 BLOCK_ENTRIES = 4_000_000
 
-KEPT_ENTRIES = 20_000_000
-"""Entries of priors that are kept for the next mechanism (160 MB); a performance setting."""
+KEPT_ENTRIES = 10_000_000
+"""Entries of priors that are kept for the next mechanism (80 MB); a performance setting."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
