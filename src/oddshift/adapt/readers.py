@@ -1,20 +1,19 @@
 """Readers: attackers against the mechanism at any scales; the expensive part is done at a few anchors and kept.
 
 How much the parts of a combination are worth depends on the noise, slowly, and on the clearest tier most: what it says
-is most of the evidence. A search takes weights between those of the anchors, at the largest scale of a tier. What
-certifies has weights fitted at the very scales: others find less there. The attacker that accuses is recalibrated too.
+is most of the evidence. Weights are fitted at the anchors and taken between them at the largest scale of a tier; the
+attacker that accuses is also recalibrated at the exact scales.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import log
 from typing import cast
 
-from oddshift.adapt.adaptation import Scales
 from oddshift.adapt.experiment import Experiment, Situation
 from oddshift.attackers.attacker import Attacker, Knowledge, against, carried
-from oddshift.attackers.combination import Combination, Weights
+from oddshift.attackers.combination import Combination
 from oddshift.attackers.retrained import Retrained
 
 ANCHORS = (1.0, 0.5, 0.25, 0.1)
@@ -28,7 +27,6 @@ class Readers:
     experiment: Experiment
     made: dict[tuple[str, float], Attacker] = field(default_factory=dict)
     retrained: dict[tuple[str, str], Attacker] = field(default_factory=dict)
-    weights: dict[tuple[str, Scales], Weights] = field(default_factory=dict)  # without the matrices of a mechanism
 
     def read(self, attacker: Attacker, known: Knowledge) -> Attacker:
         """The attacker against the mechanism of `known`, with weights between those of the anchors on both sides.
@@ -47,16 +45,6 @@ class Readers:
             first, second = (cast(Combination, self.anchored(attacker, anchor)) for anchor in (above, below))
             return first.towards(second, share).carried(known)
         return carried(self.anchored(attacker, above if share < 0.5 else below), known)
-
-    def fitted(self, attacker: Attacker, known: Knowledge) -> Attacker:
-        """The attacker with weights fitted under the mechanism of `known`; without any where there are none to fit."""
-        if not isinstance(attacker, Combination):
-            return self.read(attacker, known)
-        key = (attacker.name, known.tiers.scales)
-        if key not in self.weights:
-            first = cast(Combination, self.anchored(attacker, self.anchors[0]))
-            self.weights[key] = attacker.against(known).weights if first.has_weights else first.weights
-        return replace(attacker.carried(known), weights=self.weights[key])
 
     def anchored(self, attacker: Attacker, anchor: float) -> Attacker:
         """The attacker with weights fitted where every tier has this scale.

@@ -145,7 +145,7 @@ def held_out_by_tier(
             shape, row[at] = (len(at), len(each.points)), np.arange(len(at))
             found[each.tier] = ContextTerms(
                 np.empty(shape),
-                tuple(np.empty(shape, dtype=np.float32) for _ in parts),
+                tuple(np.empty(shape) for _ in parts),
                 np.searchsorted(each.points, chosen.points[at]),
                 replace(units, of_position=units.of_position[at]),
                 blind_parts(parts),

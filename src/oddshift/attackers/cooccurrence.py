@@ -24,8 +24,8 @@ from oddshift.base.logarithms import peak
 from oddshift.model.records import Records
 from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
 
-KEPT_EVIDENCE = 32_000_000
-"""Entries (outputs x points) of evidence that are kept while a release is read (256 MB); a performance setting."""
+KEPT_EVIDENCE = 64_000_000
+"""Entries (outputs x points) of evidence that are kept while a release is read (512 MB); a performance setting."""
 
 _TOGETHER = 64  # outputs whose evidence is worked out together: their columns stay in a core's cache
 _BLOCK_ENTRIES = 8_000_000  # entries (positions x points) of one block of documents

@@ -14,7 +14,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
 from oddshift.model.release import Release, perturb
 
-FIT_ENTRIES = 20_000_000
+FIT_ENTRIES = 12_000_000
 """Entries (positions x points) of each part that the weights are fitted on."""
 
 FIT_POSITIONS = 6_000

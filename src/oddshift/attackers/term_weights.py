@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from oddshift.attackers.gains import SIGNIFICANT, Units, gain
 from oddshift.base.arrays import FloatArray, IntArray, blocks
@@ -28,13 +27,10 @@ class WeighedTerms(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ContextTerms:
-    """Held-out positions with their truth: log prior plus own release, and the context term of every part.
-
-    Terms may have single precision: weights need no more.
-    """
+    """Held-out positions with their truth: log prior plus own release, and the context term of every part."""
 
     base: FloatArray  # (positions, points), −inf outside the candidates
-    terms: tuple[npt.NDArray[np.floating], ...]
+    terms: tuple[FloatArray, ...]
     truth: IntArray
     units: Units
     blind: tuple[int, ...] = ()  # terms that do not depend on any output
