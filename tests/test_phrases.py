@@ -11,7 +11,8 @@ from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.backoff import fit_backoff, observations
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.phrases import fit_words
+from oddshift.attackers.phrases import fit_phrases
+from oddshift.attackers.word_prior import weighed_prior, word_trial
 from oddshift.attackers.word_relations import WINDOWS
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
@@ -40,7 +41,8 @@ def world():
 
 @pytest.fixture(scope="module")
 def fitted(world):
-    return fit_words(world.known, np.random.default_rng(0))[1]
+    trial = word_trial(world.known, np.random.default_rng(0))
+    return fit_phrases(world.known, weighed_prior(world.known, trial), trial)
 
 
 def test_the_law_of_every_key_sums_to_one(world, fitted):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oddshift.attackers.combination import blind_parts
+from oddshift.attackers.combination import parts_without_outputs
 from oddshift.attackers.controls import Own
 from oddshift.attackers.gains import Units
 from oddshift.attackers.law_attacker import LawAttacker
@@ -44,25 +44,25 @@ def test_parts_that_read_no_output_are_known(world):
         LawAttacker(world.known, law, "words", with_context=True),
         LawAttacker(world.known, TakenBack(law), "taken back", with_context=True),
     ]
-    assert blind_parts(parts) == (1, 2)
+    assert parts_without_outputs(parts) == (1, 2)
 
 
-def blind_gain(blind):
+def gain_without_outputs(without):
     """A first term that corrects a wrong prior, and a second one that says nothing."""
     rng = np.random.default_rng(0)
     truth = (rng.random(2_000) < 0.8).astype(np.int64)
     correction = np.tile([0.0, 1.0], (2_000, 1))
     noise = rng.normal(size=(2_000, 2))
-    return ContextTerms(np.zeros((2_000, 2)), (correction, noise), truth, Units(np.arange(2_000), 2_000), blind)
+    return ContextTerms(np.zeros((2_000, 2)), (correction, noise), truth, Units(np.arange(2_000), 2_000), without)
 
 
 def test_a_better_prior_alone_is_no_joint_gain():
-    assert best_weights(blind_gain(()))[0] > 0.5  # a term that reads outputs would count
-    assert not best_weights(blind_gain((0,))).any()
+    assert best_weights(gain_without_outputs(()))[0] > 0.5  # a term that reads outputs would count
+    assert not best_weights(gain_without_outputs((0,))).any()
 
 
 def test_a_joint_gain_keeps_the_correction():
-    held = blind_gain((0,))
+    held = gain_without_outputs((0,))
     telling = np.stack([1.0 - held.truth, held.truth], axis=1) * 1.0
     weights = best_weights(replace(held, terms=(held.terms[0], telling)))
     assert weights[1] > 0

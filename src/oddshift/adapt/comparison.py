@@ -24,7 +24,6 @@ from oddshift.model.tiers import Tiers
 SCAN_LIMIT = 2_000
 """Points up to which an exact ε without a closed form is computed for a comparison: the scan takes n²·|Y| work."""
 
-
 COMPARED = 1_000
 """Documents on which choices are compared, at most: each is a pass, and no verdict rests on it."""
 
@@ -78,8 +77,7 @@ def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None,
         key = (choice.scales, choice.family is certifying.family, moves)
         if key not in seen:
             exact = _exact_epsilon(experiment, choice.scales, remap=moves)
-            is_known = chosen is not None and part is certifying
-            if chosen and is_known and key == (chosen.tested.scales, True, chosen.outcome.remapped):
+            if chosen and part is certifying and key == (chosen.tested.scales, True, chosen.outcome.remapped):
                 outcome = chosen.outcome
             else:
                 outcome = experiment.outcome(choice.scales, read, remap=moves)

@@ -56,10 +56,10 @@ class Readers:
         if key not in self.made:
             there = self.experiment.at((anchor,) * len(self.experiment.known.tiers))
             first = None if anchor == self.anchors[0] else self.anchored(attacker, self.anchors[0])
-            is_blind = isinstance(first, Combination) and not first.has_weights
+            has_none = isinstance(first, Combination) and not first.has_weights
             if self._was_fitted_at(attacker, there):
                 self.made[key] = carried(attacker, there.known)
-            elif first is not None and is_blind:
+            elif first is not None and has_none:
                 self.made[key] = carried(first, there.known)
             else:
                 self.made[key] = against(attacker, there.known)

@@ -42,12 +42,19 @@ class Backoff:
         kept = np.maximum(counts - self.discount, 0.0)
         return (kept + (self.strength + self.discount * kinds) * base) / (total + self.strength)
 
+    def predicted(self, seen: Observations, base: FloatArray) -> FloatArray:
+        """p(b|a) of every pair that was seen; `base` is q of each."""
+        kept = np.maximum(seen.count - self.discount, 0.0)
+        return (kept + (self.strength + self.discount * seen.kinds) * base) / (seen.total + self.strength)
+
+    def left_out(self, seen: Observations, base: FloatArray) -> FloatArray:
+        """The same as predicted without one of the pair's own observations."""
+        kept, kinds = np.maximum(seen.count - 1.0 - self.discount, 0.0), seen.kinds - (seen.count == 1)
+        return (kept + (self.strength + self.discount * kinds) * base) / (seen.total - 1.0 + self.strength)
+
     def score(self, seen: Observations, base: FloatArray) -> float:
         """Σ log p of every observation, each predicted from all others."""
-        n, kinds = seen.count, seen.kinds - (seen.count == 1)
-        kept = np.maximum(n - 1.0 - self.discount, 0.0)
-        p = (kept + (self.strength + self.discount * kinds) * base) / (seen.total - 1.0 + self.strength)
-        return float(n @ np.log(np.maximum(p, _SMALL)))
+        return float(seen.count @ np.log(np.maximum(self.left_out(seen, base), _SMALL)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,12 +74,17 @@ class Observations:
         return counts
 
 
+def observed(context: IntArray, value: IntArray, count: FloatArray, contexts: int) -> Observations:
+    """Distinct pairs with their counts, as observations."""
+    total = np.bincount(context, weights=count, minlength=contexts).astype(np.float64)
+    kinds = np.bincount(context, minlength=contexts).astype(np.float64)
+    return Observations(context, value, count, total[context], kinds[context])
+
+
 def observations(context: IntArray, value: IntArray, contexts: int, values: int) -> Observations:
     """Count pairs."""
     code, count = np.unique(context.astype(np.int64) * values + value, return_counts=True)
-    a, b, n = code // values, code % values, count.astype(np.float64)
-    total, kinds = np.bincount(a, weights=n, minlength=contexts), np.bincount(a, minlength=contexts)
-    return Observations(a, b, n, total[a], kinds[a].astype(np.float64))
+    return observed(code // values, code % values, count.astype(np.float64), contexts)
 
 
 def fit_backoff(seen: Observations, base: FloatArray) -> Backoff:

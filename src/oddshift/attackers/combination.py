@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge
-from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import choosing_clusters, choosing_units
 from oddshift.attackers.held_out import foreseeable, held_out_release
+from oddshift.attackers.release_blocks import release_blocks
 from oddshift.attackers.term_weights import ContextTerms, best_weights
 from oddshift.attackers.tier_terms import CandidateTerms, prepared, prior_part, terms_by_tier
 from oddshift.attackers.training import split
@@ -23,7 +23,7 @@ from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content
 from oddshift.model.records import Records
-from oddshift.model.release import Release, candidate_sets
+from oddshift.model.release import Release, candidate_sets, set_numbers
 from oddshift.model.tiers import Tiers
 
 BLOCK_ENTRIES = 4_000_000
@@ -111,7 +111,7 @@ class Combination:
         weights = np.atleast_2d(np.array(self.weights))
         weighed, prior = np.asarray(weights.any(axis=0)), prior_part(self.parts)
         parts = prepared(self.parts, release, weighed)
-        for first, block in _blocks(release, len(self.known.log_prior)):
+        for first, block in release_blocks(release, len(self.known.log_prior), BLOCK_ENTRIES):
             yield first, block, terms_by_tier(parts, self.known, block, weighed, prior)
 
     def shift_of(self, mine: CandidateTerms) -> FloatArray:
@@ -121,14 +121,6 @@ class Combination:
         for weight, term in zip(row, mine.terms, strict=True):
             shift = shift + weight * term if weight else shift
         return shift
-
-
-def _blocks(release: Release, width: int) -> Iterator[tuple[int, Release]]:
-    """Some documents at a time, if they hold any secret, with the number of their first position."""
-    for documents in document_blocks(release, width, BLOCK_ENTRIES):
-        block = release.take(np.arange(documents.start, documents.stop))
-        if len(block.outputs):
-            yield int(release.offsets[documents.start]), block
 
 
 def held_out_by_tier(
@@ -148,11 +140,11 @@ def held_out_by_tier(
                 tuple(np.empty(shape) for _ in parts),
                 np.searchsorted(each.points, chosen.points[at]),
                 replace(units, of_position=units.of_position[at]),
-                blind_parts(parts),
+                parts_without_outputs(parts),
             )
     everything = np.ones(len(parts), dtype=np.bool_)
     ready = prepared(parts, release, everything)
-    for first, block in _blocks(release, len(known.log_prior)):
+    for first, block in release_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
         for mine in terms_by_tier(ready, known, block, everything, prior_part(parts)):
             keep = counts_it[first + mine.positions]
             if keep.any():
@@ -178,17 +170,19 @@ def held_out_terms(
             whole[at] = term
     rows, units = np.flatnonzero(foreseeable(known, held_out)[chosen.points]), choosing_units(chosen)
     units = replace(units, of_position=units.of_position[rows])
-    return ContextTerms(base[rows], tuple(term[rows] for term in terms), chosen.points[rows], units, blind_parts(parts))
+    return ContextTerms(
+        base[rows], tuple(term[rows] for term in terms), chosen.points[rows], units, parts_without_outputs(parts)
+    )
 
 
-def blind_parts(parts: Sequence[Attacker]) -> tuple[int, ...]:
+def parts_without_outputs(parts: Sequence[Attacker]) -> tuple[int, ...]:
     """The parts whose term does not depend on any output, but only on W."""
-    return tuple(k for k, part in enumerate(parts) if getattr(part, "is_blind", False))
+    return tuple(k for k, part in enumerate(parts) if not getattr(part, "reads_outputs", True))
 
 
 def weights_by_tier(held: Mapping[int, ContextTerms], tiers: Tiers, parts: int) -> Weights:
     """The best weights of every public tier, or of all positions where tiers are secret; 0 where none was seen."""
-    everyone = range(len(tiers)) if tiers.is_public else range(1)
+    everyone = set_numbers(tiers)
     rows = (best_weights(held[tier]) if tier in held else np.zeros(parts) for tier in everyone)
     return tuple(tuple(float(w) for w in row) for row in rows)
 

@@ -18,11 +18,12 @@ import numpy as np
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.attackers.law_attacker import Terms
+from oddshift.attackers.release_blocks import document_blocks
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.identity import content
 from oddshift.base.logarithms import peak
 from oddshift.model.records import Records
-from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
+from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates, set_numbers
 
 KEPT_EVIDENCE = 64_000_000
 """Entries (outputs x points) of evidence that are kept while a release is read (512 MB); a performance setting."""
@@ -106,7 +107,7 @@ class Cooccurrence:
 
     def _blocks(self, release: Release) -> Iterator[tuple[range, int, int]]:
         """Documents together, with their first position and the one after their last."""
-        for documents in document_blocks(release, len(self.known.log_prior)):
+        for documents in document_blocks(release, len(self.known.log_prior), _BLOCK_ENTRIES):
             low, high = (int(release.offsets[end]) for end in (documents.start, documents.stop))
             if low < high:
                 yield documents, low, high
@@ -162,18 +163,8 @@ def fit_cooccurrence(known: Knowledge) -> Cooccurrence:
     **Guarantee**: a document with one position gets its own release and nothing else.
     """
     counts = _pairs(known.fit)
-    sets = range(len(known.tiers)) if known.tiers.is_public else [0]
+    sets = set_numbers(known.tiers)
     return Cooccurrence(known, tuple(_neighbours(counts, known, tier) for tier in sets))
-
-
-def document_blocks(release: Release, width: int, entries: int = _BLOCK_ENTRIES) -> Iterator[range]:
-    """Runs of whole documents of about `entries` entries, a row of `width` for each position; one document or more."""
-    start, limit = 0, max(1, entries // width)
-    while start < len(release):
-        stop = int(np.searchsorted(release.offsets, release.offsets[start] + limit, side="right")) - 1
-        stop = min(max(stop, start + 1), len(release))
-        yield range(start, stop)
-        start = stop
 
 
 def _pairs(fit: Records) -> Any:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.cooccurrence import document_blocks
-from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, likelihood_ratios
+from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, law_within, likelihood_ratios
+from oddshift.attackers.release_blocks import release_blocks
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.model.records import Records
-from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
+from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates, set_numbers
 
 DISTANCES = (1, 2, 3, 4, 8)
 """Numbers of positions from which a new distance class starts; the last class has no end."""
@@ -32,16 +32,14 @@ class Copies:
 
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """A block of documents at a time, and in it one candidate set after the other."""
-        for documents in document_blocks(release, len(known.log_prior), BATCH_ENTRIES):
-            block = release.without_context().take(np.arange(documents.start, documents.stop))
+        for first, block in release_blocks(release.without_context(), len(known.log_prior), BATCH_ENTRIES):
             for found in candidate_sets(block, known.tiers):
                 context = self._context(known, block, found)
-                positions = release.offsets[documents.start] + found.positions
-                yield Terms(positions, context, known.log_prior[found.points], found.points)
+                yield Terms(first + found.positions, context, known.log_prior[found.points], found.points)
 
     def _context(self, known: Knowledge, release: Release, mine: CandidateSet) -> FloatArray:
         """The terms between positions of one candidate set, over its candidates."""
-        law, excess = _law(known, mine.tier)[mine.points], self.excess[mine.tier]
+        law, excess = law_within(known, mine.tier)[mine.points], self.excess[mine.tier]
         seen = likelihood_ratios(known, release, mine, law)
         context = np.zeros_like(seen)
         for number, pairs in _pairs_by_distance(release, mine.positions):
@@ -82,12 +80,12 @@ def equal_again(law: FloatArray, excess: float) -> FloatArray:
 
 def fit_copies(known: Knowledge) -> Copies:
     """Count equal pairs of every distance class within each candidate set, against chance."""
-    sets = range(len(known.tiers)) if known.tiers.is_public else [0]
+    sets = set_numbers(known.tiers)
     return Copies(np.array([_excess(known, g) for g in sets]))
 
 
 def _excess(known: Knowledge, tier: int) -> FloatArray:
-    law, allowed = _law(known, tier), candidates(known.tiers, tier)
+    law, allowed = law_within(known, tier), candidates(known.tiers, tier)
     chance = float(law @ law)
     equal, pairs = np.zeros(len(DISTANCES)), np.zeros(len(DISTANCES))
     for gap, same in _pairs_at(known.fit, allowed):
@@ -108,8 +106,3 @@ def _pairs_at(fit: Records, allowed: BoolArray) -> Iterator[tuple[int, BoolArray
 
 def _distance_class(gap: IntArray) -> IntArray:
     return np.searchsorted(DISTANCES, gap, side="right") - 1
-
-
-def _law(known: Knowledge, tier: int) -> FloatArray:
-    law = np.where(candidates(known.tiers, tier), np.exp(known.log_prior), 0.0)
-    return np.asarray(law / max(float(law.sum()), 1e-300))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray
-from oddshift.model.release import candidates
+from oddshift.model.release import candidates, set_numbers
 from oddshift.model.tiers import Tiers
 
 
@@ -96,7 +96,7 @@ class EstimatedChain:
         key = (tiers.labels.tobytes(), tiers.is_public, classes)
         if key not in self._cut:
             self._cut.clear()
-            sets = [candidates(tiers, tier) for tier in range(len(tiers) if tiers.is_public else 1)]
+            sets = [candidates(tiers, tier) for tier in set_numbers(tiers)]
             self._cut[key] = CandidateChain(self, tuple(np.flatnonzero(each) for each in sets), classes)
         return self._cut[key]
 

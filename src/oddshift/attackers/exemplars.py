@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, law_over, likelihood_ratios
+from oddshift.attackers.release_blocks import release_blocks
 from oddshift.base.arrays import BoolArray, FloatArray
-from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
+from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates, set_numbers
 
 TRUST = 0.3
 """λ: how often a secret comes from the fit document that its document resembles."""
@@ -39,8 +39,7 @@ class Exemplars:
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """A block of documents at a time, and in it one candidate set after the other."""
         width = max(len(known.log_prior), self.shares[0].shape[0])
-        for documents in document_blocks(release, width, BATCH_ENTRIES):
-            block = release.without_context().take(np.arange(documents.start, documents.stop))
+        for first, block in release_blocks(release.without_context(), width, BATCH_ENTRIES):
             sets = candidate_sets(block, known.tiers)
             evidence = self._evidence(known, block, sets)
             weights = _weights(evidence, block)
@@ -48,8 +47,7 @@ class Exemplars:
             for mine in sets:
                 context = self._context(known, mine, weights[mine.positions])
                 context[is_lone[mine.positions]] = 0.0
-                positions = release.offsets[documents.start] + mine.positions
-                yield Terms(positions, context, known.log_prior[mine.points], mine.points)
+                yield Terms(first + mine.positions, context, known.log_prior[mine.points], mine.points)
 
     def _evidence(self, known: Knowledge, block: Release, sets: list[CandidateSet]) -> FloatArray:
         """log(1 − λ + λ·Σ_b φ_d(b)·M(y_s|b)/P(y_s)), (positions, fit documents)."""
@@ -91,7 +89,7 @@ def fit_exemplars(known: Knowledge) -> Exemplars:
     full = np.flatnonzero(known.fit.lengths > 0)
     fit = known.fit.take(full[:: -(-len(full) // MOST_DOCUMENTS)])
     shares = []
-    for tier in range(len(known.tiers) if known.tiers.is_public else 1):
+    for tier in set_numbers(known.tiers):
         here = candidates(known.tiers, tier)[fit.points]
         at = fit.document_of_position[here], fit.points[here]
         counts = csr_array((np.ones(len(at[0])), at), shape=(len(fit), len(known.log_prior)))

@@ -18,7 +18,7 @@ from oddshift.attackers.plugin import Plugin, first_law, fit_topics
 from oddshift.attackers.spacing import UNKNOWN, gap_classes
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, whole
 from oddshift.model.records import Records
-from oddshift.model.release import candidates
+from oddshift.model.release import candidates, set_numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +40,7 @@ def fit_gap_chain(known: Knowledge, topics: int = 1, *, rng: np.random.Generator
     **Guarantee**: the context term is 0 for a document with one position, and the same counts serve any mechanism.
     """
     shares, laws = fit_topics(known, whole(topics, "topics", 1), 0.5, rng)
-    sets = range(len(known.tiers)) if known.tiers.is_public else [0]
+    sets = set_numbers(known.tiers)
     steps: list[ChainStep] = []
     for tier in sets:
         steps += _steps(known, tier, laws)
@@ -102,12 +102,7 @@ def _left_out(seen: Observations, backoff: Backoff, law: FloatArray, size: int) 
     """Pr[b | a] for every pair seen, as predicted without one of its observations, sparse."""
     from scipy.sparse import csr_array
 
-    kinds = seen.kinds - (seen.count == 1)
-    kept = np.maximum(seen.count - 1.0 - backoff.discount, 0.0)
-    rest = (backoff.strength + backoff.discount * kinds) * law[seen.value]
-    return csr_array(
-        ((kept + rest) / (seen.total - 1.0 + backoff.strength), (seen.context, seen.value)), shape=(size, size)
-    )
+    return csr_array((backoff.left_out(seen, law[seen.value]), (seen.context, seen.value)), shape=(size, size))
 
 
 def _successive_pairs(fit: Records) -> _Pairs:

@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
-from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import units_of
 from oddshift.attackers.held_out import FIT_ENTRIES, FIT_POSITIONS
 from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.law_attacker import Terms
+from oddshift.attackers.release_blocks import release_blocks
 from oddshift.attackers.term_weights import ContextTerms, likeliest_weights
 from oddshift.attackers.training import split
 from oddshift.attackers.word_prior import BLOCK_ENTRIES, HELD_OUT, WordPrior, fit_word_prior
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
-from oddshift.model.release import Release, candidate_sets, perturb
+from oddshift.model.release import Release, candidate_sets, perturb, set_numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,21 +36,17 @@ class LanguagePrior:
     average: FloatArray
     weights: FloatArray
 
-    is_blind = True
+    reads_outputs = False
 
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """No context term; the prior of every position given W, a block of documents at a time."""
-        for documents in document_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
-            block = release.take(np.arange(documents.start, documents.stop))
-            if not len(block.outputs):
-                continue
+        for first, block in release_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
             read = centred(self.model, block, self.average) if self.weights.any() else None
             for mine in self.words.terms(known, block):
                 assert mine.points is not None
                 tier = 0 if block.position_tiers is None else block.position_tiers[mine.positions[0]]
                 more = 0.0 if read is None else self.weights[tier] * read[np.ix_(mine.positions, mine.points)]
-                positions = release.offsets[documents.start] + mine.positions
-                yield replace(mine, positions=positions, log_prior=mine.log_prior + more)
+                yield replace(mine, positions=first + mine.positions, log_prior=mine.log_prior + more)
 
 
 def centred(model: LanguageModel, documents: Release | Records, average: FloatArray | float = 0.0) -> FloatArray:
@@ -95,7 +91,7 @@ def _weights(known: Knowledge, words: WordPrior, held: Records, scores: FloatArr
     """β of the best log score of clean held-out secrets in every candidate set."""
     release = perturb(held, known.mechanism, known.tiers, np.random.default_rng(0))  # only its public side is read
     units, found = units_of(held), list(words.terms(known, release))
-    weights = np.zeros(len(known.tiers) if known.tiers.is_public else 1)
+    weights = np.zeros(len(set_numbers(known.tiers)))
     for mine in candidate_sets(release, known.tiers):
         inside = [block for block in found if np.isin(block.positions[0], mine.positions)]
         base = np.concatenate([block.log_prior for block in inside])

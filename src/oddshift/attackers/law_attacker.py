@@ -75,9 +75,9 @@ class LawAttacker:
     fingerprint = cached_property(content)
 
     @property
-    def is_blind(self) -> bool:
-        """Whether the context term of the law depends on no output, but only on W."""
-        return bool(getattr(self.law, "is_blind", False))
+    def reads_outputs(self) -> bool:
+        """Whether the context term of the law depends on outputs, and not only on W."""
+        return bool(getattr(self.law, "reads_outputs", True))
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus context term, block by block."""
@@ -148,6 +148,12 @@ def of_outputs(known: Knowledge, outputs: IntArray, points: IntArray | None = No
 def law_over(known: Knowledge, points: IntArray) -> FloatArray:
     """π over some points, as a law of its own."""
     law = np.exp(known.log_prior[points])
+    return np.asarray(law / max(float(law.sum()), 1e-300))
+
+
+def law_within(known: Knowledge, tier: int) -> FloatArray:
+    """π over all points as a law of one candidate set, 0 outside it."""
+    law = np.where(candidates(known.tiers, tier), np.exp(known.log_prior), 0.0)
     return np.asarray(law / max(float(law.sum()), 1e-300))
 
 

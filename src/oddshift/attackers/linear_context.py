@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, likelihoods
 from oddshift.attackers.nearness import is_spatial
+from oddshift.attackers.release_blocks import release_blocks
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.metric import Precomputed
-from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
+from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates, set_numbers
 from oddshift.model.space import Space
 
 MOST_COORDINATES = 400
@@ -55,8 +55,7 @@ class LinearContext:
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """A block of documents at a time, and in it one candidate set after the other."""
         places = known.fit.space.points
-        for documents in document_blocks(release, len(known.log_prior), BATCH_ENTRIES):
-            block = release.without_context().take(np.arange(documents.start, documents.stop))
+        for first, block in release_blocks(release.without_context(), len(known.log_prior), BATCH_ENTRIES):
             sets = candidate_sets(block, known.tiers)
             expected = np.empty((len(block.outputs), places.shape[1]))
             for mine in sets:
@@ -65,8 +64,7 @@ class LinearContext:
             for mine in sets:
                 context = self.laws[mine.tier].log_ratio(features[mine.positions], places[mine.points])
                 context[is_lone[mine.positions]] = 0.0
-                positions = release.offsets[documents.start] + mine.positions
-                yield Terms(positions, context, known.log_prior[mine.points], mine.points)
+                yield Terms(first + mine.positions, context, known.log_prior[mine.points], mine.points)
 
     def _expected(self, known: Knowledge, release: Release, mine: CandidateSet) -> FloatArray:
         """E[v(X_s) | y_s] under the prior; 0, the mean, for an output that no candidate gives."""
@@ -103,7 +101,7 @@ def suits_linear(space: Space) -> bool:
 def fit_linear_context(known: Knowledge) -> LinearContext:
     """Least squares on the clean fit records, one regression for each candidate set."""
     fit, places = known.fit, known.fit.space.points
-    allowed = [candidates(known.tiers, g) for g in range(len(known.tiers) if known.tiers.is_public else 1)]
+    allowed = [candidates(known.tiers, g) for g in set_numbers(known.tiers)]
     means = [places[fit.points[inside[fit.points]]].mean(axis=0) if inside[fit.points].any() else places.mean(axis=0)
              for inside in allowed]  # fmt: skip
     v = np.zeros((len(fit.points), places.shape[1]))

@@ -27,7 +27,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content, fingerprint
 from oddshift.base.logarithms import log_normalise
 from oddshift.model.records import Records
-from oddshift.model.release import Release, candidates
+from oddshift.model.release import Release, candidates, set_numbers
 
 PARTICLE_POINTS, FEWEST, MOST = 65_536, 16, 128
 """Particles times points of one position, and the range of the particles; a few suit many points, whose releases tell
@@ -284,7 +284,7 @@ def _particles(known: Knowledge, settings: MaskedSettings) -> int:
 
 def _sets(known: Knowledge) -> tuple[_Set, ...]:
     found = []
-    for g in range(len(known.tiers)) if known.tiers.is_public else [0]:
+    for g in set_numbers(known.tiers):
         points = np.flatnonzero(candidates(known.tiers, g))
         found.append(_Set(points, torch.from_numpy(log_normalise(known.log_prior[points])).float()))
     return tuple(found)

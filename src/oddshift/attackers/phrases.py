@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import Observations, fit_backoff, observations
-from oddshift.attackers.cooccurrence import document_blocks
-from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms
+from oddshift.attackers.backoff import Observations, fit_backoff, observations, observed
+from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, law_within
+from oddshift.attackers.release_blocks import release_blocks
 from oddshift.attackers.sparse_terms import sparse_terms
 from oddshift.attackers.term_weights import likeliest_weights
 from oddshift.attackers.word_prior import (
@@ -26,17 +26,13 @@ from oddshift.attackers.word_prior import (
     WordPrior,
     WordTrial,
     counted_ratio,
-    sets_of,
-    weighed_prior,
-    word_trial,
-    word_windows,
 )
-from oddshift.attackers.word_relations import WINDOWS, numbers_in, token_documents, window_codes
+from oddshift.attackers.word_relations import WINDOWS, numbers_in, token_documents, window_codes, window_relations
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import peak
 from oddshift.model.records import MASKED, Context, Records
-from oddshift.model.release import Release, candidate_sets, candidates
+from oddshift.model.release import Release, candidate_sets, candidates, set_numbers
 
 GUESSES = {1: 40, 2: 12, 3: 5}
 """The likeliest values of another secret that are tried in a window, by its length."""
@@ -70,10 +66,8 @@ class Phrases:
         if release.context is None:
             raise InvalidInput("the release has no context W, expected one for an attacker that reads words")
         number = numbers_in(release.context, self.words.symbols)
-        for documents in document_blocks(release, len(known.log_prior), BATCH_ENTRIES):
-            block = release.take(np.arange(documents.start, documents.stop))
-            if not len(block.outputs) or block.context is None:
-                continue
+        for first, block in release_blocks(release, len(known.log_prior), BATCH_ENTRIES):
+            assert block.context is not None
             text = _Text(block.context, number, len(self.words.in_bag), len(known.log_prior))
             guesses = self._guesses(known, block)
             for mine in candidate_sets(block, known.tiers):
@@ -83,8 +77,7 @@ class Phrases:
                     if weight:
                         keys = text.keys(window, mine.positions, guesses, counted.keys)
                         context += weight * counted.log_ratio(keys, mine.points)
-                positions = release.offsets[documents.start] + mine.positions
-                yield Terms(positions, context, known.log_prior[mine.points], mine.points)
+                yield Terms(first + mine.positions, context, known.log_prior[mine.points], mine.points)
 
     def _guesses(self, known: Knowledge, block: Release) -> Guesses:
         """The likeliest values of every secret given W and its own output, the likeliest first."""
@@ -170,13 +163,11 @@ class _Text:
         return _Ways(found.row, found.key * self.base + word, mass, found.has_secret | is_secret)
 
 
-def fit_words(known: Knowledge, rng: np.random.Generator) -> tuple[WordPrior, Phrases]:
-    """The prior given W, and phrases, weighed next to the relations of that prior on the same held-out documents."""
-    trial = word_trial(known, rng)
-    prior = weighed_prior(known, trial)
-    weights = tuple(_weights(trial, prior, tier) for tier in sets_of(known))
-    counts = tuple(tuple(_soft(each) for each in _counts(known, known.fit, tier)) for tier in sets_of(known))
-    return prior, Phrases(prior, weights, counts)
+def fit_phrases(known: Knowledge, prior: WordPrior, trial: WordTrial) -> Phrases:
+    """Count phrases; weigh them next to the relations of the prior, on the held-out documents of its trial."""
+    weights = tuple(_weights(trial, prior, tier) for tier in set_numbers(known.tiers))
+    counts = tuple(tuple(_soft(each) for each in _counts(known, known.fit, tier)) for tier in set_numbers(known.tiers))
+    return Phrases(prior, weights, counts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -199,11 +190,9 @@ def _soft(counted: _Counted) -> PhraseCounts:
 
 def _counts(known: Knowledge, fit: Records, tier: int) -> list[_Counted]:
     """The keys of every window and the points seen with them, in one candidate set."""
-    allowed, size = candidates(known.tiers, tier), len(known.log_prior)
-    law = np.where(allowed, np.exp(known.log_prior), 0.0)
-    law /= max(float(law.sum()), 1e-300)
+    allowed, law, size = candidates(known.tiers, tier), law_within(known, tier), len(known.log_prior)
     found = []
-    for keys, words in zip(_clean_keys(fit, size), word_windows(known, fit), strict=True):
+    for keys, words in zip(_clean_keys(fit, size), _word_windows(known, fit), strict=True):
         inside = np.flatnonzero(allowed[fit.points] & (keys >= 0))
         codes, number = np.unique(keys[inside], return_inverse=True)
         seen = observations(number, fit.points[inside], len(codes), size)
@@ -215,20 +204,21 @@ def _counts(known: Knowledge, fit: Records, tier: int) -> list[_Counted]:
     return found
 
 
+def _word_windows(known: Knowledge, fit: Records) -> list[IntArray]:
+    """The code of each window at every position as the prior given W counts it: k_W."""
+    assert fit.context is not None
+    width = len(fit.context.symbols) + 2
+    tiers = fit.tier_of_position(known.tiers) if known.tiers.is_public else None
+    return window_relations(fit.context, tiers, np.arange(width), width)
+
+
 def _broader(seen: Observations, word_of: IntArray, law: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Pr[x | k_W] of every pair seen, from all counts and without one of its own; `word_of` gives each key's k_W."""
-    words = int(word_of.max(initial=-1)) + 1
-    code = word_of[seen.context] * len(law) + seen.value
-    pairs, place = np.unique(code, return_inverse=True)
-    word, value = pairs // len(law), pairs % len(law)
-    count = np.bincount(place, weights=seen.count).astype(np.float64)
-    total = np.bincount(word, weights=count, minlength=words)[word]
-    kinds = np.bincount(word, minlength=words)[word].astype(np.float64)
-    backoff = fit_backoff(Observations(word, value, count, total, kinds), law[value])
-    every = np.maximum(count - backoff.discount, 0.0) + (backoff.strength + backoff.discount * kinds) * law[value]
-    less = np.maximum(count - 1.0 - backoff.discount, 0.0)
-    less += (backoff.strength + backoff.discount * (kinds - (count == 1))) * law[value]
-    return (every / (total + backoff.strength))[place], (less / (total - 1.0 + backoff.strength))[place]
+    pairs, place = np.unique(word_of[seen.context] * len(law) + seen.value, return_inverse=True)
+    word, value, count = pairs // len(law), pairs % len(law), np.bincount(place, weights=seen.count)
+    of_words = observed(word, value, count.astype(np.float64), int(word_of.max(initial=-1)) + 1)
+    backoff = fit_backoff(of_words, law[value])
+    return backoff.predicted(of_words, law[value])[place], backoff.left_out(of_words, law[value])[place]
 
 
 def _clean_keys(records: Records, points: int) -> Iterator[IntArray]:
@@ -257,7 +247,7 @@ def _weights(trial: WordTrial, prior: WordPrior, tier: int) -> FloatArray:
     rows = trial.rows(tier)
     if not len(rows):
         return np.zeros(len(WINDOWS))
-    columns = np.flatnonzero(candidates(trial.known.tiers, tier))
+    columns = trial.columns(tier)
     keys = [each[rows] for each in _clean_keys(trial.held, len(trial.known.log_prior))]
     phrases = [
         (each.clean.rows(mine) @ each.clean.ratio[:, columns]).tocsr()

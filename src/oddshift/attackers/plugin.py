@@ -23,7 +23,7 @@ from oddshift.attackers.spacing import UNKNOWN, gap_classes
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, whole
 from oddshift.base.identity import content
 from oddshift.model.records import Records
-from oddshift.model.release import Release, candidates
+from oddshift.model.release import Release, candidates, set_numbers
 from oddshift.model.tiers import Tiers
 
 _BATCH_ENTRIES = 500_000  # entries of the forward messages of one batch of documents
@@ -105,7 +105,7 @@ def fit_plugin(
     """
     whole(topics, "topics", 1)
     shares, laws = fit_topics(known, topics, smoothing, rng)
-    sets = range(len(known.tiers)) if known.tiers.is_public else [0]
+    sets = set_numbers(known.tiers)
     steps = tuple(_trusted_step(known, g, laws, bigram, rng) for g in sets)
     name = "plugin" if topics == 1 else f"plugin-{topics}"
     return Plugin(known, EstimatedChain(shares, steps), name if bigram else "unigram")

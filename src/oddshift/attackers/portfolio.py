@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -27,10 +28,10 @@ from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.gap_chain import fit_gap_chain
 from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.language_prior import fit_language_prior
-from oddshift.attackers.law_attacker import Dense, DenseLaw, LawAttacker
+from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
 from oddshift.attackers.nearness import is_spatial
-from oddshift.attackers.phrases import Phrases, fit_words
+from oddshift.attackers.phrases import fit_phrases
 from oddshift.attackers.reuse import Reuse
 from oddshift.attackers.row_classes import fit_row_classes
 from oddshift.attackers.row_layout import RowLayout, row_layout
@@ -38,7 +39,7 @@ from oddshift.attackers.second_order import fit_second_order
 from oddshift.attackers.taken_back import TakenBack
 from oddshift.attackers.ties import fit_ties
 from oddshift.attackers.topic_shares import fit_topic_shares
-from oddshift.attackers.word_prior import WordPrior
+from oddshift.attackers.word_prior import WordPrior, WordTrial, weighed_prior, word_trial
 from oddshift.base.errors import InvalidInput
 
 DENSE_POINTS = 400
@@ -172,20 +173,22 @@ def _clear(layout: RowLayout, seed: int) -> PartFit:
 
 
 def _words(known: Knowledge, seed: int) -> list[PartFit]:
-    """The prior given W, what of it is taken back, and over a vocabulary phrases; all fitted together and once."""
-    last: list[tuple[Knowledge, WordPrior, Phrases]] = []
+    """The prior given W, fitted once, and what of it is taken back; over a vocabulary phrases too."""
 
-    def fitted(some: Knowledge) -> tuple[Knowledge, WordPrior, Phrases]:
-        if not last or last[0][0] is not some:
-            last[:] = [(some, *fit_words(some, np.random.default_rng([seed, 4])))]
-        return last[0]
+    @lru_cache(maxsize=1)
+    def trial(some: Knowledge) -> WordTrial:
+        return word_trial(some, np.random.default_rng([seed, 4]))
 
-    found: list[PartFit] = [
-        lambda some: LawAttacker(some, fitted(some)[1], "words", with_context=True),
-        lambda some: LawAttacker(some, TakenBack(fitted(some)[1]), "taken back", with_context=True),
-    ]
+    @lru_cache(maxsize=1)
+    def prior(some: Knowledge) -> WordPrior:
+        return weighed_prior(some, trial(some))
+
+    def part(name: str, fit: Callable[[Knowledge], ContextLaw]) -> PartFit:
+        return lambda some: LawAttacker(some, fit(some), name, with_context=True)
+
+    found = [part("words", prior), part("taken back", lambda some: TakenBack(prior(some)))]
     if is_vocabulary(known):
-        found.append(lambda some: LawAttacker(some, fitted(some)[2], "phrases", with_context=True))
+        found.append(part("phrases", lambda some: fit_phrases(some, prior(some), trial(some))))
     return found
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, law_over, likelihood_ratios
+from oddshift.attackers.release_blocks import release_blocks
 from oddshift.model.release import Release, candidate_sets
 
 REUSED = 0.5
@@ -30,15 +30,13 @@ class Reuse:
 
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """A block of documents at a time, and in it one candidate set after the other."""
-        for documents in document_blocks(release, len(known.log_prior), BATCH_ENTRIES):
-            block = release.without_context().take(np.arange(documents.start, documents.stop))
+        for first, block in release_blocks(release.without_context(), len(known.log_prior), BATCH_ENTRIES):
             for mine in candidate_sets(block, known.tiers):
                 ratio = likelihood_ratios(known, block, mine, law_over(known, mine.points))
                 document = np.searchsorted(block.offsets, mine.positions, side="right")
-                _, first, count = np.unique(document, return_index=True, return_counts=True)
-                others = np.repeat(np.add.reduceat(ratio, first, axis=0), count, axis=0) - ratio
+                _, starts, count = np.unique(document, return_index=True, return_counts=True)
+                others = np.repeat(np.add.reduceat(ratio, starts, axis=0), count, axis=0) - ratio
                 others /= np.maximum(np.repeat(count, count) - 1, 1)[:, None]
                 others[np.repeat(count == 1, count)] = 1.0
                 context = np.log1p(self.share * np.maximum(others - 1.0, -1.0))
-                positions = release.offsets[documents.start] + mine.positions
-                yield Terms(positions, context, known.log_prior[mine.points], mine.points)
+                yield Terms(first + mine.positions, context, known.log_prior[mine.points], mine.points)

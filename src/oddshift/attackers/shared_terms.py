@@ -12,7 +12,8 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs
 from oddshift.attackers.combination import BLOCK_ENTRIES, Combination
-from oddshift.attackers.cooccurrence import Cooccurrence, document_blocks
+from oddshift.attackers.cooccurrence import Cooccurrence
+from oddshift.attackers.release_blocks import release_blocks
 from oddshift.attackers.tier_terms import prepared, terms_by_tier
 from oddshift.base.identity import fingerprint
 from oddshift.model.release import Release
@@ -39,9 +40,8 @@ def shared_beliefs(readers: Sequence[Combination], release: Release) -> Iterator
     for reader, mine in zip(readers, places, strict=True):
         used[mine] |= np.atleast_2d(np.array(reader.weights)).any(axis=0)
     parts = prepared(parts, release, used)
-    for documents in document_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
-        block, first = release.take(np.arange(documents.start, documents.stop)), int(release.offsets[documents.start])
-        for found in terms_by_tier(parts, known, block, used, None) if len(block.outputs) else ():
+    for first, block in release_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
+        for found in terms_by_tier(parts, known, block, used, None):
             for place, (reader, mine) in enumerate(zip(readers, places, strict=True)):
                 terms = replace(found, terms=tuple(found.terms[k] for k in mine))
                 yield place, Beliefs(first + found.positions, reader.shift_of(terms), found.log_prior, found.points)

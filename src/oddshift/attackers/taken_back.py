@@ -24,7 +24,7 @@ class TakenBack:
 
     words: WordPrior
 
-    is_blind = True
+    reads_outputs = False
 
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """Block by block, as the prior gives them."""

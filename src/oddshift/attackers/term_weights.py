@@ -33,7 +33,7 @@ class ContextTerms:
     terms: tuple[FloatArray, ...]
     truth: IntArray
     units: Units
-    blind: tuple[int, ...] = ()  # terms that do not depend on any output
+    without_outputs: tuple[int, ...] = ()  # terms that do not depend on any output
 
     def scores(self, weights: FloatArray) -> FloatArray:
         """−log posterior of the truth at every position."""
@@ -87,15 +87,15 @@ def best_weights(held: ContextTerms) -> FloatArray:
     start = min(corner, np.zeros(size), key=lambda w: held.loss(w)[0])
     found = likeliest_weights(held, start)
     best = found if _is_better(held, found, corner, 1.0) else corner
-    return best if _is_better(held, best, _blind_weights(held), SIGNIFICANT) else np.zeros(size)
+    return best if _is_better(held, best, _weights_without_outputs(held), SIGNIFICANT) else np.zeros(size)
 
 
-def _blind_weights(held: ContextTerms) -> FloatArray:
+def _weights_without_outputs(held: ContextTerms) -> FloatArray:
     """The best weights of the terms that depend on no output; 0 for the others."""
     weights = np.zeros(len(held.terms))
-    if held.blind:
-        alone = replace(held, terms=tuple(held.terms[k] for k in held.blind))
-        weights[list(held.blind)] = likeliest_weights(alone, np.zeros(len(held.blind)))
+    if held.without_outputs:
+        alone = replace(held, terms=tuple(held.terms[k] for k in held.without_outputs))
+        weights[list(held.without_outputs)] = likeliest_weights(alone, np.zeros(len(held.without_outputs)))
     return weights
 
 

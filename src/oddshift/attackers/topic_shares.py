@@ -15,7 +15,7 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.law_attacker import Terms, length_batches, likelihoods, log_floor
 from oddshift.base.arrays import FloatArray, IntArray
-from oddshift.model.release import Release, candidates
+from oddshift.model.release import Release, candidates, set_numbers
 
 TOPIC_COUNT = 32
 """Number of hidden topics; fewer where there are few points."""
@@ -90,7 +90,7 @@ def fit_topic_shares(known: Knowledge, rng: np.random.Generator) -> TopicShares:
         held = np.asarray(by_document @ belongs)
         mean = held.sum(axis=0) / max(1.0, held.sum())
         shares = (held + STRENGTH * mean) / (held.sum(axis=1, keepdims=True) + STRENGTH)
-    sets = range(len(known.tiers)) if known.tiers.is_public else [0]
+    sets = set_numbers(known.tiers)
     inside = np.stack([np.where(candidates(known.tiers, g), laws, 0.0) for g in sets])
     inside /= np.maximum(inside.sum(axis=2, keepdims=True), 1e-300)
     return TopicShares(mean, inside)

@@ -19,10 +19,10 @@ import numpy as np
 from oddshift.attackers.alike_documents import AlikeDocuments, fit_alike_documents
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.backoff import Backoff, Observations, fit_backoff, observations
-from oddshift.attackers.cooccurrence import document_blocks
 from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.held_out import foreseeable
-from oddshift.attackers.law_attacker import Terms, law_over
+from oddshift.attackers.law_attacker import Terms, law_over, law_within
+from oddshift.attackers.release_blocks import release_blocks
 from oddshift.attackers.sparse_terms import sparse_terms
 from oddshift.attackers.term_weights import likeliest_weights
 from oddshift.attackers.training import split
@@ -31,7 +31,7 @@ from oddshift.base.arrays import BoolArray, FloatArray, IntArray, frozen
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
 from oddshift.model.records import Context, Records
-from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates
+from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates, set_numbers
 
 ABOUT_DOCUMENTS = 2
 """The number of relations, the last ones, that concern the document and not the place in it."""
@@ -89,7 +89,7 @@ class WordPrior:
     counts: tuple[tuple[WordCounts, ...], ...]
     alike: AlikeDocuments
 
-    is_blind = True
+    reads_outputs = False
 
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """No context term; the prior of every position given W."""
@@ -125,16 +125,14 @@ class WordPrior:
 
     def _computed(self, known: Knowledge, release: Release, context: Context) -> Iterator[WordLaws]:
         number = numbers_in(context, self.symbols)
-        for documents in document_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
-            block = release.take(np.arange(documents.start, documents.stop))
-            if not len(block.outputs) or block.context is None:
-                continue
+        for first, block in release_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
+            assert block.context is not None
             words = relations(block.context, block.lengths, block.position_tiers, (number, self.in_bag))
             inside = document_words(block.context, number, len(self.in_bag))
             for mine in candidate_sets(block, known.tiers):
                 told = frozen(self._by_document(known, mine, block, (words[-1], inside)))
                 prior = frozen(told + self._by_place(known, mine, words[:-1]))
-                yield WordLaws(release.offsets[documents.start] + mine.positions, mine.points, prior, told)
+                yield WordLaws(first + mine.positions, mine.points, prior, told)
 
     def _by_place(self, known: Knowledge, mine: CandidateSet, words: Sequence[IntArray]) -> FloatArray:
         """γ·log π and what the words near each position say, over the candidates of one set."""
@@ -182,6 +180,10 @@ class WordTrial:
     counts: tuple[tuple[WordCounts, ...], ...]
     alike: AlikeDocuments
 
+    def columns(self, tier: int) -> IntArray:
+        """The points of one candidate set."""
+        return np.flatnonzero(candidates(self.known.tiers, tier))
+
     def rows(self, tier: int) -> IntArray:
         """The held-out positions of one candidate set that count."""
         counts_it = candidates(self.known.tiers, tier) & foreseeable(self.known, self.held)
@@ -189,11 +191,11 @@ class WordTrial:
 
     def law(self, tier: int) -> FloatArray:
         """π over the candidates of one set."""
-        return law_over(self.known, np.flatnonzero(candidates(self.known.tiers, tier)))
+        return law_over(self.known, self.columns(tier))
 
     def terms(self, tier: int) -> list[Any]:
         """What each relation says at these positions, sparse (positions, candidates); documents alike last."""
-        held, columns, rows = self.held, np.flatnonzero(candidates(self.known.tiers, tier)), self.rows(tier)
+        held, columns, rows = self.held, self.columns(tier), self.rows(tier)
         found = [
             (each.rows(words[rows]) @ each.ratio[:, columns]).tocsr()
             for words, each in zip(_words(self.known, held, self.in_bag), self.counts[tier], strict=True)
@@ -205,8 +207,7 @@ class WordTrial:
 
     def truth(self, tier: int) -> IntArray:
         """The place of the truth among the candidates."""
-        columns = np.flatnonzero(candidates(self.known.tiers, tier))
-        return np.searchsorted(columns, self.held.points[self.rows(tier)])
+        return np.searchsorted(self.columns(tier), self.held.points[self.rows(tier)])
 
 
 def word_trial(known: Knowledge, rng: np.random.Generator) -> WordTrial:
@@ -216,13 +217,8 @@ def word_trial(known: Knowledge, rng: np.random.Generator) -> WordTrial:
     learn, held = split(choosing_clusters(known.fit), HELD_OUT, int(rng.integers(1 << 31)))
     part = knowledge(known.mechanism, known.tiers, known.fit.take(learn))
     in_bag = rare_words(part.fit)
-    counts = tuple(_counts(part, g, in_bag) for g in sets_of(known))
+    counts = tuple(_counts(part, g, in_bag) for g in set_numbers(known.tiers))
     return WordTrial(part, known.fit.take(rng.permutation(held)), in_bag, counts, _alike(part.fit, len(in_bag)))
-
-
-def sets_of(known: Knowledge) -> range:
-    """The numbers of the candidate sets: public tiers, or one set where tiers are secret."""
-    return range(len(known.tiers)) if known.tiers.is_public else range(1)
 
 
 def fit_word_prior(known: Knowledge, rng: np.random.Generator) -> WordPrior:
@@ -233,9 +229,9 @@ def fit_word_prior(known: Knowledge, rng: np.random.Generator) -> WordPrior:
 def weighed_prior(known: Knowledge, trial: WordTrial) -> WordPrior:
     """The prior with the counts of all fit documents, weighed by a trial."""
     assert known.fit.context is not None
-    found = [_weights(trial, tier) for tier in sets_of(known)]
+    found = [_weights(trial, tier) for tier in set_numbers(known.tiers)]
     powers, weights = tuple(power for power, _ in found), tuple(each for _, each in found)
-    counts = tuple(_counts(known, g, trial.in_bag) for g in sets_of(known))
+    counts = tuple(_counts(known, g, trial.in_bag) for g in set_numbers(known.tiers))
     alike = _alike(known.fit, len(trial.in_bag))
     return WordPrior(known.fit.context.symbols, trial.in_bag, powers, weights, counts, alike)
 
@@ -255,10 +251,8 @@ def _alike(fit: Records, width: int) -> AlikeDocuments:
 
 def _counts(known: Knowledge, tier: int, in_bag: BoolArray) -> tuple[WordCounts, ...]:
     """The counts of each relation in one candidate set."""
-    fit, allowed = known.fit, candidates(known.tiers, tier)
-    law = np.where(allowed, np.exp(known.log_prior), 0.0)
-    law /= max(float(law.sum()), 1e-300)
-    rows = np.flatnonzero(allowed[fit.points])
+    fit, law = known.fit, law_within(known, tier)
+    rows = np.flatnonzero(candidates(known.tiers, tier)[fit.points])
     *windows, bag = _words(known, fit, in_bag)
     found = []
     for words in windows:
@@ -290,11 +284,6 @@ def counted_ratio(
     unseen = np.ones(shape[0])
     unseen[seen.context] = rest / (seen.total + backoff.strength)
     return csr_array((ratio, (seen.context, seen.value)), shape=shape), unseen
-
-
-def word_windows(known: Knowledge, secrets: Records) -> tuple[IntArray, ...]:
-    """The code of each window at every position; −1 for none."""
-    return _words(known, secrets, np.zeros(len(secrets.context.symbols) + 2 if secrets.context else 0, dtype=bool))[:-1]
 
 
 def _words(known: Knowledge, secrets: Records, in_bag: BoolArray) -> tuple[Any, ...]:

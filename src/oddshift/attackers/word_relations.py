@@ -51,15 +51,17 @@ def relations(
     holds. `tiers` are the public tiers of the positions. A mask counts as a word, and so does a slot, by its tier.
     """
     number, in_bag = counted
-    width = len(in_bag)
-    words, slots = number[context.tokens - MASKED], context.slots
-    document = token_documents(context)
-    bag = document_words(context, np.where(in_bag[number], number, -1), width)
-    tokens = words.copy()
-    tokens[slots] = width + (0 if tiers is None else tiers)
-    base = width + MOST_TIERS
-    windows = [window_codes(window, tokens, (slots, document), base) for window in WINDOWS]
+    bag = document_words(context, np.where(in_bag[number], number, -1), len(in_bag))
+    windows = window_relations(context, tiers, number, len(in_bag))
     return (*windows, bag[np.repeat(np.arange(len(lengths)), lengths)])
+
+
+def window_relations(context: Context, tiers: IntArray | None, number: IntArray, width: int) -> list[IntArray]:
+    """The same without the bag; `width` is how many numbers there are."""
+    tokens, slots = number[context.tokens - MASKED], context.slots
+    tokens[slots] = width + (0 if tiers is None else tiers)
+    places = slots, token_documents(context)
+    return [window_codes(window, tokens, places, width + MOST_TIERS) for window in WINDOWS]
 
 
 def document_words(context: Context, number: IntArray, width: int) -> Any:

@@ -147,6 +147,11 @@ def candidate_sets(release: Release, tiers: Tiers) -> list[CandidateSet]:
     ]
 
 
+def set_numbers(tiers: Tiers) -> range:
+    """The numbers of all candidate sets: those of public tiers, or one where tiers are secret."""
+    return range(len(tiers) if tiers.is_public else 1)
+
+
 def candidates(tiers: Tiers, tier: int) -> BoolArray:
     """The points a position may hold, for all the attacker knows: those of its public tier, or all sensitive ones."""
     return tiers.labels == tier if tiers.is_public else tiers.sensitive
