@@ -78,7 +78,7 @@ def search_witness(
     seeds = [np.random.default_rng(s) for s in np.random.SeedSequence([settings.seed, 7]).spawn(2)]
     select, certify = (_independent(part, rng) for part, rng in zip((split.select, split.certify), seeds, strict=True))
     places, trust = _freeze(attacker, select, certify, known, epsilon=epsilon, rng=seeds[0])
-    rounds = _play(attacker, certify, known, epsilon, places, seeds[1])
+    rounds = _play(attacker, certify, known, epsilon, places, rng=seeds[1])
     what = f"guess of attacker {attacker.name} from the other outputs, at {len(places)} frozen places"
     found = context_witness(rounds.groups(epsilon, trust), **terms, event=what)
     return found, "" if found.shown else _lacking(rounds.promise(epsilon, trust), len(certify), settings)
@@ -125,7 +125,7 @@ def _freeze(
     best: dict[Stratum, tuple[float, _Place, Rounds]] = {}
     mine, theirs = _strata(select, known), _strata(certify, known)
     usable = {s: d for s, d in mine.items() if len(d) >= FEWEST and len(theirs.get(s, ())) > 1}
-    for place in _places(attacker, select, certify, known, (usable, theirs), rng):
+    for place in _places(attacker, select, certify, known, (usable, theirs), rng=rng):
         values = select.points[select.offsets[usable[place.stratum]] + place.place][:POOL]
         pairs = pairs_of(values, known)
         promised = promises(pairs, place.over(pairs.values), epsilon)
@@ -146,6 +146,7 @@ def _places(
     certify: Records,
     known: Knowledge,
     members: tuple[Members, Members],
+    *,
     rng: np.random.Generator,
 ) -> list[_Place]:
     """Every place of every usable stratum, with the context terms that the attacker finds in select documents."""
@@ -219,6 +220,7 @@ def _play(
     known: Knowledge,
     epsilon: float,
     places: list[_Place],
+    *,
     rng: np.random.Generator,
 ) -> Rounds:
     """Rounds at the frozen places; documents are paired before any release."""
@@ -235,7 +237,7 @@ def _play(
     asked = np.array([at[picked] for at, _, _, rounds in drawn for picked in rounds[:, 0]], dtype=np.int64)
     others = np.array([pairs.values[k] for _, _, pairs, rounds in drawn for k in rounds[:, 1]], dtype=np.int64)
     wanted = [pairs.values for _, _, pairs, rounds in drawn for _ in rounds]
-    context = _decoyed(attacker, certify, known, (asked, others), wanted, rng)
+    context = _decoyed(attacker, certify, known, (asked, others), wanted, rng=rng)
     ends = np.cumsum([0, *(len(rounds) for _, _, _, rounds in drawn)])
     return joined(
         [
@@ -251,6 +253,7 @@ def _decoyed(
     known: Knowledge,
     asked: tuple[IntArray, IntArray],
     wanted: list[IntArray],
+    *,
     rng: np.random.Generator,
 ) -> list[FloatArray]:
     """Context terms at each asked position over the wanted values, from a fresh release whose own output is a decoy."""

@@ -202,7 +202,9 @@ def _arranged(
         points=point.ravel()[order],
         offsets=before,
         joint_by=settings.joint_by,
-        context=table_context(settings, codec.vocabulary, columns, rows, (point[rows] >= 0, kept), np.bincount(groups)),
+        context=table_context(
+            settings, codec.vocabulary, columns, rows, (point[rows] >= 0, kept), sizes=np.bincount(groups)
+        ),
     )
     return EncodedTable(
         records,

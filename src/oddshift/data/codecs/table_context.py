@@ -41,6 +41,7 @@ def table_context(
     columns: Columns,
     rows: IntArray,
     cells: tuple[BoolArray, Mapping[str, Mapping[int, Any]]],
+    *,
     sizes: IntArray,
 ) -> Context | None:
     """For every row its public cells as symbols `column=value`, then its slots; None where nothing is public.
