@@ -31,6 +31,7 @@ from oddshift.adapt.release_form import KEPT, ReleaseForm, chosen_form
 from oddshift.adapt.single_release import SingleRelease
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.combination import as_weights
 from oddshift.attackers.controls import Own
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.attackers.retrained import Retrained
@@ -391,7 +392,7 @@ def test_weights_lie_between_those_of_the_anchors_around_the_largest_scale():
     shape = np.shape(counts.weights)
 
     def rows(value):
-        return tuple(tuple(row) for row in np.full(shape, value).tolist())
+        return as_weights(np.full(shape, value))
 
     mine = replace(counts, weights=rows(1.0), weigh=lambda known: rows({0.5: 3.0}.get(known.tiers.scales[0], 0.0)))
     readers = Readers(measuring(made).experiment)

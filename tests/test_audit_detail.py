@@ -134,7 +134,7 @@ class Learned:
 
 def test_how_a_network_learned_is_kept_also_inside_a_combination(public, tmp_path):
     split, known, plugin = public
-    both = Combination(known, (plugin, Learned(known)), (1.0, 0.0))
+    both = Combination(known, (plugin, Learned(known)), (((1.0, 1.0), (0.0, 0.0)),))
     result = audit(split, known, [plugin, Learned(known), both], AuditSettings(epsilon=1.5))
     save(tmp_path / "audit.npz", result)
     again = load(tmp_path / "audit.npz", type(result))

@@ -164,7 +164,7 @@ def test_empty_documents_are_not_counted():
 def test_beliefs_over_candidates_alone_are_judged_as_beliefs_over_all_points(is_public):
     world = ring(documents=60, length=3, strength=0.6, tiers=two_tiers(is_public=is_public))
     parts = (fit_plugin(world.known, rng=np.random.default_rng(0)), fit_cooccurrence(world.known))
-    rows = ((0.7, 0.2),) * (2 if is_public else 1)
+    rows = (((0.7, 0.5), (0.2, 0.3)),) * (2 if is_public else 1)
     few = Combination(world.known, parts, rows)
     everything = Sharpened(few, 1.0, name=few.name)
     assert hasattr(few, "candidate_beliefs")

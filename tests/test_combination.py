@@ -7,12 +7,13 @@ import pytest
 
 from oddshift.attackers import term_weights
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.combination import fit_and_combine, fit_combination, held_out_terms
+from oddshift.attackers.combination import Combination, fit_and_combine, fit_combination
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.gains import Units
+from oddshift.attackers.held_out_terms import held_out_terms, sides
 from oddshift.attackers.plugin import fit_plugin
-from oddshift.attackers.term_weights import ContextTerms, best_weights
+from oddshift.attackers.term_weights import ContextTerms, best_weights, best_weights_of_sides
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms import Exponential
@@ -86,7 +87,8 @@ def test_it_helps_on_fresh_documents_too():
 def test_independent_secrets_get_no_weight():
     world = ring(strength=0.0, documents=400)
     combined = fit_combination(world.known, parts_of(world.known), world.secrets, rng=np.random.default_rng(0))
-    assert combined.weights == ((0.0, 0.0),)
+    assert combined.weights == (((0.0, 0.0), (0.0, 0.0)),)
+    assert not combined.has_weights
     np.testing.assert_array_equal(gather(combined, world.release)[0], gather(Own(world.known), world.release)[0])
 
 
@@ -95,8 +97,10 @@ def test_it_is_the_weighted_sum_whatever_the_blocks(monkeypatch):
     combined = fit_combination(world.known, parts_of(world.known), world.secrets, rng=np.random.default_rng(0))
     whole = gather(combined, world.release)[0]
     own = gather(Own(world.known), world.release)[0]
+    terms = [gather(part, world.release)[0] - own for part in combined.parts]
     expected = own + sum(
-        w * (gather(part, world.release)[0] - own) for w, part in zip(combined.weights[0], combined.parts, strict=True)
+        u * np.maximum(term, 0.0) + v * np.minimum(term, 0.0)
+        for (u, v), term in zip(combined.weights[0], terms, strict=True)
     )
     np.testing.assert_allclose(whole, expected, atol=1e-12)
     monkeypatch.setattr("oddshift.attackers.combination.BLOCK_ENTRIES", 50)
@@ -141,3 +145,31 @@ def test_weights_follow_the_noise():
     as_before = replace(combined, weigh=None).against(noisier)
     assert log_score(there, moved) < log_score(as_before, moved)
     assert log_score(there, moved) < log_score(fresh, moved) + 0.02
+
+
+def test_evidence_in_favour_and_against_has_weights_of_its_own():
+    """Truths follow max(c, 0)·1.5 + min(c, 0)·0.3: one weight for both sides would be wrong about each."""
+    rng = np.random.default_rng(0)
+    term = 2.0 * rng.normal(size=(6_000, 4))
+    law = np.exp(1.5 * np.maximum(term, 0.0) + 0.3 * np.minimum(term, 0.0))
+    truth = (np.cumsum(law / law.sum(axis=1, keepdims=True), axis=1) < rng.random((6_000, 1))).sum(axis=1)
+    held = ContextTerms(np.zeros((6_000, 4)), tuple(sides([term])), truth, Units(np.arange(6_000), 6_000))
+    np.testing.assert_allclose(best_weights_of_sides(held), [[1.5, 0.3]], atol=0.15)
+
+
+def test_both_sides_share_a_weight_where_two_are_no_better():
+    rng = np.random.default_rng(1)
+    term = rng.normal(size=(500, 4))
+    law = np.exp(0.8 * term)
+    truth = (np.cumsum(law / law.sum(axis=1, keepdims=True), axis=1) < rng.random((500, 1))).sum(axis=1)
+    ((favour, against),) = best_weights_of_sides(
+        ContextTerms(np.zeros((500, 4)), tuple(sides([term])), truth, Units(np.arange(500), 500))
+    )
+    assert favour == against > 0.3
+
+
+def test_the_weights_are_shown_once_where_both_sides_have_the_same():
+    world = ring(documents=5)
+    parts = tuple(parts_of(world.known))
+    shown = repr(Combination(world.known, parts, (((0.5, 0.5), (0.25, 1.0)),)))
+    assert shown == "Combination(0.5 plugin, 0.25/1 cooccurrence)"

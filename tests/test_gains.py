@@ -173,7 +173,7 @@ def test_an_attacker_keeps_its_weight_although_one_user_is_held_out():
     found = fit_and_combine(
         known, [lambda some: fit_plugin(some, rng=np.random.default_rng(1))], rng=np.random.default_rng(0)
     )
-    assert max(weight for row in found.weights for weight in row) > 0.0
+    assert found.has_weights
 
 
 @pytest.mark.parametrize("users", [1, 2, 3])

@@ -3,9 +3,9 @@
 import numpy as np
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.combination import held_out_by_tier, held_out_terms
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.held_out import FIT_POSITIONS, foreseeable, held_out_release
+from oddshift.attackers.held_out_terms import held_out_by_tier, held_out_terms
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.space import Space
@@ -33,7 +33,7 @@ def test_all_points_count_where_some_candidate_is_in_no_record():
 def test_terms_leave_those_positions_out_and_keep_their_outputs():
     known, held = known_with([[0, 1], [2, 0], [1, 2]]), Records.from_documents(SPACE, [[0, 3], [3], [1, 2]])
     parts = [fit_cooccurrence(known)]
-    chosen, release = held_out_release(known, held, np.random.default_rng(0))
+    chosen, release = held_out_release(known, held, 100, np.random.default_rng(0))
     whole = held_out_terms(parts, known, held, np.random.default_rng(0))
     counted = np.flatnonzero(chosen.points != 3)
     np.testing.assert_array_equal(whole.truth, chosen.points[counted])
@@ -46,7 +46,9 @@ def test_terms_leave_those_positions_out_and_keep_their_outputs():
 
 def test_few_documents_are_released_several_times_and_many_in_part():
     known = known_with([[0, 1, 2, 3]] * 5)
-    few, _ = held_out_release(known, Records.from_documents(SPACE, [[0, 1]]), np.random.default_rng(0))
+    few, _ = held_out_release(known, Records.from_documents(SPACE, [[0, 1]]), FIT_POSITIONS, np.random.default_rng(0))
     assert len(few) == 4
-    many, _ = held_out_release(known, Records.from_documents(SPACE, [[0] * 10] * 1_000), np.random.default_rng(0))
+    many, _ = held_out_release(
+        known, Records.from_documents(SPACE, [[0] * 10] * 1_000), FIT_POSITIONS, np.random.default_rng(0)
+    )
     assert len(many.points) == FIT_POSITIONS

@@ -22,8 +22,8 @@ def case(request):
     known = world.known
     rows = len(known.tiers) if known.tiers.is_public else 1
     plugin = fit_plugin(known, rng=np.random.default_rng(0))
-    pairs = Combination(known, (fit_cooccurrence(known),), ((0.7,),) * rows, name="pairs")
-    counts = Combination(known, (plugin, fit_cooccurrence(known)), ((0.4, 0.5),) * rows, name="counts")
+    pairs = Combination(known, (fit_cooccurrence(known),), (((0.7, 0.4),),) * rows, name="pairs")
+    counts = Combination(known, (plugin, fit_cooccurrence(known)), (((0.4, 0.4), (0.5, 0.9)),) * rows, name="counts")
     attackers = [Own(known), pairs, counts, Recalibrated(known.mechanism, counts, 0.6)]
     return world, attackers, Budget(known.mechanism, known.tiers, 0.8)
 

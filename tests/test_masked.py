@@ -54,7 +54,7 @@ def terms(attacker, release):
 
 def test_it_learns_the_walk(walk, weighed):
     assert log_score(weighed, walk) < log_score(Own(walk.known), walk) - 0.3
-    assert 0.3 < weighed.weights[0][0] < 1.5
+    assert all(0.3 < weight < 1.5 for weight in weighed.weights[0][0])
     assert weighed.name == "masked"
 
 
@@ -113,7 +113,7 @@ def test_a_lone_position_keeps_its_own_release(is_public):
 def test_independent_secrets_teach_nothing():
     world = ring(strength=0.0, documents=100)
     attacker = ATTACKERS["masked"](world.known, np.random.default_rng(0), FitOptions(epochs=2, width=8))
-    assert attacker.weights[0][0] == 0.0 or np.abs(terms(attacker, world.release)).max() < 0.3
+    assert not attacker.has_weights or np.abs(terms(attacker, world.release)).max() < 0.3
 
 
 def test_untrained_it_is_own(small_walk):

@@ -76,8 +76,8 @@ def test_each_tier_has_weights_of_its_own():
     )
     known = knowledge(world.known.mechanism, world.known.tiers, fit)
     found = fit_combination(known, [fit_cooccurrence(known)], fresh, rng=rng)
-    assert found.weights[0][0] > 0.2
-    assert found.weights[1] == (0.0,)
+    assert min(found.weights[0][0]) > 0.2
+    assert found.weights[1] == ((0.0, 0.0),)
 
 
 def test_secret_tiers_share_one_row_of_weights():
@@ -105,4 +105,4 @@ def test_weights_without_positions_of_a_tier_are_zero():
     terms = held_out_by_tier([held], world.known, world.secrets, np.random.default_rng(0))
     found = weights_by_tier({0: terms[0]}, world.known.tiers, 1)
     assert found[0] == weights_by_tier(terms, world.known.tiers, 1)[0]
-    assert found[1] == (0.0,)
+    assert found[1] == ((0.0, 0.0),)

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oddshift.attackers.combination import parts_without_outputs
 from oddshift.attackers.controls import Own
 from oddshift.attackers.gains import Units
+from oddshift.attackers.held_out_terms import parts_without_outputs
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.taken_back import TakenBack
 from oddshift.attackers.term_weights import ContextTerms, best_weights

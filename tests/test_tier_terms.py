@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import Beliefs
-from oddshift.attackers.combination import Combination, held_out_by_tier, held_out_terms
+from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.copies import fit_copies
 from oddshift.attackers.gap_chain import fit_gap_chain
+from oddshift.attackers.held_out_terms import held_out_by_tier, held_out_terms
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.tier_terms import RememberedColumns, prior_part, remember, terms_by_tier
 from oddshift.attackers.topic_shares import fit_topic_shares
@@ -97,7 +98,7 @@ def test_any_other_attacker_gives_its_beliefs_less_the_own_release(world):
 
 def test_a_combination_says_the_same_over_candidates_and_over_all_points(world, parts):
     rows = 2 if world.known.tiers.is_public else 1
-    both = Combination(world.known, parts, ((0.0, 0.5, 0.2, 0.7, 0.1),) * rows)
+    both = Combination(world.known, parts, (tuple((w, 1.5 * w) for w in (0.0, 0.5, 0.2, 0.7, 0.1)),) * rows)
     shift, prior = gather(both, world.release)
     seen = np.zeros(len(world.release.outputs), dtype=int)
     for block in both.candidate_beliefs(world.release):
@@ -110,7 +111,7 @@ def test_a_combination_says_the_same_over_candidates_and_over_all_points(world, 
 
 def test_a_scan_over_candidates_is_the_scan_over_all_points(world, parts):
     rows = 2 if world.known.tiers.is_public else 1
-    both = Combination(world.known, parts, ((0.0, 0.5, 0.2, 0.7, 0.1),) * rows)
+    both = Combination(world.known, parts, (tuple((w, 1.5 * w) for w in (0.0, 0.5, 0.2, 0.7, 0.1)),) * rows)
 
     class Dense:
         """The same attacker without the method for candidates."""
@@ -136,7 +137,8 @@ def test_held_out_terms_of_the_tiers_are_those_of_all_positions(world, parts):
     whole = held_out_terms(parts, world.known, world.secrets, np.random.default_rng(3))
     tiers = held_out_by_tier(parts, world.known, world.secrets, np.random.default_rng(3))
     weights = np.array([0.0, 0.3, 0.4, 0.2, 0.1])
-    total = sum(part.loss(weights)[0] * len(part.truth) for part in tiers.values())
+    both = np.repeat(weights, 2)
+    total = sum(part.loss(both)[0] * len(part.truth) for part in tiers.values())
     assert total / len(whole.truth) == pytest.approx(whole.loss(weights)[0])
 
 

@@ -213,11 +213,16 @@ def _evenly(rows: IntArray) -> slice:
 
 
 def log_mix(values: FloatArray, log_weights: FloatArray) -> FloatArray:
-    """log Σ_topics exp(log_weights)·values, (documents, points)."""
+    """Σ_topics exp(log_weights)·values as a law over the points, in logarithms, (documents, points).
+
+    >>> np.exp(log_mix(np.array([[[1.0, 3.0]]]), np.zeros((1, 1, 1))))
+    array([[0.25, 0.75]])
+    """
     if len(values) == 1:
-        only = log(values[0])
-        only += log_weights[0]
-        return only
-    top = log_weights.max(axis=0)
-    weights = np.exp(log_weights - top)
-    return log((weights.transpose(1, 2, 0) @ values.transpose(1, 0, 2))[:, 0]) + top
+        mixed = values[0]
+    else:
+        weights = np.exp(log_weights - log_weights.max(axis=0))
+        mixed = (weights.transpose(1, 2, 0) @ values.transpose(1, 0, 2))[:, 0]
+    found = log(mixed)
+    found -= log(mixed.sum(axis=1, keepdims=True))
+    return found

@@ -1,8 +1,9 @@
-"""A combination of attackers: each one's context term with a weight of its own.
+"""A combination of attackers: each one's context term with weights of its own, in favour and against.
 
-shift(x) = log M(y_l|x) + Σ_k w_k·c_k(x) with w ≥ 0, for each public tier the weights that give the best log score on
-held-out documents. The score is convex in w, so what comes back is at least as good there as the best of the parts and
-as `own` (w = 0).
+shift(x) = log M(y_l|x) + Σ_k u_k·max(c_k(x), 0) + v_k·min(c_k(x), 0) with u, v ≥ 0, for each public tier the weights
+that give the best log score on held-out documents: that two secrets were seen together and that they never were are
+known with unlike certainty. The score is convex in the weights, so what comes back is at least as good there as the
+best of the parts and as `own` (all 0).
 """
 
 from __future__ import annotations
@@ -13,24 +14,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge
-from oddshift.attackers.gains import choosing_clusters, choosing_units
-from oddshift.attackers.held_out import foreseeable, held_out_release
+from oddshift.attackers.gains import choosing_clusters
+from oddshift.attackers.held_out_terms import held_out_by_tier
 from oddshift.attackers.release_blocks import release_blocks
-from oddshift.attackers.term_weights import ContextTerms, best_weights
+from oddshift.attackers.term_weights import ContextTerms, best_weights_of_sides
 from oddshift.attackers.tier_terms import CandidateTerms, prepared, prior_part, terms_by_tier
 from oddshift.attackers.training import split
-from oddshift.base.arrays import FloatArray
+from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content
 from oddshift.model.records import Records
-from oddshift.model.release import Release, candidate_sets, set_numbers
+from oddshift.model.release import Release, set_numbers
 from oddshift.model.tiers import Tiers
 
 BLOCK_ENTRIES = 4_000_000
 """Entries (positions x points) of one part in one block; a performance setting."""
 
-Weights = tuple[tuple[float, ...], ...]
-"""A weight for each part, in one row for each public tier; in a single row where tiers are secret."""
+Sides = tuple[float, float]
+"""The weight of what a part says in favour of a candidate, and of what it says against it."""
+
+Weights = tuple[tuple[Sides, ...], ...]
+"""The weights of each part, in one row for each public tier; in a single row where tiers are secret."""
 
 Weigh = Callable[[Knowledge], Weights]
 """The weights of some parts under a mechanism."""
@@ -53,7 +57,9 @@ class Combination:
 
     def __repr__(self) -> str:
         """Names and weights, tier by tier."""
-        rows = [", ".join(f"{w:.3g} {p.name}" for w, p in zip(row, self.parts, strict=True)) for row in self.weights]
+        rows = [
+            ", ".join(f"{_shown(w)} {p.name}" for w, p in zip(row, self.parts, strict=True)) for row in self.weights
+        ]
         return f"Combination({'; '.join(rows)})"
 
     @property
@@ -65,6 +71,11 @@ class Combination:
     def has_weights(self) -> bool:
         """Whether some part counts in some tier; otherwise it reads each position alone."""
         return bool(np.any(self.weights))
+
+    @property
+    def weighed(self) -> BoolArray:
+        """Which parts count in some tier."""
+        return np.asarray(np.array(self.weights).any(axis=(0, 2)))
 
     def against(self, known: Knowledge) -> Combination:
         """The same parts against another mechanism: nothing is fitted again, only the weights."""
@@ -79,14 +90,12 @@ class Combination:
         """The same parts with weights that lie this share of the way to those of another combination of them.
 
         >>> from types import SimpleNamespace
-        >>> one, two = (Combination(SimpleNamespace(), (), ((w,),)) for w in (1.0, 3.0))
+        >>> one, two = (Combination(SimpleNamespace(), (), (((w, 0.0),),)) for w in (1.0, 3.0))
         >>> one.towards(two, 0.25).weights
-        ((1.5,),)
+        (((1.5, 0.0),),)
         """
-        rows = zip(self.weights, other.weights, strict=True)
-        return replace(
-            self, weights=tuple(tuple(a + share * (b - a) for a, b in zip(*row, strict=True)) for row in rows)
-        )
+        here, there = np.array(self.weights), np.array(other.weights)
+        return replace(self, weights=as_weights(here + share * (there - here)))
 
     def beliefs(self, release: Release) -> Iterator[Beliefs]:
         """Own release plus the weighted terms, block by block; other points keep the own one."""
@@ -108,83 +117,37 @@ class Combination:
 
     def _blocks(self, release: Release) -> Iterator[tuple[int, Release, list[CandidateTerms]]]:
         """The number of the first position of some documents, these documents, and the terms of their positions."""
-        weights = np.atleast_2d(np.array(self.weights))
-        weighed, prior = np.asarray(weights.any(axis=0)), prior_part(self.parts)
+        weighed, prior = self.weighed, prior_part(self.parts)
         parts = prepared(self.parts, release, weighed)
         for first, block in release_blocks(release, len(self.known.log_prior), BLOCK_ENTRIES):
             yield first, block, terms_by_tier(parts, self.known, block, weighed, prior)
 
     def shift_of(self, mine: CandidateTerms) -> FloatArray:
         """Own release plus the weighted terms of all parts, which `mine` holds in their order."""
-        weights = np.atleast_2d(self.weights)
-        row, shift = weights[mine.tier if len(weights) > 1 else 0], mine.own
-        for weight, term in zip(row, mine.terms, strict=True):
-            shift = shift + weight * term if weight else shift
+        row, shift = self.weights[mine.tier if len(self.weights) > 1 else 0], mine.own
+        for (in_favour, adverse), term in zip(row, mine.terms, strict=True):
+            if adverse:
+                shift = shift + adverse * term
+            if in_favour != adverse:
+                shift = shift + (in_favour - adverse) * np.maximum(term, 0.0)
         return shift
 
 
-def held_out_by_tier(
-    parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator
-) -> dict[int, ContextTerms]:
-    """Perturb held-out documents and run every part; one set of terms for each tier, over its candidates."""
-    chosen, release = held_out_release(known, held_out, rng)
-    units, counts_it = choosing_units(chosen), foreseeable(known, held_out)[chosen.points]
-    found: dict[int, ContextTerms] = {}
-    row = np.empty(len(release.outputs), dtype=np.int64)  # of every position in the terms of its tier
-    for each in candidate_sets(release, known.tiers):
-        at = each.positions[counts_it[each.positions]]
-        if len(at):
-            shape, row[at] = (len(at), len(each.points)), np.arange(len(at))
-            found[each.tier] = ContextTerms(
-                np.empty(shape),
-                tuple(np.empty(shape) for _ in parts),
-                np.searchsorted(each.points, chosen.points[at]),
-                replace(units, of_position=units.of_position[at]),
-                parts_without_outputs(parts),
-            )
-    everything = np.ones(len(parts), dtype=np.bool_)
-    ready = prepared(parts, release, everything)
-    for first, block in release_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
-        for mine in terms_by_tier(ready, known, block, everything, prior_part(parts)):
-            keep = counts_it[first + mine.positions]
-            if keep.any():
-                into, at = found[mine.tier], row[first + mine.positions[keep]]
-                into.base[at] = (mine.own + mine.log_prior)[keep]
-                for whole, term in zip(into.terms, mine.terms, strict=True):
-                    whole[at] = term[keep]
-    return found
+def as_weights(values: FloatArray) -> Weights:
+    """Weights from an array (tiers, parts, 2)."""
+    return tuple(tuple((float(u), float(v)) for u, v in row) for row in values)
 
 
-def held_out_terms(
-    parts: Sequence[Attacker], known: Knowledge, held_out: Records, rng: np.random.Generator
-) -> ContextTerms:
-    """The same as one set of terms over all points, −inf outside the candidates."""
-    chosen, release = held_out_release(known, held_out, rng)
-    shape = (len(chosen.points), len(known.log_prior))
-    base, terms = np.full(shape, -np.inf), tuple(np.zeros(shape) for _ in parts)
-    everything = np.ones(len(parts), dtype=np.bool_)
-    for mine in terms_by_tier(parts, known, release, everything, prior_part(parts)):
-        at = np.ix_(mine.positions, mine.points)
-        base[at] = mine.own + mine.log_prior
-        for whole, term in zip(terms, mine.terms, strict=True):
-            whole[at] = term
-    rows, units = np.flatnonzero(foreseeable(known, held_out)[chosen.points]), choosing_units(chosen)
-    units = replace(units, of_position=units.of_position[rows])
-    return ContextTerms(
-        base[rows], tuple(term[rows] for term in terms), chosen.points[rows], units, parts_without_outputs(parts)
-    )
-
-
-def parts_without_outputs(parts: Sequence[Attacker]) -> tuple[int, ...]:
-    """The parts whose term does not depend on any output, but only on W."""
-    return tuple(k for k, part in enumerate(parts) if not getattr(part, "reads_outputs", True))
+def _shown(sides: Sides) -> str:
+    """Weights in few digits, one number where both sides have the same."""
+    u, v = (f"{weight:.3g}" for weight in sides)
+    return u if u == v else f"{u}/{v}"
 
 
 def weights_by_tier(held: Mapping[int, ContextTerms], tiers: Tiers, parts: int) -> Weights:
     """The best weights of every public tier, or of all positions where tiers are secret; 0 where none was seen."""
-    everyone = set_numbers(tiers)
-    rows = (best_weights(held[tier]) if tier in held else np.zeros(parts) for tier in everyone)
-    return tuple(tuple(float(w) for w in row) for row in rows)
+    rows = (best_weights_of_sides(held[g]) if g in held else np.zeros((parts, 2)) for g in set_numbers(tiers))
+    return as_weights(np.array(list(rows)))
 
 
 def fit_combination(
@@ -232,10 +195,9 @@ def fit_and_combine(
 
 def _used(combined: Combination) -> list[int]:
     """The parts with some weight, and the one that gives the prior; all of them when none has weight."""
-    worth = [any(row[k] for row in combined.weights) for k in range(len(combined.parts))]
-    if not any(worth):
-        return list(range(len(worth)))
-    return [k for k, is_worth in enumerate(worth) if is_worth or k == prior_part(combined.parts)]
+    if not combined.has_weights:
+        return list(range(len(combined.parts)))
+    return [k for k, is_worth in enumerate(combined.weighed) if is_worth or k == prior_part(combined.parts)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,11 +14,11 @@ from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
 from oddshift.model.release import Release, perturb
 
-FIT_ENTRIES = 12_000_000
-"""Entries (positions x points) of each part that the weights are fitted on."""
-
 FIT_POSITIONS = 6_000
-"""Largest number of positions on which the weights are fitted."""
+"""Largest number of positions on which weights are fitted."""
+
+FIT_ENTRIES = 12_000_000
+"""Entries (positions x points) of a term that is held over all points, for fewer positions."""
 
 NOISES = 4
 """Largest number of releases of each held-out document for fitting weights: fresh noise makes up for few ones."""
@@ -34,12 +34,18 @@ def foreseeable(known: Knowledge, held_out: Records) -> BoolArray:
     return seen if is_from_records else np.ones_like(seen)
 
 
-def held_out_release(known: Knowledge, held_out: Records, rng: np.random.Generator) -> tuple[Records, Release]:
-    """Held-out documents, as many as FIT_ENTRIES allows and few ones several times, and their release."""
+def positions_over_all_points(points: int) -> int:
+    """How many positions weights are fitted on where terms are held over all points."""
+    return min(FIT_POSITIONS, FIT_ENTRIES // points)
+
+
+def held_out_release(
+    known: Knowledge, held_out: Records, size: int, rng: np.random.Generator
+) -> tuple[Records, Release]:
+    """Held-out documents, about `size` positions of them and few ones several times, and their release."""
     useful = np.flatnonzero(held_out.lengths > 0)
     if not len(useful):
         raise InvalidInput("held-out documents hold no secret, expected at least one")
-    size = min(FIT_POSITIONS, FIT_ENTRIES // len(known.log_prior))
     noises = min(NOISES, max(1, size // int(held_out.lengths.sum())))
     order = np.concatenate([rng.permutation(useful) for _ in range(noises)])
     documents = order[: max(1, int(np.searchsorted(np.cumsum(held_out.lengths[order]), size, side="right")))]

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.attackers.batches import Batch, ContextWords, Reader, words_of
-from oddshift.attackers.combination import held_out_terms
 from oddshift.attackers.context_network import ContextNetwork
+from oddshift.attackers.held_out_terms import held_out_terms
 from oddshift.attackers.networks import ARCHITECTURES, arrays_of, put_back
 from oddshift.attackers.term_weights import best_weights
 from oddshift.attackers.training import Curve, Schedule, State, noise, split, train

@@ -14,7 +14,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.gains import units_of
-from oddshift.attackers.held_out import FIT_ENTRIES, FIT_POSITIONS
+from oddshift.attackers.held_out import positions_over_all_points
 from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.release_blocks import release_blocks
@@ -82,7 +82,7 @@ def _some(held: Records, points: int, rng: np.random.Generator) -> Records:
     order = rng.permutation(np.flatnonzero(held.lengths > 0))
     if not len(order):
         raise InvalidInput("held-out documents hold no secret, expected at least one")
-    most = min(FIT_POSITIONS, FIT_ENTRIES // points)
+    most = positions_over_all_points(points)
     count = int(np.searchsorted(np.cumsum(held.lengths[order]), most, side="right"))
     return held.take(np.sort(order[: max(1, count)]))
 

@@ -15,9 +15,9 @@ from typing import Protocol
 import numpy as np
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
-from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.identity import content
-from oddshift.base.logarithms import peak
+from oddshift.base.logarithms import log_normalise, peak
 from oddshift.model.release import CandidateSet, Release, candidates
 from oddshift.model.tiers import Tiers
 
@@ -109,7 +109,7 @@ class Dense:
     law: DenseLaw
 
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
-        """c = messages given outputs and tiers minus messages given the tiers alone."""
+        """c = the law given outputs and tiers less the law given the tiers alone, in logarithms."""
         width = self.law.width * len(known.log_prior)
         for positions in length_batches(release, width):
             yield Terms(positions.ravel(), *self._batch(known, release, positions))
@@ -120,13 +120,18 @@ class Dense:
         tiers = np.zeros_like(positions) if release.position_tiers is None else release.position_tiers[positions]
         patterns, pattern = np.unique(tiers, axis=0, return_inverse=True)
         possible = np.stack([candidates(known.tiers, g) for g in range(len(known.tiers))])[patterns].astype(np.float64)
-        before = self.law.messages(possible)[pattern.ravel()]  # the same for every document with these tiers
         allowed = possible[pattern.ravel()] > 0
-        after = self.law.messages(seen * allowed)
+        before = _laws(self.law.messages(possible), possible > 0)[pattern.ravel()]  # the same for these tiers
+        after = _laws(self.law.messages(seen * allowed), allowed)
         alone = positions.shape[1] == 1
         context = np.zeros_like(before) if alone else np.where(allowed, after - before, 0.0)
         prior = np.where(allowed, before, -np.inf)
         return context.reshape(-1, size), prior.reshape(-1, size)
+
+
+def _laws(messages: FloatArray, allowed: BoolArray) -> FloatArray:
+    """Messages as laws over the allowed points, so that 0 between two of them says nothing; 0 elsewhere."""
+    return np.where(allowed, log_normalise(np.where(allowed, messages, -np.inf)), 0.0)
 
 
 def likelihoods(known: Knowledge, release: Release, positions: IntArray, points: IntArray | None = None) -> FloatArray:

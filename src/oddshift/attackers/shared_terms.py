@@ -38,7 +38,7 @@ def shared_beliefs(readers: Sequence[Combination], release: Release) -> Iterator
     places, parts = _distinct(readers)
     known, used = readers[0].known, np.zeros(len(parts), dtype=np.bool_)
     for reader, mine in zip(readers, places, strict=True):
-        used[mine] |= np.atleast_2d(np.array(reader.weights)).any(axis=0)
+        used[mine] |= reader.weighed
     parts = prepared(parts, release, used)
     for first, block in release_blocks(release, len(known.log_prior), BLOCK_ENTRIES):
         for found in terms_by_tier(parts, known, block, used, None):

@@ -1,7 +1,8 @@
 """Weights of context terms: those of the best log score on held-out positions, which is convex in them.
 
 p(x) ∝ exp(base(x) + Σ_k w_k·c_k(x)) with w ≥ 0; the score is the mean of −log p(truth). As simple as the evidence
-allows: a single term unless more of them are better beyond chance, and none where nothing is gained jointly.
+allows: a single term unless more of them are better beyond chance, one weight for evidence in favour and against unless
+two are, and none where nothing is gained jointly.
 """
 
 from __future__ import annotations
@@ -25,6 +26,21 @@ class WeighedTerms(Protocol):
         """Mean log score of the truth under these weights, and its gradient."""
 
 
+class ScoredTerms(WeighedTerms, Protocol):
+    """The same with the score of every position, and the number of weights."""
+
+    @property
+    def size(self) -> int:
+        """Number of weights."""
+
+    @property
+    def units(self) -> Units:
+        """The independent units of the positions."""
+
+    def scores(self, weights: FloatArray) -> FloatArray:
+        """−log posterior of the truth at every position."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ContextTerms:
     """Held-out positions with their truth: log prior plus own release, and the context term of every part."""
@@ -34,6 +50,11 @@ class ContextTerms:
     truth: IntArray
     units: Units
     without_outputs: tuple[int, ...] = ()  # terms that do not depend on any output
+
+    @property
+    def size(self) -> int:
+        """Number of terms."""
+        return len(self.terms)
 
     def scores(self, weights: FloatArray) -> FloatArray:
         """−log posterior of the truth at every position."""
@@ -82,24 +103,65 @@ def best_weights(held: ContextTerms) -> FloatArray:
     The best part alone stays unless the optimum beats it by a standard error, and all weights are 0 when the gain over
     `own`, or over what terms gain that depend on no output, is within SIGNIFICANT standard errors: nothing is joint.
     """
-    size = len(held.terms)
-    corner = min(np.eye(size), key=lambda w: held.loss(w)[0])
-    start = min(corner, np.zeros(size), key=lambda w: held.loss(w)[0])
+    return _if_joint(held, _simplest(held))
+
+
+def best_weights_of_sides(held: ContextTerms) -> FloatArray:
+    """The same for terms in pairs, what a part says in favour and what it says against: (parts, 2).
+
+    Both sides of a part have one weight unless two are better by more than SIGNIFICANT standard errors.
+    """
+    common = np.repeat(_simplest(_Common(held)), 2)
+    apart = likeliest_weights(held, common)
+    best = apart if _is_better(held, apart, common, SIGNIFICANT) else common
+    return _if_joint(held, best).reshape(-1, 2)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Common:
+    """Terms in pairs, each pair with one weight."""
+
+    held: ContextTerms
+
+    @property
+    def size(self) -> int:
+        return self.held.size // 2
+
+    @property
+    def units(self) -> Units:
+        return self.held.units
+
+    def scores(self, weights: FloatArray) -> FloatArray:
+        return self.held.scores(np.repeat(weights, 2))
+
+    def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = self.held.loss(np.repeat(weights, 2))
+        return value, gradient.reshape(-1, 2).sum(axis=1)
+
+
+def _simplest(held: ScoredTerms) -> FloatArray:
+    """The best term alone, or the optimum where that is better by a standard error."""
+    corner = min(np.eye(held.size), key=lambda w: held.loss(w)[0])
+    start = min(corner, np.zeros(held.size), key=lambda w: held.loss(w)[0])
     found = likeliest_weights(held, start)
-    best = found if _is_better(held, found, corner, 1.0) else corner
-    return best if _is_better(held, best, _weights_without_outputs(held), SIGNIFICANT) else np.zeros(size)
+    return found if _is_better(held, found, corner, 1.0) else corner
+
+
+def _if_joint(held: ContextTerms, weights: FloatArray) -> FloatArray:
+    """The weights, or none where nothing is gained jointly."""
+    return weights if _is_better(held, weights, _weights_without_outputs(held), SIGNIFICANT) else np.zeros(held.size)
 
 
 def _weights_without_outputs(held: ContextTerms) -> FloatArray:
     """The best weights of the terms that depend on no output; 0 for the others."""
-    weights = np.zeros(len(held.terms))
+    weights = np.zeros(held.size)
     if held.without_outputs:
         alone = replace(held, terms=tuple(held.terms[k] for k in held.without_outputs))
         weights[list(held.without_outputs)] = likeliest_weights(alone, np.zeros(len(held.without_outputs)))
     return weights
 
 
-def _is_better(held: ContextTerms, weights: FloatArray, than: FloatArray, errors: float) -> bool:
+def _is_better(held: ScoredTerms, weights: FloatArray, than: FloatArray, errors: float) -> bool:
     """Whether the log score gains more than this number of standard errors."""
     found = gain(held.scores(than), held.scores(weights), held.units)
     return found.mean > errors * found.error
