@@ -44,6 +44,19 @@ def test_three_states_and_undecided_is_no_pass():
     assert violated.sentence.startswith("Violated")
 
 
+def test_bounds_hold_the_mean_although_an_order_may_give_others():
+    """Sample 105: the plug-in bettor bounds a mean of .125 by .089, which is valid, and baffles whoever reads it."""
+    values = (np.random.default_rng(105).random(120) < 0.15).astype(float)
+    assert METHODS["betting_plugin"].upper(values, 0.05) < values.mean()
+    found = certify(values, claim(), 0.05, "betting_plugin")
+    assert found.upper == found.mean == values.mean()
+    assert (found.state, found.pvalue) == ("undecided", 1.0)  # the bound alone would have certified .1
+    other = certify(1.0 - values, claim(), 0.05, "betting_plugin")
+    assert other.lower == other.mean
+    joint = certify_joint([1.0 - values], [claim()], 0.05, "betting_plugin")
+    assert joint.lowers == (other.mean,)
+
+
 def test_the_sentence_speaks_of_the_procedure_and_the_attacker():
     text = certify(np.zeros(100), claim(assumptions=("secrets are independent",)), 0.05).sentence
     assert "certifies Pr[mPL > 1] <= 0.1 wrongly with probability at most 0.05" in text

@@ -194,8 +194,8 @@ def _subgroups(trials: AuditTrials) -> tuple[SubgroupRate, ...]:
     for tier, number in cells:
         inside = (labels == tier) & (group == number)
         found = trials.claims.in_order(TierValues(tier, units.means(values, inside), 0)).values
-        # sorted: the wider pair where chance lets them cross
-        lower, upper = sorted((method.lower(found, level), method.upper(found, level)))
-        name = truth.subgroup_names[number]
-        rows.append(SubgroupRate(tiers.names[tier], name, len(found), float(found.mean()), lower, upper))
+        mean, name = float(found.mean()), truth.subgroup_names[number]
+        # sorted: the wider pair where chance lets them cross or exclude the mean
+        lower, _, upper = sorted((method.lower(found, level), mean, method.upper(found, level)))
+        rows.append(SubgroupRate(tiers.names[tier], name, len(found), mean, lower, upper))
     return tuple(rows)
