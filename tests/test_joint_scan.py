@@ -43,6 +43,17 @@ def test_every_scan_is_that_of_the_attacker_alone(case, law):
     assert len({found.scores.log_score.sum() for found in together}) == len(attackers)  # they do differ
 
 
+def test_recalibrated_attackers_read_one_that_is_not_among_them_once(case, monkeypatch):
+    world, (_, _, counts, calmer), budget = case
+    bolder, calls, terms = Recalibrated(world.known.mechanism, counts, 1.4), [], Cooccurrence.terms
+    alone = [scores(attacker, world.release, world.secrets, budget) for attacker in (calmer, bolder)]
+    monkeypatch.setattr(Cooccurrence, "terms", lambda self, release: calls.append(len(release)) or terms(self, release))
+    together = joint_scores([calmer, bolder], world.release, world.secrets, budget)
+    assert sum(calls) == len(world.release)
+    for found, mine in zip(together, alone, strict=True):
+        np.testing.assert_allclose(found.log_score, mine.log_score, rtol=1e-12)
+
+
 def test_scores_are_those_of_the_attackers_alone(case):
     world, attackers, budget = case
     together = joint_scores(attackers, world.release, world.secrets, budget)

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oddshift.adapt import adapt
+from oddshift.adapt import adapt, certification
 from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize, SizeStep, half_of, smaller_fits
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.attackers.retrained import Retrained
+from oddshift.audit.recalibration import Recalibrated
 from oddshift.audit.saturation import saturation_stream
 from test_adapt import task
 
@@ -43,11 +44,27 @@ def test_without_a_way_to_fit_again_nothing_changes(plain):
 def test_an_attacker_that_still_learns_certifies_no_scales():
     found = with_refit(nothing, grid=(1.0,), delta=0.9)
     assert (found.state, found.chosen, found.proposed) == ("undecided", None, (1.0, 1.0))
-    assert "not saturated" in found.basis
-    assert found.verdict.state == "undecided"
-    assert all("not saturated" in part.claim.withheld for part in found.verdict.parts)
+    wording = "certified for an attacker with 200 documents, not saturated"
+    assert wording in found.basis
+    assert "attacker plugin has not settled" in found.basis
+    assert (found.verdict.state, found.verdict.state_in_words) == ("undecided", wording)
+    assert all(part.state_in_words == wording for part in found.verdict.parts)
     assert any("these scales are proposed, not certified" in line for line in found.warnings)
     assert "certified" not in {row.state for row in found.sequence}
+
+
+def test_every_attacker_that_learned_accuses_and_a_recalibrated_one_only_as_such(monkeypatch):
+    made = task(**{**ASKED, "grid": (1.0,), "delta": 0.9})
+    other = replace(made.attackers[0], name="other")
+
+    def calmer(attacker, release, truth, budget):
+        return Recalibrated(budget.mechanism, attacker, 0.9) if attacker.name == "other" else attacker
+
+    monkeypatch.setattr(certification, "recalibrated", calmer)
+    verdict = adapt(replace(made, attackers=(*made.attackers, other))).verdict
+    accusing = [part.claim.attacker for part, may in zip(verdict.parts, verdict.accusing, strict=True) if may]
+    assert accusing == ["plugin", "plugin", "other, recalibrated", "other, recalibrated"]  # in two tiers
+    assert {part.claim.attacker for part in verdict.parts} == {"plugin", "other", "other, recalibrated"}
 
 
 def test_scales_where_nothing_exceeds_are_taken_instead(plain):

@@ -8,6 +8,8 @@ from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize, Refittable, SizeStep, smaller_fits
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.audit import AuditSettings, audit
+from oddshift.audit.recalibration import Recalibrated
+from oddshift.evidence.certificates import verify
 from oddshift.model.records import Records, Split
 from worlds import ring
 
@@ -42,7 +44,9 @@ def test_the_sentence_names_attacker_sizes_and_rates():
     sentence = learning(0.02, 0.04).sentence
     assert "attacker counts" in sentence
     assert "200 documents: gain +0.200, rate all 0.02; 400 documents: gain +0.300, rate all 0.04" in sentence
-    assert learning(0.02, 0.04).reason == "at most certified for an attacker with 400 documents, not saturated"
+    reason = "attacker counts has not settled: all 0 with 100 documents, 0.02 with 200, 0.04 with 400, perhaps 0.08"
+    assert learning(0.02, 0.04).reason(0.05) == f"{reason} with 800"
+    assert "perhaps any share with 800" in learning(0.0, 0.04).reason(0.05)
 
 
 def test_smaller_fits_are_nested_and_keep_users_whole():
@@ -63,11 +67,12 @@ def fitted(known):
     return fit_plugin(known, rng=np.random.default_rng(0))
 
 
-def audited(refit, delta):
+def audited(refit, delta, law="anchored", epsilon=3.0):
     split = Split(fit=WORLD.known.fit, select=ring(seed=5).secrets, certify=ring(seed=6).secrets, by="document")
     attacker = fitted(WORLD.known)
     given = attacker if refit is None else Refittable(attacker, refit)
-    return audit(split, WORLD.known, [given], AuditSettings(epsilon=3.0, delta=delta, worst_positions=20))
+    asked = AuditSettings(epsilon=epsilon, delta=delta, worst_positions=200, law=law)
+    return audit(split, WORLD.known, [given], asked)
 
 
 def own_named_plugin(part):
@@ -82,7 +87,48 @@ def test_an_attacker_that_still_learns_certifies_nothing():
     growing = audited(own_named_plugin, 0.9)
     assert growing.state == "undecided"
     assert [step.documents for step in growing.learning[0].steps] == [100, 200, 400]
-    assert any("not saturated" in part.claim.withheld for part in growing.verdict.parts)
+    wording = "certified for an attacker with 400 documents, not saturated"
+    assert growing.state_in_words == growing.verdict.state_in_words == wording
+    assert growing.verdict.sentence.startswith(f"Joint claim {wording}, which is not a pass")
+    part = growing.verdict.parts[0]
+    assert (part.state, part.state_in_words, part.claim.unsaturated) == ("undecided", wording, 400)
+    assert part.sentence.startswith(
+        f"{wording.capitalize()}, which is not a pass: attacker plugin has not settled: all 0"
+    )
+
+
+def test_what_no_bound_certifies_is_not_called_certified_for_anybody():
+    """The bounds lie on both sides of delta: not saturated, and undecided whatever more documents would teach."""
+    first = audited(own_named_plugin, 0.9).verdict.parts[0]
+    found = audited(own_named_plugin, first.mean)
+    assert found.state == found.state_in_words == "undecided"
+    assert found.verdict.parts[0].sentence.startswith("Undecided, which is not a pass: attacker plugin has not settled")
+
+
+def test_evidence_of_an_attacker_that_still_learns_verifies_and_is_the_only_one():
+    found = audited(own_named_plugin, 0.9)
+    mine = [e for e in found.evidence if e.certificate.claim.pair_law == "anchored"]
+    assert [e.certificate.state_in_words.startswith("certified for an attacker") for e in mine] == [True]
+    assert verify(mine[0]).holds
+    assert not any(e.certificate.state == "certified" for e in found.evidence)
+
+
+def test_the_law_of_the_verdict_is_the_one_whose_growth_counts():
+    """With fewer documents it trusts its context less: worst pairs grow beyond delta, anchored ones do not."""
+
+    def timid(part):
+        return Recalibrated(part.mechanism, fitted(part), 0.7)
+
+    settled = audited(fitted, 0.5, law="worst", epsilon=6.0)
+    growing = audited(timid, 0.5, law="worst", epsilon=6.0)
+    anchored = audited(timid, 0.5, epsilon=6.0)
+    assert (settled.state, anchored.state) == ("certified", "certified")
+    assert anchored.learning[0].expected_rates[0] < 0.5 < growing.learning[0].expected_rates[0]
+    worst = growing.verdict.parts[0]
+    assert worst.claim.pair_law == "worst"
+    assert growing.learning[0].steps[-1].rates == (worst.mean,)
+    assert growing.learning[0].steps[-1].gain == anchored.learning[0].steps[-1].gain
+    assert growing.state_in_words == "certified for an attacker with 400 documents, not saturated"
 
 
 def test_a_saturated_attacker_certifies_as_before():

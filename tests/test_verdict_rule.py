@@ -135,6 +135,74 @@ def test_the_strongest_shows_a_violation(world):
     assert found.state == "violated"
 
 
+@dataclass(frozen=True, eq=False)
+class OneTier:
+    """Knows that a document repeats one value of each tier, and uses that in one tier alone; too sure by `factor`."""
+
+    mechanism: od.Channel
+    columns: tuple[int, ...]
+    name: str
+    factor: float = 1.0
+    with_context: bool = False
+
+    def beliefs(self, release) -> Iterator[Beliefs]:
+        own = self.mechanism.log_columns(release.outputs)
+        shift = own.reshape(len(release), 5, -1).copy()
+        mine = shift[:, self.columns]
+        shift[:, self.columns] += self.factor * (mine.sum(axis=1, keepdims=True) - mine)
+        yield Beliefs(np.arange(len(own)), shift.reshape(own.shape), np.zeros(own.shape[1]))
+
+
+@pytest.fixture(scope="module")
+def two_tiers():
+    """Three places of far points, whose odds may shift a lot within epsilon, and two of near ones, where not."""
+    space = od.Space([[0.0], [10.0], [20.0], [100.0], [100.5], [101.0]])
+    channel = od.Channel(space, np.log(np.full((6, 6), 0.08) + 0.52 * np.eye(6)), outputs=space)
+    tiers = Tiers(np.arange(6) // 3, names=("far", "near"), scales=(1.0, 1.0), is_public=True)
+    rng = np.random.default_rng(8)
+    values = np.column_stack(
+        [np.repeat(rng.integers(0, 3, (900, 1)), 3, 1), np.repeat(rng.integers(3, 6, (900, 1)), 2, 1)]
+    )
+    split = Records.from_documents(space, list(values)).split(rng=rng)
+    return split, knowledge(channel, tiers, split.fit)
+
+
+def of_two_tiers(split, known, factor=1.0, delta=0.1, **settings):
+    """One attacker for each tier; the exact epsilon of one release is 4.03."""
+    far, near = OneTier(known.mechanism, (0, 1, 2), "far"), OneTier(known.mechanism, (3, 4), "near", factor)
+    asked = AuditSettings(epsilon=4.5, delta=delta, worst_positions=50, **settings)
+    return audit(split, known, [far, near], asked)
+
+
+@pytest.mark.parametrize("law", ["anchored", "worst"])
+def test_any_attacker_that_counts_shows_a_violation(two_tiers, law):
+    """The strongest by log score stays within delta in both tiers; another one does not."""
+    found = of_two_tiers(*two_tiers, law=law)
+    assert found.strongest == "far"
+    assert all(part.upper <= 0.1 for part in found.verdict.parts if part.claim.attacker == "far")
+    assert found.state == "violated"
+    assert sum(found.verdict.accusing) == 4  # two attackers, two tiers
+
+
+def test_lower_bounds_that_accuse_share_the_level(two_tiers):
+    found = of_two_tiers(*two_tiers)
+    values = {e.certificate.claim: e.values for e in found.evidence}
+    for part, low in zip(found.verdict.parts, found.verdict.lowers, strict=True):
+        assert low == min(part.mean, betting_plugin_lower(values[part.claim], 0.05 / 4))
+        assert low <= part.lower
+        assert part.alpha == 0.05  # what certifies keeps the full level
+
+
+def test_each_attacker_is_recalibrated_before_it_accuses(two_tiers):
+    """The one that is not the strongest is too sure: its own rate accuses nobody, that of its calmer self may."""
+    found = of_two_tiers(*two_tiers, factor=1.6)
+    assert found.strongest == "far"
+    accusing = {p.claim.attacker for p, may in zip(found.verdict.parts, found.verdict.accusing, strict=True) if may}
+    assert {name for name in accusing if "near" in name} == {"near, recalibrated"}
+    assert sum(found.verdict.accusing) == 4
+    assert all(verify(e).holds for e in found.evidence)
+
+
 def test_an_attacker_without_a_context_term_never_certifies():
     """`unigram` has a better prior than `own` and reads nothing together."""
     rng = np.random.default_rng(0)

@@ -31,7 +31,7 @@ def basis_in_words(taken: Trial | None, attackers: Sequence[Attacker]) -> str:
         return ""
     names = ", ".join(attacker.name for attacker in attackers)
     if taken.growing:
-        return f"{names}: {taken.growing}"
+        return f"{taken.judgement.verdict.state_in_words}: {taken.growing}"
     if taken.basis.withheld:
         return f"no joint structure was found by {names}; the single release keeps epsilon exactly"
     if taken.basis.carrier:

@@ -25,7 +25,7 @@ from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.audit.audit_verdict import worst_of_release
 from oddshift.audit.choice import standing
 from oddshift.audit.claims import ClaimBuilder
-from oddshift.audit.recalibration import recalibrated
+from oddshift.audit.recalibration import Recalibrated, recalibrated
 from oddshift.audit.scan import Scan
 from oddshift.audit.vacuous import vacuous_reason
 from oddshift.audit.verdict_rule import (
@@ -219,22 +219,24 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
 
 
 def _judges(readers: Sequence[Attacker], basis: Basis, known: Knowledge, made: Certification) -> list[Attacker]:
-    """The strongest attacker recalibrated on select documents, where that changes it: then it alone accuses."""
+    """Attackers that count as recalibrated on select documents, where that changes them: these then accuse."""
     if not basis.counting or basis.carrier:
         return []
-    select, best = made.select, readers[basis.strongest]
-    judge = recalibrated(best, select.release(known), select.records, select.budget(known))
-    return [] if judge is best else [judge]
+    select, counting = made.select, [readers[place] for place in basis.counting]
+    release, budget = select.release(known), select.budget(known)
+    judges = [recalibrated(reader, release, select.records, budget) for reader in counting]
+    return [judge for judge, reader in zip(judges, counting, strict=True) if judge is not reader]
 
 
 def _rates(
     seen: Mapping[int, Seen], accused: Sequence[Seen], basis: Basis, situation: Situation, made: Certification
 ) -> list[Part]:
-    """The rate claims of every attacker that counts, and those of the recalibrated one, if there is one."""
-    law, names, best = made.certifying.settings.law, situation.known.tiers.names, basis.strongest
+    """The rate claims of every attacker that counts, each accusing unless its recalibrated self does."""
+    law, names = made.certifying.settings.law, situation.known.tiers.names
+    changed = [each.attacker.attacker for each in accused if isinstance(each.attacker, Recalibrated)]
     found: list[Part] = []
-    for place in basis.counting or (best,):
-        accuses = place == best and not accused
+    for place in basis.counting or (basis.strongest,):
+        accuses = all(seen[place].attacker is not other for other in changed)
         found += rate_parts(seen[place], law, made.claims, names, basis, accuses=accuses)
     for each in accused:
         found += rate_parts(each, law, made.claims, names, basis, accuses=True)

@@ -70,10 +70,10 @@ def without_growing(found: Sequence[Trial], smaller: HalfFits, made: Certificati
     A candidate is withheld untried where its rate, growing as at the one tried before it, would exceed δ.
     """
     delta, kept = made.certifying.settings.delta, {id(trial): trial for trial in found}
-    reason, growth = "", 1.0
+    reason, tried_at, growth = "", "", 1.0
     for trial in sorted((t for t in reversed(found) if t.is_certified), key=lambda t: t.tested.loss):
         if reason and growth * trial.outcome.rate > delta:
-            kept[id(trial)] = withheld(trial, reason, made)
+            kept[id(trial)] = withheld(trial, f"{reason}, at scales {tried_at} that were tried instead", made)
             continue
         learning = smaller.learning(trial, made)
         growing = [each for each in learning if not each.is_saturated(delta)]
@@ -81,15 +81,19 @@ def without_growing(found: Sequence[Trial], smaller: HalfFits, made: Certificati
         if not growing:
             kept[id(trial)] = tried
             break
-        reason, growth = growing[0].reason, max(each.growth for each in growing)
+        reason, growth = growing[0].reason(delta), max(each.growth for each in growing)
+        tried_at = ", ".join(f"{scale:g}" for scale in trial.tested.scales)
         kept[id(trial)] = withheld(tried, reason, made)
     return tuple(kept[id(trial)] for trial in found)
 
 
 def withheld(trial: Trial, reason: str, made: Certification) -> Trial:
     """The same trial without a verdict on rates, for this reason; caps on right guesses stay."""
+    size = len(made.certifying.known.fit)
     parts = tuple(
-        replace(part, claim=replace(part.claim, withheld=reason)) if isinstance(part.claim, Claim) else part
+        replace(part, claim=replace(part.claim, withheld=reason, may_violate=True, unsaturated=size))
+        if isinstance(part.claim, Claim)
+        else part
         for part in trial.parts
     )
     judgement = judged(parts, made.claims)

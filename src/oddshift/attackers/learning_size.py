@@ -79,10 +79,21 @@ class LearningOfSize:
             shown.append(f"{step.documents} documents: gain {step.gain:+.3f}, rate {rates}")
         return f"attacker {self.attacker} by size of the fit: {'; '.join(shown)}"
 
-    @property
-    def reason(self) -> str:
-        """Why its rate is not a rate of the data: the reason that a withheld certificate gives."""
-        return f"at most certified for an attacker with {self.steps[-1].documents} documents, not saturated"
+    def reason(self, delta: float) -> str:
+        """Why its rates are not rates of the data, with its name and sizes: what a certificate says that is not given.
+
+        >>> steps = SizeStep(50, 0.1, (0.01, 0.0)), SizeStep(100, 0.2, (0.02, 0.0))
+        >>> LearningOfSize("counts", ("PII", "PoII"), steps).reason(0.03)
+        'attacker counts has not settled: PII 0.01 with 50 documents, 0.02 with 100, perhaps 0.04 with 200'
+        """
+        said = []
+        for place, expected in enumerate(self.expected_rates):
+            if expected > delta:
+                first, *rest = (f"{step.rates[place]:.3g} with {step.documents}" for step in self.steps)
+                twice = f"{expected:.3g}" if expected <= 1.0 else "any share"
+                found = ", ".join((f"{first} documents", *rest))
+                said.append(f"{self.tiers[place]} {found}, perhaps {twice} with {2 * self.steps[-1].documents}")
+        return f"attacker {self.attacker} has not settled: {'; '.join(said)}"
 
 
 def _extrapolated(*rates: float) -> float:

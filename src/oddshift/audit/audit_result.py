@@ -186,6 +186,11 @@ class Audit:
         """`certified`, `violated` or `undecided`; without a δ there is nothing to certify, so `undecided`."""
         return self.verdict.state if self.verdict is not None else "undecided"
 
+    @property
+    def state_in_words(self) -> str:
+        """The state; where all is certified but for attackers that still learn, the state says that."""
+        return self.verdict.state_in_words if self.verdict is not None else "undecided"
+
     def row(self, name: str) -> AttackerResult:
         """The result of the attacker of that name."""
         return next(row for row in self.attackers if row.name == name)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from oddshift.audit.audit_settings import AuditSettings
 from oddshift.audit.beliefs_by_tier import tier_beliefs
 from oddshift.audit.caps import TierCaps, caps_of_tiers
 from oddshift.audit.choice import Standing, standing
-from oddshift.audit.claims import INDEPENDENT, ClaimBuilder, TierValues
+from oddshift.audit.claims import INDEPENDENT, Barred, ClaimBuilder, TierValues
+from oddshift.audit.joint_scan import joint_scan
 from oddshift.audit.measurement import AuditReleases, Measurement
 from oddshift.audit.proven import Proven
 from oddshift.audit.recalibration import recalibrated
@@ -75,14 +77,36 @@ class AuditTrials:
         found = self.measured[place]
         return Seen(self.attackers[place], self._rates(place, law), self._guesses(found))
 
+    def bar(self, place: int) -> Barred | None:
+        """Why an attacker certifies nothing: the release is vacuous, or it still learns from more documents."""
+        if self._vacuous:
+            return Barred(self._vacuous)
+        learning, delta = self.learning.get(place), self.releases.settings.delta
+        if learning is None or delta is None or learning.is_saturated(delta):
+            return None
+        return Barred(learning.reason(delta), learning.steps[-1].documents)
+
+    @cached_property
+    def _vacuous(self) -> str:
+        """Whether some attacker guesses nearly every value of a tier, in the words of a claim."""
+        everyone = (self.seen(place, "anchored") for place in range(1, len(self.attackers)))
+        return vacuous_reason(everyone, self.releases.budget.tiers.names, self.releases.settings.vacuous)
+
     def _rates(self, place: int, law: str) -> tuple[TierValues, ...]:
+        if law == "worst":
+            return self.worst_rates(self.worst[place])
+        return self.position_rates(self.measured[place].certify.rate(law))
+
+    def position_rates(self, values: FloatArray) -> tuple[TierValues, ...]:
+        """One value for each unit and tier, from one for each position."""
+        return tuple(self.claims.values(values, self.releases.certify, self.releases.budget.tiers))
+
+    def worst_rates(self, worst: Mapping[int, FloatArray]) -> tuple[TierValues, ...]:
+        """The same under the law `worst`, from the units that were examined."""
         truth, tiers = self.releases.certify, self.releases.budget.tiers
-        if law != "worst":
-            return tuple(self.claims.values(self.measured[place].certify.rate(law), truth, tiers))
         units, labels = units_of(truth), truth.tier_of_position(tiers)
-        without = {tier: units.total - units.count(labels == tier) for tier in self.worst[place]}
-        rows = (TierValues(tier, values, without[tier]) for tier, values in self.worst[place].items())
-        return tuple(self.claims.in_order(row) for row in rows)
+        without = {tier: units.total - units.count(labels == tier) for tier in worst}
+        return tuple(self.claims.in_order(TierValues(tier, values, without[tier])) for tier, values in worst.items())
 
     def _guesses(self, found: Measurement) -> tuple[GuessValues, ...]:
         truth, tiers = self.releases.certify, self.releases.budget.tiers
@@ -112,58 +136,56 @@ def concluded(trials: AuditTrials) -> tuple[Judgement | None, tuple[Evidence, ..
     capped = [part for place in range(1, len(trials.attackers)) for part in _success(trials, place)]
     shown = [part for law in PAIR_LAWS for part in _rate(trials, basis.strongest, law, accuses=False)]
     if settings.delta is None:
-        return None, _evidence((*shown, *_before(trials), *capped), trials)
+        counted = [part for k in basis.counting for part in _rate(trials, k, settings.law, accuses=False)]
+        return None, _evidence((*shown, *counted, *_before(trials), *capped), trials)
     deciding = list(_deciding(trials))
     found = judged([*deciding, *(part for part in capped if part.claim.limit is not None)], trials.claims)
     return found, _evidence((*shown, *deciding, *_before(trials), *capped), trials)
 
 
 def _deciding(trials: AuditTrials) -> Iterator[Part]:
-    """The rate claims that the verdict rests on; the strongest attacker accuses only after recalibration."""
-    basis, releases = trials.basis, trials.releases
-    law, best = releases.settings.law, basis.strongest
-    judge, empty = trials.strongest, _vacuous(trials)
-    if basis.counting and not basis.carrier:
-        judge = recalibrated(judge, releases.select_release, releases.select, releases.budget)
-    for place in basis.counting or (best,):
-        accuses = place == best and judge is trials.strongest
-        withheld = empty or _growing(trials, place)
-        if withheld:  # it certifies nothing beyond itself, and may still show a violation
-            yield from _rate(replace(trials, basis=replace(basis, withheld=withheld)), place, law, accuses=False)
-        if accuses or not withheld:
-            yield from _rate(trials, place, law, accuses=accuses)
-    if judge is not trials.strongest:
-        place = len(trials.attackers)
-        worst = {place: worst_of_units(judge, releases)} if law == "worst" else {}
-        found = releases.measure((place, judge), trials.measured[best].select)  # nobody is chosen any more
-        alone = AuditTrials(
-            (*trials.attackers, judge), (*trials.measured, found), releases, trials.claims, basis, worst
-        )
-        yield from _rate(alone, place, law, accuses=True)
+    """The rate claims that the verdict rests on; every attacker accuses, and only after its own recalibration."""
+    basis, law, names = trials.basis, trials.releases.settings.law, trials.releases.budget.tiers.names
+    judges = _judges(trials)
+    for place in basis.counting or (basis.strongest,):
+        yield from _rate(trials, place, law, accuses=place not in judges)
+    for place, seen in zip(judges, _judged(trials, list(judges.values())), strict=True):
+        yield from rate_parts(seen, law, trials.claims, names, basis, accuses=True, bar=trials.bar(place))
 
 
-def _vacuous(trials: AuditTrials) -> str:
-    """Why nothing is certified: some attacker guesses nearly every value of a tier."""
-    readers = range(1, len(trials.attackers))
-    everyone, releases = (_guessing(trials, place) for place in readers), trials.releases
-    return vacuous_reason(everyone, releases.budget.tiers.names, releases.settings.vacuous)
+def _judges(trials: AuditTrials) -> dict[int, Attacker]:
+    """By place, attackers that count as recalibrated on select documents, where that changes them."""
+    releases, basis = trials.releases, trials.basis
+    if basis.carrier:
+        return {}
+    made = {
+        place: recalibrated(trials.attackers[place], releases.select_release, releases.select, releases.budget)
+        for place in basis.counting
+    }
+    return {place: judge for place, judge in made.items() if judge is not trials.attackers[place]}
 
 
-def _growing(trials: AuditTrials, place: int) -> str:
-    """Why an attacker that still learns from more documents certifies nothing; empty when saturated or unknown."""
-    learning, delta = trials.learning.get(place), trials.releases.settings.delta
-    return "" if learning is None or delta is None or learning.is_saturated(delta) else learning.reason
+def _judged(trials: AuditTrials, judges: Sequence[Attacker]) -> list[Seen]:
+    """What recalibrated attackers find under the law of the verdict; all of them in one pass."""
+    releases, law = trials.releases, trials.releases.settings.law
+    if law == "worst":
+        return [Seen(judge, trials.worst_rates(worst_of_units(judge, releases))) for judge in judges]
+    if not judges:
+        return []
+    rng = releases.stream(len(trials.attackers))
+    scans = joint_scan(judges, releases.certify_release, releases.certify, releases.budget, rng, law=law)
+    return [Seen(judge, trials.position_rates(found.rate(law))) for judge, found in zip(judges, scans, strict=True)]
 
 
 def _rate(trials: AuditTrials, place: int, law: str, *, accuses: bool) -> list[Part]:
-    names = trials.releases.budget.tiers.names
-    return rate_parts(trials.seen(place, law), law, trials.claims, names, trials.basis, accuses=accuses)
+    names, seen, bar = trials.releases.budget.tiers.names, trials.seen(place, law), trials.bar(place)
+    return rate_parts(seen, law, trials.claims, names, trials.basis, accuses=accuses, bar=bar)
 
 
 def _success(trials: AuditTrials, place: int) -> list[Part]:
     tiers = trials.releases.budget.tiers
     caps = caps_of_tiers(trials.releases.settings, tiers)
-    return success_parts(_guessing(trials, place), caps, trials.claims, tiers.names, every_tier=True)
+    return success_parts(trials.seen(place, "anchored"), caps, trials.claims, tiers.names, every_tier=True)
 
 
 def _before(trials: AuditTrials) -> list[Part]:
@@ -172,10 +194,6 @@ def _before(trials: AuditTrials) -> list[Part]:
     own = trials.seen(1, "anchored")
     before = Seen(trials.attackers[0], (), tuple(GuessValues(row.before, row.before) for row in own.guesses))
     return success_parts(before, [TierCaps()] * len(tiers), trials.claims, tiers.names, every_tier=True)
-
-
-def _guessing(trials: AuditTrials, place: int) -> Seen:
-    return trials.seen(place, "anchored")
 
 
 def _evidence(parts: Sequence[Part], trials: AuditTrials) -> tuple[Evidence, ...]:

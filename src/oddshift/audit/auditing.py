@@ -102,11 +102,11 @@ def _measured(
 def _at_smaller_sizes(trials: AuditTrials, known: Knowledge, refits: Mapping[str, Refit]) -> AuditTrials:
     """The attackers that count, fitted again on fewer documents where it is known how they are fitted."""
     counting = {place: trials.attackers[place] for place in trials.basis.counting}
-    learning = {
-        place: learning_of_size(attacker, trials.measured[place].certify, known, trials.releases, refits[attacker.name])
-        for place, attacker in counting.items()
-        if attacker.name in refits
-    }
+    learning = {}
+    for place, attacker in counting.items():
+        if attacker.name in refits:
+            found, worst, refit = trials.measured[place].certify, trials.worst.get(place, {}), refits[attacker.name]
+            learning[place] = learning_of_size(attacker, found, known, trials.releases, refit, worst=worst)
     return replace(trials, learning=learning)
 
 

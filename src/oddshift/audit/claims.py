@@ -61,6 +61,17 @@ class Question(Protocol):
 
 
 @dataclass(frozen=True)
+class Barred:
+    """Why an attacker certifies nothing, although it may show a violation.
+
+    `documents` is what it learned from, where the reason is that it would find more with more of them.
+    """
+
+    reason: str
+    documents: int = 0
+
+
+@dataclass(frozen=True)
 class ClaimBuilder:
     """Claims about one data set: what was asked, who found the secrets, and what the independent unit is."""
 
@@ -68,11 +79,21 @@ class ClaimBuilder:
     detector: str
     unit: str
 
-    def claim(self, attacker: Attacker, tier: str, law: str, *, withheld: str = "", basis: str = "") -> Claim:
-        """The claim about one tier under one pair law, as estimated by one attacker; `basis` is assumed in addition."""
-        asked = self.question
+    def claim(
+        self, attacker: Attacker, tier: str, law: str, *, withheld: str = "", basis: str = "", bar: Barred | None = None
+    ) -> Claim:
+        """The claim about one tier under one pair law, as estimated by one attacker; `basis` is assumed in addition.
+
+        `withheld` allows no verdict, `bar` allows only a violation.
+        """
+        asked, barred = self.question, None if withheld else bar
         return Claim(
-            epsilon=asked.epsilon, delta=asked.delta, pair_law=law, **self._about(attacker, tier, withheld, basis)
+            epsilon=asked.epsilon,
+            delta=asked.delta,
+            pair_law=law,
+            may_violate=barred is not None,
+            unsaturated=0 if barred is None else barred.documents,
+            **self._about(attacker, tier, withheld if barred is None else barred.reason, basis),
         )
 
     def success_claim(

@@ -56,16 +56,28 @@ def joint_scores(attackers: Sequence[Attacker], release: Release, truth: Records
 
 
 def beliefs_together(attackers: Sequence[Attacker], release: Release) -> Iterator[tuple[int, Beliefs]]:
-    """The blocks of all attackers, each with the attacker's place."""
-    followers = _followers(attackers)
-    left = [place for place in range(len(attackers)) if place not in {k for each in followers.values() for k in each}]
+    """The blocks of all attackers, each with the attacker's place.
+
+    A recalibrated attacker reads the beliefs of the one that it recalibrates, which need not be among them.
+    """
+    readers = [*attackers, *_unlisted(attackers)]
+    followers = _followers(readers)
+    left = [place for place in range(len(readers)) if place not in {k for each in followers.values() for k in each}]
     while left:
-        group = [place for place in left if place == left[0] or may_share(attackers[left[0]], attackers[place])]
+        group = [place for place in left if place == left[0] or may_share(readers[left[0]], readers[place])]
         left = [place for place in left if place not in group]
-        for place, block in _group_beliefs(attackers, group, release):
-            yield place, block
+        for place, block in _group_beliefs(readers, group, release):
+            if place < len(attackers):
+                yield place, block
             for follower in followers.get(place, []):
-                yield follower, cast(Recalibrated, attackers[follower]).weighed(block, release)
+                yield follower, cast(Recalibrated, readers[follower]).weighed(block, release)
+
+
+def _unlisted(attackers: Sequence[Attacker]) -> list[Attacker]:
+    """The attackers that some of these recalibrate, where they are not among them."""
+    listed = {id(attacker) for attacker in attackers}
+    bases = {id(each.attacker): each.attacker for each in attackers if isinstance(each, Recalibrated)}
+    return [base for key, base in bases.items() if key not in listed]
 
 
 def _followers(attackers: Sequence[Attacker]) -> dict[int, list[int]]:

@@ -2,9 +2,10 @@
 
 An attacker counts when it learned something by reading positions together (its joint gain on select documents is beyond
 chance). `certified` needs every attacker that counts within δ in every tier, and every attacker within the caps on
-right guesses: each at the full level, by intersection-union. `violated` is shown by the strongest attacker alone,
-recalibrated, or by right guesses, which need no calibration. Without an attacker that counts there is no rate verdict,
-unless a proven bound or declared independence supports one, which then rests on the single release.
+right guesses: each at the full level, by intersection-union. `violated` is shown by any attacker that counts, in any
+tier, after its own recalibration on select documents, or by right guesses, which need no calibration: by a lower bound
+at the level divided by the number of such bounds. Without an attacker that counts there is no rate verdict, unless a
+proven bound or declared independence supports one, which then rests on the single release.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from oddshift.attackers.attacker import Attacker
 from oddshift.audit.caps import TierCaps
 from oddshift.audit.choice import Standing, strongest
-from oddshift.audit.claims import NOTHING_LEARNED, ClaimBuilder, TierValues
+from oddshift.audit.claims import NOTHING_LEARNED, Barred, ClaimBuilder, TierValues
 from oddshift.base.arrays import FloatArray
 from oddshift.evidence.certificates import AnyClaim, Evidence, JointCertificate, certify_joint, evidence_of
 
@@ -117,14 +118,22 @@ def judged(parts: Sequence[Part], claims: ClaimBuilder) -> Judgement:
 
 
 def rate_parts(
-    seen: Seen, law: str, claims: ClaimBuilder, names: Sequence[str], basis: Basis, *, accuses: bool
+    seen: Seen,
+    law: str,
+    claims: ClaimBuilder,
+    names: Sequence[str],
+    basis: Basis,
+    *,
+    accuses: bool,
+    bar: Barred | None = None,
 ) -> list[Part]:
-    """The rate claims of one attacker, one for each tier."""
-    withheld = [basis.withheld or claims.contradiction(row) for row in seen.rates]
-    return [
-        Part(claims.claim(seen.attacker, names[row.tier], law, withheld=why, basis=basis.carrier), row, accuses)
-        for row, why in zip(seen.rates, withheld, strict=True)
-    ]
+    """The rate claims of one attacker, one for each tier; with a `bar` it certifies nothing."""
+    found = []
+    for row in seen.rates:
+        why = basis.withheld or claims.contradiction(row)
+        claim = claims.claim(seen.attacker, names[row.tier], law, withheld=why, basis=basis.carrier, bar=bar)
+        found.append(Part(claim, row, accuses))
+    return found
 
 
 def success_parts(

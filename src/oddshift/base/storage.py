@@ -31,7 +31,8 @@ READABLE = (2, 3)
 """Versions that are still read; where fields have changed since, the refusal names the version."""
 
 ADDED_LATER = "added later"
-"""Metadata of a field that files of the same schema may lack, because they are older; it then has its default."""
+"""Metadata of a field that files of the same schema may lack: it then has its default, which is not written either, so
+that the digests of older files stay."""
 
 TYPED_BY = "typed by"
 """Metadata of a field whose type the fields before it determine: a function of their values by name. It may raise
@@ -171,7 +172,8 @@ def schema_of(path: str | Path) -> int | None:
 def encode(value: Any, arrays: Arrays, where: str = "value") -> Any:
     """Plain JSON for a value; its arrays are put into `arrays` under the name of their place."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        stored = _stored_fields(type(value))
+        every = _stored_fields(type(value))
+        stored = [f for f in every if not f.metadata.get(ADDED_LATER) or getattr(value, f.name) != f.default]
         for f in dataclasses.fields(value):
             if f not in stored and getattr(value, f.name) != f.default:
                 raise InvalidInput(f"{where}.{f.name} is not its default, which the name of the class stands for")

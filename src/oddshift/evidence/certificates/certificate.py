@@ -46,6 +46,17 @@ class Certificate:
     state: str
 
     @property
+    def state_in_words(self) -> str:
+        """The state; where only growth with more documents prevents a certificate, that is the state's wording."""
+        return not_saturated(self.claim.unsaturated) if self.lacks_saturation else self.state
+
+    @property
+    def lacks_saturation(self) -> bool:
+        """Whether it is certified but for an attacker that still learns from more documents."""
+        limit = self.claim.limit
+        return bool(self.claim.unsaturated) and limit is not None and self.upper <= limit
+
+    @property
     def sentence(self) -> str:
         """One sentence in the allowed wording: how often the procedure errs, never how probable the truth is."""
         return f"{self._verdict()} {self._terms()}"
@@ -53,8 +64,8 @@ class Certificate:
     def _verdict(self) -> str:
         c, what = self.claim, self.claim.quantity
         err = f"wrongly with probability at most {self.alpha:g}"
-        if c.withheld:
-            return f"Undecided, which is not a pass: {c.withheld}."
+        if c.withheld and self.state == "undecided":
+            return f"{self.state_in_words.capitalize()}, which is not a pass: {c.withheld}."
         if c.limit is None:
             missing = "delta" if isinstance(c, Claim) else "cap"
             return (
@@ -122,8 +133,25 @@ def certify(
         pvalue=None if claim.limit is None else _pvalue(chosen, values, claim.limit, level),
         design_effect=spread.design_effect if spread else None,
         effective_n=spread.effective_n if spread else None,
-        state="undecided" if claim.withheld else decision(lower, upper, claim.limit),
+        state=_state(claim, lower, upper),
     )
+
+
+def _state(claim: AnyClaim, lower: float, upper: float) -> str:
+    """The decision; a withheld claim is undecided, unless it may show a violation and does."""
+    if not claim.withheld:
+        return decision(lower, upper, claim.limit)
+    is_shown = claim.may_violate and claim.limit is not None and lower > claim.limit
+    return "violated" if is_shown else "undecided"
+
+
+def not_saturated(documents: int) -> str:
+    """The state of a claim that holds for an attacker with this number of documents, and perhaps for no better one.
+
+    >>> not_saturated(3000)
+    'certified for an attacker with 3000 documents, not saturated'
+    """
+    return f"certified for an attacker with {documents} documents, not saturated"
 
 
 def _pvalue(method: Method, values: FloatArray, limit: float, alpha: float) -> float:
@@ -150,12 +178,22 @@ class JointCertificate:
     state: str
 
     @property
+    def state_in_words(self) -> str:
+        """The state; where every part is certified but for attackers that still learn, that is the state's wording."""
+        growing = [part for part in self.parts if part.lacks_saturation]
+        if self.state != "undecided" or not growing:
+            return self.state
+        if any(part.state != "certified" and not part.lacks_saturation for part in self.parts):
+            return self.state
+        return not_saturated(min(part.claim.unsaturated for part in growing))
+
+    @property
     def sentence(self) -> str:
         """The joint verdict, then the parts."""
         names = ", ".join(f"{part.claim.tier}, attacker {part.claim.attacker}: {part.state}" for part in self.parts)
-        note = ", which is not a pass" if self.state == "undecided" else ""
+        state = f"{self.state_in_words}{', which is not a pass' if self.state == 'undecided' else ''}"
         return (
-            f"Joint claim {self.state}{note}: this procedure errs with probability at most {self.alpha:g} ({names}). "
+            f"Joint claim {state}: this procedure errs with probability at most {self.alpha:g} ({names}). "
             + " ".join(part.sentence for part in self.parts)
         )
 
@@ -207,7 +245,7 @@ def _lower(method: Method, values: npt.ArrayLike, level: float) -> float:
 
 def joint_state(parts: Sequence[Certificate], lowers: Sequence[float]) -> str:
     """Say `violated` when a part's lower bound exceeds its δ, `certified` when every part is, else `undecided`."""
-    clear = [not part.claim.withheld for part in parts]
+    clear = [not part.claim.withheld or part.claim.may_violate for part in parts]
     broken = [low > (part.claim.limit or 1.0) for low, part in zip(lowers, parts, strict=True)]
     if any(ok and bad for ok, bad in zip(clear, broken, strict=True)):
         return "violated"

@@ -5,10 +5,11 @@ Pr[mPL > ε] ≤ δ means nothing without the pair law, the attacker, the tier a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from oddshift.base.arrays import one_of, positive, unit_open
 from oddshift.base.errors import InvalidInput
+from oddshift.base.storage import ADDED_LATER
 from oddshift.leakage.mpl import PAIR_LAWS
 
 
@@ -17,7 +18,9 @@ class Claim:
     """Pr[mPL > ε] ≤ δ for one tier (or across two), pair law and attacker; without a δ only a bound is asked for.
 
     `other_tier` makes it a claim on pairs across the two tiers. `withheld` is a reason why no verdict may be given
-    (for example: no attacker beat the single-release one in held-out log score); it forces `undecided`.
+    (for example: no attacker beat the single-release one in held-out log score); it forces `undecided`, except that
+    with `may_violate` a violation may still be shown. `unsaturated` is the number of documents that an attacker learned
+    from which would find more with more of them; 0 where it would not, or where that is not the reason.
 
     >>> claim = Claim(epsilon=1.0, delta=0.1, tier="PII", pair_law="anchored", attacker="plugin",
     ...               attacker_hash="ab12", with_context=True, detector="gazetteer")
@@ -37,6 +40,8 @@ class Claim:
     unit: str = "document"
     assumptions: tuple[str, ...] = ()
     withheld: str = ""
+    may_violate: bool = field(default=False, metadata={ADDED_LATER: True})
+    unsaturated: int = field(default=0, metadata={ADDED_LATER: True})
 
     def __post_init__(self) -> None:
         """Refuse a claim that does not say what it is about."""
@@ -112,6 +117,16 @@ class SuccessClaim:
     @property
     def epsilon(self) -> None:
         """There is no budget: a guess is right or wrong."""
+
+    @property
+    def may_violate(self) -> bool:
+        """A guess needs no calibration and no learning; a withheld claim is withheld for both verdicts."""
+        return False
+
+    @property
+    def unsaturated(self) -> int:
+        """Nothing is extrapolated from guesses."""
+        return 0
 
     @property
     def delta(self) -> float | None:
