@@ -18,10 +18,12 @@ import numpy as np
 from oddshift.app.asked_attackers import fit_attackers
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
+from oddshift.app.report.wording import worst_in_words
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.learning_size import Refittable
 from oddshift.audit import AttackerResult, Audit, AuditSettings, audit
+from oddshift.evidence.certificates import AnyClaim
 from oddshift.mechanisms import build_mechanism
 from oddshift.model.records import Split
 from studies.ag_news import ag_news
@@ -106,6 +108,12 @@ def row(result: AttackerResult) -> list[str]:
     return [result.name, "yes" if result.with_context else "no", f"{result.log_score:.3f}", gain, joint, *rates]
 
 
+def _further(found: Audit) -> list[tuple[AnyClaim, str]]:
+    """Claims that decide nothing, and their bounds; without a state, which would be read as a verdict."""
+    rows = found.further_rates
+    return [(made.claim, f"{made.mean:.4f} in [{made.lower:.4f}, {made.upper:.4f}]") for made in rows]
+
+
 def page(found: Audit, clock: Clock) -> str:
     """The table, the certificates, the notes and the cost."""
     header = ["attacker", "reads W", "log score", "gain over own (95 %)", "joint gain (95 %)"]
@@ -121,11 +129,16 @@ def page(found: Audit, clock: Clock) -> str:
         table(header, [row(result) for result in found.attackers]),
         "Log scores and gains in nats, means over the certify documents; the interval is by document. The joint gain "
         "is over the single release under the attacker's own prior: given W, for one that reads W.",
-        f"Strongest on the select documents: {found.strongest}. Verdict: {found.state}. Its calibration on "
+        f"Verdict: {found.state_in_words}, by {', '.join(found.counted)}. The worst that an attacker finds: "
+        f"{worst_in_words(found)}.",
+        f"Strongest by log score on the select documents: {found.strongest}. Its calibration on "
         f"{sure.documents} documents: error {sure.calibration_error:.3f}, temperature {sure.temperature:.3f}.",
         clock.page,
         *curves,
-        *(f"- {certificate.sentence}" for certificate in found.certificates),
+        "What decides, of each claim (a tier, without W or given W) the attacker with the worst bound:",
+        *(f"- {certificate.sentence}" for certificate in found.deciding_rates),
+        f"For information, not part of the verdict, other pairs as {found.strongest} estimates them:",
+        *(f"- {claim.tier}, {claim.pair_law} pairs: {bounds}" for claim, bounds in _further(found)),
         f"- {found.witness.sentence}" if found.witness else "",
         f"- Witness {found.witness_needs}." if found.witness_needs else "",
         *(f"- note: {note}" for note in found.warnings),

@@ -138,7 +138,7 @@ def test_an_estimate_below_what_was_witnessed_is_flagged_except_for_controls():
 def test_assumptions_name_the_unit_the_tiers_the_attacker_and_the_detector(is_public):
     tiers = Tiers([0, 0, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=is_public)
     claims = ClaimBuilder(SETTINGS, "gazetteer", "user")
-    said = assumptions(known_of(tiers=tiers), claims, SimpleNamespace(name="counts", with_context=is_public))
+    said = assumptions(known_of(tiers=tiers), claims, [SimpleNamespace(name="counts", with_context=is_public)])
     assert "documents (by user) are independent draws of one population" in said
     assert f"tiers are {'public' if is_public else 'secret'}" in said
     reads = "the public context W" if is_public else "the sensitive positions only"
@@ -146,7 +146,7 @@ def test_assumptions_name_the_unit_the_tiers_the_attacker_and_the_detector(is_pu
     assert "detector: gazetteer; names it misses are released in the clear" in said
     assert not any("declared" in line for line in said)
     declared = replace(claims, question=replace(SETTINGS, independent=True))
-    assert any("declared, not tested" in line for line in assumptions(known_of(), declared, Own(known_of())))
+    assert any("declared, not tested" in line for line in assumptions(known_of(), declared, [Own(known_of())]))
 
 
 def guesses(tier, after, before):

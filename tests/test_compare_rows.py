@@ -103,16 +103,27 @@ def test_other_tiers_and_attackers_are_warned_of(found):
     assert list(_asked_apart(found, secret)) == ["tiers are public in one run and secret in the other"]
     renamed = replace(found, tier_names=("a", "b"))
     assert list(_asked_apart(found, renamed)) == [f"tiers differ: {', '.join(found.tier_names)} and a, b"]
-    weaker = replace(found, strongest="own")
-    assert list(_asked_apart(found, weaker)) == [f"rates are those of different attackers: {found.strongest} and own"]
+    first = found.deciding_rates[0].claim
+    evidence = [
+        replace(e, certificate=replace(e.certificate, claim=replace(first, attacker="other")))
+        if e.certificate.claim == first
+        else e
+        for e in found.evidence
+    ]
+    others = replace(found, evidence=tuple(evidence))
+    where = f"rate, {first.tier}, anchored pairs"
+    assert list(_asked_apart(found, others)) == [f"{where} is by different attackers: {first.attacker} and other"]
 
 
 def test_only_what_both_audits_have_is_compared(found):
     fewer = replace(found, evidence=found.evidence[:1], attackers=found.attackers[:1])
     names = [row.name for row in _audits(found, fewer, False)]
     assert sum(name.startswith("rate, ") for name in names) == 1
-    tier, law = _about(found.evidence[0])
+    tier, law, is_given = _about(found.evidence[0])
+    assert not is_given
     assert f"rate, {tier}, {law} pairs" in names
+    totals = [name for name in names if "gain over own" in name]
+    assert [name.replace("gain by reading together", "gain over own") for name in names if "together" in name] == totals
     kept = found.attackers[0].name
     assert all(name.startswith(f"{kept}: ") for name in names if ": " in name)
 

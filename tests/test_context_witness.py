@@ -178,7 +178,7 @@ def test_sentences_say_what_was_counted_and_what_was_computed():
     assert "49 of 58 guesses from the other outputs alone were right" in found().sentence
     assert found(3.0).sentence.startswith("Undecided, which is not a pass")
     bare = w.context_witness([], single_epsilon=0.95, alpha=0.05, epsilon=1.0)
-    assert "0.95 (the exact epsilon of one release; 0 of 0 guesses" in bare.sentence
+    assert "0.95 (the exact epsilon of one release; no guess from the other outputs was made)" in bare.sentence
 
 
 @pytest.mark.parametrize(

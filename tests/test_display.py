@@ -35,7 +35,9 @@ def test_the_headline_begins_with_the_state_and_never_passes_an_undecided_one(fo
     line = headline(replace(found, verdict=replace(found.verdict, state=state)))
     assert line.startswith(start)
     assert f"Pr[mPL > 1.5] <= {found.settings.delta:g}" in line
-    assert f"attacker {found.strongest}, level {found.settings.alpha:g}" in line
+    first = found.deciding_rates[0].claim
+    assert f"level {found.settings.alpha:g}; worst: " in line
+    assert f"in tier {first.tier} by attacker {first.attacker}" in line
 
 
 def test_without_a_delta_the_headline_says_so(found):
@@ -51,11 +53,13 @@ def few_tiers(found):
 def test_many_tiers_stand_below_one_another(found):
     rows = cells(attackers_table(found))
     assert len(found.tier_names) == 5
-    assert [row[3] for row in rows[1:6]] == list(found.tier_names)
+    assert [row[4] for row in rows[1:6]] == list(found.tier_names)
     assert [row[0] for row in rows[1::5]] == [row.name for row in found.attackers]
-    assert rows[0][3:] == ["tier", "top-1", "anchored"]
+    assert rows[0][2:] == ["gain over own", "by reading together", "tier", "top-1", "anchored"]
     last = found.attackers[-1]
-    assert rows[-1][4:] == [f"{last.tiers[-1].top1:.1%}", f"{last.tiers[-1].anchored:.2%}"]
+    assert rows[-1][3] == ""
+    assert rows[-5][3] == f"{last.joint_gain:+.3f} ± {last.joint_gain_error:.3f}"
+    assert rows[-1][5:] == [f"{last.tiers[-1].top1:.1%}", f"{last.tiers[-1].anchored:.2%}"]
 
 
 def test_a_comparison_of_many_tiers_has_a_row_for_each(found):
@@ -98,11 +102,33 @@ def test_secret_tiers_have_a_column_for_pairs_across(found):
     assert secret[1][secret[0].index(f"{found.tier_names[0]} across")] == "-"
 
 
-def test_the_strongest_attacker_stands_in_bold(found):
+def test_an_attacker_that_still_learns_is_named_in_the_headline_with_the_wording_of_its_state(found):
+    wording = "certified for an attacker with 120 documents, not saturated"
+    reason = "attacker plugin has not settled: PERSON 0.01 with 60 documents, 0.02 with 120, perhaps 0.04 with 240"
+    grows = [
+        replace(e, certificate=replace(e.certificate, state="undecided", upper=0.04,
+                claim=replace(e.certificate.claim, withheld=reason, may_violate=True, unsaturated=120)))
+        if e.certificate.claim.pair_law == "anchored" else e
+        for e in found.evidence
+    ]  # fmt: skip
+    parts = tuple(e.certificate for e in grows if e.certificate.claim.pair_law == "anchored")
+    quiet = {"lowers": (0.0,) * len(parts), "accusing": (True,) * len(parts)}
+    held = replace(found, evidence=tuple(grows), strongest="own",
+                   verdict=replace(found.verdict, parts=parts, state="undecided", **quiet))  # fmt: skip
+    line = headline(held)
+    assert line.startswith(f"{wording.capitalize()}, which is not a pass: Pr[mPL > 1.5] <= ")
+    assert line.endswith(f": {reason}")
+    assert "attacker own" not in line
+    assert held.state == "undecided"
+    assert f"]: {wording}" in printed(show_audit, held)
+
+
+def test_the_attacker_with_the_worst_bound_stands_in_bold(found):
     found = few_tiers(found)
     styles = [row.style for row in attackers_table(found).rows]
     names = [row.name for row in found.attackers]
-    assert [name for name, style in zip(names, styles, strict=True) if style == "bold"] == [found.strongest]
+    bold = [name for name, style in zip(names, styles, strict=True) if style == "bold"]
+    assert bold == [found.row(found.deciding_rates[0].claim.attacker).name]
 
 
 def test_an_audit_prints_its_bounds_witness_notes_and_assumptions(found):
@@ -111,8 +137,13 @@ def test_an_audit_prints_its_bounds_witness_notes_and_assumptions(found):
     assert complete(found).witness.sentence in text
     assert "note: a note" in text
     assert text.rstrip().endswith(found.assumptions[-1] + ".")
-    for certificate in found.certificates:
-        assert f"{certificate.claim.tier}, {certificate.claim.pair_law} pairs: {certificate.mean:.4f}" in text
+    decides, further = text.split("For information, not part of the verdict")
+    for made in found.deciding_rates:
+        assert f"{made.claim.tier}, attacker {made.claim.attacker}: {made.mean:.4f} in [{made.lower:.4f}" in decides
+    for made in found.further_rates:
+        assert f"{made.claim.tier}, {made.claim.pair_law} pairs: {made.mean:.4f}" in further
+    assert "]: certified" not in further
+    assert "]: violated" not in further
     bare = printed(show_audit, found)
     assert "Proved upper bound" not in bare
 

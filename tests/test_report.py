@@ -191,7 +191,7 @@ def test_attackers_stand_beside_their_controls_with_bounds_that_hold_their_rate(
     assert [row[0] for row in rows[:3]] == [
         "PERSON: null (control)",
         "PERSON: own (control)",
-        "PERSON: plugin (strongest)",
+        "PERSON: plugin (worst bound)",
     ]
     certificate = next(c for c in found.certificates if c.claim.pair_law == "anchored" and c.claim.tier == "PERSON")
     assert rows[2][2] == f"{percent(certificate.lower)} to {percent(certificate.upper)}"

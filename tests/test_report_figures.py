@@ -57,16 +57,21 @@ def attacker_row(name, rates, *, learned=True, largest=2.0, counts=None, split=N
     )  # fmt: skip
 
 
-def certificate(tier, lower, upper, law="anchored"):
-    return SimpleNamespace(claim=SimpleNamespace(tier=tier, pair_law=law), lower=lower, upper=upper)
+def certificate(tier, lower, upper, law="anchored", attacker="counts"):
+    claim = SimpleNamespace(tier=tier, pair_law=law, attacker=attacker)
+    return SimpleNamespace(claim=claim, lower=lower, upper=upper, mean=(lower + upper) / 2)
 
 
-def made_audit(*rows, strongest="counts", certificates=(), **other):
+BOUNDS = (certificate("PII", 0.08, 0.17), certificate("PoII", 0.2, 0.4))
+
+
+def made_audit(*rows, strongest="counts", counting=BOUNDS, further=(), **other):
     """The part of an audit that figures read."""
     by_name = {row.name: row for row in rows}
     given = {
         "settings": AuditSettings(epsilon=1.5, delta=0.05), "tier_names": TIERS, "attackers": rows,
-        "strongest": strongest, "certificates": certificates, "row": by_name.__getitem__, "exact_epsilon": 1.2,
+        "strongest": strongest, "counting_rates": counting, "further_rates": further, "counted": (strongest,),
+        "row": by_name.__getitem__, "exact_epsilon": 1.2,
         "witness": None, "witness_needs": "", "upper_bound": None, "upper_basis": "", "subgroups": (),
     }  # fmt: skip
     return SimpleNamespace(**{**given, **other})
@@ -82,16 +87,27 @@ def test_each_attacker_has_the_shape_of_what_it_is():
     assert drawn.count('class="hollow"') == 2 * len(TIERS)  # null and own, square
     assert drawn.count('class="solid cross"') == len(TIERS)  # idle
     assert len(re.findall(r'<circle[^>]*class="solid"', drawn)) == len(TIERS)  # other
-    assert len(re.findall(r'<polygon[^>]*class="bad"', drawn)) == len(TIERS)  # counts, the strongest
+    assert len(re.findall(r'<polygon[^>]*class="bad"', drawn)) == len(TIERS)  # counts, the worst bound
 
 
-def test_the_strongest_has_certified_bounds_and_the_others_bounds_on_their_mean():
-    given = [certificate("PII", 0.08, 0.17), certificate("PoII", 0.2, 0.4), certificate("PII", 0.9, 1.0, "uniform")]
-    rows = {row[0]: row for row in attacker_rates(made_audit(OWN, COUNTS, OTHER, certificates=given)).rows}
-    assert rows["PII: counts (strongest)"][2] == "8% to 17%"
-    assert rows["PoII: counts (strongest)"][2] == "20% to 40%"
+def test_those_that_count_have_certified_bounds_and_the_others_bounds_on_their_mean():
+    other = [certificate("PII", 0.9, 1.0, "uniform")]
+    rows = {row[0]: row for row in attacker_rates(made_audit(OWN, COUNTS, OTHER, further=other)).rows}
+    assert rows["PII: counts (worst bound)"][2] == "8% to 17%"
+    assert rows["PoII: counts (worst bound)"][2] == "20% to 40%"
     low, high = (float(end.rstrip("%")) for end in rows["PII: other (attacker)"][2].split(" to "))
     assert low < 11.0 < high
+
+
+def test_the_worst_bound_may_be_that_of_an_attacker_with_a_weaker_score_or_of_a_recalibrated_one():
+    calmer = certificate("PoII", 0.3, 0.5, attacker="other, recalibrated")
+    counting = (*BOUNDS, calmer, certificate("PII", 0.1, 0.2, attacker="other"))
+    found = attacker_rates(made_audit(OWN, COUNTS, OTHER, counting=counting))
+    rows = {row[0]: row for row in found.rows}
+    assert rows["PII: other (worst bound)"][2] == "10% to 20%"
+    assert rows["PII: counts (attacker)"][2] == "8% to 17%"
+    assert rows["PoII: other, recalibrated (worst bound)"][1:4] == ["40%", "30% to 50%", "-"]
+    assert "PII 11% (10% to 20%) by other; PoII 40% (30% to 50%) by other, recalibrated." in found.says
 
 
 def test_the_law_of_the_verdict_decides_which_rate_is_shown():
@@ -114,7 +130,7 @@ def test_pairs_across_tiers_are_a_dash_where_tiers_are_public():
 def test_what_one_release_gives_away_is_said_next_to_the_strongest():
     says = attacker_rates(made_audit(attacker_row("own", (0.0, 0.02)), COUNTS)).says
     assert says.endswith("From one release alone the share is 2%.")
-    assert "counts, goes beyond ε" in says
+    assert "PII 12% (8% to 17%) by counts" in says
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])

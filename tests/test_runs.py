@@ -275,7 +275,8 @@ def test_an_answer_says_its_verdict_and_shows_no_secret(made):
     assert run.certificates == made.result.certificates
     said = repr(run)
     assert run.verdict.sentence in said
-    assert "Strongest attacker: plugin" in said
+    joint = made.result.row("plugin").joint_gain
+    assert f"Attacker with the worst bound: plugin, {joint:+.3f} nats of joint gain." in said
     assert "Zorbal" not in said
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from oddshift.app.display import headline
 from oddshift.app.report.sources import Sources
 from oddshift.app.report.verdict import SECRETS_SHOWN, verdict
 from oddshift.app.report.wording import (
@@ -16,12 +17,12 @@ from oddshift.app.report.wording import (
     interval,
     level_sentence,
     number,
-    of_verdict,
     percent,
     scales_in_words,
     verdict_sentence,
-    worst_certificate,
+    worst_in_words,
 )
+from oddshift.audit.deciding import counted_attackers, shown_violations
 from oddshift.bounds.methods import STATES
 from reports import complete, made_up_adaptation, small_audit
 
@@ -73,11 +74,73 @@ def test_every_state_has_a_title_and_a_sign_of_its_own():
     assert len(set(SIGNS.values())) == len(STATES)
 
 
-def test_the_worst_certificate_is_the_largest_rate_under_the_law_of_the_verdict(found):
-    mine = of_verdict(found)
+def test_what_decides_is_under_the_law_of_the_verdict_the_worst_bound_first(found):
+    mine = found.deciding_rates
     assert {c.claim.pair_law for c in mine} == {found.settings.law}
-    assert [c.claim.tier for c in mine] == list(found.tier_names)
-    assert worst_certificate(found).mean == max(c.mean for c in mine)
+    assert {c.claim.tier for c in mine} == set(found.tier_names)
+    assert not {c.claim.pair_law for c in found.further_rates} & {found.settings.law}
+    assert mine[0].upper == max(c.upper for c in found.counting_rates)
+    assert shown_violations(found.verdict) == shown_violations(None) == {}
+
+
+def test_a_shown_violation_comes_before_a_larger_bound_and_with_what_shows_it(found):
+    """The first part is shown to exceed delta at the shared level, by .06; another has a larger upper bound."""
+    parts = found.verdict.parts
+    last = min(parts, key=lambda part: part.upper)
+    lowers = tuple(0.06 if part is last else 0.0 for part in parts)
+    bad = replace(found, verdict=replace(found.verdict, lowers=lowers, state="violated"))
+    assert bad.deciding_rates[0] == last
+    assert bad.deciding_rates[0] != found.deciding_rates[0]
+    assert worst_in_words(bad).endswith("(at least 6%)")
+    assert worst_in_words(bad) in verdict_sentence(bad)
+
+
+def by_two(found):
+    """The same audit with a second attacker that reads W: worse in one tier, better by log score."""
+    tier = found.tier_names[2]
+    mine = [e for e in found.evidence if e.certificate.claim.pair_law == found.settings.law]
+    more = []
+    for item in mine:
+        upper = 0.9 if item.certificate.claim.tier == tier else 0.01
+        claim = replace(item.certificate.claim, attacker="clever+W", with_context=True)
+        more.append(replace(item, certificate=replace(item.certificate, claim=claim, mean=upper / 2, upper=upper)))
+    clever = replace(found.row(found.strongest), name="clever+W", with_context=True, gain=3.21, joint_gain=0.12)
+    verdict = replace(found.verdict, parts=(), lowers=(), accusing=(), state="undecided")
+    everyone = (*found.attackers, clever)
+    return replace(found, evidence=(*found.evidence, *more), attackers=everyone, strongest="clever+W", verdict=verdict)
+
+
+def test_the_worst_attacker_of_each_claim_is_named_and_the_worst_of_both_first(found):
+    """The strongest by log score reads W; without W another attacker decides, and W is worst in one tier only."""
+    two, tier = by_two(found), found.tier_names[2]
+    without = max((c for c in found.deciding_rates), key=lambda c: c.upper)
+    said = worst_in_words(two)
+    first, second = said.split("; ")
+    assert first == f"45% in tier {tier} by attacker clever+W (given W, at most 90%)"
+    whose = f"in tier {without.claim.tier} by attacker {without.claim.attacker}"
+    assert second == f"{percent(without.mean)} {whose} (without W, at most {percent(without.upper)})"
+    assert len(two.deciding_rates) == 2 * len(found.tier_names)
+    assert worst_in_words(found).count("attacker") == 1  # nobody reads W, so there is one claim
+    for text in (headline(two), verdict_sentence(two)):
+        assert said in text
+    assert "each of the 2 attackers which learned something estimates (plugin and clever+W)" in level_sentence(two)
+
+
+def test_a_bound_of_another_attacker_than_the_strongest_comes_first(found):
+    """1.8 % by the strongest, 2.5 % by another: the second number decides."""
+    two = by_two(found)
+    shown = [replace(e, certificate=replace(e.certificate, upper=0.02)) for e in two.evidence[len(found.evidence) :]]
+    two = replace(two, evidence=(*found.evidence, *shown))
+    assert two.strongest == "clever+W"
+    assert two.deciding_rates[0] == found.deciding_rates[0]
+    assert worst_in_words(two).split("; ")[0].endswith(f"(without W, at most {percent(two.deciding_rates[0].upper)})")
+    assert two.deciding_rates[0].upper == max(c.upper for c in two.counting_rates)
+
+
+def test_a_recalibrated_attacker_has_the_row_of_the_one_it_was_made_from(found):
+    assert found.row("plugin, recalibrated") is found.row("plugin")
+    assert counted_attackers([replace(c, claim=replace(c.claim, attacker="plugin, recalibrated"))
+                              for c in found.counting_rates]) == ("plugin",)  # fmt: skip
 
 
 def with_state(found, state):
@@ -91,7 +154,7 @@ def test_only_a_certified_audit_is_said_to_keep_its_budget_in_every_tier(found, 
     assert ("In every tier, at most" in said) == (state == "certified")
     assert ("give too much away" in said) == (state == "violated")
     assert ("not a pass" in said) == (state == "undecided")
-    assert percent(worst_certificate(found).mean) in said
+    assert percent(found.deciding_rates[0].mean) in said
     assert said.endswith(".")
 
 

@@ -19,9 +19,11 @@ FEW_OUTPUTS = 5.0
 """A release with fewer effective outputs than this is nearly constant."""
 
 
-def assumptions(known: Knowledge, claims: ClaimBuilder, attacker: Attacker, *, remap: bool) -> tuple[str, ...]:
+def assumptions(
+    known: Knowledge, claims: ClaimBuilder, counting: Sequence[Attacker], *, remap: bool
+) -> tuple[str, ...]:
     """What the certificate of the chosen scales assumes: the same as an audit's, and what belongs to a release."""
-    said = (*supposed(known, claims, attacker), "a record is released once: repeated releases compose")
+    said = (*supposed(known, claims, counting), "a record is released once: repeated releases compose")
     return (*said, "the remapping comes from the fit records and is treated as public") if remap else said
 
 

@@ -8,6 +8,7 @@ from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.attackers.gains import Gain
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.audit.data_fate import DataFate
+from oddshift.audit.deciding import counted_attackers
 from oddshift.audit.released_table import ReleasedTable
 from oddshift.evidence.certificates import Evidence, JointCertificate
 
@@ -177,6 +178,17 @@ class Adaptation:
     def state(self) -> str:
         """`certified` when some scales were, otherwise `undecided`: a failed search does not show that none exist."""
         return "certified" if self.chosen is not None else "undecided"
+
+    @property
+    def state_in_words(self) -> str:
+        """The state; where only attackers that still learn prevent a certificate, the state says that."""
+        is_open = self.chosen is None and self.verdict is not None and self.verdict.state == "undecided"
+        return self.verdict.state_in_words if is_open and self.verdict is not None else self.state
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The attackers that the verdict rests on; the one that measured the frontier where there is no verdict."""
+        return counted_attackers(() if self.verdict is None else self.verdict.parts) or (self.attacker,)
 
     @property
     def scales(self) -> Scales | None:

@@ -226,9 +226,15 @@ def _concluded(search: _SearchResult, task: AdaptTask, made: Certification) -> A
         evidence=_evidence(taken, certifying, released),
         verdict=None if taken is None else taken.judgement.verdict,
         learning=() if taken is None else taken.learning,
-        assumptions=assumptions(known, made.claims, attacker, remap=remapped),
+        assumptions=assumptions(known, made.claims, _counting(taken, attacker, task), remap=remapped),
         warnings=warnings(search.trials, taken, search.measuring, made.goals, basis),
     )
+
+
+def _counting(taken: Trial | None, attacker: Attacker, task: AdaptTask) -> list[Attacker]:
+    """The attackers that the result rests on: those that learned something at its scales, if any did."""
+    places = () if taken is None else taken.basis.counting
+    return [task.attackers[place - 1] for place in places if place] or [attacker]
 
 
 def _proposed(search: _SearchResult) -> Scales | None:

@@ -77,7 +77,7 @@ class AuditRun:
         """What happened to the data, the verdict and what it rests on, without a secret."""
         found, asked = self.result, self.result.settings
         fit, select, certify = found.documents
-        best = found.row(found.strongest)
+        best = found.row(found.deciding_rates[0].claim.attacker)
         rates = ", ".join(f"{t.tier} {t.anchored:.2%} (first guess right {t.top1:.1%})" for t in best.tiers)
         begins = opening_of_audit(found)
         lines = "\n".join(
@@ -87,7 +87,7 @@ class AuditRun:
                 *begins.by_kind(),
                 self.verdict.sentence,
                 f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.",
-                f"Strongest attacker: {best.name}, {best.gain:+.3f} nats over the single release.",
+                f"Attacker with the worst bound: {best.name}, {best.joint_gain:+.3f} nats of joint gain.",
                 f"Pairs with the true value beyond epsilon = {asked.epsilon:g}: {rates}.",
                 f"One release alone: exact epsilon {found.exact_epsilon:.4f}; found by {found.detector}.",
             )

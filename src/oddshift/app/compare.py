@@ -6,7 +6,7 @@ Where two runs asked different questions, a difference in their answers is shown
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from oddshift.adapt.adaptation import Adaptation, ScaledOutcome
 from oddshift.app.configuration import read_config
+from oddshift.app.report.wording import worst_in_words
 from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, read_adaptation, read_run, refuse_no_run
 from oddshift.audit import AttackerResult, Audit
 from oddshift.base.arrays import FloatArray
@@ -150,8 +151,10 @@ def _asked_apart(one: Audit, two: Audit) -> Iterator[str]:
         yield "tiers are public in one run and secret in the other"
     if one.tier_names != two.tier_names:
         yield f"tiers differ: {', '.join(one.tier_names)} and {', '.join(two.tier_names)}"
-    if one.strongest != two.strongest:
-        yield f"rates are those of different attackers: {one.strongest} and {two.strongest}"
+    first, second = (_attackers_of(audit) for audit in (one, two))
+    for about in first.keys() & second.keys():
+        if first[about] != second[about]:
+            yield f"{_named(*about)} is by different attackers: {first[about]} and {second[about]}"
 
 
 def _audits(one: Audit, two: Audit, same: bool) -> Iterator[ComparedRow]:
@@ -160,8 +163,8 @@ def _audits(one: Audit, two: Audit, same: bool) -> Iterator[ComparedRow]:
     yield _plain("budget epsilon", one.settings.epsilon, two.settings.epsilon)
     yield _plain("exact epsilon of one release", one.exact_epsilon, two.exact_epsilon)
     yield ComparedRow("documents (fit, select, certify)", str(one.documents), str(two.documents))
-    yield ComparedRow("strongest attacker", one.strongest, two.strongest)
-    mine, others = (_by_claim(audit.rate_evidence) for audit in (one, two))
+    yield ComparedRow("worst bound", worst_in_words(one), worst_in_words(two))
+    mine, others = (_by_claim(audit) for audit in (one, two))
     for about, item in mine.items():
         if about in others:
             yield _rate(item, others[about], same)
@@ -174,25 +177,38 @@ def _audits(one: Audit, two: Audit, same: bool) -> Iterator[ComparedRow]:
         yield ComparedRow("witnessed leakage", _listed(witnessed[:1]), _listed(witnessed[1:]))
 
 
-def _by_claim(evidence: Iterable[Evidence]) -> dict[tuple[str, str], Evidence]:
-    """For each tier and pair law the first attacker that the verdict rests on, which is the strongest."""
-    found: dict[tuple[str, str], Evidence] = {}
-    for item in evidence:
-        found.setdefault(_about(item), item)
-    return found
+About = tuple[str, str, bool]
+"""A claim on rates: its tier, its pair law, and whether it is given W."""
 
 
-def _about(item: Evidence) -> tuple[str, str]:
-    return item.certificate.claim.tier, item.certificate.claim.pair_law
+def _by_claim(audit: Audit) -> dict[About, Evidence]:
+    """What decides, of each claim the attacker with the worst bound, and what is shown for information."""
+    behind = {item.certificate.claim: item for item in audit.evidence}
+    return {_about(behind[made.claim]): behind[made.claim] for made in audit.certificates}
+
+
+def _attackers_of(audit: Audit) -> dict[About, str]:
+    return {about: item.certificate.claim.attacker for about, item in _by_claim(audit).items()}
+
+
+def _about(item: Evidence) -> About:
+    claim = item.certificate.claim
+    return claim.tier, claim.pair_law, claim.with_context
+
+
+def _named(tier: str, law: str, is_given: bool) -> str:
+    return f"rate, {tier}, {law} pairs{', given W' if is_given else ''}"
 
 
 def _rate(one: Evidence, two: Evidence, same: bool) -> ComparedRow:
-    tier, law = _about(one)
-    cells = [f"{c.mean:.4f} [{c.lower:.4f}, {c.upper:.4f}] {c.state}" for c in (one.certificate, two.certificate)]
+    about, law = _about(one), one.certificate.claim.pair_law
+    cells = [
+        f"{c.mean:.4f} [{c.lower:.4f}, {c.upper:.4f}] {c.state_in_words}" for c in (one.certificate, two.certificate)
+    ]
     paired = same and law in PAIRED and len(one.values) == len(two.values)
     samples = [two.values - one.values] if paired else [one.values, two.values]
     gap = two.certificate.mean - one.certificate.mean
-    return ComparedRow(f"rate, {tier}, {law} pairs", cells[0], cells[1], gap, _error(samples), paired)
+    return ComparedRow(_named(*about), cells[0], cells[1], gap, _error(samples), paired)
 
 
 def _error(samples: list[FloatArray]) -> float | None:
@@ -204,15 +220,20 @@ def _error(samples: list[FloatArray]) -> float | None:
 
 def _attacker(one: AttackerResult, two: AttackerResult) -> Iterator[ComparedRow]:
     if one.name != "own":
-        cells = [f"{row.gain:+.3f} ± {row.gain_error:.3f}" for row in (one, two)]
-        error = float(np.hypot(one.gain_error, two.gain_error))
-        yield ComparedRow(f"{one.name}: gain over own (nats)", cells[0], cells[1], two.gain - one.gain, error)
+        yield _gain(f"{one.name}: gain over own", (one.gain, one.gain_error), (two.gain, two.gain_error))
+        joint = ((row.joint_gain, row.joint_gain_error) for row in (one, two))
+        yield _gain(f"{one.name}: gain by reading together", *joint)
     rates = {} if one.name == "null" else {rate.tier: rate for rate in two.tiers}
     for rate in one.tiers:
         if rate.tier in rates:
             other = rates[rate.tier]
             yield _plain(f"{one.name}: anchored rate, {rate.tier}", rate.anchored, other.anchored)
             yield _plain(f"{one.name}: top-1, {rate.tier}", rate.top1, other.top1)
+
+
+def _gain(name: str, one: tuple[float, float], two: tuple[float, float]) -> ComparedRow:
+    first, second = (f"{mean:+.3f} ± {error:.3f}" for mean, error in (one, two))
+    return ComparedRow(f"{name} (nats)", first, second, two[0] - one[0], float(np.hypot(one[1], two[1])))
 
 
 def _adaptations(one: Adaptation, two: Adaptation) -> Iterator[ComparedRow]:

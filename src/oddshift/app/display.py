@@ -15,14 +15,20 @@ from oddshift.app.report.opening import (
     opening_of_adaptation,
     opening_of_audit,
 )
+from oddshift.app.report.wording import claim_reads, withheld_reason, worst_in_words
 from oddshift.attackers.calibration import Calibration
 from oddshift.audit import AttackerResult, Audit
+from oddshift.audit.deciding import base_name, worst_of_both
 from oddshift.audit.released_table import release_headline
+from oddshift.evidence.certificates import Certificate
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+
+GAINS = ("attacker", "log score", "gain over own", "by reading together")
+"""The first columns of the table of attackers: the total gain, and what is gained by reading releases together."""
 
 WIDE = 2
 """Tiers that stand next to one another in a table; more stand below one another."""
@@ -48,19 +54,14 @@ def show_audit(audit: Audit, screen: Console) -> None:
     console.print(
         f"anchored: the share of pairs with the true value whose mPL exceeds {asked.epsilon:g}; log scores are in nats."
     )
-    if _reads_context(audit):
-        console.print("given W: for attackers that read W, the gain over the single release under the same prior.")
+    given = " (given W, for one that reads W)" if _reads_context(audit) else ""
+    console.print(f"by reading together: the gain over one release under the attacker's own prior{given}.")
     if not audit.tiers_are_public:
         console.print(
             "across: the same for anchored pairs whose other value is in another tier, because tiers are secret."
         )
     console.print(_calibrated(audit.calibration))
-    console.print(f"Certificates of the strongest attacker, {audit.strongest}:")
-    for certificate in audit.certificates:
-        claim = certificate.claim
-        bounds = f"[{certificate.lower:.4f}, {certificate.upper:.4f}]"
-        about = f"{claim.tier}, {claim.pair_law} pairs"
-        line = f"  {about}: {certificate.mean:.4f} in {bounds} at level {asked.alpha:g}: {certificate.state}"
+    for line in certificate_lines(audit):
         console.print(line, markup=False)
     if audit.upper_bound is not None:
         console.print(
@@ -100,14 +101,32 @@ def _plain_table(head: tuple[str, ...], rows: list[tuple[str, ...]], console: Sp
 
 def worst_lines(audit: Audit) -> Iterator[str]:
     """What is known about worst pairs, for readers of the verdict."""
-    worst = [c for c in audit.certificates if c.claim.pair_law == "worst"]
-    if worst and audit.settings.law != "worst":
+    worst = [c for c in audit.further_rates if c.claim.pair_law == "worst"]
+    if worst:
         said = ", ".join(f"{c.claim.tier} {c.mean:.1%} (at most {c.upper:.1%})" for c in worst)
         yield f"Not part of this verdict, the share of positions where some pair exceeds epsilon: {said}."
 
 
+def certificate_lines(audit: Audit) -> Iterator[str]:
+    """What decides, the worst bound of each claim, and apart from it what is shown for information."""
+    asked = audit.settings
+    yield f"What decides, of each claim the attacker with the worst bound ({asked.law} pairs, level {asked.alpha:g}):"
+    has_context = _reads_context(audit)
+    for made in audit.deciding_rates:
+        sees = f", {claim_reads(made)}" if has_context else ""
+        yield f"  {made.claim.tier}{sees}, attacker {made.claim.attacker}: {_bounds(made)}: {made.state_in_words}"
+    if audit.further_rates:
+        yield f"For information, not part of the verdict: other pairs, attacker {audit.strongest}:"
+    for made in audit.further_rates:
+        yield f"  {made.claim.tier}, {made.claim.pair_law} pairs: {_bounds(made)}"
+
+
+def _bounds(made: Certificate) -> str:
+    return f"{made.mean:.4f} in [{made.lower:.4f}, {made.upper:.4f}]"
+
+
 def headline(audit: Audit) -> str:
-    """The verdict in one line."""
+    """The verdict in one line, with the worst bounds and whose they are."""
     asked = audit.settings
     claim = f"Pr[mPL > {asked.epsilon:g}] <= {asked.delta:g}" if asked.delta is not None else "no delta was stated"
     words = {
@@ -115,9 +134,10 @@ def headline(audit: Audit) -> str:
         "violated": f"VIOLATED: {claim} does not hold",
         "undecided": f"UNDECIDED, which is not a pass: {claim}",
     }
-    why = next((c.claim.withheld for c in audit.verdict.parts if c.claim.withheld), "") if audit.verdict else ""
-    because = f": {why}" if why and audit.state == "undecided" else ""
-    return f"{words[audit.state]} ({asked.law} pairs, attacker {audit.strongest}, level {asked.alpha:g}){because}"
+    said = words.get(audit.state_in_words, f"{audit.state_in_words.capitalize()}, which is not a pass: {claim}")
+    why = withheld_reason(audit) if audit.verdict is not None and audit.state == "undecided" else ""
+    worst = f"{asked.law} pairs, level {asked.alpha:g}; worst: {worst_in_words(audit)}"
+    return f"{said} ({worst}){f': {why}' if why else ''}"
 
 
 def _calibrated(found: Calibration) -> str:
@@ -130,21 +150,20 @@ def _calibrated(found: Calibration) -> str:
 
 
 def attackers_table(audit: Audit) -> Table:
-    """Every attacker with its controls; the strongest in bold. Many tiers stand below one another."""
+    """Every attacker with its controls; those with a worst bound in bold. Many tiers stand below one another."""
     if len(audit.tier_names) > WIDE:
         return _stacked_attackers(audit)
     from rich.table import Table
 
     table = Table()
-    first = ("attacker", "log score", "gain over own", *(("given W",) if _reads_context(audit) else ()))
-    for name in first:
+    for name in GAINS:
         table.add_column(name, justify="left" if name == "attacker" else "right")
     names = ("top-1", "anchored") if audit.tiers_are_public else ("top-1", "anchored", "across")
     for tier in audit.tier_names:
         for name in names:
             table.add_column(f"{tier} {name}", justify="right")
     for row in audit.attackers:
-        table.add_row(*_cells(row, audit), style="bold" if row.name == audit.strongest else "")
+        table.add_row(*_cells(row, audit), style=_style(row, audit))
     return table
 
 
@@ -152,18 +171,22 @@ def _stacked_attackers(audit: Audit) -> Table:
     from rich.table import Table
 
     table = Table()
-    first = ("attacker", "log score", "gain over own", *(("given W",) if _reads_context(audit) else ()))
     names = ("top-1", "anchored") if audit.tiers_are_public else ("top-1", "anchored", "across")
-    for name in (*first, "tier", *names):
+    for name in (*GAINS, "tier", *names):
         table.add_column(name, justify="left" if name in {"attacker", "tier"} else "right")
     for row in audit.attackers:
         cells = _cells(row, audit)
         for place, tier in enumerate(audit.tier_names):
-            begins = cells[: len(first)] if not place else [""] * len(first)
-            at = len(first) + place * len(names)
-            last, style = place == len(audit.tier_names) - 1, "bold" if row.name == audit.strongest else ""
-            table.add_row(*begins, tier, *cells[at : at + len(names)], style=style, end_section=last)
+            begins = cells[: len(GAINS)] if not place else [""] * len(GAINS)
+            at = len(GAINS) + place * len(names)
+            last = place == len(audit.tier_names) - 1
+            table.add_row(*begins, tier, *cells[at : at + len(names)], style=_style(row, audit), end_section=last)
     return table
+
+
+def _style(row: AttackerResult, audit: Audit) -> str:
+    worst = worst_of_both(audit.deciding_rates)
+    return "bold" if row.name in {base_name(made.claim.attacker) for made in worst} else ""
 
 
 def _reads_context(audit: Audit) -> bool:
@@ -171,9 +194,8 @@ def _reads_context(audit: Audit) -> bool:
 
 
 def _cells(row: AttackerResult, audit: Audit) -> list[str]:
-    cells = [row.name, f"{row.log_score:.3f}", f"{row.gain:+.3f} ± {row.gain_error:.3f}"]
-    if _reads_context(audit):
-        cells.append(f"{row.joint_gain:+.3f} ± {row.joint_gain_error:.3f}" if row.with_context else "")
+    gains = ((row.gain, row.gain_error), (row.joint_gain, row.joint_gain_error))
+    cells = [row.name, f"{row.log_score:.3f}", *(f"{mean:+.3f} ± {error:.3f}" for mean, error in gains)]
     rates = {tier.tier: tier for tier in row.tiers}
     for tier in audit.tier_names:
         found = rates.get(tier)
@@ -211,7 +233,7 @@ def show_adaptation(found: Adaptation, screen: Console) -> None:
         part, claim = evidence.certificate, evidence.certificate.claim
         bounds = f"[{claim.stated(part.lower):.4f}, {claim.stated(part.upper):.4f}]"
         said = f"{claim.quantity} <= {claim.stated(claim.limit or 1.0):g} in tier {claim.tier} by {claim.attacker}"
-        console.print(f"  {part.state}: {said}: {claim.stated(part.mean):.4f} in {bounds}", markup=False)
+        console.print(f"  {part.state_in_words}: {said}: {claim.stated(part.mean):.4f} in {bounds}", markup=False)
     for note in found.warnings:
         console.print(f"note: {note}", style="yellow", markup=False)
     console.print("Assumed: " + "; ".join(found.assumptions) + ".", markup=False)
@@ -226,6 +248,8 @@ def choice_line(found: Adaptation) -> str:
     scales = ", ".join(f"{name} x{scale:g}" for name, scale in zip(found.tier_names, found.scales or (), strict=False))
     if found.chosen is None:
         proposed = f"; proposed without a certificate: {scales}" if found.proposed else ""
+        if found.state_in_words != "undecided":
+            return f"{found.state_in_words.capitalize()}, which is not a pass: {claim}{proposed}"
         return f"UNDECIDED, which is not a pass: no scales were certified for {claim}{proposed}"
     return f"CERTIFIED: {claim} at scales {scales} ({asked.law} pairs, level {asked.alpha:g})"
 

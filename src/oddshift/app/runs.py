@@ -193,9 +193,11 @@ def summary(audit: Audit) -> dict[str, Any]:
     """Plain values of an audit, without arrays, its certificates with their sentences."""
     plain: dict[str, Any] = _plain(audit)
     del plain["evidence"]
-    plain["state"] = audit.state
+    plain["state"], plain["state_in_words"] = audit.state, audit.state_in_words
+    deciding = len(audit.deciding_rates)  # they come first
     plain["certificates"] = [
-        {**_plain(c), "sentence": c.sentence, "file": evidence_name(c.claim)} for c in audit.certificates
+        {**_plain(c), "sentence": c.sentence, "file": evidence_name(c.claim), "decides": place < deciding}
+        for place, c in enumerate(audit.certificates)
     ]
     return plain
 
@@ -205,7 +207,7 @@ def adaptation_summary(adaptation: Adaptation) -> dict[str, Any]:
     plain: dict[str, Any] = _plain(adaptation)
     for key in ("evidence", "verdict"):
         del plain[key]
-    plain["state"] = adaptation.state
+    plain["state"], plain["state_in_words"] = adaptation.state, adaptation.state_in_words
     plain["certificates"] = [{**_plain(e.certificate), "sentence": e.certificate.sentence} for e in adaptation.evidence]
     return plain
 

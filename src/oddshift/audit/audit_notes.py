@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.audit.audit_result import AttackerResult
-from oddshift.audit.audit_settings import AuditSettings
-from oddshift.audit.claims import ClaimBuilder
+from oddshift.audit.audit_settings import ALL, AuditSettings
+from oddshift.audit.claims import NOTHING_LEARNED, ClaimBuilder
 from oddshift.bounds import zero_failures
 from oddshift.evidence.certificates import Evidence
 from oddshift.evidence.witness import AnyWitness, Witness
@@ -16,20 +16,23 @@ from oddshift.leakage.limits import exceeds_budget, nearest_distance
 CONTROLS = frozenset({"null", "own"})
 
 
-def assumptions(known: Knowledge, claims: ClaimBuilder, strongest: Attacker) -> tuple[str, ...]:
-    """What the certificates assume."""
-    reads = "reads the public context W" if strongest.with_context else "reads the sensitive positions only"
+def assumptions(known: Knowledge, claims: ClaimBuilder, counting: Sequence[Attacker]) -> tuple[str, ...]:
+    """What the certificates assume; `counting` are the attackers that they rest on."""
     said = [
         f"documents (by {claims.unit}) are independent draws of one population",
         "the noise of every position is drawn independently",
         "vocabulary, tiers and prior come from the fit records and are treated as public",
         f"tiers are {'public' if known.tiers.is_public else 'secret'}",
-        f"attacker {strongest.name} {reads}",
+        *(f"attacker {attacker.name} {_reads(attacker)}" for attacker in counting),
         f"detector: {claims.detector}; names it misses are released in the clear",
     ]
     if claims.question.independent:
         said.append("secrets are independent of each other (declared, not tested)")
     return tuple(said)
+
+
+def _reads(attacker: Attacker) -> str:
+    return "reads the public context W" if attacker.with_context else "reads the sensitive positions only"
 
 
 def single_exceeds(known: Knowledge, epsilon: float) -> bool:
@@ -53,6 +56,7 @@ def warnings(
     """What went wrong or is not enough, one line each."""
     return (
         *_idle(results),
+        *_nobody(evidence, settings),
         *_dependent(results, settings),
         *_too_few(evidence, settings),
         *_alone(known, settings),
@@ -67,6 +71,21 @@ def _idle(results: Sequence[AttackerResult]) -> list[str]:
         f"the single release under its own prior{' given W' if row.with_context else ''} beyond chance"
         for row in results
         if not row.learned and row.name not in CONTROLS
+    ]
+
+
+def _nobody(evidence: Sequence[Evidence], settings: AuditSettings) -> list[str]:
+    """What to try next where no attacker learned anything and nothing else supports a verdict."""
+    if not any(item.certificate.claim.withheld == NOTHING_LEARNED for item in evidence):
+        return []
+    others = (
+        "an attacker of your own, or more documents to learn from"
+        if ALL in settings.attackers
+        else 'other attackers: attackers = "all" takes every one that suits the data'
+    )
+    return [
+        f"there is no verdict on rates because no attacker learned anything; try {others}; a proven bound (upper) or "
+        "declared independence (independent) also support one"
     ]
 
 

@@ -9,6 +9,7 @@ from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.training import Curve
 from oddshift.audit.audit_settings import AuditSettings
 from oddshift.audit.data_fate import DataFate
+from oddshift.audit.deciding import base_name, counted_attackers, shown_violations, worst_of_each
 from oddshift.audit.release_use import ReleaseUse
 from oddshift.audit.released_table import ReleasedTable
 from oddshift.base.arrays import FloatArray
@@ -151,22 +152,36 @@ class Audit:
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """The certificates of violation rates: one for each law and tier, of the strongest attacker.
-
-        Where its claim is withheld, no certificate of the same claim stands next to it, unless that shows a violation.
-        """
-        found: dict[tuple[str, str], Certificate] = {}
-        for made in (evidence.certificate for evidence in self.rate_evidence):
-            key = (made.claim.tier, made.claim.pair_law)
-            if key not in found or (made.claim.withheld and found[key].state == "certified"):
-                found[key] = made
-        return tuple(found.values())
+        """The certificates of violation rates: those that decide first, then those for information."""
+        return (*self.deciding_rates, *self.further_rates)
 
     @property
-    def rate_evidence(self) -> tuple[Evidence, ...]:
-        """What those certificates rest on."""
-        claims = ((evidence, evidence.certificate.claim) for evidence in self.evidence)
-        return tuple(e for e, claim in claims if isinstance(claim, Claim) and claim.attacker == self.strongest)
+    def counting_rates(self) -> tuple[Certificate, ...]:
+        """The rates that the verdict rests on, under its pair law: of every attacker that counts, in every tier.
+
+        Where no attacker counts they are those of the strongest, and decide nothing.
+        """
+        return tuple(made for made in self._rates if made.claim.pair_law == self.settings.law)
+
+    @property
+    def deciding_rates(self) -> tuple[Certificate, ...]:
+        """Of those the worst bound of each claim (a tier, without W or given W); the worst of all comes first."""
+        return worst_of_each(self.counting_rates, shown_violations(self.verdict))
+
+    @property
+    def further_rates(self) -> tuple[Certificate, ...]:
+        """For information: what the strongest attacker finds under the pair laws that the verdict is not about."""
+        return tuple(made for made in self._rates if made.claim.pair_law != self.settings.law)
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The attackers that the verdict rests on; the strongest where none counts."""
+        return counted_attackers(self.counting_rates)
+
+    @property
+    def _rates(self) -> list[Certificate]:
+        found = (evidence.certificate for evidence in self.evidence)
+        return [made for made in found if isinstance(made.claim, Claim)]
 
     @property
     def deciding(self) -> Certificate | None:
@@ -192,5 +207,5 @@ class Audit:
         return self.verdict.state_in_words if self.verdict is not None else "undecided"
 
     def row(self, name: str) -> AttackerResult:
-        """The result of the attacker of that name."""
-        return next(row for row in self.attackers if row.name == name)
+        """The result of the attacker of that name; of a recalibrated one, that of the attacker as it was fitted."""
+        return next(row for row in self.attackers if row.name in (name, base_name(name)))

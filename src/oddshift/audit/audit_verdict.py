@@ -67,6 +67,11 @@ class AuditTrials:
         return self.attackers[self.basis.strongest]
 
     @property
+    def counting(self) -> list[Attacker]:
+        """Those that the verdict rests on; the strongest where none counts."""
+        return [self.attackers[place] for place in self.basis.counting or (self.basis.strongest,)]
+
+    @property
     def standings(self) -> list[Standing]:
         """How everyone stands on the select documents."""
         units = choosing_units(self.releases.select)

@@ -141,7 +141,7 @@ def _concluded(trials: AuditTrials, split: Split, known: Knowledge, proven: Prov
         subgroups=_subgroups(trials),
         witness=witness,
         witness_needs=lacking,
-        assumptions=assumptions(known, claims, chosen),
+        assumptions=assumptions(known, claims, trials.counting),
         warnings=(
             *warnings(results, evidence, known, settings, bounds=(witness, upper_bound)),
             *(each.sentence for each in trials.learning.values()),

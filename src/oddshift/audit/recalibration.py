@@ -15,6 +15,7 @@ import numpy as np
 from oddshift.attackers.attacker import Attacker, Beliefs
 from oddshift.attackers.gains import Units, gain, units_of
 from oddshift.audit.beliefs_by_tier import TierBeliefs, tier_beliefs
+from oddshift.audit.deciding import RECALIBRATED
 from oddshift.audit.scan import Budget
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.identity import content
@@ -46,7 +47,7 @@ class Recalibrated:
     @property
     def name(self) -> str:
         """The attacker's name, marked as recalibrated."""
-        return f"{self.attacker.name}, recalibrated"
+        return f"{self.attacker.name}{RECALIBRATED}"
 
     @property
     def with_context(self) -> bool:

@@ -45,7 +45,8 @@ def compare(
     for name in ("", "first", "second", "second - first"):
         table.add_column(name, justify="right" if name else "left", overflow="fold")
     for row in found.rows:
-        table.add_row(console.reword(row.name), row.first, row.second, _difference(row))
+        cells = (console.reword(said) for said in (row.name, row.first, row.second))
+        table.add_row(*cells, _difference(row))
     console.print(table)
     console.print(
         "± is one standard error; with * it comes from differences document by document, otherwise it takes the runs "

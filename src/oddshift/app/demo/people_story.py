@@ -64,10 +64,9 @@ def tell_audit(audit: Audit, console: Console) -> None:
         f"anchored: the share of pairs with the true value whose mPL exceeds {asked.epsilon:g}; log scores are in nats."
     )
     console.print(headline(audit), style="bold", markup=False)
-    for certificate in audit.certificates:
-        if certificate.claim.pair_law == asked.law:
-            bounds = f"[{certificate.lower:.4f}, {certificate.upper:.4f}]"
-            console.print(f"  {certificate.claim.tier}: {certificate.mean:.4f} in {bounds}", markup=False)
+    for made in audit.deciding_rates:
+        bounds = f"[{made.lower:.4f}, {made.upper:.4f}]"
+        console.print(f"  {made.claim.tier}, {made.claim.attacker}: {made.mean:.4f} in {bounds}", markup=False)
     if audit.witness is not None:
         console.print(audit.witness.sentence, markup=False)
         console.print(f"  {audit.witness_needs}" if audit.witness_needs else "", markup=False)

@@ -97,7 +97,8 @@ class Opening:
 
 def opening_of_audit(audit: Audit) -> Opening:
     """The opening of an audit."""
-    worst = {c.claim.tier: c.mean for c in audit.certificates if c.claim.pair_law == "worst"}
+    found = sorted((c.mean, c.claim.tier) for c in audit.certificates if c.claim.pair_law == "worst")
+    worst = {tier: mean for mean, tier in found}  # the largest of each tier comes last
     guessed = tuple(
         Guessed(g.tier, g.before.mean, g.alone.mean, g.together.mean, g.together.upper, worst.get(g.tier))
         for g in audit.guesses

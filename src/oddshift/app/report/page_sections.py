@@ -19,10 +19,11 @@ from oddshift.app.report.figures.utility_bars import utility
 from oddshift.app.report.markup import NOTHING, Html, join, table, tag
 from oddshift.app.report.origin import origin
 from oddshift.app.report.sources import Sources
-from oddshift.app.report.wording import SIGNS, interval, number, percent, scales_in_words
+from oddshift.app.report.wording import SIGNS, claim_reads, interval, number, percent, scales_in_words
 from oddshift.audit import Audit
 from oddshift.audit.release_use import ReleaseUse
 from oddshift.data.codecs.passages import Piece
+from oddshift.evidence.certificates import Certificate
 
 TIER_MARKS = 6
 """Number of different tier marks in a text; further tiers share them."""
@@ -96,26 +97,37 @@ def sure(sources: Sources) -> Html:
 
 
 def _certificates(audit: Audit) -> Html:
+    """What decides, apart from what is shown for information."""
+    asked, parts = audit.settings, [_decisive(audit)]
+    if audit.further_rates:
+        rows = [[f"{c.claim.tier}, {c.claim.pair_law} pairs", *_shares(c)] for c in audit.further_rates]
+        head = ("claim", "beyond ε", f"bounds at level {asked.alpha:g}", _units(audit))
+        title = "For information: other pairs"
+        said = f"Attacker {audit.strongest}, the strongest by log score. These bounds are not part of the verdict."
+        parts.append(_table(title, said, table(head, rows, title)))
+    return join(parts)
+
+
+def _decisive(audit: Audit) -> Html:
+    asked, title = audit.settings, "What decides"
     rows = [
-        [
-            f"{c.claim.tier}, {c.claim.pair_law} pairs",
-            f"{SIGNS[c.state]} {c.state}",
-            percent(c.mean),
-            interval(c.lower, c.upper),
-            str(c.documents),
-        ]
-        for c in audit.certificates
+        [c.claim.tier, claim_reads(c), c.claim.attacker, f"{SIGNS[c.state]} {c.state_in_words}", *_shares(c)]
+        for c in audit.deciding_rates
     ]
-    head = ("claim", "state", "beyond ε", f"bounds at level {audit.settings.alpha:g}", f"{_units(audit)}s")
+    head = ("tier", "claim", "attacker", "state", "beyond ε", f"bounds at level {asked.alpha:g}", _units(audit))
     said = (
-        f"Attacker {audit.strongest}, method {audit.settings.method}. The verdict is about {audit.settings.law} pairs."
+        f"The verdict is about {asked.law} pairs. Each row has the worst bound among the attackers that count "
+        f"({', '.join(audit.counted)}), by {asked.method}; the worst of all comes first."
     )
-    bold = [k for k, c in enumerate(audit.certificates) if c.claim.pair_law == audit.settings.law]
-    return _table("Every certificate", said, table(head, rows, "Every certificate", bold))
+    return _table(title, said, table(head, rows, title, [0]))
+
+
+def _shares(made: Certificate) -> tuple[str, str, str]:
+    return percent(made.mean), interval(made.lower, made.upper), str(made.documents)
 
 
 def _units(audit: Audit) -> str:
-    return audit.certificates[0].claim.unit
+    return f"{audit.certificates[0].claim.unit}s"
 
 
 def repair(sources: Sources) -> Html:

@@ -19,12 +19,12 @@ from oddshift.app.report.wording import (
     SIGNS,
     TITLES,
     adaptation_sentence,
+    estimated_by,
     interval,
     level_sentence,
     number,
     percent,
     verdict_sentence,
-    worst_certificate,
 )
 from oddshift.audit import Audit
 from oddshift.audit.released_table import ReleasedTable, release_headline
@@ -99,16 +99,19 @@ def _policy_facts(found: Adaptation, opening: Opening) -> Html:
 
 
 def _card(state: str, title: str, sentence: str, *rest: str) -> Html:
-    badge = tag("span", {"class": "badge"}, tag("span", {"aria-hidden": "true"}, SIGNS[state]), f" {TITLES[state]}")
-    over = tag("p", {"class": "over"}, badge, title)
-    return tag("div", {"class": f"card {state}"}, over, tag("p", {"class": "sentence"}, sentence), *rest)
+    return tag("div", {"class": f"card {state}"}, _over(state, title), tag("p", {"class": "sentence"}, sentence), *rest)
 
 
-def _certificate_card(state: str, title: str, sentence: str, *rest: str) -> Html:
-    """A card below the first one: the same, in smaller print."""
-    badge = tag("span", {"class": "badge"}, tag("span", {"aria-hidden": "true"}, SIGNS[state]), f" {TITLES[state]}")
-    over = tag("p", {"class": "over"}, badge, title)
-    return tag("div", {"class": f"card {state}"}, over, tag("p", {"class": "certified-claim"}, sentence), *rest)
+def _certificate_card(state: str, title: str, sentence: str, *rest: str, words: str = "") -> Html:
+    """A card below the first one: the same, in smaller print; `words` may stand for the state."""
+    claim = tag("p", {"class": "certified-claim"}, sentence)
+    return tag("div", {"class": f"card {state}"}, _over(state, title, words), claim, *rest)
+
+
+def _over(state: str, title: str, words: str = "") -> Html:
+    said = words[:1].upper() + words[1:] if words and words != state else TITLES[state]
+    badge = tag("span", {"class": "badge"}, tag("span", {"aria-hidden": "true"}, SIGNS[state]), f" {said}")
+    return tag("p", {"class": "over"}, badge, title)
 
 
 def _audit_card(audit: Audit) -> Html:
@@ -116,7 +119,7 @@ def _audit_card(audit: Audit) -> Html:
     level = tag("p", {"class": "level"}, level_sentence(audit))
     rest = (*_released(audit.release), level, *witness, _facts(audit))
     title = "Certificate of the mechanism as audited, before any adaptation"
-    return _certificate_card(audit.state, title, verdict_sentence(audit), *rest)
+    return _certificate_card(audit.state, title, verdict_sentence(audit), *rest, words=audit.state_in_words)
 
 
 def _released(release: ReleasedTable | None) -> list[Html]:
@@ -126,10 +129,10 @@ def _released(release: ReleasedTable | None) -> list[Html]:
 
 def _facts(audit: Audit) -> Html:
     """Four numbers: alone, together, guessed, learned."""
-    worst, strongest = worst_certificate(audit), audit.row(audit.strongest)
-    claimed = number(audit.claimed_epsilon)
-    tier = worst.claim.tier
-    guessed, alone = (next(t.top1 for t in row.tiers if t.tier == tier) for row in (strongest, audit.row("own")))
+    worst = audit.deciding_rates[0]
+    claimed, tier, name = number(audit.claimed_epsilon), worst.claim.tier, worst.claim.attacker
+    found = audit.row(name)
+    guessed, alone = (next(t.top1 for t in row.tiers if t.tier == tier) for row in (found, audit.row("own")))
     single = "beyond" if audit.single_exceeds else "within"
     facts = (
         (
@@ -138,15 +141,17 @@ def _facts(audit: Audit) -> Html:
         ),
         (
             percent(worst.mean),
-            f"beyond ε in tier {tier} when releases are read together ({interval(worst.lower, worst.upper)})",
+            f"beyond ε in tier {tier} when attacker {name} reads releases together "
+            f"({interval(worst.lower, worst.upper)})",
         ),
         (
             percent(guessed),
             f"of {tier} secrets are guessed at the first attempt, compared with {percent(alone)} from one release",
         ),
         (
-            f"{strongest.gain:+.2f}",
-            f"nats of log score that attacker {audit.strongest} gains by reading all releases together",
+            f"{found.joint_gain:+.2f}",
+            f"nats of log score that attacker {found.name} gains by reading all releases together"
+            f"{', given W' if found.with_context else ''}",
         ),
     )
     rows = (tag("div", None, tag("dt", None, what), tag("dd", None, value)) for value, what in facts)
@@ -157,11 +162,12 @@ def _adaptation_card(found: Adaptation) -> Html:
     level = (
         f"The candidate scales were fixed on the select documents and tested on {found.documents[2]} certify "
         "documents. "
-        f"This procedure errs with probability at most {found.settings.alpha:g}. It measures the leakage that attacker "
-        f"{found.attacker} estimates, under the {found.settings.law} pair law."
+        f"This procedure errs with probability at most {found.settings.alpha:g}. "
+        f"{estimated_by(found.counted)}, under the {found.settings.law} pair law."
     )
     rest = (*_released(found.release), tag("p", {"class": "level"}, level))
-    return _certificate_card(found.state, "Certificate of the policy", adaptation_sentence(found), *rest)
+    title = "Certificate of the policy"
+    return _certificate_card(found.state, title, adaptation_sentence(found), *rest, words=found.state_in_words)
 
 
 def _about(sources: Sources) -> Html:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from oddshift.adapt.adapt_settings import AdaptSettings
 from oddshift.adapt.adaptation import Adaptation, Scales
 from oddshift.audit import Audit
-from oddshift.evidence.certificates import Certificate
+from oddshift.audit.deciding import shown_violations, worst_of_both
+from oddshift.evidence.certificates import Certificate, Claim, SuccessClaim
 
 TITLES = {"certified": "Certified", "violated": "Violated", "undecided": "Undecided"}
 """The three states as headings."""
@@ -58,52 +60,76 @@ def scales_in_words(names: tuple[str, ...], scales: Scales) -> str:
     return ", ".join(f"{name} {number(scale)}" for name, scale in zip(names, scales, strict=True))
 
 
-def of_verdict(audit: Audit) -> list[Certificate]:
-    """The certificates under the pair law of the verdict, one for each tier."""
-    return [c for c in audit.certificates if c.claim.pair_law == audit.settings.law]
+def worst_in_words(audit: Audit) -> str:
+    """The worst bound of what attackers find without W and of what they find given W: share, tier and attacker.
+
+    What is shown to be exceeded comes with the lower bound that shows it.
+    """
+    violations, has_context = shown_violations(audit.verdict), any(row.with_context for row in audit.attackers)
+    said = []
+    for made in worst_of_both(audit.deciding_rates):
+        low = violations.get(made.claim)
+        bound = f"at most {percent(made.upper)}" if low is None else f"at least {percent(low)}"
+        sees = f"{claim_reads(made)}, " if has_context else ""
+        said.append(f"{percent(made.mean)} in tier {made.claim.tier} by attacker {made.claim.attacker} ({sees}{bound})")
+    return "; ".join(said)
 
 
-def worst_certificate(audit: Audit) -> Certificate:
-    """The certificate of the tier with the largest rate."""
-    return max(of_verdict(audit), key=lambda c: c.mean)
+def claim_reads(made: Certificate) -> str:
+    """Which of the two claims a certificate is about."""
+    return "given W" if made.claim.with_context else "without W"
+
+
+def withheld_reason(audit: Audit) -> str:
+    """Why the verdict on rates is withheld; empty where it is not."""
+    return next((made.claim.withheld for made in audit.counting_rates if made.claim.withheld), "")
 
 
 def verdict_sentence(audit: Audit) -> str:
-    """What an audit found."""
-    asked, worst = audit.settings, worst_certificate(audit)
-    pairs = _pairs(asked.law, asked.epsilon)
-    where, seen = f"in tier {worst.claim.tier}", percent(worst.mean)
-    withheld = next((c.claim.withheld for c in of_verdict(audit) if c.claim.withheld), "")
+    """What an audit found, the worst numbers and their attackers first."""
+    asked, worst = audit.settings, worst_in_words(audit)
+    pairs, withheld = _pairs(asked.law, asked.epsilon), withheld_reason(audit)
     if withheld and audit.state == "undecided":
-        return f"No verdict can be given, and that is not a pass: {withheld}."
+        is_open = audit.state_in_words == "undecided"
+        start = "No verdict can be given" if is_open else audit.state_in_words.capitalize()
+        return f"{start}, and that is not a pass: {withheld}."
     if asked.delta is None:
-        return (
-            f"No δ was stated, so nothing is certified. {where.capitalize()}, {seen} of {pairs}; the share is at most "
-            f"{percent(worst.upper)}."
-        )
+        return f"No δ was stated, so nothing is certified. Of {pairs}: {worst}."
     most = percent(asked.delta)
     if audit.state == "certified":
-        return (
-            f"In every tier, at most {most} of {pairs}. The largest measured share is {seen} {where}; it is certified "
-            f"to be at most {percent(worst.upper)}."
-        )
+        return f"In every tier, at most {most} of {pairs}. The worst that an attacker finds is {worst}."
     if audit.state == "violated":
-        return (
-            f"Read together, the releases give too much away: {where}, more than {most} of {pairs} ({seen} measured)."
-        )
-    return (
-        f"It is not settled whether at most {most} of {pairs}, and that is not a pass. The measured share is {seen} "
-        f"{where}; the true one lies between {percent(worst.lower)} and {percent(worst.upper)}."
-    )
+        return _violation(audit, f"more than {most} of {pairs}: {worst}")
+    start = f"It is not settled whether at most {most} of {pairs}, and that is not a pass."
+    return f"{start} The worst that an attacker finds is {worst}."
+
+
+def _violation(audit: Audit, said: str) -> str:
+    """Rates that are too high, or right guesses beyond a cap where only those are shown."""
+    beyond = [claim for claim in shown_violations(audit.verdict) if isinstance(claim, SuccessClaim)]
+    if beyond and not any(isinstance(claim, Claim) for claim in shown_violations(audit.verdict)):
+        first, start = beyond[0], "First guesses are right too often"
+        return f"{start}: {first.quantity} > {percent(first.cap or 0.0)} in tier {first.tier} by {first.attacker}."
+    return f"Read together, the releases give too much away, {said}."
 
 
 def level_sentence(audit: Audit) -> str:
     """What the verdict is about, and how often the procedure errs."""
     asked = audit.settings
     return (
-        f"This procedure errs with probability at most {asked.alpha:g}. It measures the leakage that attacker "
-        f"{audit.strongest} estimates, under the {asked.law} pair law, on {audit.documents[2]} documents that no "
-        "attacker learned from."
+        f"This procedure errs with probability at most {asked.alpha:g}. {estimated_by(audit.counted)}, under the "
+        f"{asked.law} pair law, on {audit.documents[2]} documents that no attacker learned from."
+    )
+
+
+def estimated_by(attackers: Sequence[str]) -> str:
+    """Whose estimates a verdict is about, as the beginning of a sentence."""
+    if len(attackers) == 1:
+        return f"It measures the leakage that attacker {attackers[0]} estimates"
+    names = f"{', '.join(attackers[:-1])} and {attackers[-1]}"
+    return (
+        f"It measures the leakage that each of the {len(attackers)} attackers which learned something estimates "
+        f"({names}): all of them must stay within the limit to certify, and one beyond it is a violation"
     )
 
 

@@ -73,7 +73,9 @@ class ContextWitness:
         right, guesses = sum(self.counts[0::2]), sum(self.counts[1::2])
         found = f"the lower bound on the largest mPL is {self.lower_bound:.6g}"
         how = f"{right} of {guesses} guesses from the other outputs alone were right"
-        if self.lower_bound <= self.single_epsilon:
+        if not guesses:
+            how = "the exact epsilon of one release; no guess from the other outputs was made"
+        elif self.lower_bound <= self.single_epsilon:
             how = f"the exact epsilon of one release; {how}, which shows no more"
         tail = f"This procedure overstates it with probability at most {self.alpha:g}, whatever the attacker"
         if self.shown:

@@ -17,41 +17,44 @@ ROW = 26.0
 
 @dataclass(frozen=True)
 class RateRow:
-    """One attacker in one tier: what it is, its rate with bounds, first guesses, and the rate across secret tiers."""
+    """One attacker in one tier: what it is, its rate with bounds, first guesses, and the rate across secret tiers.
+
+    Of a recalibrated attacker only the rate is known.
+    """
 
     name: str
     kind: str
     rate: float
     lower: float
     upper: float
-    top1: float
-    across: float | None
+    top1: float | None = None
+    across: float | None = None
 
 
 def attacker_rates(audit: Audit) -> Figure:
-    """Rates under the pair law of the verdict (anchored for `worst`, which is measured for the strongest only)."""
+    """Rates under the pair law of the verdict (anchored for `worst`, which is not measured for everyone)."""
     law = "uniform" if audit.settings.law == "uniform" else "anchored"
     panels = {tier: _panel(audit, tier, law) for tier in audit.tier_names}
     panels = {tier: rows for tier, rows in panels.items() if rows}
     controls = max(row.rate for rows in panels.values() for row in rows if row.name == "own")
-    strongest = "; ".join(
-        f"{tier} {percent(r.rate)} ({interval(r.lower, r.upper)})"
+    worst = "; ".join(
+        f"{tier} {percent(r.rate)} ({interval(r.lower, r.upper)}) by {r.name}"
         for tier, rows in panels.items()
         for r in rows
-        if r.kind == "strongest"
+        if r.kind == WORST
     )
     asked = audit.settings
     return Figure(
         title="How much each attacker finds",
         says=(
-            f"The strongest attacker, {audit.strongest}, goes beyond ε in this share of pairs: {strongest}. From one "
+            f"The attackers with the worst bounds go beyond ε in these shares of pairs: {worst}. From one "
             f"release alone the share is {percent(controls)}."
         ),
         draw=lambda width, label: _draw(panels, asked.delta, width, label),
         key=(
             "square: a control (null ignores the release, own reads a single position); circle: an attacker; "
-            "diamond: the strongest attacker; cross: an attacker that learned nothing",
-            f"lines: two one-sided bounds at level {asked.alpha:g}; those of the strongest attacker use the method "
+            "diamond: the attacker with the worst bound; cross: an attacker that learned nothing",
+            f"lines: two one-sided bounds at level {asked.alpha:g}; those of attackers that count use the method "
             f"{asked.method}, the others use Hoeffding-Bentkus on their mean and are not certified",
         ),
         head=("tier and attacker", "beyond ε", "bounds", "first guess right", "beyond ε across tiers"),
@@ -59,24 +62,34 @@ def attacker_rates(audit: Audit) -> Figure:
     )
 
 
+WORST = "worst bound"
+"""What the attacker with the largest upper bound in a tier is called."""
+
+
 def _cells(tier: str, row: RateRow) -> list[str]:
-    across = "-" if row.across is None else percent(row.across)
+    top1, across = ("-" if share is None else percent(share) for share in (row.top1, row.across))
     bounds = interval(row.lower, row.upper)
-    return [f"{tier}: {row.name} ({row.kind})", percent(row.rate), bounds, percent(row.top1), across]
+    return [f"{tier}: {row.name} ({row.kind})", percent(row.rate), bounds, top1, across]
 
 
 def _panel(audit: Audit, tier: str, law: str) -> list[RateRow]:
-    certified = {c.claim.tier: (c.lower, c.upper) for c in audit.certificates if c.claim.pair_law == law}
+    """Every attacker that says something about a tier; recalibrated ones, if they count, come last."""
+    found = (made for made in (*audit.counting_rates, *audit.further_rates) if made.claim.tier == tier)
+    counting = {made.claim.attacker: made for made in found if made.claim.pair_law == law}
+    worst = max(counting.values(), key=lambda made: (made.upper, made.mean), default=None)
+    named = "" if worst is None else worst.claim.attacker
     rows = []
-    for found in audit.attackers:
-        rates = next((r for r in found.tiers if r.tier == tier), None)
+    for each in audit.attackers:
+        rates = next((r for r in each.tiers if r.tier == tier), None)
         if rates is None:
             continue
-        rate, kind = (rates.uniform if law == "uniform" else rates.anchored), _kind(audit, found)
-        bounds = certified.get(tier) if kind == "strongest" else None
+        rate, made = (rates.uniform if law == "uniform" else rates.anchored), counting.pop(each.name, None)
         about = (rate, rates.documents, audit.settings.alpha)
-        low, high = bounds or (hoeffding_bentkus_lower(*about), hoeffding_bentkus_upper(*about))
-        rows.append(RateRow(found.name, kind, rate, low, high, rates.top1, _across(rates, law)))
+        bounds = (hoeffding_bentkus_lower(*about), hoeffding_bentkus_upper(*about))
+        low, high = bounds if made is None else (made.lower, made.upper)
+        rows.append(RateRow(each.name, _kind(each, named), rate, low, high, rates.top1, _across(rates, law)))
+    for name, made in counting.items():
+        rows.append(RateRow(name, WORST if name == named else "attacker", made.mean, made.lower, made.upper))
     return rows
 
 
@@ -87,9 +100,9 @@ def _across(rates: TierRates, law: str) -> float | None:
     return rates.pair_split.uniform_across if law == "uniform" else rates.pair_split.anchored_across
 
 
-def _kind(audit: Audit, found: AttackerResult) -> str:
-    if found.name == audit.strongest:
-        return "strongest"
+def _kind(found: AttackerResult, worst: str) -> str:
+    if found.name == worst:
+        return WORST
     if found.name in CONTROLS:
         return "control"
     return "attacker" if found.learned else "learned nothing"
@@ -114,16 +127,14 @@ def _draw(panels: dict[str, list[RateRow]], delta: float | None, width: float, l
 
 
 def _row(row: RateRow, frame: Frame, scale: AxisScale, place: int) -> Html:
-    shapes = {"control": "square", "strongest": "diamond", "attacker": "circle", "learned nothing": "cross"}
+    shapes = {"control": "square", WORST: "diamond", "attacker": "circle", "learned nothing": "cross"}
     y, kind = frame.top + ROW * (place + 0.5), "hollow" if row.kind == "control" else "solid"
-    is_strongest = row.kind == "strongest"
+    is_worst = row.kind == WORST
     return join(
         [
-            text(
-                frame.left - 10, y + 4, fitted(row.name, frame.left - 12), "end", "heading" if is_strongest else "label"
-            ),
-            line((scale(row.lower), y), (scale(row.upper), y), "whisker strong" if is_strongest else "whisker"),
-            mark(shapes[row.kind], scale(row.rate), y, 7 if is_strongest else 5, "bad" if is_strongest else kind),
+            text(frame.left - 10, y + 4, fitted(row.name, frame.left - 12), "end", "heading" if is_worst else "label"),
+            line((scale(row.lower), y), (scale(row.upper), y), "whisker strong" if is_worst else "whisker"),
+            mark(shapes[row.kind], scale(row.rate), y, 7 if is_worst else 5, "bad" if is_worst else kind),
             text(frame.right + 8, y + 4, percent(row.rate), "start", "tick"),
         ]
     )

@@ -25,7 +25,7 @@ class Bar:
 
 
 def sandwich(audit: Audit) -> Figure:
-    """Witnessed ≤ true ≤ proven, with the estimate of the strongest attacker and the single release between them."""
+    """Witnessed ≤ true ≤ proven, with the largest estimate of an attacker that counts and one release between them."""
     bars = _bars(audit)
     return Figure(
         title="Between what was witnessed and what is proven",
@@ -55,11 +55,11 @@ def _bars(audit: Audit) -> list[Bar]:
     proven = Bar("Proven", audit.upper_bound, "above", audit.upper_basis)
     if audit.upper_bound is None:
         proven = Bar("Proven", None, "above", "a proof needs a model of how the secrets depend on each other")
-    largest = audit.row(audit.strongest).largest
+    most = max((audit.row(name) for name in audit.counted), key=lambda row: row.largest)
     return [
         Bar("One release alone", audit.exact_epsilon, "exact"),
         shown,
-        Bar(f"Estimated by {audit.strongest}", largest, "estimate"),
+        Bar(f"Estimated by {most.name}", most.largest, "estimate"),
         proven,
     ]
 
