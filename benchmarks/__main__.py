@@ -44,6 +44,13 @@ def section(name: str, lines: list[Line]) -> str:
     return f"{markdown(lines)}\n\n{note}" if note else markdown(lines)
 
 
+def keep_elsewhere(name: str, lines: list[Line]) -> None:
+    """Write a module's lines into another page too, where it has one, so that two pages never state two numbers."""
+    also = getattr(importlib.import_module(f"benchmarks.{name}"), "keep_elsewhere", None)
+    if also is not None:
+        also(lines)
+
+
 def show_stored() -> None:
     """Tables that other commands have measured."""
     for name in STORED:
@@ -67,6 +74,7 @@ def main(arguments: list[str]) -> int:
         tables[name] = run(name)
         if "--write" in arguments and tables[name] and tables[name][0].measured != FAILED:
             page.keep({name: section(name, tables[name])})
+            keep_elsewhere(name, tables[name])
     if set(chosen) == set(names()):
         show_stored()
     print(f"\n{spent() / 60:.1f} minutes of CPU")

@@ -1,8 +1,8 @@
 """What a billion rows on a hundred machines cost: unit costs measured on this machine, multiplied out.
 
 `python -m benchmarks.sizing [--write]` measures what a record costs in every step of releasing a data set, and computes
-the rest: parallel steps are divided by all cores, the claim is made by one process. `--write` keeps the table in
-docs/sizing.md.
+the rest: parallel steps are divided by all cores, the claim is made by one process. `--write`, here or in
+`python -m benchmarks`, keeps one measurement in docs/benchmarks.md and in docs/sizing.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.table import Line, cpu
+from benchmarks import page
+from benchmarks.table import Line, cpu, markdown
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import data_folder
 from oddshift.data.detectors import Pipeline
@@ -141,7 +142,8 @@ def run() -> list[Line]:
     return lines(measured())
 
 
-def write(found: list[Line]) -> None:
+def keep_elsewhere(found: list[Line]) -> None:
+    """The same lines in the page on sizes."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
     PAGE.write_text(f"{before}{START}\n{table(found)}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
 
@@ -156,4 +158,5 @@ if __name__ == "__main__":
     made = run()
     print(table(made))
     if "--write" in sys.argv:
-        write(made)
+        page.keep({"sizing": markdown(made)})
+        keep_elsewhere(made)

@@ -2,7 +2,7 @@
 
 import pytest
 from benchmarks import __main__ as runner
-from benchmarks import page
+from benchmarks import page, sizing
 from benchmarks.growth import exponent
 from benchmarks.table import Line
 
@@ -24,6 +24,30 @@ def test_a_section_is_replaced_and_the_others_stay(place):
     assert page.kept() == {"core": "| a |", "text": "new words"}
     assert place.read_text().startswith("# Benchmarks\n")
     assert list(page.sections(place.read_text())) == ["core", "text"]
+
+
+def rows_of(text):
+    """The first three cells of every row of a table."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")
+    ]
+    return [row[:3] for row in rows[1:]]
+
+
+def test_both_pages_state_one_measurement_of_sizes():
+    _, _, rest = sizing.PAGE.read_text(encoding="utf-8").partition(sizing.START)
+    assert rows_of(rest.partition(sizing.END)[0]) == rows_of(page.kept()["sizing"])
+
+
+def test_sizes_are_kept_in_both_pages_at_once(place, monkeypatch, tmp_path):
+    other = tmp_path / "sizing.md"
+    other.write_text(f"before\n{sizing.START}\nold\n{sizing.END}\nafter\n")
+    monkeypatch.setattr(sizing, "PAGE", other)
+    monkeypatch.setattr(runner, "run", lambda name: [ONE])
+    runner.main(["sizing", "--write"])
+    assert "| first | 1 s" in page.kept()["sizing"]
+    assert "| first | 1 s |" in other.read_text()
+    assert other.read_text().endswith("after\n")
 
 
 def test_named_sections_are_measured_and_kept(place, monkeypatch, capsys):
