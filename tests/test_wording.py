@@ -123,7 +123,7 @@ def test_the_worst_attacker_of_each_claim_is_named_and_the_worst_of_both_first(f
     assert worst_in_words(found).count("attacker") == 1  # nobody reads W, so there is one claim
     for text in (headline(two), verdict_sentence(two)):
         assert said in text
-    assert "each of the 2 attackers which learned something estimates (plugin and clever+W)" in level_sentence(two)
+    assert "each attacker which learned something estimates (plugin and clever+W), under the" in level_sentence(two)
 
 
 def test_a_bound_of_another_attacker_than_the_strongest_comes_first(found):

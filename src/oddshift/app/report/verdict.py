@@ -163,7 +163,7 @@ def _adaptation_card(found: Adaptation) -> Html:
         f"The candidate scales were fixed on the select documents and tested on {found.documents[2]} certify "
         "documents. "
         f"This procedure errs with probability at most {found.settings.alpha:g}. "
-        f"{estimated_by(found.counted)}, under the {found.settings.law} pair law."
+        f"{estimated_by(found.counted, f'under the {found.settings.law} pair law')}"
     )
     rest = (*_released(found.release), tag("p", {"class": "level"}, level))
     title = "Certificate of the policy"

@@ -116,20 +116,18 @@ def _violation(audit: Audit, said: str) -> str:
 def level_sentence(audit: Audit) -> str:
     """What the verdict is about, and how often the procedure errs."""
     asked = audit.settings
-    return (
-        f"This procedure errs with probability at most {asked.alpha:g}. {estimated_by(audit.counted)}, under the "
-        f"{asked.law} pair law, on {audit.documents[2]} documents that no attacker learned from."
-    )
+    where = f"under the {asked.law} pair law, on {audit.documents[2]} documents that no attacker learned from"
+    return f"This procedure errs with probability at most {asked.alpha:g}. {estimated_by(audit.counted, where)}"
 
 
-def estimated_by(attackers: Sequence[str]) -> str:
-    """Whose estimates a verdict is about, as the beginning of a sentence."""
+def estimated_by(attackers: Sequence[str], where: str) -> str:
+    """Whose estimates a verdict is about."""
     if len(attackers) == 1:
-        return f"It measures the leakage that attacker {attackers[0]} estimates"
+        return f"It measures the leakage that attacker {attackers[0]} estimates, {where}."
     names = f"{', '.join(attackers[:-1])} and {attackers[-1]}"
     return (
-        f"It measures the leakage that each of the {len(attackers)} attackers which learned something estimates "
-        f"({names}): all of them must stay within the limit to certify, and one beyond it is a violation"
+        f"It measures the leakage that each attacker which learned something estimates ({names}), {where}. All of them "
+        "must stay within the limit to certify; one beyond it is a violation."
     )
 
 
