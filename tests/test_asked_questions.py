@@ -5,12 +5,16 @@ import sqlite3
 import stat
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
+import oddshift as od
 from oddshift.app import configured_runs
 from oddshift.app.asked_questions import QUESTIONS, QuestionLevel, level_of_question
 from oddshift.app.configured_runs import run_adapt, run_audit
 from oddshift.base.errors import InvalidInput
+from oddshift.model.records import Records
+from oddshift.model.space import Space
 
 ALPHA = 0.05
 
@@ -153,3 +157,21 @@ def test_the_embedded_corpus_may_be_asked_anything(tmp_path, monkeypatch):
             run_audit(text, tmp_path / str(delta))
         assert found.value.args == (ALPHA,)
     assert not (tmp_path / QUESTIONS).exists()
+
+
+def test_questions_from_python_are_counted_where_that_is_asked_for(tmp_path):
+    """Three looks at one corpus: each further one at a smaller level, and said so; without a folder none is counted."""
+    values = np.random.default_rng(0).integers(0, 3, 600)
+    pairs = Records.from_documents(Space([[0.0], [1.0], [2.0]]), [[k, k] for k in values])
+
+    def look(delta, **counted):
+        return od.audit(pairs, epsilon=1.0, delta=delta, attackers=["plugin"], **counted)
+
+    found = [look(delta, counted_in=tmp_path / "runs") for delta in (0.1, 0.2, 0.3)]
+    levels = [run.result.settings.alpha for run in found]
+    assert levels == pytest.approx([ALPHA, *(6 * ALPHA / (math.pi * r) ** 2 for r in (2, 3))])
+    assert any("question 3 to the same data" in note for note in found[-1].result.warnings)
+    assert look(0.2, counted_in=tmp_path / "runs").result.settings.alpha == levels[1]  # asked again
+    assert f"alpha = {levels[1]}" not in found[1].configuration
+    assert look(0.4).result.settings.alpha == ALPHA
+    assert [path.name for path in (tmp_path / "runs").iterdir() if path.suffix == ".db"] == [QUESTIONS]

@@ -2,7 +2,8 @@
 does not lead to a certificate.
 
 Another δ, ε, seed, mechanism or attacker is another question to the same documents. The questions of all run folders
-that lie in one folder are counted there, by the fingerprint of the data; asked again, a question keeps its level.
+that lie in one folder are counted there, by the fingerprint of the data; asked again, a question keeps its level. From
+Python only questions with `counted_in` are.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from oddshift.adapt import AdaptSettings
 from oddshift.adapt.adapt_settings import SHARED
 from oddshift.app.answers import AdaptRun, AuditRun
 from oddshift.app.asked_attackers import AskedAttacker
+from oddshift.app.asked_questions import level_of_question
 from oddshift.app.configuration import named_files, portable, read_config
 from oddshift.app.illustration import illustrate, read_illustration
 from oddshift.app.inputs import content_of
@@ -64,6 +65,7 @@ def audit(  # noqa: PLR0913 (one for each part of the question)
     seed: int = 0,
     tiers: Tiers | None = None,
     settings: AuditSettings | None = None,
+    counted_in: str | Path | None = None,
     progress: Progress = silent,
 ) -> AuditRun:
     """Measure what a joint attacker learns from releases of the data, with certificates.
@@ -71,6 +73,8 @@ def audit(  # noqa: PLR0913 (one for each part of the question)
     `mechanism` is a name, settings, or the object itself; `attackers` are names or fitted objects (by default those
     that need no training; `"all"` stands for every one that suits the data). `settings` has the less common options;
     ε, δ, attackers and seed replace what it says about them. `tiers` belong to records that were built by hand.
+    `counted_in` is a folder in which questions to the same data are counted: each further one is answered at a smaller
+    level, as runs of the command line are. Without it nothing is counted, and asking often leads to a certificate.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -82,7 +86,8 @@ def audit(  # noqa: PLR0913 (one for each part of the question)
     """
     asked = _asked(settings or AuditSettings(epsilon=epsilon), attackers, epsilon=epsilon, delta=delta, seed=seed)
     chosen, prepared = _mechanism(mechanism), _prepared(data, tiers, seed)
-    found = ask_audit(prepared, chosen, asked, attackers=attackers, means=Means(progress=progress))
+    at_level, prepared = _counted(counted_in, data, chosen, asked, prepared)
+    found = ask_audit(prepared, chosen, at_level, attackers=attackers, means=Means(progress=progress))
     return _audit_run(found, written_configuration(data, chosen, asked))
 
 
@@ -96,6 +101,7 @@ def adapt(  # noqa: PLR0913 (one for each part of the question)
     seed: int = 0,
     tiers: Tiers | None = None,
     settings: AdaptSettings | None = None,
+    counted_in: str | Path | None = None,
     progress: Progress = silent,
 ) -> AdaptRun:
     """Find the least noise, tier by tier, that keeps the leakage of the joint release in budget, with certificates.
@@ -124,16 +130,16 @@ def adapt(  # noqa: PLR0913 (one for each part of the question)
             "mechanism is an object with fixed noise, expected a name or settings, because the noise is adapted"
         )
     means = Means(progress=progress)
-    found = ask_adapt(prepared, chosen, asked, attackers=attackers, means=means)
-    question = AuditSettings(**{name: getattr(asked, name) for name in SHARED})
-    text = written_configuration(data, chosen, question, asked)
+    at_level, prepared = _counted(counted_in, data, chosen, asked, prepared)
+    found = ask_adapt(prepared, chosen, at_level, attackers=attackers, means=means)
+    question = AuditSettings(**{name: getattr(at_level, name) for name in SHARED})
+    text = written_configuration(data, chosen, replace(question, alpha=asked.alpha), asked)
 
     @cache
     def before() -> AuditRun:
         return _audit_run(ask_audit(prepared, chosen, question, attackers=attackers, means=means), text)
 
-    certified = found.policy is not None and found.result.chosen is not None
-    policy = ReleasePolicy(found.policy) if certified and found.policy is not None else None
+    policy = ReleasePolicy(found.policy) if found.policy is not None and found.result.chosen is not None else None
     return AdaptRun(found.result, policy, found.why, text, before)
 
 
@@ -222,6 +228,22 @@ def _prepared_once(data: Dataset, seed: int) -> Prepared:
     if last is None or last[:2] != (seed, content):
         last = _LAST[data] = (seed, content, prepare(data, seed))
     return last[2]
+
+
+def _counted(
+    folder: str | Path | None, data: Data, mechanism: MechanismSettings | Mechanism, asked: Settings, prepared: Prepared
+) -> tuple[Settings, Prepared]:
+    """The question at its level among those that were counted in a folder, and the data with a note about it.
+
+    The embedded corpus is made up, and may be asked anything.
+    """
+    if folder is None or isinstance(data, PeopleSettings):
+        return asked, prepared
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    about = data.fingerprint if isinstance(data, Records) else fingerprint(dict(data.columns))
+    level = level_of_question(Path(folder) / "run", about, fingerprint((mechanism, asked)), asked.alpha)
+    notes = (*prepared.notes, level.note) if level.note else prepared.notes
+    return replace(asked, alpha=level.level), replace(prepared, notes=notes)
 
 
 def _mechanism(asked: str | MechanismSettings | Mechanism) -> MechanismSettings | Mechanism:
