@@ -64,13 +64,9 @@ class _Laws:
             del self.masses[other]
         return found
 
-    def first(self, number: int) -> FloatArray:
-        """The law of a document's first secret under every topic, (topics, 1, candidates)."""
-        return np.asfortranarray(self.chain.first(number)[:, None, :])
-
     def _mass(self, prefix: tuple[int, ...]) -> FloatArray:
         """The law after some sets under every topic, from the longest beginning that is at hand."""
-        self.masses.setdefault(prefix[:1], self.first(prefix[0]))
+        self.masses.setdefault(prefix[:1], self.chain.first(prefix[0]))
         known = next(t for t in range(len(prefix), 0, -1) if prefix[:t] in self.masses)
         for t in range(known, len(prefix)):
             step = self.chain.step(prefix[t - 1], prefix[t])
@@ -180,8 +176,8 @@ def _together(steps: PatternSteps, laws: _Laws, rows: dict[int, _TierRows], plac
     chain, before = steps.chain, laws.along(steps.pattern)
     mine = [rows[chain.tier_of(number)] for number in steps.pattern]
     at = [_evenly(place[:, t]) for t in range(len(mine))]
-    seen = [np.asfortranarray(each.seen[here]) for each, here in zip(mine, at, strict=True)]
-    first = laws.first(steps.pattern[0])
+    seen = [_for_topics(each.seen[here], chain.chain.n_topics) for each, here in zip(mine, at, strict=True)]
+    first = chain.first(steps.pattern[0])
     first = np.broadcast_to(first, (len(first), len(place), first.shape[2]))
     for t, left, right in both_sides(first, seen, steps, _SELDOM_SCALED):
         weights = laws.log_shares + (left.log_scale + right.log_scale)[:, :, None]
@@ -192,6 +188,11 @@ def _together(steps: PatternSteps, laws: _Laws, rows: dict[int, _TierRows], plac
         else:
             mine[t].context[at[t]] = np.where(is_possible, both - np.where(is_possible, prior, 0.0), 0.0)
         mine[t].log_prior[at[t]] = prior
+
+
+def _for_topics(seen: FloatArray, topics: int) -> FloatArray:
+    """Likelihoods (documents, candidates) once for every topic, in the order in which messages hold their numbers."""
+    return np.repeat(seen.T[:, None, :], topics, axis=1).transpose(1, 2, 0)
 
 
 def _in_range(values: FloatArray) -> tuple[FloatArray, FloatArray]:
