@@ -183,3 +183,15 @@ def test_averages_and_the_law_of_outputs_need_no_matrix():
     assert "log_matrix" not in moved.__dict__
     np.testing.assert_allclose(averages, np.exp(moved.log_matrix) @ values, atol=1e-12)
     np.testing.assert_allclose(outputs, law @ np.exp(moved.log_matrix), atol=1e-12)
+
+
+def test_columns_of_many_points_need_no_matrix(monkeypatch):
+    """Some outputs have several sources, some one, some none: the columns are those of the matrix."""
+    monkeypatch.setattr("oddshift.mechanisms.remap.KEPT_POINTS", 0)
+    moved = Remap.stored(Exponential(SPACE, 3.0), PRIOR, "cosine", np.array([0, 0, 2, 0, 4, 4, 6, 7, 7, 9, 10, 11]))
+    outputs = np.array([0, 4, 2, 11, 1, 4])
+    found, some = moved.log_columns(outputs), moved.candidate_columns(outputs, np.array([1, 5]))
+    assert "log_matrix" not in moved.__dict__
+    assert np.isneginf(found[4]).all()  # nothing is released as output 1
+    np.testing.assert_allclose(found, moved.log_matrix.T[outputs], atol=1e-12)
+    np.testing.assert_allclose(some, found[:, [1, 5]], atol=1e-12)

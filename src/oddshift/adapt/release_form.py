@@ -20,7 +20,7 @@ from oddshift.mechanisms.kind_channel import KindChannel
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.utility import effective_number, losses, output_law
-from oddshift.model.space import Space
+from oddshift.model.space import KEPT_POINTS, Space
 
 KEPT = 0.1
 """The share of the effective outputs beyond the first that a remapping must leave: one output alone says nothing."""
@@ -36,8 +36,9 @@ class ReleaseForm:
 
     @cached_property
     def channel(self) -> Mechanism:
-        """The mechanism as it is measured: a remapped one as a matrix, which its utility does not need."""
-        return Channel.of(self.mechanism) if isinstance(self.mechanism, Remap) else self.mechanism
+        """The mechanism as it is measured: a remapped one of few points as a matrix, which a utility does not need."""
+        is_small = len(self.mechanism.space) <= KEPT_POINTS
+        return Channel.of(self.mechanism) if is_small and isinstance(self.mechanism, Remap) else self.mechanism
 
     @cached_property
     def by_point(self) -> FloatArray:
@@ -79,7 +80,8 @@ class ReleaseForm:
     def entries(self) -> int:
         """Entries of the matrices that are held, each with its transpose."""
         moved = self.__dict__.get("moved")
-        held = isinstance(self.mechanism, Channel), moved is not None and "channel" in moved.__dict__
+        measured = None if moved is None else moved.__dict__.get("channel")
+        held = isinstance(self.mechanism, Channel), isinstance(measured, Channel)
         return 2 * sum(held) * len(self.mechanism.space) * self.mechanism.n_outputs
 
     def forget(self) -> None:

@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, blocks, dense, indices, probabilities
 from oddshift.base.errors import InvalidInput, a_kind
-from oddshift.base.logarithms import log, peak
+from oddshift.base.logarithms import log, log_sum, peak
 from oddshift.mechanisms.coarse_means import CoarseMeans, coarse_means
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.own_points import own_weighted_sums
 from oddshift.model.cost import Cosine, Cost, cost_of, directions
 from oddshift.model.metric import Euclidean
-from oddshift.model.space import Space
+from oddshift.model.space import KEPT_POINTS, Space
 
 _Floats32 = npt.NDArray[np.float32]
 _COARSE = 2_048  # points from which float32 is tried first
@@ -130,6 +130,20 @@ class Remap(Mechanism):
             result[:, to_shared] = _log_added(rows[:, order], starts)
         return result
 
+    def log_columns(self, outputs: npt.ArrayLike) -> FloatArray:
+        """Of many points from the inner columns, those with one destination added in log space: without a matrix."""
+        index = indices(outputs, "outputs", self.n_outputs)
+        if len(self.space) <= KEPT_POINTS or "log_matrix" in self.__dict__:
+            return super().log_columns(index)
+        order, ends = self._sources
+        first, count = ends[index], ends[index + 1] - ends[index]
+        columns = np.full((len(index), len(self.space)), -np.inf)
+        alone = np.flatnonzero(count == 1)
+        columns[alone] = self.inner.log_columns(order[first[alone]])
+        for row in np.flatnonzero(count > 1).tolist():
+            columns[row] = log_sum(self.inner.log_columns(order[first[row] : first[row] + count[row]]), axis=0)
+        return columns
+
     def averages(self, values: FloatArray) -> FloatArray:
         """Those of the inner mechanism, every output standing for its destination."""
         return self.inner.averages(values[self.destination])
@@ -141,6 +155,12 @@ class Remap(Mechanism):
     def invert(self, index: npt.ArrayLike, z: npt.ArrayLike) -> IntArray:
         """The inner output for the same uniforms, remapped: no row is built twice."""
         return self.destination[self.inner.invert(index, z)]
+
+    @cached_property
+    def _sources(self) -> tuple[IntArray, IntArray]:
+        """All outputs in the order of their destinations, and where those of each destination begin."""
+        order = np.argsort(self.destination, kind="stable")
+        return order, np.searchsorted(self.destination[order], np.arange(self.n_outputs + 1))
 
     @cached_property
     def _alone(self) -> tuple[IntArray, IntArray]:
