@@ -95,6 +95,19 @@ def test_a_part_of_an_experiment_releases_its_documents_as_the_whole_does():
     assert found.outputs.tolist() == everywhere.take(documents).outputs.tolist()
 
 
+def test_what_a_scan_of_the_whole_found_in_a_part_is_what_a_scan_of_the_part_finds():
+    made = measuring(task())
+    whole, part = made.experiment, made.experiment.part(30)
+    situation = whole.at((0.4, 0.8))
+    everywhere, there = (each.measure(situation.known, made.read(situation.known)) for each in (whole, part))
+    assert whole.part_of(everywhere, len(whole.records)) is everywhere
+    found = whole.part_of(everywhere, 30)
+    for name in ("rank", "hit", "prior_hit", "anchored"):
+        np.testing.assert_allclose(getattr(found, name), getattr(there, name), atol=1e-12)
+    np.testing.assert_allclose(found.scores.log_score, there.scores.log_score, atol=1e-12)
+    assert part.measured(situation, found).rate == pytest.approx(part.measured(situation, there).rate)
+
+
 def test_choices_are_compared_on_some_documents_and_certified_on_all(found, monkeypatch):
     monkeypatch.setattr(sys.modules["oddshift.adapt.comparison"], "COMPARED", 50)
     few = adapt(task())

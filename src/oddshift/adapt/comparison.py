@@ -64,7 +64,7 @@ def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None,
     """The choices on at most COMPARED certify documents, before remapping and, unless it was ruled out, after it.
 
     `read` gives the attacker that stands for the choice. What coincides is measured once, and the choice was measured
-    when it was tested, if that was on the same documents.
+    when it was tested.
     """
     listed, part = choices(measuring, chosen), certifying.part(COMPARED)
     remaps = (False,) if certifying.settings.remap == "never" else (False, True)
@@ -77,8 +77,9 @@ def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None,
         key = (choice.scales, choice.family is certifying.family, moves)
         if key not in seen:
             exact = _exact_epsilon(experiment, choice.scales, remap=moves)
-            if chosen and part is certifying and key == (chosen.tested.scales, True, chosen.outcome.remapped):
-                outcome = chosen.outcome
+            if chosen and key == (chosen.tested.scales, True, chosen.outcome.remapped):
+                found = certifying.part_of(chosen.scans[chosen.basis.strongest], COMPARED)
+                outcome = part.measured(certifying.at(choice.scales, remap=moves), found)
             else:
                 outcome = experiment.outcome(choice.scales, read, remap=moves)
             seen[key] = Compared(name=name, outcome=outcome, exact_epsilon=exact)

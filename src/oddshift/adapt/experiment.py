@@ -21,7 +21,7 @@ from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.gains import choosing_units, gain, standard_error, units_of
 from oddshift.audit.joint_scan import joint_scan, joint_scores
 from oddshift.audit.scan import Budget, Scan, Scores
-from oddshift.base.arrays import FloatArray
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.utility import constant_of_each_kind, constant_output
@@ -77,9 +77,17 @@ class Experiment:
         """The same with at most this number of its documents, evenly chosen, with the uniforms that they have."""
         if len(self.records) <= most:
             return self
-        documents = np.round(np.linspace(0, len(self.records) - 1, most)).astype(int)
-        inside = np.isin(self.records.document_of_position, documents)
+        documents, inside = self._inside(most)
         return replace(self, records=self.records.take(documents), uniforms=self.uniforms[inside])
+
+    def part_of(self, found: Scan, most: int) -> Scan:
+        """What a scan of these documents found in those of `part`: what attackers say depends on one document alone."""
+        return found if len(self.records) <= most else found.at(self._inside(most)[1])
+
+    def _inside(self, most: int) -> tuple[IntArray, BoolArray]:
+        """The documents of a part, and which positions lie in them."""
+        documents = np.round(np.linspace(0, len(self.records) - 1, most)).astype(np.int64)
+        return documents, np.isin(self.records.document_of_position, documents)
 
     def _tiers_at(self, scales: Scales) -> Tiers:
         return self.known.tiers.with_scales(scales, ordered=False)

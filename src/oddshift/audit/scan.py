@@ -115,6 +115,12 @@ class Scan:
             raise InvalidInput(f"law={law!r} was not scanned, expected one that was asked for")
         return values
 
+    def at(self, rows: BoolArray) -> Scan:
+        """The same at some positions alone, without the detail."""
+        scores = Scores(self.scores.log_score[rows], self.scores.own_score[rows])
+        uniform = None if self.uniform is None else self.uniform[rows]
+        return Scan(scores, self.rank[rows], self.hit[rows], self.prior_hit[rows], self.anchored[rows], uniform, None)
+
     @property
     def details(self) -> ScanDetail:
         """The detail, where it was asked for."""
