@@ -126,7 +126,8 @@ def _tested(measuring: Measuring, loop: tuple[Round, ...], made: Certification) 
         candidates: tuple[ScaledOutcome, ...] = tuple(last.outcome for last in loop[-1:])
     else:
         crossing(measuring, made.goals)
-        candidates = sequence(list(measuring.known.values()), made.goals, carried=settings.independent)
+        known, constant = list(measuring.known.values()), measuring.experiment.constant_loss
+        candidates = sequence(known, made.goals, carried=settings.independent, constant=constant)
         if not settings.independent and not any(outcome.learned for outcome in measuring.known.values()):
             proven = (p for p in _proven(measuring, made.single) if p not in candidates)
             candidates = tuple(sorted((*candidates, *proven), key=lambda p: -p.loss))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
@@ -95,30 +96,34 @@ class Trial:
         return may_pass and all(part.state == "certified" for part in rest)
 
 
-def sequence(outcomes: Sequence[ScaledOutcome], goals: Goals, *, carried: bool = False) -> tuple[ScaledOutcome, ...]:
+def sequence(
+    outcomes: Sequence[ScaledOutcome], goals: Goals, *, carried: bool = False, constant: float = inf
+) -> tuple[ScaledOutcome, ...]:
     """The frozen order: a few safer outcomes, then the front where the attacker learned something.
 
     Where no such outcome keeps the goals, or nothing was learned anywhere, it is the front of all outcomes; it can end
     in scales that keep every goal without a rate verdict. Where the first outcome with something learned may well
     fail, those with more noise come before it, so that a failure leaves such scales. `carried` says that independence
-    was declared.
+    was declared. `constant` is the loss of an output that ignores the secret: nobody falls back on scales that cost
+    more than that, so they are not tested before those that cost less.
     """
     usable = [p for p in outcomes if p.admissible]
     learned = [p for p in usable if p.learned or carried]
-    found = _ordered(learned, goals)
+    found = _ordered(learned, goals, constant)
     if not found:
-        return _ordered(usable, goals)
+        return _ordered(usable, goals, constant)
     if _is_safe(found[0], goals):
         return found
     quiet = [p for p in usable if p not in learned and _has_more_noise(p, found[0])]
-    return (*_ordered(quiet, goals), *found)
+    return (*_ordered(quiet, goals, constant), *found)
 
 
-def _ordered(usable: Sequence[ScaledOutcome], goals: Goals) -> tuple[ScaledOutcome, ...]:
+def _ordered(usable: Sequence[ScaledOutcome], goals: Goals, constant: float) -> tuple[ScaledOutcome, ...]:
     near = [p for p in front(usable, goals.strain) if goals.strain(p) <= 1.0]
     safe = [k for k, p in enumerate(near) if _is_safe(p, goals)]
     near = near[max(safe, default=0) :]
-    return (*_safer(usable, near[:1], goals), *_spaced(near, LONGEST))
+    most = constant if near and near[0].loss < constant else inf
+    return (*_safer((p for p in usable if p.loss < most), near[:1], goals), *_spaced(near, LONGEST))
 
 
 def _is_safe(outcome: ScaledOutcome, goals: Goals) -> bool:
