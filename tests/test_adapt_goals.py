@@ -31,7 +31,7 @@ from oddshift.adapt.release_form import KEPT, ReleaseForm, chosen_form
 from oddshift.adapt.single_release import SingleRelease
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.combination import as_weights
+from oddshift.attackers.combination import Combination, as_weights
 from oddshift.attackers.controls import Own
 from oddshift.attackers.plugin import fit_plugin
 from oddshift.attackers.retrained import Retrained
@@ -405,6 +405,44 @@ def test_weights_lie_between_those_of_the_anchors_around_the_largest_scale():
     ):
         read = readers.read(mine, readers.experiment.at(scales).known)
         np.testing.assert_allclose(read.weights, weight, atol=1e-12)
+
+
+def counting(attacker, fits, weights):
+    """The attacker with these weights at scale 1 and wherever they are fitted, which is written down."""
+    return replace(attacker, weights=weights, weigh=lambda known: fits.append(known.tiers.scales) or weights)
+
+
+def test_what_is_tested_has_weights_fitted_at_its_very_scales_once():
+    made, fits = task(attackers=("counts",)), []
+    mine = counting(made.attackers[0], fits, (((1.0, 0.0), (2.0, 0.5)),) * 3)
+    readers = Readers(measuring(made).experiment)
+    for scales in ((0.6, 0.6, 0.8), (0.6, 0.6, 0.8), (1.0, 1.0, 1.0), (0.5, 0.5, 0.5)):
+        found = readers.fitted(mine, readers.experiment.at(scales).known)
+        assert (found.known.tiers.scales, found.weights) == (scales, mine.weights)
+    assert fits == [(0.6, 0.6, 0.8), (0.5, 0.5, 0.5)]  # at scale 1 the attacker was fitted already
+    readers.read(mine, readers.experiment.at((0.5, 0.5, 0.5)).known)
+    assert len(fits) == 2  # an anchor is fitted once, for the search and for tests
+
+
+def test_where_no_part_has_weight_nothing_is_fitted_for_a_test_either():
+    made, fits = task(attackers=("counts",)), []
+    mine = counting(made.attackers[0], fits, (((0.0, 0.0),) * 2,) * 3)
+    readers = Readers(measuring(made).experiment)
+    assert not readers.fitted(mine, readers.experiment.at((0.6, 0.6, 0.8)).known).has_weights
+    assert fits == []
+
+
+def test_every_test_of_an_adaptation_is_read_with_weights_fitted_for_it(monkeypatch):
+    fits, weighed = [], Combination.against
+
+    def against(self, known):
+        fits.append(known.tiers.scales)
+        return weighed(self, known)
+
+    monkeypatch.setattr(Combination, "against", against)
+    found = adapt(task(attackers=("counts",), grid=(0.5, 1.0), delta=0.3))
+    assert found.chosen is not None
+    assert {row.scales for row in found.sequence} <= {*fits, (1.0,) * 3}  # at scale 1 it was fitted already
 
 
 def test_weights_that_were_fitted_under_another_mechanism_are_fitted_again():

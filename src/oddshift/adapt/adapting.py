@@ -252,7 +252,7 @@ def _proposed(search: _SearchResult) -> Scales | None:
 def _reader(attacker: Attacker, task: AdaptTask, readers: Readers) -> Reader:
     """The attacker of the task that goes by this one's name, or the single release, under any mechanism."""
     mine = next((one for one in task.attackers if one.name == attacker.name), None)
-    return lambda known: Own(known) if mine is None else readers.read(mine, known)
+    return lambda known: Own(known) if mine is None else readers.fitted(mine, known)
 
 
 def _evidence(taken: Trial | None, certifying: Experiment, released: Mechanism | None) -> tuple[Evidence, ...]:

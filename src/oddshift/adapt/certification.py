@@ -201,7 +201,7 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     certifying = made.certifying
     situation = certifying.at(candidate.scales, remap=candidate.remapped)
     known = situation.known
-    readers = [Own(known), *(made.readers.read(attacker, known) for attacker in made.attackers)]
+    readers = [Own(known), *(made.readers.fitted(attacker, known) for attacker in made.attackers)]
     units = choosing_units(made.select.records)
     standings = [standing(scores, units) for scores in made.select.scores(known, readers)]
     carrier = "" if any(row.learned for row in standings) else made.single.carrier(situation)
@@ -288,7 +288,7 @@ def left_to_learn(taken: Trial, made: Certification) -> tuple[TierLeft, ...]:
     alone = certifying.measured(situation, certifying.measure(known, Own(known)))
     rng = np.random.default_rng([certifying.settings.seed, 23])
     budget = certifying.budget(known)
-    strongest = Own(known) if not taken.basis.strongest else made.readers.read(made.strongest(taken), known)
+    strongest = Own(known) if not taken.basis.strongest else made.readers.fitted(made.strongest(taken), known)
     worst = worst_of_release(strongest, certifying.release(known), truth, budget, most=WORST, rng=rng)
     named = {known.tiers.names[tier]: float(values.mean()) for tier, values in worst.items()}
     caps = {name: max(part.upper for part in rows) for name, rows in _success_bounds(taken).items()}

@@ -1,19 +1,21 @@
 """Readers: attackers against the mechanism at any scales; the expensive part is done at a few anchors and kept.
 
 How much the parts of a combination are worth depends on the noise, slowly, and on the clearest tier most: what it says
-is most of the evidence. Weights are fitted at the anchors and taken between them at the largest scale of a tier; the
-attacker that accuses is also recalibrated at the exact scales.
+is most of the evidence. A search takes weights between those of the anchors, at the largest scale of a tier. What is
+tested is read with weights fitted at the very scales, since others find less there; they come from the fit documents
+alone, so that a frozen sequence stays frozen. The attacker that accuses is recalibrated too.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log
 from typing import cast
 
+from oddshift.adapt.adaptation import Scales
 from oddshift.adapt.experiment import Experiment, Situation
 from oddshift.attackers.attacker import Attacker, Knowledge, against, carried
-from oddshift.attackers.combination import Combination
+from oddshift.attackers.combination import Combination, Weights
 from oddshift.attackers.retrained import Retrained
 
 ANCHORS = (1.0, 0.5, 0.25, 0.1)
@@ -22,11 +24,15 @@ ANCHORS = (1.0, 0.5, 0.25, 0.1)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Readers:
-    """Attackers of one adaptation, read under any scales; `made` holds those at anchors that were needed so far."""
+    """Attackers of one adaptation, read under any scales; `made` holds those at anchors that were needed so far.
+
+    `weights` are those that were fitted at some scales, kept without a mechanism, which may be large.
+    """
 
     experiment: Experiment
     made: dict[tuple[str, float], Attacker] = field(default_factory=dict)
     retrained: dict[tuple[str, str], Attacker] = field(default_factory=dict)
+    weights: dict[tuple[str, Scales], Weights] = field(default_factory=dict)
 
     def read(self, attacker: Attacker, known: Knowledge) -> Attacker:
         """The attacker against the mechanism of `known`, with weights between those of the anchors on both sides.
@@ -45,6 +51,27 @@ class Readers:
             first, second = (cast(Combination, self.anchored(attacker, anchor)) for anchor in (above, below))
             return first.towards(second, share).carried(known)
         return carried(self.anchored(attacker, above if share < 0.5 else below), known)
+
+    def fitted(self, attacker: Attacker, known: Knowledge) -> Attacker:
+        """The attacker with weights fitted at the scales of `known`, once for each; any other one as it is read.
+
+        As at the anchors, nothing is fitted where the least noise left no part any weight.
+        """
+        if not isinstance(attacker, Combination):
+            return self.read(attacker, known)
+        key = (attacker.name, known.tiers.scales)
+        if key not in self.weights:
+            self.weights[key] = self._weights_at(attacker, known)
+        return replace(attacker.carried(known), weights=self.weights[key])
+
+    def _weights_at(self, attacker: Combination, known: Knowledge) -> Weights:
+        scale, *others = set(known.tiers.scales)
+        if scale in self.anchors and not others:
+            return cast(Combination, self.anchored(attacker, scale)).weights
+        least_noise = attacker if attacker.has_weights else self.anchored(attacker, self.anchors[0])
+        if not cast(Combination, least_noise).has_weights:
+            return attacker.weights
+        return attacker.against(known).weights
 
     def anchored(self, attacker: Attacker, anchor: float) -> Attacker:
         """The attacker with weights fitted where every tier has this scale.

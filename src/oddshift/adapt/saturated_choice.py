@@ -41,7 +41,7 @@ class HalfFits:
         there = replace(self.half, mechanism=known.mechanism, tiers=known.tiers)
         places = [k for k in trial.basis.counting if k and made.attackers[k - 1].name in self.refits]
         names = [made.attackers[place - 1].name for place in places]
-        found = certifying.measure_all(known, [self.readers.read(self._half_of(name), there) for name in names])
+        found = certifying.measure_all(known, [self.readers.fitted(self._half_of(name), there) for name in names])
         law, truth = certifying.settings.law, certifying.records
         tiers = tuple(known.tiers.names[tier] for tier in np.unique(truth.tier_of_position(known.tiers)))
 
