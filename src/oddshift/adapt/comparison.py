@@ -24,7 +24,7 @@ from oddshift.model.tiers import Tiers
 SCAN_LIMIT = 2_000
 """Points up to which an exact ε without a closed form is computed for a comparison: the scan takes n²·|Y| work."""
 
-COMPARED = 1_000
+COMPARED = 500
 """Documents on which choices are compared, at most: each is a pass, and no verdict rests on it."""
 
 

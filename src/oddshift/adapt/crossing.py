@@ -44,8 +44,9 @@ FINAL = 6
 GROWTH = 1.5
 """Power of the scales with which the hardest goal grows, until two measurements say it better."""
 
-LADDER = (0.85, 0.9, 0.93, 0.96, 0.98, 1.0, 1.02)
-"""Multiples of the crossing that are measured too: steps between too much noise and too little."""
+LADDER = (0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 1.0, 1.02)
+"""Multiples of the crossing that are measured too: steps between too much noise and too little. Those that certify may
+find more than the search, and still learn from more documents, so the steps reach far below."""
 
 
 def crossing(measuring: Measuring, goals: Goals) -> list[ScaledOutcome]:
