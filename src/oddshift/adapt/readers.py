@@ -55,7 +55,8 @@ class Readers:
     def fitted(self, attacker: Attacker, known: Knowledge) -> Attacker:
         """The attacker with weights fitted at the scales of `known`, once for each; any other one as it is read.
 
-        As at the anchors, nothing is fitted where the least noise left no part any weight.
+        Those that an audit fitted there, as drawn, serve the remapped form too. As at the anchors, nothing is fitted
+        where the least noise left no part any weight.
         """
         if not isinstance(attacker, Combination):
             return self.read(attacker, known)
@@ -66,6 +67,8 @@ class Readers:
 
     def _weights_at(self, attacker: Combination, known: Knowledge) -> Weights:
         scale, *others = set(known.tiers.scales)
+        if self._was_fitted_under(attacker, known):
+            return attacker.weights
         if scale in self.anchors and not others:
             return cast(Combination, self.anchored(attacker, scale)).weights
         least_noise = attacker if attacker.has_weights else self.anchored(attacker, self.anchors[0])
@@ -96,7 +99,11 @@ class Readers:
         """Whether the weights were fitted under this very mechanism, by an audit for instance."""
         if not isinstance(attacker, Combination) or there.form.remapped:
             return False
-        return attacker.known.mechanism.fingerprint == self.experiment.family(there.known.tiers).fingerprint
+        return self._was_fitted_under(attacker, there.known)
+
+    def _was_fitted_under(self, attacker: Combination, known: Knowledge) -> bool:
+        """Whether the weights were fitted at these scales, before any remapping."""
+        return attacker.known.mechanism.fingerprint == self.experiment.family(known.tiers).fingerprint
 
     def prepare(self, attacker: Attacker) -> None:
         """Fit at every anchor now, so that workers need not."""
