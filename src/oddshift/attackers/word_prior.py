@@ -22,6 +22,7 @@ from oddshift.attackers.backoff import Backoff, Observations, fit_backoff, obser
 from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.held_out import foreseeable
 from oddshift.attackers.law_attacker import Terms, law_over, law_within
+from oddshift.attackers.near_weights import NearWeights
 from oddshift.attackers.release_blocks import release_blocks
 from oddshift.attackers.sparse_terms import sparse_terms
 from oddshift.attackers.term_weights import likeliest_weights
@@ -238,9 +239,10 @@ def weighed_prior(known: Knowledge, trial: WordTrial) -> WordPrior:
 
 def _weights(trial: WordTrial, tier: int) -> tuple[float, FloatArray]:
     """γ and β of the best log score of clean held-out secrets, the last one that of documents alike; 0 without any."""
-    alone = np.append(1.0, np.zeros(len(trial.counts[tier]) + 1))
-    if len(trial.rows(tier)):
-        alone = likeliest_weights(sparse_terms(trial.terms(tier), trial.law(tier), trial.truth(tier)), alone)
+    alone, rows = np.append(1.0, np.zeros(len(trial.counts[tier]) + 1)), trial.rows(tier)
+    if len(rows):
+        held = sparse_terms(trial.terms(tier), trial.law(tier), trial.truth(tier))
+        alone = likeliest_weights(NearWeights(held, alone, len(rows)), alone)
     return float(alone[0]), alone[1:]
 
 
