@@ -32,6 +32,7 @@ from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAtta
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
 from oddshift.attackers.nearness import is_spatial
 from oddshift.attackers.phrases import fit_phrases
+from oddshift.attackers.prior_by_place import fit_place_prior, place_weights
 from oddshift.attackers.reuse import Reuse
 from oddshift.attackers.row_classes import fit_row_classes
 from oddshift.attackers.row_layout import RowLayout, row_layout
@@ -79,6 +80,8 @@ def fit_portfolio(
         parts.insert(0, _language(seed, language))
     elif reads_words:
         parts = [*([_clear(layout, seed)] if layout and _has_clear(known, layout) else _words(known, seed)), *parts]
+    else:
+        parts = [*_by_place(known, seed), *parts]
     return replace(
         fit_and_combine(known, parts, share=held_share(known), rng=rng), name="portfolio" + "+W" * reads_words
     )
@@ -190,6 +193,12 @@ def _words(known: Knowledge, seed: int) -> list[PartFit]:
     if is_vocabulary(known):
         found.append(part("phrases", lambda some: fit_phrases(some, prior(some), trial(some))))
     return found
+
+
+def _by_place(known: Knowledge, seed: int) -> list[PartFit]:
+    """The prior given the place, where places say anything; how far is decided once, on all fit documents."""
+    weights = place_weights(known, np.random.default_rng([seed, 8]))
+    return [] if weights is None else [lambda some: LawAttacker(some, fit_place_prior(some, weights), "places")]
 
 
 def _language(seed: int, model: LanguageModel) -> PartFit:
