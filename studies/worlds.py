@@ -113,9 +113,14 @@ def truth(name: str) -> float:
 
 
 def once(task: Task) -> Outcome:
-    """Draw, fit, measure, and ask for both verdicts."""
+    """One audit of one of the five worlds."""
     name, size, seed = task
-    world, rng = WORLDS[name](), np.random.default_rng([2026, size, seed])
+    return audit_of(WORLDS[name](), size, seed, truth(name))
+
+
+def audit_of(world: KnownWorld, size: int, seed: int, rate: float) -> Outcome:
+    """Draw, fit, measure, and ask for both verdicts, at limits that are multiples of this rate."""
+    rng = np.random.default_rng([2026, size, seed])
     mechanism, tiers = Exponential(world.space, EPSILON), one_tier(world.space)
     fit, select, certify = (world.records(n, rng) for n in (size, SELECT, CERTIFY))
     known = knowledge(mechanism, tiers, fit)
@@ -125,7 +130,7 @@ def once(task: Task) -> Outcome:
     releases = AuditReleases(seen[0], select, seen[1], certify, Budget(mechanism, tiers, EPSILON), settings, None)
     measured = [releases.measure(task) for task in enumerate(attackers)]
     trials = audit_trials(attackers, measured, releases, ClaimBuilder(settings, NO_DETECTOR, "document"), None)
-    below, upper = asked_verdict(trials, BELOW * truth(name))
+    below, upper = asked_verdict(trials, BELOW * rate)
     sizes = _sizes(trials, known, seed) if below == "certified" else ()
     exact = scan(
         exact_attacker(world, known), seen[1], certify, releases.budget, rng, laws=("anchored",), detailed=False
@@ -139,7 +144,7 @@ def once(task: Task) -> Outcome:
         exact_score=float(exact.scores.log_score.mean()),
         upper=upper,
         below=below,
-        above=asked_verdict(trials, ABOVE * truth(name))[0],
+        above=asked_verdict(trials, ABOVE * rate)[0],
         sizes=sizes,
     )
 

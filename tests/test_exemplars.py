@@ -38,8 +38,9 @@ def slow_terms(world):
                 ratio = [shares(d, s) @ seen / (law(s) @ seen) for d in remembered]
                 weight *= 1 - TRUST + TRUST * np.array(ratio)
             lent = sum(w * shares(d, place) for w, d in zip(weight / weight.sum(), remembered, strict=True))
-            inside = law(place) > 0
-            found[place, inside] = np.log(1 - LENT + LENT * lent[inside] / law(place)[inside])
+            inside, equal = law(place) > 0, np.mean([shares(d, place) for d in remembered], axis=0)
+            after, before = (1 - LENT + LENT * each[inside] / law(place)[inside] for each in (lent, equal))
+            found[place, inside] = np.log(after / before)
     return found
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from oddshift.attackers.controls import Own
 from oddshift.attackers.gains import Units
-from oddshift.attackers.held_out_terms import parts_without_outputs
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.taken_back import TakenBack
 from oddshift.attackers.term_weights import ContextTerms, best_weights
+from oddshift.attackers.tier_terms import parts_without_outputs
 from oddshift.attackers.word_prior import fit_word_prior
 from worlds import ring, with_words
 

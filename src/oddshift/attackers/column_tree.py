@@ -1,8 +1,9 @@
 """The tree of columns: the strongest ties between two columns of a table that form a tree, with exact inference.
 
-Ties are mutual information less its bias (Chow and Liu). Where rows come in groups (the visits of one patient), a
-column whose rows nearly always agree has one hidden value for the group; every row (or the first alone, where such
-values are drawn once) then shows it: what one row says about a column counts for all rows of its group.
+A tie is what one column tells of another in rows that were not counted (after Chow and Liu). Where rows come in groups
+(the visits of one patient), a column whose rows nearly always agree has one hidden value for the group; every row (or
+the first alone, where such values are drawn once) then shows it: what one row says about a column counts for all rows
+of its group.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import backed_off, observations
+from oddshift.attackers.backoff import Backoff, Observations, backed_off, observations
 from oddshift.attackers.law_attacker import Terms
 from oddshift.attackers.nearness import normalised_rows
 from oddshift.attackers.row_layout import (
@@ -36,6 +37,9 @@ FEWEST = 30
 
 WIDTHS = (0.2, 0.6)
 """Widths of the kernels that smooth tables of pairs, in units of distance within a column."""
+
+TRIED = tuple(Backoff(discount, strength) for discount in (0.0, 0.6) for strength in (1.0, 10.0, 100.0))
+"""How far counts may be trusted where ties are compared."""
 
 _TINY = 1e-300
 
@@ -166,21 +170,22 @@ def _only_first(cells: RowCells, column: int) -> bool:
 
 
 def _ties(values: IntArray, layout: RowLayout) -> dict[tuple[int, int], float]:
-    """Mutual information of every two columns in nats, minus what chance alone gives."""
+    """How much every two columns tell of each other, in nats: what predicts each cell from all other rows."""
     found = {}
     for c, d in combinations(range(len(layout.members)), 2):
         both = (values[:, c] >= 0) & (values[:, d] >= 0)
-        if both.sum() < FEWEST:
-            continue
-        size = (len(layout.members[c]), len(layout.members[d]))
-        joint = np.bincount(values[both, c] * size[1] + values[both, d], minlength=size[0] * size[1]).reshape(size)
-        joint = joint / joint.sum()
-        alone = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-        inside = joint > 0
-        information = float((joint[inside] * np.log(joint[inside] / alone[inside])).sum())
-        kinds = (int(inside.any(axis=1).sum()) - 1) * (int(inside.any(axis=0).sum()) - 1)
-        found[c, d] = information - kinds / (2.0 * both.sum())
+        if both.sum() >= FEWEST:
+            size = (len(layout.members[c]), len(layout.members[d]))
+            found[c, d] = _told(observations(values[both, c], values[both, d], *size), size[1])
     return found
+
+
+def _told(seen: Observations, values: int) -> float:
+    """Mean log Pr[second value | first value, all other rows]/Pr[second value], under the best of a few back-offs."""
+    total = seen.count.sum()
+    law = np.bincount(seen.value, weights=seen.count, minlength=values) / total
+    score = max(backoff.score(seen, law[seen.value]) for backoff in TRIED)
+    return float(score - seen.count @ np.log(law[seen.value])) / total
 
 
 def _strongest_tree(ties: dict[tuple[int, int], float], belongs: list[bool]) -> list[tuple[int, int]]:

@@ -42,7 +42,7 @@ Weigh = Callable[[Knowledge], Weights]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Combination:
-    """Several attackers read as one; the prior is that of the first part that reads W, if any does.
+    """Several attackers read as one; the prior is that of one part (`prior_part`), if one has any of its own.
 
     `weigh` gives the weights under another mechanism: how much a part is worth depends on the noise.
     """
@@ -101,11 +101,13 @@ class Combination:
         """Own release plus the weighted terms, block by block; other points keep the own one."""
         for first, block, found in self._blocks(release):
             shift = self.known.mechanism.log_columns(block.outputs)
-            prior = np.tile(self.known.log_prior, (len(shift), 1)) if self.with_context else self.known.log_prior
+            prior = self.known.log_prior
+            if prior_part(self.parts) is not None:
+                prior = np.tile(prior, (len(shift), 1))
             for mine in found:
                 at = np.ix_(mine.positions, mine.points)
                 shift[at] = self.shift_of(mine)
-                if self.with_context:
+                if prior.ndim == 2:
                     prior[at] = mine.log_prior
             yield Beliefs(first + np.arange(len(shift)), shift, prior)
 

@@ -2,8 +2,9 @@
 
 The law of documents is a mixture of the fit documents: φ_d are the shares of the points in fit document d, and a secret
 comes from φ_d with probability λ, otherwise from π. Position l weighs fit document d by the other outputs alone,
-w_d ∝ Π_{s≠l} (1 − λ + λ·Σ_b φ_d(b)·M(y_s|b)/P(y_s)), and c_l(x) = log(1 − κ + κ·Σ_d w_d·φ_d(x)/π(x)). Unlike pairs of
-words, this reads all others at once: several names of one event point to the documents about it.
+w_d ∝ Π_{s≠l} (1 − λ + λ·Σ_b φ_d(b)·M(y_s|b)/P(y_s)), and c_l(x) = log(1 − κ + κ·Σ_d w_d·φ_d(x)/π(x)), less the same
+with equal w: what is known without any output is not evidence. Unlike pairs of words, this reads all others at once:
+several names of one event point to the documents about it.
 """
 
 from __future__ import annotations
@@ -60,6 +61,13 @@ class Exemplars:
         return found
 
     def _context(self, known: Knowledge, mine: CandidateSet, weights: FloatArray) -> FloatArray:
+        equal = np.full((1, weights.shape[1]), 1.0 / weights.shape[1])
+        context = self._lent(known, mine, weights)
+        context -= self._lent(known, mine, equal)
+        return context
+
+    def _lent(self, known: Knowledge, mine: CandidateSet, weights: FloatArray) -> FloatArray:
+        """log(1 − κ + κ·Σ_d w_d·φ_d(x)/π(x)), (rows of the weights, candidates)."""
         law, shares = law_over(known, mine.points), self.shares[mine.tier]
         silent = 1.0 - weights @ _has_any(shares)  # documents without this set lend π
         lent = weights @ shares[:, mine.points]

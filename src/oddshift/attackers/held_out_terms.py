@@ -13,7 +13,7 @@ from oddshift.attackers.gains import choosing_units
 from oddshift.attackers.held_out import FIT_POSITIONS, foreseeable, held_out_release, positions_over_all_points
 from oddshift.attackers.release_blocks import release_blocks
 from oddshift.attackers.term_weights import ContextTerms
-from oddshift.attackers.tier_terms import prepared, prior_part, terms_by_tier
+from oddshift.attackers.tier_terms import parts_without_outputs, prepared, prior_part, terms_by_tier
 from oddshift.base.arrays import FloatArray
 from oddshift.model.records import Records
 
@@ -84,8 +84,3 @@ def held_out_terms(
     return ContextTerms(
         base[rows], tuple(term[rows] for term in terms), chosen.points[rows], units, parts_without_outputs(parts)
     )
-
-
-def parts_without_outputs(parts: Sequence[Attacker]) -> tuple[int, ...]:
-    """The parts whose term does not depend on any output, but only on W."""
-    return tuple(k for k, part in enumerate(parts) if not getattr(part, "reads_outputs", True))

@@ -18,6 +18,7 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import Observations, fit_backoff, observations, observed
 from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, law_within
+from oddshift.attackers.near_weights import NearWeights
 from oddshift.attackers.release_blocks import release_blocks
 from oddshift.attackers.sparse_terms import sparse_terms
 from oddshift.attackers.term_weights import likeliest_weights
@@ -255,4 +256,4 @@ def _weights(trial: WordTrial, prior: WordPrior, tier: int) -> FloatArray:
     ]
     held = sparse_terms([*trial.terms(tier), *phrases], trial.law(tier), trial.truth(tier))
     start = np.concatenate([[prior.powers[tier]], prior.weights[tier], np.zeros(len(WINDOWS))])
-    return likeliest_weights(held, start)[-len(WINDOWS) :]
+    return likeliest_weights(NearWeights(held, start, len(rows)), start)[-len(WINDOWS) :]

@@ -2,7 +2,7 @@
 
 Any vocabulary: the chain keyed by spacing, words of one document in any order, copies, topic shares. A large one also:
 fit documents that a document resembles, secrets used again, and where the points of neighbours lie. Rows of a table
-instead: a tree of columns, hidden classes of rows. Places: steps. Over few points also, dense: chains smoothed through
+also: a tree of columns, hidden classes of rows. Places: steps. Over few points also, dense: chains smoothed through
 the metric, hidden regimes, hidden classes of places, chains of second order, ties between fixed places. With W, the
 prior given the words around and phrases that hold other secrets, or the clear columns. Nothing is trained again when
 the mechanism changes.
@@ -32,6 +32,7 @@ from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAtta
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
 from oddshift.attackers.nearness import is_spatial
 from oddshift.attackers.phrases import fit_phrases
+from oddshift.attackers.prior_by_place import fit_place_prior, place_weights
 from oddshift.attackers.reuse import Reuse
 from oddshift.attackers.row_classes import fit_row_classes
 from oddshift.attackers.row_layout import RowLayout, row_layout
@@ -73,15 +74,14 @@ def fit_portfolio(
         raise InvalidInput("the fit records have no context W, expected one for portfolio+W")
     seed = int(rng.integers(1 << 31))
     layout = row_layout(known)
-    if layout is not None:
-        parts = row_parts(layout, seed)
-    else:
-        few = dense_parts(len(known.log_prior), seed)
-        parts = [*common_parts(seed), *few, *place_parts(known), *wide_parts(known)]
+    few = [] if layout else [*dense_parts(len(known.log_prior), seed), *place_parts(known), *wide_parts(known)]
+    parts = [*(row_parts(layout, seed) if layout else []), *common_parts(seed), *few]
     if language is not None:
         parts.insert(0, _language(seed, language))
     elif reads_words:
         parts = [*([_clear(layout, seed)] if layout and _has_clear(known, layout) else _words(known, seed)), *parts]
+    else:
+        parts = [*_by_place(known, seed), *parts]
     return replace(
         fit_and_combine(known, parts, share=held_share(known), rng=rng), name="portfolio" + "+W" * reads_words
     )
@@ -97,7 +97,10 @@ def held_share(known: Knowledge) -> float:
 
 
 def row_parts(layout: RowLayout, seed: int) -> list[PartFit]:
-    """Parts for rows of a table, which take tables of two columns."""
+    """Parts for rows of a table, which take tables of two columns.
+
+    Texts in which the same kinds of words follow each other look like rows, so these parts never come alone.
+    """
     return [
         lambda known: LawAttacker(known, fit_column_tree(known, layout), "column tree"),
         lambda known: LawAttacker(
@@ -190,6 +193,12 @@ def _words(known: Knowledge, seed: int) -> list[PartFit]:
     if is_vocabulary(known):
         found.append(part("phrases", lambda some: fit_phrases(some, prior(some), trial(some))))
     return found
+
+
+def _by_place(known: Knowledge, seed: int) -> list[PartFit]:
+    """The prior given the place, where places say anything; how far is decided once, on all fit documents."""
+    weights = place_weights(known, np.random.default_rng([seed, 8]))
+    return [] if weights is None else [lambda some: LawAttacker(some, fit_place_prior(some, weights), "places")]
 
 
 def _language(seed: int, model: LanguageModel) -> PartFit:

@@ -14,15 +14,15 @@ from oddshift.attackers.attacker import Attacker, Beliefs
 from oddshift.attackers.combination import BLOCK_ENTRIES, Combination
 from oddshift.attackers.cooccurrence import Cooccurrence
 from oddshift.attackers.release_blocks import release_blocks
-from oddshift.attackers.tier_terms import prepared, terms_by_tier
+from oddshift.attackers.tier_terms import prepared, prior_part, terms_by_tier
 from oddshift.base.identity import fingerprint
 from oddshift.model.release import Release
 
 
 def may_share(one: Attacker, other: Attacker) -> bool:
-    """Whether both are combinations without W against the very same mechanism."""
+    """Whether both are combinations under one prior for all positions against the very same mechanism."""
     both = (one, other)
-    return all(isinstance(each, Combination) and not each.with_context for each in both) and (
+    return all(isinstance(each, Combination) and prior_part(each.parts) is None for each in both) and (
         getattr(one, "known", None) is getattr(other, "known", None)
     )
 

@@ -28,7 +28,7 @@ FROM_COUNTS = (LawAttacker, Plugin, Cooccurrence)
 class CandidateTerms:
     """Positions of one candidate set: the own release and the context term of every part, (positions, candidates).
 
-    `log_prior` is the prior given W where a part reads W, otherwise (candidates,).
+    `log_prior` is that too where a part has a prior for each position, given W or the place, otherwise (candidates,).
     """
 
     tier: int
@@ -79,8 +79,14 @@ def prepared(parts: Sequence[Attacker], release: Release, wanted: BoolArray) -> 
 
 
 def prior_part(parts: Sequence[Attacker]) -> int | None:
-    """The first part that reads W; its prior counts."""
-    return next((k for k, part in enumerate(parts) if part.with_context), None)
+    """The part whose prior counts: the first that reads W, otherwise the first that reads no output, if any."""
+    reads_words = (k for k, part in enumerate(parts) if part.with_context)
+    return next(reads_words, next(iter(parts_without_outputs(parts)), None))
+
+
+def parts_without_outputs(parts: Sequence[Attacker]) -> tuple[int, ...]:
+    """The parts whose term does not depend on any output, but only on what is public."""
+    return tuple(k for k, part in enumerate(parts) if not getattr(part, "reads_outputs", True))
 
 
 def terms_by_tier(
@@ -102,14 +108,12 @@ def terms_by_tier(
     for number, part in enumerate(parts):
         filled = [np.zeros_like(each) if wanted[number] else np.broadcast_to(0.0, each.shape) for each in own]
         if wanted[number] or number == prior:
-            given = [np.empty_like(each) if number == prior else each[:0] for each in own]
             for tier, block in _numbered(_terms_of(part, remembered, release), release):
-                at = row[block.positions]
+                at, k = row[block.positions], place[tier]
                 if wanted[number]:
-                    filled[place[tier]][at] = block.context
+                    filled[k][at] = block.context
                 if number == prior:
-                    given[place[tier]][at] = block.log_prior
-            priors = given if number == prior else priors
+                    priors[k] = _with_rows(priors[k], at, block.log_prior, len(own[k]))
         for k, each in enumerate(filled):
             if wanted[number]:
                 np.putmask(each, ~np.isfinite(own[k]), 0.0)
@@ -118,6 +122,15 @@ def terms_by_tier(
         CandidateTerms(mine.tier, mine.positions, mine.points, own[k], tuple(terms[k]), priors[k])
         for k, mine in enumerate(sets)
     ]
+
+
+def _with_rows(priors: FloatArray, at: IntArray, given: FloatArray, positions: int) -> FloatArray:
+    """Priors with those of some rows put in; they stay one row as long as all are the same."""
+    if given.ndim == 1 and priors.ndim == 1:
+        return given
+    whole = priors if priors.ndim == 2 else np.tile(priors, (positions, 1))
+    whole[at] = given
+    return whole
 
 
 def _terms_of(part: Attacker, known: Knowledge, release: Release) -> Iterator[Terms]:

@@ -3,7 +3,8 @@
 log Pr[x | W] = γ·log π(x) + Σ_r β_r·Σ_{w in r} log(Pr[x | w in r]/π(x)) + const over relations r: the word before, the
 word after it, both of them, the two and three before, the two and three after, all rare words of the document, and the
 fit documents with words alike. Another secret counts as a word that says its public tier. Each Pr[x | w] comes from
-counts with back-off to π, and γ and β ≥ 0 are those that predict held-out secrets best, for each tier.
+counts with back-off to π, and γ and β ≥ 0 are those that predict held-out secrets best, for each tier. The place in the
+document counts as far as it still says something next to the words (`prior_by_place`).
 The context term is 0: this is a prior, and nothing is read jointly.
 """
 
@@ -21,7 +22,16 @@ from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.backoff import Backoff, Observations, fit_backoff, observations
 from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.held_out import foreseeable
-from oddshift.attackers.law_attacker import Terms, law_over, law_within
+from oddshift.attackers.law_attacker import Terms, law_over, law_within, log_floor
+from oddshift.attackers.near_weights import NearWeights
+from oddshift.attackers.prior_by_place import (
+    REACHES,
+    PlacePrior,
+    fit_place_prior,
+    next_to,
+    place_codes,
+    place_weights,
+)
 from oddshift.attackers.release_blocks import release_blocks
 from oddshift.attackers.sparse_terms import sparse_terms
 from oddshift.attackers.term_weights import likeliest_weights
@@ -39,6 +49,9 @@ ABOUT_DOCUMENTS = 2
 HELD_OUT = 0.15
 WEIGHED = 4_000
 """Held-out positions of a candidate set on which the relations are weighed."""
+
+PLACED_ENTRIES = 3_000_000
+"""Entries (positions x candidates) on which the place is weighed next to the words."""
 
 BLOCK_ENTRIES = 4_000_000
 
@@ -79,7 +92,7 @@ class WordLaws:
 class WordPrior:
     """For each candidate set: γ, weights of the relations, and the counts of each relation, the bag last.
 
-    One more weight, the last, is that of documents alike.
+    One more weight, the last, is that of documents alike. `places` is what the place adds, if it does.
     """
 
     symbols: tuple[str, ...]
@@ -88,6 +101,7 @@ class WordPrior:
     weights: tuple[FloatArray, ...]
     counts: tuple[tuple[WordCounts, ...], ...]
     alike: AlikeDocuments
+    places: PlacePrior | None = None
 
     reads_outputs = False
 
@@ -131,8 +145,10 @@ class WordPrior:
             inside = document_words(block.context, number, len(self.in_bag))
             for mine in candidate_sets(block, known.tiers):
                 told = frozen(self._by_document(known, mine, block, (words[-1], inside)))
-                prior = frozen(told + self._by_place(known, mine, words[:-1]))
-                yield WordLaws(first + mine.positions, mine.points, prior, told)
+                prior = told + self._by_place(known, mine, words[:-1])
+                if self.places is not None and self.places.weights[mine.tier].any():
+                    prior += self.places.log_ratio(mine, place_codes(block.lengths))
+                yield WordLaws(first + mine.positions, mine.points, frozen(prior), told)
 
     def _by_place(self, known: Knowledge, mine: CandidateSet, words: Sequence[IntArray]) -> FloatArray:
         """γ·log π and what the words near each position say, over the candidates of one set."""
@@ -172,13 +188,17 @@ def _key(release: Release, known: Knowledge) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordTrial:
-    """The relations as counted without some of the fit documents, and those documents, which weigh them."""
+    """The relations as counted without some of the fit documents, and those documents, which weigh them.
+
+    `by_place` are the weights of places without any words, None where places say nothing.
+    """
 
     known: Knowledge
     held: Records
     in_bag: BoolArray
     counts: tuple[tuple[WordCounts, ...], ...]
     alike: AlikeDocuments
+    by_place: tuple[FloatArray, ...] | None
 
     def columns(self, tier: int) -> IntArray:
         """The points of one candidate set."""
@@ -218,7 +238,8 @@ def word_trial(known: Knowledge, rng: np.random.Generator) -> WordTrial:
     part = knowledge(known.mechanism, known.tiers, known.fit.take(learn))
     in_bag = rare_words(part.fit)
     counts = tuple(_counts(part, g, in_bag) for g in set_numbers(known.tiers))
-    return WordTrial(part, known.fit.take(rng.permutation(held)), in_bag, counts, _alike(part.fit, len(in_bag)))
+    fresh = known.fit.take(rng.permutation(held))
+    return WordTrial(part, fresh, in_bag, counts, _alike(part.fit, len(in_bag)), place_weights(part, rng))
 
 
 def fit_word_prior(known: Knowledge, rng: np.random.Generator) -> WordPrior:
@@ -230,18 +251,32 @@ def weighed_prior(known: Knowledge, trial: WordTrial) -> WordPrior:
     """The prior with the counts of all fit documents, weighed by a trial."""
     assert known.fit.context is not None
     found = [_weights(trial, tier) for tier in set_numbers(known.tiers)]
-    powers, weights = tuple(power for power, _ in found), tuple(each for _, each in found)
+    powers, weights = tuple(power for power, *_ in found), tuple(each for _, each, _ in found)
+    by_place = tuple(each for *_, each in found)
+    places = fit_place_prior(known, by_place) if any(each.any() for each in by_place) else None
     counts = tuple(_counts(known, g, trial.in_bag) for g in set_numbers(known.tiers))
     alike = _alike(known.fit, len(trial.in_bag))
-    return WordPrior(known.fit.context.symbols, trial.in_bag, powers, weights, counts, alike)
+    return WordPrior(known.fit.context.symbols, trial.in_bag, powers, weights, counts, alike, places)
 
 
-def _weights(trial: WordTrial, tier: int) -> tuple[float, FloatArray]:
-    """γ and β of the best log score of clean held-out secrets, the last one that of documents alike; 0 without any."""
-    alone = np.append(1.0, np.zeros(len(trial.counts[tier]) + 1))
-    if len(trial.rows(tier)):
-        alone = likeliest_weights(sparse_terms(trial.terms(tier), trial.law(tier), trial.truth(tier)), alone)
-    return float(alone[0]), alone[1:]
+def _weights(trial: WordTrial, tier: int) -> tuple[float, FloatArray, FloatArray]:
+    """γ and β of the best log score of clean held-out secrets, the last that of documents alike; then β of the place.
+
+    All β are 0 without held-out secrets.
+    """
+    found, rows = np.append(1.0, np.zeros(len(trial.counts[tier]) + 1)), trial.rows(tier)
+    by_place = np.zeros(len(REACHES))
+    if len(rows):
+        terms, law = trial.terms(tier), trial.law(tier)
+        found = likeliest_weights(NearWeights(sparse_terms(terms, law, trial.truth(tier)), found, len(rows)), found)
+        if trial.by_place is not None and trial.by_place[tier].any():
+            few = slice(max(1, PLACED_ENTRIES // len(law)))
+            told = np.tile(found[0] * log_floor(law), (len(rows[few]), 1))
+            for weight, each in zip(found[1:], terms, strict=True):
+                told += weight * each[few].toarray()
+            power, by_place = next_to(told, trial.known, trial.held, tier, rows[few])
+            found *= power
+    return float(found[0]), found[1:], by_place
 
 
 def _alike(fit: Records, width: int) -> AlikeDocuments:
