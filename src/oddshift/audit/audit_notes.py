@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.out_of_reach import out_of_reach
 from oddshift.audit.audit_result import AttackerResult
 from oddshift.audit.audit_settings import AuditSettings
 from oddshift.audit.claims import ClaimBuilder
@@ -27,6 +28,8 @@ def assumptions(known: Knowledge, claims: ClaimBuilder, strongest: Attacker) -> 
         f"attacker {strongest.name} {reads}",
         f"detector: {claims.detector}; names it misses are released in the clear",
     ]
+    if strongest.name.startswith("portfolio") and (beyond_reach := out_of_reach(known)):
+        said.append(beyond_reach)
     if claims.question.independent:
         said.append("secrets are independent of each other (declared, not tested)")
     return tuple(said)
