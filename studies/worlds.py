@@ -32,6 +32,7 @@ from oddshift.bounds import clopper_pearson_upper
 from oddshift.mechanisms import Exponential, Mechanism
 from oddshift.model.release import one_tier, perturb
 from studies.tables import table, write
+from studies.wide_laws import WIDE_WORLDS
 from studies.world_laws import WORLDS, KnownWorld
 
 EPSILON, SELECT, CERTIFY, FRESH = 1.5, 500, 1_500, 40_000
@@ -46,6 +47,15 @@ Task = tuple[str, int, int]
 """A world, the number of fit documents, and a seed."""
 
 Made = TypeVar("Made")
+
+EVERY: dict[str, Callable[[], KnownWorld]] = WORLDS | WIDE_WORLDS
+"""The worlds of this study and those over more points (`studies.wide_worlds`)."""
+
+HEADER = [
+    "world", "fit documents", "true rate", "found / true (range)", "found / exact on the same documents",
+    "log score own", "found", "exact",
+    "wrongly certified below", "rightly violated below", "wrongly violated above",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,7 @@ def truth(name: str) -> float:
     """The true rate of a world at scale 1, measured once."""
     file = file_of("truth", name)
     if not file.is_file():
-        world = WORLDS[name]()
+        world = EVERY[name]()
         save(file, TrueRate(exact_rate(world, Exponential(world.space, EPSILON))))
     found: TrueRate = load(file, TrueRate)
     return found.rate
@@ -115,7 +125,7 @@ def truth(name: str) -> float:
 def once(task: Task) -> Outcome:
     """One audit of one of the five worlds."""
     name, size, seed = task
-    return audit_of(WORLDS[name](), size, seed, truth(name))
+    return audit_of(EVERY[name](), size, seed, truth(name))
 
 
 def audit_of(world: KnownWorld, size: int, seed: int, rate: float) -> Outcome:
@@ -168,16 +178,23 @@ def asked_verdict(trials: AuditTrials, delta: float) -> tuple[str, float]:
     return judged.verdict.state, max(part.upper for part in judged.verdict.parts)
 
 
-def cells(repetitions: int) -> Iterator[Task]:
+def cells(repetitions: int, names: Sequence[str] = tuple(WORLDS)) -> Iterator[Task]:
     """Every audit, seed by seed, so that whatever was finished is balanced over worlds and sizes."""
-    yield from ((name, size, seed) for seed in range(repetitions) for size in SIZES for name in WORLDS)
+    yield from ((name, size, seed) for seed in range(repetitions) for size in SIZES for name in names)
 
 
-def work(kind: str, once: Callable[[Task], object], minutes: float, repetitions: int) -> None:
+def work(
+    kind: str,
+    once: Callable[[Task], object],
+    minutes: float,
+    repetitions: int,
+    *,
+    names: Sequence[str] = tuple(WORLDS),
+) -> None:
     """Compute the cells of one kind that are missing, for as long as there is time."""
     HOME.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + 60 * minutes
-    for task in cells(repetitions):
+    for task in cells(repetitions, names):
         file = file_of(kind, *task)
         if not file.is_file():
             if time.monotonic() > end:
@@ -185,10 +202,12 @@ def work(kind: str, once: Callable[[Task], object], minutes: float, repetitions:
             save(file, once(task))
 
 
-def finished(kind: str, made: type[Made], repetitions: int) -> list[tuple[str, int, list[Made]]]:
+def finished(
+    kind: str, made: type[Made], repetitions: int, names: Sequence[str] = tuple(WORLDS)
+) -> list[tuple[str, int, list[Made]]]:
     """Everything of one kind that was computed so far, by world and number of fit documents."""
     found = []
-    for name in WORLDS:
+    for name in names:
         for size in sorted(SIZES):
             files = [file_of(kind, name, size, seed) for seed in range(repetitions)]
             found.append((name, size, [load(file, made) for file in files if file.is_file()]))
@@ -227,11 +246,6 @@ def main() -> None:
     minutes, repetitions = asked(60, 100)
     work("audit", once, minutes, repetitions)
     lines = finished("audit", Outcome, repetitions)
-    header = [
-        "world", "fit documents", "true rate", "found / true (range)", "found / exact on the same documents",
-        "log score own", "found", "exact",
-        "wrongly certified below", "rightly violated below", "wrongly violated above",
-    ]  # fmt: skip
     about, everything = " ".join((__doc__ or "").split()), [(name, o) for name, _, done in lines for o in done]
     wrong = [
         sum(outcome.certifies(BELOW * truth(name)) for name, outcome in everything),
@@ -241,7 +255,7 @@ def main() -> None:
     write(
         "worlds",
         "What the portfolio finds in worlds with a known posterior",
-        f"{about}\n\n{table(header, [row(*line) for line in lines])}\n\n"
+        f"{about}\n\n{table(HEADER, [row(*line) for line in lines])}\n\n"
         f"{len(everything)} audits in all: {wrong[0]} wrongly certified, {wrong[1]} wrongly violated, which bounds "
         f"their shares by {most[0]:.0%} and {most[1]:.0%} at level 0.05. Epsilon {EPSILON}, {SELECT} select and "
         f"{CERTIFY:,} certify documents, level 0.05; `below` asks for delta = truth/1.2, `above` for 1.25 times the "

@@ -369,3 +369,24 @@ def test_as_many_rows_are_measured_as_the_rest_of_the_time_allows(monkeypatch, s
     assert found == pytest.approx(min(4_000, max(200, limit.left / (1.2 * 0.02))), abs=1)
     assert found == pytest.approx(rows, rel=0.01)
     assert rows_within(measure, 4_000, 4_000, limit) == 4_000
+
+
+@pytest.mark.parametrize(
+    ("points", "columns", "said", "silent"),
+    [
+        (64, 2, "", "over"),
+        (65, 2, "over 65 points triples (above 64) are read where", "no attacker looked"),
+        (257, 2, "pairs at distant places (above 256)", "no attacker looked"),
+        (401, 2, "no attacker looked for hidden regimes of steps", "steps between near"),
+        (401, 9, "steps between near points that were never counted (above 400)", "(above 1,600)"),
+    ],
+)
+def test_what_is_out_of_reach_by_the_number_of_points_is_said(points, columns, said, silent):
+    space = Space(np.random.default_rng(0).random((points, columns)))
+    known = knowledge(Exponential(space, 1.0), one_tier(space), Records.from_documents(space, [[0, 1], [2]]))
+    claims = ClaimBuilder(SETTINGS, "list", "document")
+    portfolio = SimpleNamespace(name="portfolio, recalibrated", with_context=False)
+    lines = " ".join(assumptions(known, claims, portfolio))
+    assert said in lines
+    assert silent not in lines
+    assert "points" not in " ".join(assumptions(known, claims, Own(known)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from oddshift.attackers.mixture import Mixture, choose_mixture, fit_mixture, one_kind
+from oddshift.attackers.mixture import Bags, Mixture, bags_of, choose_mixture, fit_mixture, one_kind, settled
 
 
 def bags(values, groups, size):
@@ -60,3 +60,24 @@ def test_more_steps_never_lower_the_likelihood():
     features, base = bags(rng.integers(4, size=(200, 3)), 3, 4), np.full((3, 4), 0.25)
     found = fit_mixture(features, base, 4, 0.01, np.random.default_rng(0))
     assert found.log_likelihood(features).sum() >= one_kind(base).log_likelihood(features).sum()
+
+
+def test_only_features_that_occur_are_estimated():
+    """Laws of those that do are counts over the base, whatever the others are."""
+    features, base = bags(np.array([[0, 2], [0, 1], [2, 1]]), 2, 4), np.full((2, 4), 0.25)
+    found = bags_of(features, base)
+    assert isinstance(found, Bags)
+    assert (found.features.shape, found.starts.tolist(), found.group.tolist()) == ((3, 4), [0, 2], [0, 0, 1, 1])
+    made = found.maximise(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), 2.0)
+    np.testing.assert_allclose(made.laws[0], np.array([2 + 0.5, 0.5, 1 + 0.5, 1 + 0.5]) / 4)
+    np.testing.assert_allclose(made.laws[1], np.array([0.5, 1 + 0.5, 1 + 0.5, 0.5]) / 3)
+    np.testing.assert_allclose(made.shares, [3 / 5, 2 / 5])
+
+
+def test_kinds_that_do_not_differ_get_the_law_of_all():
+    rng = np.random.default_rng(0)
+    base = rng.dirichlet(np.ones(40))
+    same = rng.multinomial(200, base, size=4).astype(float)
+    assert np.abs(settled(same, base) - base).max() < 0.2 * np.abs(same / 200 - base).max()
+    apart = np.stack([rng.multinomial(200, rng.dirichlet(np.full(40, 0.1))) for _ in range(4)]).astype(float)
+    assert np.abs(settled(apart, base) - apart / 200).max() < 0.05

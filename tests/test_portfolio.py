@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from studies.wide_laws import skip, two_before
 from studies.world_laws import WORLDS
 
 from oddshift.attackers.attacker import knowledge
@@ -11,7 +12,15 @@ from oddshift.attackers.combination import fit_combination, held_out_by_tier, we
 from oddshift.attackers.controls import Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.law_attacker import Dense, LawAttacker
-from oddshift.attackers.portfolio import DENSE_POINTS, SEVERAL_POINTS, TRIPLE_POINTS, dense_parts, fit_portfolio
+from oddshift.attackers.portfolio import (
+    DENSE_POINTS,
+    TIED_POINTS,
+    TRIPLE_POINTS,
+    dense_parts,
+    fit_portfolio,
+    sparse_parts,
+)
+from oddshift.audit.scan import Budget, scan
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
 from oddshift.model.release import one_tier, perturb
@@ -47,8 +56,25 @@ def test_independent_secrets_teach_nothing():
 
 def test_the_parts_follow_the_number_of_points():
     assert len(dense_parts(TRIPLE_POINTS, 0)) == len(dense_parts(TRIPLE_POINTS + 1, 0)) + 1
-    assert len(dense_parts(SEVERAL_POINTS, 0)) == len(dense_parts(SEVERAL_POINTS + 1, 0)) + 2
+    assert len(dense_parts(TIED_POINTS, 0)) == len(dense_parts(TIED_POINTS + 1, 0)) + 1
     assert dense_parts(DENSE_POINTS + 1, 0) == []
+    assert sparse_parts(TRIPLE_POINTS) == []
+    assert len(sparse_parts(TRIPLE_POINTS + 1)) == len(sparse_parts(10_000)) == 2
+
+
+@pytest.mark.parametrize("draw", [skip, two_before])
+def test_what_neighbours_do_not_show_is_found_over_more_points_than_tables_allow(draw):
+    world, rng = draw(), np.random.default_rng(5)
+    em, tiers = Exponential(world.space, 1.5), one_tier(world.space)
+    known, fresh = knowledge(em, tiers, world.records(700, rng)), world.records(300, rng)
+    release, budget = perturb(fresh, em, tiers, rng), Budget(em, tiers, 1.5)
+    exact, found = (
+        scan(each, release, fresh, budget, rng, laws=("anchored",), detailed=False).anchored.mean()
+        for each in (LawAttacker(known, Dense(world.law), "exact"), fit_portfolio(known, np.random.default_rng(0)))
+    )
+    assert len(world.space) > 128
+    assert exact > 0.1
+    assert 0.6 * exact < found < 1.2 * exact
 
 
 def test_words_are_a_prior_and_the_gain_is_joint():

@@ -7,6 +7,7 @@ in every regime; regimes are weighed by how well they explain the other outputs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from oddshift.attackers.backoff import backed_off, observations
 from oddshift.attackers.chain_terms import log_mix
 from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.law_attacker import log_floor
-from oddshift.attackers.mixture import Mixture, choose_mixture
+from oddshift.attackers.mixture import Mixture, bags_of, choose_kinds, choose_mixture, over_all, settled
 from oddshift.attackers.nearness import local_laws, measured_steps, neighbour_laws, step_laws
 from oddshift.attackers.plugin import successive
 from oddshift.attackers.step_tables import step_table
@@ -130,8 +131,13 @@ def fit_regimes(known: Knowledge, rng: np.random.Generator) -> RegimeChains:
     one = fit_chain(known)
     size = len(known.log_prior)
     base = np.concatenate([one.first, one.steps[0]])
-    found = choose_mixture(_chain_features(known.fit, size), base, choosing_clusters(known.fit), rng)
-    return RegimeChains(found.shares, found.laws[:, 0], found.laws[:, 1:])
+    features = _chain_features(known.fit, size)
+    kinds = choose_kinds(bags_of(features, base), choosing_clusters(known.fit), rng, warm=WARM_STEPS)
+    if kinds is None:
+        return one
+    found = over_all(features, base, kinds)
+    first = settled(np.asarray((features[:, :size].T @ kinds.belongs).T), base[0])
+    return RegimeChains(found.shares, first, found.laws[:, 1:])
 
 
 def fit_classes(known: Knowledge, rng: np.random.Generator) -> PlaceClasses:
@@ -149,6 +155,9 @@ def fit_classes(known: Knowledge, rng: np.random.Generator) -> PlaceClasses:
     return PlaceClasses(found.shares, found.laws)
 
 
+WARM_STEPS = 100
+"""Steps with vague memberships for regimes, which differ in many laws of few observations each."""
+
 PLACES = 32
 """Places of a document that have laws of their own."""
 
@@ -157,14 +166,14 @@ def _places(fit: Records) -> IntArray:
     return np.arange(len(fit.points)) - np.repeat(fit.offsets[:-1], fit.lengths)
 
 
-def _chain_features(fit: Records, size: int) -> object:
+def _chain_features(fit: Records, size: int) -> Any:
     """What a document consists of under a chain: its first secret, then one transition for each other secret."""
     before = np.concatenate([[0], fit.points[:-1]])
     feature = np.where(_places(fit) == 0, fit.points, size * (1 + before) + fit.points)
     return _by_document(fit, feature, size * (size + 1))
 
 
-def _by_document(fit: Records, feature: IntArray, features: int) -> object:
+def _by_document(fit: Records, feature: IntArray, features: int) -> Any:
     from scipy.sparse import csr_array
 
     return csr_array((np.ones(len(feature)), (fit.document_of_position, feature)), shape=(len(fit), features))

@@ -7,6 +7,7 @@ law of its own. How many kinds there are is decided by how well held-out documen
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from oddshift.base.arrays import FloatArray, IntArray
 KINDS = (2, 4, 6, 8, 12, 16)
 STRENGTHS = (1.0, 3.0, 8.0)
 """Weights of the law of all documents in the law of each group of a kind, in observations."""
+
+SETTLED = tuple(float(10 ** (0.5 * k)) for k in range(11))
+"""Strengths among which a group with many values is settled: 1 to 100,000."""
 
 USUAL = 3.0
 """The strength at which numbers of kinds are compared."""
@@ -32,7 +36,7 @@ ENOUGH = 1e-4
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mixture:
-    """Shares (kinds,) and laws (kinds, groups, values)."""
+    """Shares (kinds,) and laws (kinds, groups, values), or (kinds, features) of those features that occur."""
 
     shares: FloatArray
     laws: FloatArray
@@ -77,48 +81,92 @@ def one_kind(base: FloatArray) -> Mixture:
     return Mixture(np.ones(1), base[None])
 
 
-def fit_mixture(
-    features: Any, base: FloatArray, kinds: int, strength: float, rng: np.random.Generator, *, starts: int = STARTS
-) -> Mixture:
-    """Several runs from random memberships, vague at first, the best one continued; `base` is the law of each group."""
-    across = features.T.tocsr()
+@dataclass(frozen=True, eq=False, repr=False)
+class Bags:
+    """Documents as counts of the features that occur at all, sparse (documents, features), group after group.
+
+    `starts` is the first feature of each group that occurs, `base` the law of every feature inside its group.
+    """
+
+    features: Any
+    base: FloatArray
+    starts: IntArray
+
+    @cached_property
+    def across(self) -> Any:
+        """The same counts with features as rows."""
+        return self.features.T.tocsr()
+
+    @cached_property
+    def group(self) -> IntArray:
+        """The number of every feature's group, among those that occur."""
+        sizes = np.diff(np.append(self.starts, len(self.base)))
+        return np.repeat(np.arange(len(self.starts)), sizes)
+
+    def take(self, rows: IntArray) -> Bags:
+        """Some documents."""
+        return Bags(self.features[rows], self.base, self.starts)
+
+    def maximise(self, belongs: FloatArray, strength: float) -> Mixture:
+        """Laws (kinds, features) and shares from memberships: counts over the base, group by group."""
+        counts = np.ascontiguousarray((self.across @ belongs).T)
+        totals = np.add.reduceat(counts, self.starts, axis=1)
+        counts += strength * self.base
+        counts /= (totals + strength)[:, self.group]
+        return Mixture((belongs.sum(axis=0) + 1.0) / (len(belongs) + belongs.shape[1]), counts)
+
+
+def bags_of(features: Any, base: FloatArray) -> Bags:
+    """Features (documents, groups · values) as bags; `base` is (groups, values)."""
+    kept = np.unique(features.indices)
+    starts = np.searchsorted(kept // base.shape[1], np.unique(kept // base.shape[1]))
+    return Bags(features[:, kept], base.ravel()[kept], starts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Kinds:
+    """Memberships (documents, kinds) that predict best, and the strength of the law of all documents with them."""
+
+    belongs: FloatArray
+    strength: float
+
+
+def _run(
+    bags: Bags, kinds: int, strength: float, rng: np.random.Generator, *, starts: int = STARTS, warm: int = WARM
+) -> tuple[FloatArray, Mixture]:
+    """Several runs from random memberships, vague at first, the best one continued: memberships and their mixture."""
     made: list[tuple[float, int, FloatArray]] = []
     for _ in range(starts):
-        belongs = rng.dirichlet(np.full(kinds, 0.3), size=features.shape[0])
-        for step in range(WARM - 1):
-            found = _maximise(across, belongs, base, strength)
-            belongs = found.vaguely_belongs(features, min(1.0, COLDEST + (1.0 - COLDEST) * step / (0.75 * WARM)))
-        belongs, score = _maximise(across, belongs, base, strength).belongs(features)
+        belongs = rng.dirichlet(np.full(kinds, 0.3), size=bags.features.shape[0])
+        for step in range(warm - 1):
+            found = bags.maximise(belongs, strength)
+            belongs = found.vaguely_belongs(bags.features, min(1.0, COLDEST + (1.0 - COLDEST) * step / (0.75 * warm)))
+        belongs, score = bags.maximise(belongs, strength).belongs(bags.features)
         made.append((float(score.mean()), len(made), belongs))
     before, _, belongs = max(made, key=lambda run: run[:2])
     for _ in range(LONG):
-        found = _maximise(across, belongs, base, strength)
-        belongs, score = found.belongs(features)
+        last, found = belongs, bags.maximise(belongs, strength)
+        belongs, score = found.belongs(bags.features)
         if score.mean() - before < ENOUGH:
             break
         before = float(score.mean())
-    return found
+    return last, found
 
 
-def _maximise(across: Any, belongs: FloatArray, base: FloatArray, strength: float) -> Mixture:
-    """Laws and shares from memberships; `across` holds the features as rows."""
-    counts = np.asarray((across @ belongs).T).reshape(belongs.shape[1], *base.shape)
-    laws = (counts + strength * base) / (counts.sum(axis=2, keepdims=True) + strength)
-    shares = (belongs.sum(axis=0) + 1.0) / (len(belongs) + belongs.shape[1])
-    return Mixture(shares, laws)
+def choose_kinds(bags: Bags, clusters: IntArray, rng: np.random.Generator, *, warm: int = WARM) -> Kinds | None:
+    """The number of kinds and the strength that predict held-out documents best; None where one kind does.
 
-
-def choose_mixture(features: Any, base: FloatArray, clusters: IntArray, rng: np.random.Generator) -> Mixture:
-    """The mixture whose number of kinds and strength predict held-out documents best; one kind if none is better."""
+    `warm` is the number of steps with vague memberships.
+    """
     if len(np.unique(clusters)) < 10:
-        return one_kind(base)
+        return None
     learn, held = split(clusters, HELD_OUT, int(rng.integers(1 << 31)))
-    known, fresh = features[learn], features[held]
+    known, fresh = bags.take(learn), bags.features[held]
 
     def score(kinds: int, strength: float) -> float:
-        return float(fit_mixture(known, base, kinds, strength, rng, starts=2).log_likelihood(fresh).mean())
+        return float(_run(known, kinds, strength, rng, starts=2, warm=warm)[1].log_likelihood(fresh).mean())
 
-    best, kinds = float(one_kind(base).log_likelihood(fresh).mean()), 1
+    best, kinds = float(one_kind(bags.base).log_likelihood(fresh).mean()), 1
     for more in KINDS:
         found = score(more, USUAL)
         if found > best:
@@ -126,6 +174,43 @@ def choose_mixture(features: Any, base: FloatArray, clusters: IntArray, rng: np.
         elif more > 2 * kinds:
             break  # more kinds than that do not help
     if kinds == 1:
-        return one_kind(base)
+        return None
     strength = max(STRENGTHS, key=lambda s: best if s == USUAL else score(kinds, s))
-    return fit_mixture(features, base, kinds, strength, rng)
+    return Kinds(_run(bags, kinds, strength, rng, warm=warm)[0], strength)
+
+
+def fit_mixture(
+    features: Any, base: FloatArray, kinds: int, strength: float, rng: np.random.Generator, *, starts: int = STARTS
+) -> Mixture:
+    """The mixture of this number of kinds; `base` is the law of each group, (groups, values)."""
+    belongs, _ = _run(bags_of(features, base), kinds, strength, rng, starts=starts)
+    return over_all(features, base, Kinds(belongs, strength))
+
+
+def over_all(features: Any, base: FloatArray, found: Kinds) -> Mixture:
+    """Laws of all features from memberships, those that never occur too."""
+    counts = np.asarray((features.T @ found.belongs).T).reshape(-1, *base.shape)
+    laws = (counts + found.strength * base) / (counts.sum(axis=2, keepdims=True) + found.strength)
+    return Mixture((found.belongs.sum(axis=0) + 1.0) / (len(found.belongs) + len(laws)), laws)
+
+
+def settled(counts: FloatArray, base: FloatArray) -> FloatArray:
+    """Laws (kinds, values) from counts over the base, at the strength under which the counts are most likely (Pólya).
+
+    A group with many values needs a stronger base than one with few: where kinds do not differ, they get the same law.
+    """
+    from scipy.special import gammaln
+
+    def likelihood(strength: float) -> float:
+        prior = strength * np.maximum(base, 1e-300)
+        each = gammaln(counts + prior).sum(axis=1) - gammaln(counts.sum(axis=1) + strength)
+        return float(each.sum() - len(counts) * (gammaln(prior).sum() - gammaln(strength)))
+
+    best = max(SETTLED, key=likelihood)
+    return np.asarray((counts + best * base) / (counts.sum(axis=1, keepdims=True) + best))
+
+
+def choose_mixture(features: Any, base: FloatArray, clusters: IntArray, rng: np.random.Generator) -> Mixture:
+    """The mixture whose number of kinds and strength predict held-out documents best; one kind if none is better."""
+    found = choose_kinds(bags_of(features, base), clusters, rng)
+    return one_kind(base) if found is None else over_all(features, base, found)

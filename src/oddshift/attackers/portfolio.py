@@ -3,7 +3,8 @@
 Any vocabulary: the chain keyed by spacing, words of one document in any order, copies, topic shares. A large one also:
 fit documents that a document resembles, secrets used again, and where the points of neighbours lie. Rows of a table
 also: a tree of columns, hidden classes of rows. Places: steps. Over few points also, dense: chains smoothed through
-the metric, hidden regimes, hidden classes of places, chains of second order, ties between fixed places. With W, the
+the metric, hidden regimes, hidden classes of places, chains of second order, ties between fixed places; over more of
+them the last two from counted pairs and triples (`out_of_reach` says what is then left out). With W, the
 prior given the words around and phrases that hold other secrets, or the clear columns. Nothing is trained again when
 the mechanism changes.
 """
@@ -23,6 +24,7 @@ from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.copies import fit_copies
+from oddshift.attackers.distant_ties import fit_distant_ties
 from oddshift.attackers.exemplars import fit_exemplars
 from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.gap_chain import fit_gap_chain
@@ -37,6 +39,7 @@ from oddshift.attackers.reuse import Reuse
 from oddshift.attackers.row_classes import fit_row_classes
 from oddshift.attackers.row_layout import RowLayout, row_layout
 from oddshift.attackers.second_order import fit_second_order
+from oddshift.attackers.sparse_second_order import fit_sparse_second_order
 from oddshift.attackers.taken_back import TakenBack
 from oddshift.attackers.ties import fit_ties
 from oddshift.attackers.topic_shares import fit_topic_shares
@@ -49,8 +52,8 @@ DENSE_POINTS = 400
 STEP_POINTS = 1_600
 """Places up to which a table of steps is estimated: its broader laws are known but for their shares."""
 
-SEVERAL_POINTS = 128
-"""Largest number of points for several such tables: one for each regime, one for each pair of places."""
+TIED_POINTS = 256
+"""Largest number of points for one such table for each pair of places; counted pairs are tied beyond it too."""
 
 TRIPLE_POINTS = 64
 """Largest number of points for a table of all triples."""
@@ -74,8 +77,9 @@ def fit_portfolio(
         raise InvalidInput("the fit records have no context W, expected one for portfolio+W")
     seed = int(rng.integers(1 << 31))
     layout = row_layout(known)
-    few = [] if layout else [*dense_parts(len(known.log_prior), seed), *place_parts(known), *wide_parts(known)]
-    parts = [*(row_parts(layout, seed) if layout else []), *common_parts(seed), *few]
+    points = len(known.log_prior)
+    sized = [*dense_parts(points, seed), *sparse_parts(points), *place_parts(known), *wide_parts(known)]
+    parts = [*(row_parts(layout, seed) if layout else []), *common_parts(seed), *([] if layout else sized)]
     if language is not None:
         parts.insert(0, _language(seed, language))
     elif reads_words:
@@ -126,13 +130,23 @@ def dense_parts(points: int, seed: int) -> list[PartFit]:
     found: list[PartFit] = [
         _dense("near chain", fit_chain),
         _dense("place classes", lambda known: fit_classes(known, np.random.default_rng([seed, 3]))),
+        _dense("regimes", lambda known: fit_regimes(known, np.random.default_rng([seed, 2]))),
     ]
-    if points <= SEVERAL_POINTS:
-        found.append(_dense("regimes", lambda known: fit_regimes(known, np.random.default_rng([seed, 2]))))
+    if points <= TIED_POINTS:
         found.append(_dense("ties", fit_ties))
     if points <= TRIPLE_POINTS:
         found.append(_dense("second order", fit_second_order))
     return found
+
+
+def sparse_parts(points: int) -> list[PartFit]:
+    """Parts that read from counted pairs and triples what dense ones do, where points are too many for their tables."""
+    if points <= TRIPLE_POINTS:
+        return []
+    return [
+        lambda known: LawAttacker(known, fit_sparse_second_order(known), "sparse second order"),
+        lambda known: LawAttacker(known, fit_distant_ties(known), "distant ties"),
+    ]
 
 
 def place_parts(known: Knowledge) -> list[PartFit]:

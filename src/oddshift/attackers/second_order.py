@@ -79,7 +79,7 @@ def fit_second_order(known: Knowledge) -> SecondOrder:
     """Count triples; broader laws are weighed by how well they predict."""
     chain, prior = fit_chain(known), np.exp(known.log_prior)
     size, fit = len(prior), known.fit
-    a, b, c = _triples(fit)
+    a, b, c = triples(fit)
     skip = smoothed_table(known, a, c, prior)
     near = chain.steps[0]
     shape = (size * size, size)
@@ -96,7 +96,7 @@ def fit_second_order(known: Knowledge) -> SecondOrder:
     return SecondOrder(chain.first[0], near, np.ascontiguousarray(steps.transpose(1, 0, 2)))
 
 
-def _triples(fit: Records) -> tuple[IntArray, IntArray, IntArray]:
+def triples(fit: Records) -> tuple[IntArray, IntArray, IntArray]:
     """Each secret with the next two of the same document."""
     same = fit.document_of_position[2:] == fit.document_of_position[:-2]
     return fit.points[:-2][same], fit.points[1:-1][same], fit.points[2:][same]

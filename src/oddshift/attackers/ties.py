@@ -7,9 +7,10 @@ that inference is exact. Places count from the start and from the end, which is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 
@@ -31,6 +32,8 @@ LONGEST = 104
 
 Key = tuple[str, int, int]
 """How two places are named: counted from the start (ss), the end (ee), or one from each (se)."""
+
+Tied = TypeVar("Tied")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,12 +96,17 @@ def strongest_tree(ties: dict[Key, Tie], length: int) -> list[tuple[int, int, Fl
         if known:
             best = max(known, key=lambda tie: tie.gain)
             found.append((best.gain, p, q, best.table))
+    return spanning_forest(found, length)
+
+
+def spanning_forest(found: Iterable[tuple[float, int, int, Tied]], length: int) -> list[tuple[int, int, Tied]]:
+    """Of edges (gain, p, q, what ties them) those without a circle whose total gain is largest, as (p, q, what)."""
     group, edges = list(range(length)), []
-    for _, p, q, table in sorted(found, key=lambda row: -row[0]):
+    for _, p, q, tied in sorted(found, key=lambda row: -row[0]):
         if group[p] != group[q]:
             old, new = group[p], group[q]
             group = [new if g == old else g for g in group]
-            edges.append((p, q, table))
+            edges.append((p, q, tied))
     return edges
 
 
@@ -120,25 +128,27 @@ def keys_of(p: int, q: int, length: int) -> Iterator[Key]:
 def fit_ties(known: Knowledge) -> TiedPlaces:
     """Estimate every tie within reach that predicts something."""
     law = np.exp(known.log_prior)
-    ties = {key: tie for key, (p, q) in _pairs(known.fit).items() if (tie := _tie(known, p, q, law)) is not None}
+    pairs = place_pairs(known.fit).items()
+    ties = {key: tie for key, (p, q, _) in pairs if (tie := _tie(known, p, q, law)) is not None}
     return TiedPlaces(ties, law)
 
 
-def _pairs(fit: Records) -> dict[Key, tuple[IntArray, IntArray]]:
-    """The secrets at both places of every named pair, over all documents that have them.
+def place_pairs(fit: Records) -> dict[Key, tuple[IntArray, IntArray, IntArray]]:
+    """The secrets at both places of every named pair, over all documents that have them, and those documents.
 
     With a single length the three names mean the same, and one is enough.
     """
     lengths = np.unique(fit.lengths[fit.lengths > 1])
     found: dict[Key, list[IntArray]] = {}
     for length in lengths[lengths <= LONGEST]:
-        starts = fit.offsets[:-1][fit.lengths == length]
+        documents = np.flatnonzero(fit.lengths == length)
+        starts = fit.offsets[documents]
         for p, q in combinations(range(int(length)), 2):
             names = list(keys_of(p, q, int(length)))
             for key in names if len(lengths) > 1 else names[:1]:
-                found.setdefault(key, []).append(np.stack([fit.points[starts + p], fit.points[starts + q]]))
+                found.setdefault(key, []).append(np.stack([fit.points[starts + p], fit.points[starts + q], documents]))
     joined = {key: np.concatenate(parts, axis=1) for key, parts in found.items()}
-    return {key: (pair[0], pair[1]) for key, pair in joined.items() if pair.shape[1] >= FEWEST}
+    return {key: (rows[0], rows[1], rows[2]) for key, rows in joined.items() if rows.shape[1] >= FEWEST}
 
 
 def _tie(known: Knowledge, p: IntArray, q: IntArray, law: FloatArray) -> Tie | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.out_of_reach import out_of_reach
 from oddshift.audit.audit_result import AttackerResult
 from oddshift.audit.audit_settings import ALL, AuditSettings
 from oddshift.audit.claims import NOTHING_LEARNED, ClaimBuilder
@@ -26,6 +27,9 @@ def assumptions(known: Knowledge, claims: ClaimBuilder, counting: Sequence[Attac
         *(f"attacker {attacker.name} {_reads(attacker)}" for attacker in counting),
         f"detector: {claims.detector}; names it misses are released in the clear",
     ]
+    reads_by_size = any(attacker.name.startswith("portfolio") for attacker in counting)
+    if reads_by_size and (left_out := out_of_reach(known)):
+        said.append(left_out)
     if claims.question.independent:
         said.append("secrets are independent of each other (declared, not tested)")
     return tuple(said)

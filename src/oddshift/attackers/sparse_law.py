@@ -1,0 +1,125 @@
+"""A sparse law: one secret given another from the pairs that were counted, and a rest of rank one, over any points.
+
+p(b|a) = own(a, b) + rest(a)·law(b) inside the candidate set of b, where own are discounted counts (`backoff`). Messages
+are ratios: m(a) = Σ_b p(b|a)·seen(b)/Σ_b law(b)·seen(b) is 1 where nothing was counted after a, or nothing was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.backoff import fit_backoff, observations
+from oddshift.attackers.law_attacker import BATCH_ENTRIES, of_outputs
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.model.release import Release, candidates, set_numbers
+from oddshift.model.tiers import Tiers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparseLaw:
+    """Shares of counted pairs, sparse (points, points), the rest of each row (points, sets), and the law (points,).
+
+    The law sums to one inside each candidate set, and so does every row with its rest.
+    """
+
+    own: Any
+    rest: FloatArray
+    law: FloatArray
+
+    def ratio(self, seen: FloatArray, sets: IntArray) -> FloatArray:
+        """m(a), (points, documents), from likelihoods of b of that shape, 0 outside its set; `sets` names the sets."""
+        average = np.maximum(self.law @ seen, 1e-300)
+        found = np.asarray(self.own @ seen)
+        found /= average
+        found += self.rest[:, sets]
+        return found
+
+    def predicted(self, before: IntArray, after: IntArray, labels: IntArray) -> FloatArray:
+        """p(b|a) of some pairs, each inside the set of b."""
+        return entries(self.own, before, after) + np.asarray(self.rest[before, labels[after]] * self.law[after])
+
+
+def entries(matrix: Any, rows: IntArray, columns: IntArray) -> FloatArray:
+    """Some entries of a sparse matrix, in order."""
+    return np.asarray(matrix[rows, columns]).ravel() if len(rows) else np.empty(0)
+
+
+def set_labels(tiers: Tiers) -> IntArray:
+    """The candidate set of every point, −1 for those of none."""
+    return tiers.labels if tiers.is_public else np.where(tiers.sensitive, 0, -1)
+
+
+def within_sets(law: FloatArray, labels: IntArray, sets: int) -> FloatArray:
+    """A law divided by its sum inside each candidate set, 0 outside all of them.
+
+    >>> within_sets(np.array([0.2, 0.3, 0.5, 0.1]), np.array([0, 0, 1, -1]), 2)
+    array([0.4, 0.6, 1. , 0. ])
+    """
+    known = np.where(labels >= 0, law, 0.0)
+    total = np.bincount(np.maximum(labels, 0), weights=known, minlength=sets)
+    return np.asarray(known / np.maximum(total, 1e-300)[np.maximum(labels, 0)])
+
+
+def fit_sparse_law(before: IntArray, after: IntArray, law: FloatArray, labels: IntArray, sets: int) -> SparseLaw:
+    """Count pairs; how far they are trusted predicts each from all others, set by set."""
+    return with_left_out(before, after, law, labels, sets)[0]
+
+
+def with_left_out(
+    before: IntArray, after: IntArray, law: FloatArray, labels: IntArray, sets: int
+) -> tuple[SparseLaw, Any]:
+    """The same, and p(b|a) of every pair seen as predicted without one of its observations, sparse (points, points)."""
+    from scipy.sparse import csr_array
+
+    size = len(law)
+    rest, found = np.ones((size, sets)), [np.empty((4, 0))]
+    for number in range(sets):
+        inside = labels[after] == number
+        seen = observations(before[inside], after[inside], size, size)
+        backoff = fit_backoff(seen, law[seen.value])
+        share = np.maximum(seen.count - backoff.discount, 0.0) / (seen.total + backoff.strength)
+        rest[:, number] -= np.bincount(seen.context, weights=share, minlength=size)
+        found.append(np.stack([seen.context, seen.value, share, backoff.left_out(seen, law[seen.value])]))
+    rows = np.concatenate(found, axis=1)
+    at = rows[0].astype(np.int64), rows[1].astype(np.int64)
+    own, left_out = (csr_array((rows[k], at), shape=(size, size)) for k in (2, 3))
+    return SparseLaw(own, np.maximum(rest, 0.0), law), left_out
+
+
+def seen_by_place(known: Knowledge, release: Release, positions: IntArray) -> tuple[list[FloatArray], list[IntArray]]:
+    """For documents of one length, place by place: likelihoods (points, documents), 0 outside the set; and the sets.
+
+    An output that no candidate gives says nothing: its likelihood is 1 for all of them.
+    """
+    flat = positions.ravel()
+    sets = np.zeros(len(flat), dtype=np.int64) if release.position_tiers is None else release.position_tiers[flat]
+    found = np.zeros((len(flat), len(known.log_prior)))
+    for number in np.unique(sets):
+        rows, points = np.flatnonzero(sets == number), np.flatnonzero(candidates(known.tiers, int(number)))
+        likely = of_outputs(known, release.outputs[flat[rows]], points)
+        likely[~(likely > 0).any(axis=1)] = 1.0
+        found[np.ix_(rows, points)] = likely
+    found, sets = found.reshape(*positions.shape, -1), sets.reshape(positions.shape)
+    places = range(positions.shape[1])
+    return [np.ascontiguousarray(found[:, t].T) for t in places], [sets[:, t] for t in places]
+
+
+def alike_batches(release: Release, width: int) -> Iterator[IntArray]:
+    """As `length_batches`, documents in the order of their candidate sets: those of one batch are seldom different."""
+    size = max(1, BATCH_ENTRIES // width)
+    for length in np.unique(release.lengths[release.lengths > 0]):
+        positions = release.offsets[:-1][release.lengths == length][:, None] + np.arange(length)
+        if release.position_tiers is not None:
+            positions = positions[np.lexsort(release.position_tiers[positions].T[::-1])]
+        step = max(1, size // int(length))
+        yield from (positions[start : start + step] for start in range(0, len(positions), step))
+
+
+def number_of_sets(tiers: Tiers) -> int:
+    """How many candidate sets there are."""
+    return len(set_numbers(tiers))

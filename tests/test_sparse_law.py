@@ -1,0 +1,88 @@
+"""Sparse laws: ratios by hand, laws inside sets, and batches that hold every document once."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.sparse_law import (
+    SparseLaw,
+    alike_batches,
+    fit_sparse_law,
+    number_of_sets,
+    seen_by_place,
+    set_labels,
+    with_left_out,
+    within_sets,
+)
+from oddshift.mechanisms import Deletion
+from oddshift.model.records import Records
+from oddshift.model.release import one_tier, perturb
+from oddshift.model.space import Space
+from worlds import ring, two_tiers
+
+LAW = SparseLaw(csr_array(np.array([[0.0, 0.6], [0.0, 0.0]])), np.array([[0.4], [1.0]]), np.array([0.75, 0.25]))
+
+
+def test_a_ratio_by_hand():
+    """Likelihoods .2 and .8 average to .35; after the first value .6·.8 + .4·.35 is expected."""
+    found = LAW.ratio(np.array([[0.2], [0.8]]), np.zeros(1, int))
+    np.testing.assert_allclose(found[:, 0], [(0.6 * 0.8 + 0.4 * 0.35) / 0.35, 1.0])
+
+
+def test_what_says_nothing_has_ratio_one():
+    np.testing.assert_allclose(LAW.ratio(np.full((2, 3), 0.3), np.zeros(3, int)), 1.0)
+
+
+def test_pairs_are_predicted_by_their_share_and_the_rest():
+    found = LAW.predicted(np.array([0, 0, 1]), np.array([0, 1, 1]), np.zeros(2, int))
+    np.testing.assert_allclose(found, [0.4 * 0.75, 0.6 + 0.4 * 0.25, 0.25])
+    assert LAW.predicted(np.empty(0, int), np.empty(0, int), np.zeros(2, int)).shape == (0,)
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_rows_sum_to_one_inside_every_set(is_public):
+    rng = np.random.default_rng(0)
+    tiers = two_tiers(is_public=is_public)
+    labels, sets = set_labels(tiers), number_of_sets(tiers)
+    law = within_sets(rng.random(8), labels, sets)
+    before = rng.integers(8, size=200)
+    found, left_out = with_left_out(before, (before + rng.integers(3, size=200)) % 8, law, labels, sets)
+    table = found.own.toarray()
+    for number in range(sets):
+        inside = labels == number
+        assert law[inside].sum() == pytest.approx(1.0)
+        np.testing.assert_allclose(table[:, inside].sum(axis=1) + found.rest[:, number], 1.0)
+    assert (left_out.toarray()[table > 0] > 0).all()
+
+
+def test_values_that_follow_nothing_leave_the_law():
+    rng, law = np.random.default_rng(1), np.full(8, 1 / 8)
+    found = fit_sparse_law(*rng.integers(8, size=(2, 3_000)), law, np.zeros(8, int), 1)
+    np.testing.assert_allclose(found.own.toarray() + found.rest * law, np.broadcast_to(law, (8, 8)), atol=0.02)
+
+
+def test_an_output_that_no_candidate_gives_says_nothing():
+    space = Space(np.eye(3))
+    records = Records.from_documents(space, [[0, 1], [1, 2]])
+    known = knowledge(Deletion(space, 0.5), one_tier(space), records)
+    release = perturb(records, known.mechanism, known.tiers, np.random.default_rng(0))
+    for seen in seen_by_place(known, release, np.array([[0, 1], [2, 3]]))[0]:
+        assert (seen.max(axis=0) == 1.0).all()
+
+
+def test_likelihoods_are_zero_outside_the_set():
+    world = ring(documents=40, tiers=two_tiers())
+    positions = world.release.offsets[:3][:, None] + np.arange(4)
+    seen, sets = seen_by_place(world.known, world.release, positions)
+    for likely, number in zip(seen, sets, strict=True):
+        np.testing.assert_array_equal(likely > 0, world.known.tiers.labels[:, None] == number)
+
+
+@pytest.mark.parametrize("tiers", [two_tiers(), two_tiers(is_public=False)])
+def test_batches_hold_every_position_once(tiers):
+    release = ring(documents=60, length=None, tiers=tiers).release
+    found = list(alike_batches(release, 400_000))
+    assert sorted(np.concatenate([each.ravel() for each in found])) == list(range(len(release.outputs)))
+    assert all((np.diff(each, axis=1) == 1).all() for each in found)
+    assert all(each.size <= 10 or len(each) == 1 for each in found)

@@ -1,0 +1,93 @@
+"""The sparse chain of second order against enumeration, and what it keeps."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.sparse_law import number_of_sets, set_labels, within_sets
+from oddshift.attackers.sparse_second_order import _estimate, fit_sparse_second_order
+from oddshift.mechanisms import Exponential
+from oddshift.model.records import Records
+from oddshift.model.release import one_tier, perturb
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
+
+SPACE = Space(np.random.default_rng(0).random((5, 2)) * 3)
+PUBLIC = Tiers(np.array([0, 0, 1, 1, 1]), names=("a", "b"), scales=(1.0, 1.0), is_public=True)
+TIERS = {"one tier": one_tier(SPACE), "public tiers": PUBLIC}
+
+
+def known_of(documents, tiers):
+    return knowledge(Exponential(SPACE, 2.0), tiers, Records.from_documents(SPACE, documents))
+
+
+def summing(rng, length):
+    """Each value is the sum of the two before it, 9 times in 10: one of them alone says nothing."""
+    x = list(rng.integers(5, size=min(2, length)))
+    while len(x) < length:
+        x.append((x[-1] + x[-2]) % 5 if rng.random() < 0.9 else int(rng.integers(5)))
+    return x
+
+
+def enumerated(law, known, outputs, sets, t):
+    """log Pr[other outputs | value at t], by all documents of these sets."""
+    labels = set_labels(known.tiers)
+    seen = np.exp(known.mechanism.log_columns(outputs))
+    prior = within_sets(np.exp(known.log_prior), labels, number_of_sets(known.tiers))
+    before, after = np.zeros(5), np.zeros(5)
+    allowed = [np.flatnonzero(labels == g) for g in sets]
+    for x in product(*allowed):
+        chance = prior[x[0]]
+        for s in range(1, len(x)):
+            b, c = np.array([x[s - 1]]), np.array([x[s]])
+            plain = law.chain.predicted(b, c, labels)
+            chance *= (plain if s == 1 else law.pairs.predicted(np.array([x[s - 2]]), b, c, plain, labels))[0]
+        before[x[t]] += chance
+        after[x[t]] += chance * np.prod([seen[s, x[s]] for s in range(len(x)) if s != t])
+    return np.log(after[allowed[t]] / before[allowed[t]]), allowed[t]
+
+
+@pytest.mark.parametrize("tiers", TIERS.values(), ids=TIERS)
+def test_terms_are_those_of_enumeration(tiers):
+    rng = np.random.default_rng(1)
+    known = known_of([summing(rng, rng.integers(1, 5)) for _ in range(120)], tiers)
+    labels, sets = set_labels(tiers), number_of_sets(tiers)
+    law = _estimate(known.fit, within_sets(np.exp(known.log_prior), labels, sets), labels, sets)
+    assert law.pairs is not None
+    assert law.pairs.rest.min() < 0.9
+    release = perturb(known.fit.take(np.arange(8)), known.mechanism, tiers, rng)
+    for block in law.terms(known, release):
+        for position, context in zip(block.positions, block.context, strict=True):
+            document = np.searchsorted(release.offsets, position, side="right") - 1
+            mine = slice(*release.offsets[document : document + 2])
+            shown = release.position_tiers[mine]
+            told, points = enumerated(law, known, release.outputs[mine], shown, position - mine.start)
+            gap = context[points] - told
+            np.testing.assert_allclose(gap, gap[0], atol=1e-10)
+
+
+def test_pairs_that_say_more_than_their_second_value_are_kept():
+    rng = np.random.default_rng(0)
+    found = fit_sparse_second_order(known_of([summing(rng, 6) for _ in range(400)], TIERS["one tier"]))
+    assert len(found.pairs.a) == 25
+    following = found.pairs.own.toarray().argmax(axis=1)
+    assert (following == (found.pairs.a + found.pairs.b) % 5).all()
+
+
+@pytest.mark.parametrize("length", [1, 2, 6])
+def test_a_chain_of_first_order_says_nothing_here(length):
+    """Whoever follows needs no pairs, so nothing is said twice, and lone positions hear nothing."""
+    rng = np.random.default_rng(2)
+    moves = [np.where(rng.random(length) < 0.7, 1, rng.integers(5, size=length)) for _ in range(200)]
+    known = known_of([(rng.integers(5) + np.cumsum(each)) % 5 for each in moves], TIERS["one tier"])
+    found = fit_sparse_second_order(known)
+    assert found.pairs is None
+    release = perturb(known.fit, known.mechanism, known.tiers, rng)
+    assert not any(block.context.any() for block in found.terms(known, release))
+
+
+def test_pairs_seen_once_have_no_law_of_their_own():
+    found = fit_sparse_second_order(known_of([[0, 1, 2], [3, 4, 0], [1, 3]], TIERS["one tier"]))
+    assert found.pairs is None
