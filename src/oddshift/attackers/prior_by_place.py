@@ -18,8 +18,7 @@ from oddshift.attackers.backoff import fit_backoff, observations
 from oddshift.attackers.gains import choosing_clusters, choosing_units, gain
 from oddshift.attackers.held_out import foreseeable
 from oddshift.attackers.law_attacker import Terms, law_over
-from oddshift.attackers.near_weights import NearWeights
-from oddshift.attackers.term_weights import likeliest_weights
+from oddshift.attackers.term_weights import NearWeights, likeliest_weights
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.logarithms import log, log_sum

@@ -90,6 +90,26 @@ class ContextTerms:
         return total
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class NearWeights:
+    """Terms whose score also counts how far the weights lie from a start; `positions` is how many there are.
+
+    A Gaussian law of spread one around the start: without it the weights of terms that say next to nothing grow without
+    bound where a handful of secrets happen to agree with them. The score gains |w − start|²/2n for n positions, which
+    is nothing for thousands of them.
+    """
+
+    held: WeighedTerms
+    start: FloatArray
+    positions: int
+
+    def loss(self, weights: FloatArray) -> tuple[float, FloatArray]:
+        """The score with the penalty, and its gradient."""
+        value, gradient = self.held.loss(weights)
+        away = weights - self.start
+        return value + float(away @ away) / (2 * self.positions), gradient + np.asarray(away) / self.positions
+
+
 def likeliest_weights(held: WeighedTerms, start: FloatArray) -> FloatArray:
     """Weights ≥ 0 of the best log score, however little evidence there is for them, sought from `start` on."""
     from scipy.optimize import minimize
@@ -112,7 +132,7 @@ def best_weights_of_sides(held: ContextTerms) -> FloatArray:
     Both sides of a part have one weight unless two are better by more than SIGNIFICANT standard errors.
     """
     common = np.repeat(_simplest(_Common(held)), 2)
-    apart = likeliest_weights(held, common)
+    apart = likeliest_weights(NearWeights(held, common, len(held.truth)), common)
     best = apart if _is_better(held, apart, common, SIGNIFICANT) else common
     return _if_joint(held, best).reshape(-1, 2)
 
@@ -143,7 +163,8 @@ def _simplest(held: ScoredTerms) -> FloatArray:
     """The best term alone, or the optimum where that is better by a standard error."""
     corner = min(np.eye(held.size), key=lambda w: held.loss(w)[0])
     start = min(corner, np.zeros(held.size), key=lambda w: held.loss(w)[0])
-    found = likeliest_weights(held, start)
+    none = np.zeros(held.size)
+    found = likeliest_weights(NearWeights(held, none, len(held.units.of_position)), start)
     return found if _is_better(held, found, corner, 1.0) else corner
 
 

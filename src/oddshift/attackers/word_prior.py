@@ -23,7 +23,6 @@ from oddshift.attackers.backoff import Backoff, Observations, fit_backoff, obser
 from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.held_out import foreseeable
 from oddshift.attackers.law_attacker import Terms, law_over, law_within, log_floor
-from oddshift.attackers.near_weights import NearWeights
 from oddshift.attackers.prior_by_place import (
     REACHES,
     PlacePrior,
@@ -34,7 +33,7 @@ from oddshift.attackers.prior_by_place import (
 )
 from oddshift.attackers.release_blocks import release_blocks
 from oddshift.attackers.sparse_terms import sparse_terms
-from oddshift.attackers.term_weights import likeliest_weights
+from oddshift.attackers.term_weights import NearWeights, likeliest_weights
 from oddshift.attackers.training import split
 from oddshift.attackers.word_relations import document_words, numbers_in, rare_words, relations, zero_one
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, frozen

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.near_weights import NearWeights
-from oddshift.attackers.term_weights import likeliest_weights
+from oddshift.attackers.term_weights import NearWeights, likeliest_weights
 from oddshift.attackers.word_prior import fit_word_prior
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Context, Records
