@@ -116,9 +116,9 @@ def main() -> None:
         f"{certified} certified choices in all, {wrong} truly above delta. Of seeds that were not seen before, from "
         f"{LOOKED_AT} on, it is {wrong - before[0]} of {certified - before[1]}. "
         "What is tested is read with weights fitted at its very scales: that was decided after weights between anchors "
-        f"had left 6 of 114 choices of the first {LOOKED_AT} seeds above delta; with it alone 3 of 108 were. Steps down "
-        "to three quarters of the crossing were added after an adaptation of AG News, which had nothing with more noise "
-        "to fall back on, and parts have been weighed in favour and against apart since. "
+        f"had left 6 of 114 choices of the first {LOOKED_AT} seeds above delta; with it alone 3 of 108 were. Steps "
+        "down to three quarters of the crossing were added after an adaptation of AG News, which had nothing with more "
+        "noise to fall back on, and parts have been weighed in favour and against apart since. "
         f"Epsilon {EPSILON}, {SELECT} select and {CERTIFY:,} certify documents, level 0.05, without remapping; "
         f"{FRESH:,} fresh documents for the truth of a scale. The command takes the number of minutes to work for and "
         "the largest number of adaptations of each world and size; it continues where it stopped.",
