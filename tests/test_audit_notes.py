@@ -386,7 +386,7 @@ def test_what_is_out_of_reach_by_the_number_of_points_is_said(points, columns, s
     known = knowledge(Exponential(space, 1.0), one_tier(space), Records.from_documents(space, [[0, 1], [2]]))
     claims = ClaimBuilder(SETTINGS, "list", "document")
     portfolio = SimpleNamespace(name="portfolio, recalibrated", with_context=False)
-    lines = " ".join(assumptions(known, claims, portfolio))
+    lines = " ".join(assumptions(known, claims, [portfolio]))
     assert said in lines
     assert silent not in lines
-    assert "points" not in " ".join(assumptions(known, claims, Own(known)))
+    assert "points" not in " ".join(assumptions(known, claims, [Own(known)]))
