@@ -123,7 +123,7 @@ def truth(name: str) -> float:
 
 
 def once(task: Task) -> Outcome:
-    """One audit of one of the five worlds."""
+    """One audit of a world by its name."""
     name, size, seed = task
     return audit_of(EVERY[name](), size, seed, truth(name))
 
@@ -165,7 +165,8 @@ def _sizes(trials: AuditTrials, known: Knowledge, seed: int) -> tuple[float, ...
     def refit(part: Knowledge) -> Attacker:
         return fit_portfolio(part, np.random.default_rng(seed))
 
-    grown = learning_of_size(trials.attackers[2], trials.measured[2].certify, known, trials.releases, refit)
+    found = trials.measured[2].certify
+    grown = learning_of_size(trials.attackers[2], found, known, trials.releases, refit, worst={})
     return tuple(step.rates[0] for step in grown.steps)
 
 

@@ -187,17 +187,22 @@ class _Scale:
         p, q, held = pairs
         if not held.any() or held.all() or not repeats(p, q, held, len(self.law)):
             return None
-        laws = (self.place_law(p), self.place_law(q)) if at_places else (self.law, self.law)
-        trial = fit_sparse_law(p[~held], q[~held], laws[1], self.labels, self.sets)
-        found = np.log(np.maximum(trial.predicted(p[held], q[held], self.labels), 1e-300))
-        gains = [
-            found - np.log(np.maximum(plain, 1e-300))
-            for plain in (laws[1][q[held]], broader.predicted(p[held], q[held], self.labels))
-        ]
-        if not all(Gain(float(gain.mean()), standard_error(gain)).is_significant for gain in gains):
+        at = p[held], q[held]
+        if not self._gain(self.trial(p, q, held), at, broader.predicted(*at, self.labels)).is_significant:
             return None
-        ahead = fit_sparse_law(p, q, laws[1], self.labels, self.sets)
-        return SparseTie(ahead, fit_sparse_law(q, p, laws[0], self.labels, self.sets), float(gains[0].mean()))
+        first, second = (self.place_law(p), self.place_law(q)) if at_places else (self.law, self.law)
+        trial = fit_sparse_law(p[~held], q[~held], second, self.labels, self.sets)
+        gain = self._gain(trial, at, second[at[1]])
+        if not gain.is_significant:
+            return None
+        ahead = fit_sparse_law(p, q, second, self.labels, self.sets)
+        return SparseTie(ahead, fit_sparse_law(q, p, first, self.labels, self.sets), gain.mean)
+
+    def _gain(self, trial: SparseLaw, at: tuple[IntArray, IntArray], plain: FloatArray) -> Gain:
+        """How much better a trial predicts some pairs than what is said of them otherwise."""
+        found = trial.predicted(*at, self.labels)
+        values = np.log(np.maximum(found, 1e-300) / np.maximum(plain, 1e-300))
+        return Gain(float(values.mean()), standard_error(values))
 
 
 def repeats(p: IntArray, q: IntArray, held: BoolArray, size: int) -> bool:
