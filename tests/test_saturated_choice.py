@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from oddshift.adapt import adapt, certification
-from oddshift.attackers import ATTACKERS
 from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize, SizeStep, half_of, smaller_fits
 from oddshift.attackers.plugin import fit_plugin
@@ -95,19 +94,3 @@ def test_the_half_is_the_one_of_an_audit_with_the_same_seed():
 def test_growth_is_from_what_was_found_to_what_is_expected(half, full, growth):
     steps = (SizeStep(50, 0.1, (half,)), SizeStep(100, 0.2, (full,)))
     assert LearningOfSize("counts", ("all",), steps).growth == pytest.approx(growth)
-
-
-def test_a_combination_of_counts_is_fitted_on_half_where_it_is_first_read():
-    """One fit with its weights for the first scales that are tried, and no second one at scale 1."""
-    seen = []
-
-    def counts(known):
-        seen.append(known.tiers.scales)
-        return ATTACKERS["counts"](known, np.random.default_rng(0))
-
-    made = task(**ASKED)
-    whole = counts(made.known)
-    found = adapt(replace(made, attackers=(whole,), refits={"counts": counts}))
-    assert found.learning
-    assert seen[0] == (1.0, 1.0)
-    assert seen[1:] == [min((row for row in found.sequence if max(row.upper) <= 0.3), key=lambda r: r.loss).scales]

@@ -16,8 +16,6 @@ from oddshift.adapt.certification import Certification, Trial, bounds_tested
 from oddshift.adapt.kept_forms import KeptForms
 from oddshift.adapt.readers import Readers
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.attackers.combination import Combination
-from oddshift.attackers.fitting import UNTRAINED
 from oddshift.attackers.learning_size import LearningOfSize, SizeStep, half_of
 from oddshift.audit.saturation import saturation_stream, size_step
 from oddshift.audit.scan import Scan
@@ -43,7 +41,7 @@ class HalfFits:
         there = replace(self.half, mechanism=known.mechanism, tiers=known.tiers)
         places = [k for k in trial.basis.counting if k and made.attackers[k - 1].name in self.refits]
         names = [made.attackers[place - 1].name for place in places]
-        found = certifying.measure_all(known, [self._half_of(name, there) for name in names])
+        found = certifying.measure_all(known, [self.readers.fitted(self._half_of(name), there) for name in names])
         law, truth = certifying.settings.law, certifying.records
         tiers = tuple(known.tiers.names[tier] for tier in np.unique(truth.tier_of_position(known.tiers)))
 
@@ -54,14 +52,10 @@ class HalfFits:
         rows = zip(names, found, places, strict=True)
         return tuple(LearningOfSize(name, tiers, steps(half, trial.scans[place])) for name, half, place in rows)
 
-    def _half_of(self, name: str, there: Knowledge) -> Attacker:
-        """The attacker at some scales; a combination of counts is fitted where it is first read, weights and all."""
+    def _half_of(self, name: str) -> Attacker:
         if name not in self.fitted:
-            self.fitted[name] = self.refits[name](there if name in UNTRAINED else self.half)
-            made = self.fitted[name]
-            if isinstance(made, Combination) and made.known is there:
-                self.readers.weights[name, there.tiers.scales] = made.weights
-        return self.readers.fitted(self.fitted[name], there)
+            self.fitted[name] = self.refits[name](self.half)
+        return self.fitted[name]
 
 
 def half_fits(refits: Refits, made: Certification) -> HalfFits:
