@@ -129,7 +129,7 @@ def wrapped(known):
         "clipped own": Clipped(known, Own(known), 0.01),
         "retrained": Retrained(_plugin, plain),
         "retrained otherwise": Retrained(_plugin, fitted("unigram", known)),
-        "counts, other weights": replace(fitted("counts", known), weights=(0.25, 0.5)),
+        "counts, other weights": replace(fitted("counts", known), weights=(((0.25, 0.5), (0.5, 0.25)),) * 2),
     }
 
 

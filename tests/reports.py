@@ -147,10 +147,13 @@ def renamed(value, names):
     return names.get(value, value) if isinstance(value, str) else value
 
 
+NAMES = {"PII": HOSTILE, "plugin": HOSTILE, "plugin, recalibrated": f"{HOSTILE}, recalibrated"}
+
+
 def hostile(audited):
     """The same with markup in every name that comes from a user."""
     plain = sources(audited)
-    found, adapted = (renamed(part, {"PII": HOSTILE, "plugin": HOSTILE}) for part in (plain.audit, plain.adaptation))
+    found, adapted = (renamed(part, NAMES) for part in (plain.audit, plain.adaptation))
     names = {"subgroup": HOSTILE}
     found = replace(
         found,

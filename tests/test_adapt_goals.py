@@ -230,7 +230,7 @@ def test_an_advantage_is_a_goal_of_its_own():
 
 
 def test_every_attacker_that_learned_is_part_of_the_certificate():
-    found = adapt(task(attackers=("plugin", "counts"), documents=600))
+    found = adapt(task(attackers=("plugin", "counts"), documents=600, delta=0.3))
     assert found.state == "certified"
     counted = {e.certificate.claim.attacker for e in found.evidence}
     assert {"plugin", "counts"} <= counted

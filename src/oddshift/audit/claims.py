@@ -87,13 +87,14 @@ class ClaimBuilder:
         `withheld` allows no verdict, `bar` allows only a violation.
         """
         asked, barred = self.question, None if withheld else bar
+        why = "; ".join(reason for reason in (withheld, "" if bar is None else bar.reason) if reason)
         return Claim(
             epsilon=asked.epsilon,
             delta=asked.delta,
             pair_law=law,
             may_violate=barred is not None,
             unsaturated=0 if barred is None else barred.documents,
-            **self._about(attacker, tier, withheld if barred is None else barred.reason, basis),
+            **self._about(attacker, tier, why, basis),
         )
 
     def success_claim(
