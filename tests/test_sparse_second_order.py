@@ -91,3 +91,10 @@ def test_a_chain_of_first_order_says_nothing_here(length):
 def test_pairs_seen_once_have_no_law_of_their_own():
     found = fit_sparse_second_order(known_of([[0, 1, 2], [3, 4, 0], [1, 3]], TIERS["one tier"]))
     assert found.pairs is None
+
+
+def test_a_gain_that_is_not_worth_reading_is_left():
+    rng = np.random.default_rng(0)
+    known = known_of([summing(rng, 6) for _ in range(400)], TIERS["one tier"])
+    assert fit_sparse_second_order(known, 0.5).pairs is not None
+    assert fit_sparse_second_order(known, 2.0).pairs is None  # log 5 is all that there is to tell

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.nearness import is_spatial
-from oddshift.attackers.portfolio import DENSE_POINTS, STEP_POINTS, TIED_POINTS, TRIPLE_POINTS
+from oddshift.attackers.portfolio import DENSE_POINTS, STEP_POINTS, TIED_POINTS, TRIPLE_POINTS, WORTH_READING
 from oddshift.attackers.row_layout import row_layout
 
 
@@ -21,7 +21,8 @@ def out_of_reach(known: Knowledge) -> str:
     said = f"over {points:,} points {' and '.join(counted)} are read where fit documents hold them, not near ones"
     missed = []
     if points > DENSE_POINTS:
+        missed.append(f"two secrets that together tell less than {WORTH_READING:g} nats more than one")
         missed.append(f"hidden regimes of steps or hidden classes with a law for each place (above {DENSE_POINTS:,})")
         most = STEP_POINTS if is_spatial(known.fit.space) else DENSE_POINTS
         missed += [f"steps between near points that were never counted (above {most:,})"] if points > most else []
-    return f"{said}; no attacker looked for {' or '.join(missed)}" if missed else said
+    return f"{said}; no attacker looked for {', or for '.join(missed)}" if missed else said

@@ -73,16 +73,20 @@ class SparseSecondOrder:
                 right = passes.back(t, right, seen[t])
 
 
-def fit_sparse_second_order(known: Knowledge) -> SparseSecondOrder:
-    """Count pairs and triples; pairs are kept where they predict held-out documents beyond chance."""
+def fit_sparse_second_order(known: Knowledge, least: float = 0.0) -> SparseSecondOrder:
+    """Count pairs and triples; pairs are kept where they predict held-out documents beyond chance.
+
+    Their mean gain must also be `least` nats, where a smaller one is not worth the time of reading with pairs.
+    """
     labels, sets = set_labels(known.tiers), number_of_sets(known.tiers)
     law = within_sets(np.exp(known.log_prior), labels, sets)
     held = np.unique(choosing_clusters(known.fit), return_inverse=True)[1] % HELD == 0
-    trial = _estimate(known.fit.take(np.flatnonzero(~held)), law, labels, sets) if not held.all() else None
     found = _estimate(known.fit, law, labels, sets)
-    if trial is None or not held.any() or not _gain(trial, known.fit.take(np.flatnonzero(held)), labels).is_significant:
+    if held.all() or not held.any():
         return SparseSecondOrder(found.chain, None)
-    return found
+    rest, fresh = (known.fit.take(np.flatnonzero(which)) for which in (~held, held))
+    gain = _gain(_estimate(rest, law, labels, sets), fresh, labels)
+    return found if gain.is_significant and gain.mean >= least else SparseSecondOrder(found.chain, None)
 
 
 def _estimate(fit: Records, law: FloatArray, labels: IntArray, sets: int) -> SparseSecondOrder:
