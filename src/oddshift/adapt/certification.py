@@ -104,8 +104,8 @@ def sequence(
     Where no such outcome keeps the goals, or nothing was learned anywhere, it is the front of all outcomes; it can end
     in scales that keep every goal without a rate verdict. Where the first outcome with something learned may well
     fail, those with more noise come before it, so that a failure leaves such scales. `carried` says that independence
-    was declared. `constant` is the loss of an output that ignores the secret: nobody falls back on scales that cost
-    more than that, so they are not tested before those that cost less.
+    was declared. `constant` is the loss of an output that ignores the secret: of scales that cost more only the last is
+    tested before those that cost less, and only where nothing else is left to fall back on.
     """
     usable = [p for p in outcomes if p.admissible]
     learned = [p for p in usable if p.learned or carried]
@@ -122,8 +122,10 @@ def _ordered(usable: Sequence[ScaledOutcome], goals: Goals, constant: float) -> 
     near = [p for p in front(usable, goals.strain) if goals.strain(p) <= 1.0]
     safe = [k for k, p in enumerate(near) if _is_safe(p, goals)]
     near = near[max(safe, default=0) :]
-    most = constant if near and near[0].loss < constant else inf
-    return (*_safer((p for p in usable if p.loss < most), near[:1], goals), *_spaced(near, LONGEST))
+    safer = _safer(usable, near[:1], goals)
+    if near and near[0].loss < constant:
+        safer = [p for p in safer if p.loss < constant] or safer[-1:]
+    return (*safer, *_spaced(near, LONGEST))
 
 
 def _is_safe(outcome: ScaledOutcome, goals: Goals) -> bool:

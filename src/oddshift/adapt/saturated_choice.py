@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isfinite
 
 import numpy as np
 
@@ -67,12 +68,13 @@ def half_fits(refits: Refits, made: Certification) -> HalfFits:
 def without_growing(found: Sequence[Trial], smaller: HalfFits, made: Certification) -> tuple[Trial, ...]:
     """The trials, with those withheld that rest on an attacker that still learns; the least loss is tried first.
 
-    A candidate is withheld untried where its rate, growing as at the one tried before it, would exceed δ.
+    A candidate is withheld untried where its rate, growing as at the one tried before it, would exceed δ; a rate that
+    grew from nothing says nothing about the next one.
     """
     delta, kept = made.certifying.settings.delta, {id(trial): trial for trial in found}
     reason, tried_at, growth = "", "", 1.0
     for trial in sorted((t for t in reversed(found) if t.is_certified), key=lambda t: t.tested.loss):
-        if reason and growth * trial.outcome.rate > delta:
+        if reason and isfinite(growth) and growth * trial.outcome.rate > delta:
             kept[id(trial)] = withheld(trial, f"{reason}, at scales {tried_at} that were tried instead", made)
             continue
         learning = smaller.learning(trial, made)

@@ -114,8 +114,8 @@ def adapt(  # noqa: PLR0913 (one for each part of the question)
     >>> import numpy as np
     >>> import oddshift as od
     >>> corners = np.array([[1.0, 1.0], [1.0, 2.0], [2.0, 1.0]])
-    >>> twice = np.repeat(np.random.default_rng(0).integers(0, 3, 600), 2)
-    >>> data = od.embeddings(corners[twice], groups=np.repeat(np.arange(600), 2), settings={"points": "fit"})
+    >>> twice = np.repeat(np.random.default_rng(0).integers(0, 3, 1200), 2)
+    >>> data = od.embeddings(corners[twice], groups=np.repeat(np.arange(1200), 2), settings={"points": "fit"})
     >>> fixed = adapt(data, epsilon=2.0, delta=0.1)
     >>> fixed.certified, fixed.policy
     (True, Policy(vectors, 3 points, exponential, certified))

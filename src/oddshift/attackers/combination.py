@@ -27,7 +27,7 @@ from oddshift.model.records import Records
 from oddshift.model.release import Release, set_numbers
 from oddshift.model.tiers import Tiers
 
-BLOCK_ENTRIES = 4_000_000
+BLOCK_ENTRIES = 2_000_000
 """Entries (positions x points) of one part in one block; a performance setting."""
 
 Sides = tuple[float, float]

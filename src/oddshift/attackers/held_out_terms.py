@@ -17,7 +17,7 @@ from oddshift.attackers.tier_terms import parts_without_outputs, prepared, prior
 from oddshift.base.arrays import FloatArray
 from oddshift.model.records import Records
 
-BLOCK_ENTRIES = 4_000_000
+BLOCK_ENTRIES = 2_000_000
 """Entries (positions x points) of one part in one block; a performance setting."""
 
 
