@@ -66,7 +66,7 @@ def journey(folder, file, run):
 
 FIRST = ["Ann", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gus", "Hal", "Ida", "Jon", "Kim", "Leo"]
 FILLING = [f"thing{a}{b}" for a in "abcdef" for b in "ghijkl"]
-ROWS = 420
+ROWS = 700
 PLANTED = [f"zq{k:02d}xwv@example.com" for k in range(16)]
 BESIDE = [f"vw{k:03d}xqz" for k in range(ROWS)]
 
@@ -151,7 +151,7 @@ def test_a_numeric_table(tmp_path, here):
 def test_trajectories(tmp_path, here):
     rng = np.random.default_rng(2)
     rows = ["device_id,when,latitude,lng"]
-    for device in range(400):
+    for device in range(700):
         home = rng.integers(0, 4, 2)
         for k in range(3):
             lat, lon = home + rng.normal([k % 2, 0], 0.2)
@@ -162,7 +162,7 @@ def test_trajectories(tmp_path, here):
     assert "places: latitude, lng" in said[0].stdout
     with out.open(newline="") as stream:
         released = list(csv.DictReader(stream))
-    assert len(released) == 1200
+    assert len(released) == 2100
     assert {"latitude", "lng"} <= set(released[0])
 
 

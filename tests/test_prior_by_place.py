@@ -197,4 +197,4 @@ def test_next_to_words_the_place_still_counts():
     plain = fit_portfolio(known, np.random.default_rng(0))
     own = log_score(Own(known), here)
     assert own - log_score(single(found), here) > 0.9 * (own - log_score(single(plain), here)) > 0.4
-    assert scanned(found, here).anchored.mean() == 0.0
+    assert scanned(found, here).anchored.mean() < 0.002  # what a chance agreement of held-out secrets may leave

@@ -55,7 +55,6 @@ SAFE, SAFE_ERRORS = 0.1, 5.0
 """A sequence begins where the select rate is at most this share of δ, and right guesses are this many standard errors
 below their caps, so that the first test should pass."""
 
-
 WORST = 200
 """Units of each tier in which the worst pair under the scales that were taken is looked for."""
 
@@ -124,7 +123,7 @@ def _ordered(usable: Sequence[ScaledOutcome], goals: Goals, constant: float) -> 
     near = near[max(safe, default=0) :]
     safer = _safer(usable, near[:1], goals)
     if near and near[0].loss < constant:
-        safer = [p for p in safer if p.loss < constant] or safer[-1:]
+        safer = _safer([p for p in usable if p.loss < constant], near[:1], goals) or safer[-1:]
     return (*safer, *_spaced(near, LONGEST))
 
 
@@ -138,14 +137,18 @@ def _has_more_noise(outcome: ScaledOutcome, than: ScaledOutcome) -> bool:
     return outcome.loss > than.loss and all(a <= b for a, b in zip(outcome.scales, than.scales, strict=True))
 
 
-def _safer(outcomes: Iterable[ScaledOutcome], first: Sequence[ScaledOutcome], goals: Goals) -> list[ScaledOutcome]:
+def _safer(outcomes: Sequence[ScaledOutcome], first: Sequence[ScaledOutcome], goals: Goals) -> list[ScaledOutcome]:
     """At most SAFER outcomes with more noise than the first of a sequence, in decreasing loss.
 
-    Where select rates are 0 the front ends at the most daring of them, and chance alone may fail it. They are evenly
-    spaced in loss, so that what is chosen after a failure is not far from it.
+    Where select rates are 0 the front ends at the most daring of them, and chance alone may fail it. They strain the
+    goals no more, or should pass by themselves. They are evenly spaced in loss, so that what is chosen after a failure
+    is not far from it.
     """
     found = [
-        p for start in first for p in outcomes if _has_more_noise(p, start) and goals.strain(p) <= goals.strain(start)
+        p
+        for start in first
+        for p in outcomes
+        if _has_more_noise(p, start) and (goals.strain(p) <= goals.strain(start) or _is_safe(p, goals))
     ]
     if not found:
         return []
