@@ -161,6 +161,12 @@ def test_what_costs_more_than_a_constant_output_is_not_tested_before_what_costs_
         assert [found[0].scales[0], found[-1].scales[0]] == [first, 0.4]
 
 
+def test_what_should_pass_stays_to_fall_back_on_although_a_later_one_strains_the_goals_less():
+    """At .4 the rate is smaller by chance and the loss too, so that .3 is not on the front."""
+    rows = ladder((0.3, 0.009, 0.7), (0.4, 0.008, 0.6), (0.5, 0.05, 0.5))
+    assert [p.scales[0] for p in sequence(rows, Goals(0.1, {}))] == [0.3, 0.4, 0.5]
+
+
 def test_a_long_front_is_thinned_and_keeps_both_ends():
     rows = ladder(*((0.2 + 0.01 * k, 0.011 + 0.001 * k, 0.9 - 0.01 * k) for k in range(60)))
     found = sequence(rows, Goals(0.1, {}))
