@@ -114,7 +114,7 @@ def test_a_sequence_runs_from_safe_to_daring_and_leaves_out_what_cannot_be_certi
 def test_scales_where_the_attacker_learned_come_before_those_where_it_did_not():
     idle, keen = made((0.9, 0.9), 0.0, 0.1, gain=0.1), made((0.5, 0.5), 0.01, 0.5)
     assert sequence([idle, keen], Goals(0.1, {})) == (keen,)
-    assert sequence([idle, keen], Goals(0.1, {}), carried=True) == (idle,)
+    assert sequence([idle, keen], Goals(0.1, {}), carried=True) == (keen, idle)  # to fall back on
 
 
 def test_where_nothing_was_learned_within_the_goals_the_others_are_tested():
