@@ -43,7 +43,7 @@ def enumerated(law, known, outputs, sets, t):
         for s in range(1, len(x)):
             b, c = np.array([x[s - 1]]), np.array([x[s]])
             plain = law.chain.predicted(b, c, labels)
-            chance *= (plain if s == 1 else law.pairs.predicted(np.array([x[s - 2]]), b, c, plain, labels))[0]
+            chance *= (plain if s == 1 else law.pairs.predicted(np.array([x[s - 2]]), b, c, plain, labels=labels))[0]
         before[x[t]] += chance
         after[x[t]] += chance * np.prod([seen[s, x[s]] for s in range(len(x)) if s != t])
     return np.log(after[allowed[t]] / before[allowed[t]]), allowed[t]

@@ -18,7 +18,7 @@ from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.held_out_terms import held_out_by_tier
 from oddshift.attackers.release_blocks import release_blocks
 from oddshift.attackers.term_weights import ContextTerms, best_weights_of_sides
-from oddshift.attackers.tier_terms import CandidateTerms, prepared, prior_part, terms_by_tier
+from oddshift.attackers.tier_terms import BLOCK_ENTRIES, CandidateTerms, prepared, prior_part, terms_by_tier
 from oddshift.attackers.training import split
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.base.errors import InvalidInput
@@ -26,9 +26,6 @@ from oddshift.base.identity import content
 from oddshift.model.records import Records
 from oddshift.model.release import Release, set_numbers
 from oddshift.model.tiers import Tiers
-
-BLOCK_ENTRIES = 2_000_000
-"""Entries (positions x points) of one part in one block; a performance setting."""
 
 Sides = tuple[float, float]
 """The weight of what a part says in favour of a candidate, and of what it says against it."""

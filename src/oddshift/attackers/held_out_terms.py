@@ -13,12 +13,9 @@ from oddshift.attackers.gains import choosing_units
 from oddshift.attackers.held_out import FIT_POSITIONS, foreseeable, held_out_release, positions_over_all_points
 from oddshift.attackers.release_blocks import release_blocks
 from oddshift.attackers.term_weights import ContextTerms
-from oddshift.attackers.tier_terms import parts_without_outputs, prepared, prior_part, terms_by_tier
+from oddshift.attackers.tier_terms import BLOCK_ENTRIES, parts_without_outputs, prepared, prior_part, terms_by_tier
 from oddshift.base.arrays import FloatArray
 from oddshift.model.records import Records
-
-BLOCK_ENTRIES = 2_000_000
-"""Entries (positions x points) of one part in one block; a performance setting."""
 
 
 def held_out_by_tier(

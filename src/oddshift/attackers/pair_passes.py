@@ -57,7 +57,7 @@ class PairLaws:
             csr_array((ones, (b, numbers)), shape=(size, many)),
         )
 
-    def predicted(self, a: IntArray, b: IntArray, c: IntArray, plain: FloatArray, labels: IntArray) -> FloatArray:
+    def predicted(self, a: IntArray, b: IntArray, c: IntArray, plain: FloatArray, *, labels: IntArray) -> FloatArray:
         """Pr[c | a, b] of some triples, where the chain says `plain`."""
         size = self.own.shape[1]
         pair, is_pair = _numbers(self.a * size + self.b, a * size + b)

@@ -11,10 +11,10 @@ from dataclasses import fields, replace
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs
-from oddshift.attackers.combination import BLOCK_ENTRIES, Combination
+from oddshift.attackers.combination import Combination
 from oddshift.attackers.cooccurrence import Cooccurrence
 from oddshift.attackers.release_blocks import release_blocks
-from oddshift.attackers.tier_terms import prepared, prior_part, terms_by_tier
+from oddshift.attackers.tier_terms import BLOCK_ENTRIES, prepared, prior_part, terms_by_tier
 from oddshift.base.identity import fingerprint
 from oddshift.model.release import Release
 

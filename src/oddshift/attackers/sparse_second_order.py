@@ -127,6 +127,6 @@ def _gain(trial: SparseSecondOrder, held: Records, labels: IntArray) -> Gain:
     if trial.pairs is None or len(a) < 2:
         return Gain(0.0, np.inf)
     plain = trial.chain.predicted(b, c, labels)
-    better = trial.pairs.predicted(a, b, c, plain, labels)
+    better = trial.pairs.predicted(a, b, c, plain, labels=labels)
     values = np.log(np.maximum(better, 1e-300) / np.maximum(plain, 1e-300))
     return Gain(float(values.mean()), standard_error(values))

@@ -20,6 +20,9 @@ from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.release import CandidateSet, Release, candidate_sets
 
+BLOCK_ENTRIES = 2_000_000
+"""Entries (positions x points) of one part in one block; a performance setting."""
+
 FROM_COUNTS = (LawAttacker, Plugin, Cooccurrence)
 """Attackers that give context terms of their own and need nothing of a mechanism but its columns."""
 
