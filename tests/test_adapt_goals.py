@@ -147,10 +147,9 @@ def test_the_first_points_are_few_and_ordered():
 
 def test_a_search_begins_with_few_scales_however_many_levels():
     grid = AdaptSettings(epsilon=1.0, delta=0.1).grid
-    assert set(first_scales(grid, 2)) == set(search_grid(grid, 2))
     for levels in range(1, 9):
         points = first_scales(grid, levels)
-        assert len(points) == len(set(points)) <= 15
+        assert len(points) == len(set(points)) <= 2 * len(grid) - 1
         assert all(a <= b for p in points for a, b in itertools.pairwise(p))
         assert set(diagonal(grid, levels)) <= set(points)
     assert (0.1,) * 7 + (1.0,) in first_scales(grid, 8)

@@ -13,9 +13,6 @@ from math import comb
 from oddshift.adapt.adaptation import ScaledOutcome, Scales
 from oddshift.adapt.measuring import Measuring
 
-FEW = 15
-"""Largest number of combinations that are all measured before a search: those of five scales on two levels."""
-
 COARSE = 64
 """Largest number of points for which the whole ordered grid is measured; otherwise the diagonal and `directions`."""
 
@@ -35,18 +32,19 @@ def diagonal(scales: Sequence[float], n_levels: int) -> list[Scales]:
 
 
 def first_scales(scales: Sequence[float], n_levels: int) -> list[Scales]:
-    """Return what a search begins with: all ordered combinations if at most FEW, otherwise two lines through them.
+    """Return what a search begins with: two lines through all combinations.
 
     The first line is the diagonal. On the second only the least sensitive level has little noise: with much noise
     everywhere nothing is learned, and a sequence that began where something is learned could fail at once.
 
     >>> first_scales((0.1, 0.5, 1.0), 5)[3:]
     [(0.1, 0.1, 0.1, 0.1, 1.0), (0.5, 0.5, 0.5, 0.5, 1.0)]
+    >>> first_scales((0.5, 1.0), 1)
+    [(0.5,), (1.0,)]
     """
     ordered = sorted(scales)
-    if comb(len(ordered) + n_levels - 1, n_levels) <= FEW:
-        return list(combinations_with_replacement(ordered, n_levels))
-    return [*diagonal(ordered, n_levels), *((scale,) * (n_levels - 1) + (ordered[-1],) for scale in ordered[:-1])]
+    last_clear = ((scale,) * (n_levels - 1) + (ordered[-1],) for scale in ordered[:-1])
+    return list(dict.fromkeys([*diagonal(ordered, n_levels), *last_clear]))
 
 
 def search_grid(scales: Sequence[float], n_levels: int) -> list[Scales]:
