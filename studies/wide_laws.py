@@ -35,7 +35,7 @@ def functions(points: int, how_many: int, share: float, rng: np.random.Generator
     return steps
 
 
-def first_and_last(points: int = POINTS, seed: int = 1) -> KnownWorld:
+def first_and_last(seed: int = 1, points: int = POINTS) -> KnownWorld:
     """The last point is a function of the first 90 times in 100; nothing else depends."""
     rng = np.random.default_rng([seed, 11])
     space, step = square(points, rng), functions(points, 1, 0.9, rng)[0]
@@ -62,7 +62,7 @@ class EndsLaw:
         return found
 
 
-def skip(points: int = POINTS, seed: int = 1) -> KnownWorld:
+def skip(seed: int = 1, points: int = POINTS) -> KnownWorld:
     """Each point is a function of the one two before it 85 times in 100; neighbours are independent."""
     rng = np.random.default_rng([seed, 12])
     space, steps = square(points, rng), functions(points, 1, 0.85, rng)
@@ -92,7 +92,7 @@ class EveryOther:
         return found
 
 
-def regimes(points: int = POINTS, seed: int = 1) -> KnownWorld:
+def regimes(seed: int = 1, points: int = POINTS) -> KnownWorld:
     """Six hidden regimes, each a permutation that is followed 85 times in 100."""
     rng = np.random.default_rng([seed, 13])
     space, steps = square(points, rng), functions(points, 6, 0.85, rng)
@@ -107,7 +107,7 @@ def regimes(points: int = POINTS, seed: int = 1) -> KnownWorld:
     return KnownWorld("hidden regimes", space, draw, law)
 
 
-def two_before(points: int = POINTS, seed: int = 1) -> KnownWorld:
+def two_before(seed: int = 1, points: int = POINTS) -> KnownWorld:
     """Each point has three successors, and the one before it says which 90 times in 100; otherwise any of the three."""
     rng = np.random.default_rng([seed, 14])
     space, order = square(points, rng), rng.permutation(points)
@@ -171,7 +171,7 @@ def _to_one(message: FloatArray) -> FloatArray:
     return np.asarray(message / np.maximum(message.max(axis=(1, 2), keepdims=True), 1e-300))
 
 
-WIDE_WORLDS: dict[str, Callable[[], KnownWorld]] = {
+WIDE_WORLDS: dict[str, Callable[[int], KnownWorld]] = {
     "first and last, 150 points": first_and_last,
     "skip, 150 points": skip,
     "two before, 150 points": two_before,

@@ -7,29 +7,9 @@ three successors it takes; six hidden regimes. Audits are those of `studies.worl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from oddshift.bounds import clopper_pearson_upper
 from studies.tables import table, write
 from studies.wide_laws import WIDE_WORLDS
-from studies.worlds import BELOW, CERTIFY, EPSILON, HEADER, SELECT, Outcome, asked, finished, once, row, truth, work
-
-
-def summary(lines: Sequence[tuple[str, int, list[Outcome]]]) -> str:
-    """How many audits were wrong in either direction."""
-    everything = [(name, outcome) for name, _, done in lines for outcome in done]
-    wrong = [
-        sum(outcome.certifies(BELOW * truth(name)) for name, outcome in everything),
-        sum(outcome.above == "violated" for _, outcome in everything),
-    ]
-    most = [clopper_pearson_upper(k, len(everything), 0.05) for k in wrong]
-    return (
-        f"{len(everything)} audits in all: {wrong[0]} wrongly certified, {wrong[1]} wrongly violated, which bounds "
-        f"their shares by {most[0]:.0%} and {most[1]:.0%} at level 0.05. Epsilon {EPSILON}, {SELECT} select and "
-        f"{CERTIFY:,} certify documents; `below` asks for delta = truth/1.2, `above` for 1.25 times the truth. "
-        "The attackers were written with these worlds in view, on other documents of them. 1,000 documents of six "
-        "regimes hold each step of a regime five or six times, which is too few to find them all."
-    )
+from studies.worlds import HEADER, Outcome, asked, finished, once, row, summary, work
 
 
 def main() -> None:
@@ -42,7 +22,9 @@ def main() -> None:
     write(
         "wide_worlds",
         "What the portfolio finds over 150 points",
-        f"{about}\n\n{table(HEADER, [row(*line) for line in lines])}\n\n{summary(lines)}",
+        f"{about}\n\n{table(HEADER, [row(*line) for line in lines])}\n\n{summary(lines)} The attackers were "
+        "written with the first set of parameters in view, on other documents. 1,000 documents of six regimes hold "
+        "each step of a regime five or six times, which is too few to find them all.",
     )
 
 

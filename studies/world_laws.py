@@ -183,7 +183,7 @@ class TieLaw:
         return found
 
 
-WORLDS: dict[str, Callable[[], KnownWorld]] = {
+WORLDS: dict[str, Callable[[int], KnownWorld]] = {
     "local walk": walk,
     "hidden regimes": regimes,
     "second order": second_order,

@@ -10,8 +10,8 @@ from oddshift.base.storage import save
 
 
 def outcome(below="certified", sizes=(0.019, 0.02, 0.02), above="undecided"):
-    return worlds.Outcome(found=0.02, exact=0.025, own_score=3.0, found_score=2.5, exact_score=2.4, upper=0.021,
-                          below=below, above=above, sizes=sizes)  # fmt: skip
+    return worlds.Outcome(true=0.025, found=0.02, exact=0.025, own_score=3.0, found_score=2.5, exact_score=2.4,
+                          upper=0.021, below=below, above=above, sizes=sizes)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -35,19 +35,27 @@ def test_cells_are_balanced_over_worlds_and_sizes():
     assert {seed for _, _, seed in first} == {0}
 
 
+def test_seeds_take_the_sets_of_parameters_in_turn(tmp_path, monkeypatch):
+    monkeypatch.setattr(worlds, "HOME", tmp_path)
+    monkeypatch.setattr(worlds, "exact_rate", lambda world, mechanism: float(world.space.points[0, 0]))
+    found = [worlds.world_of("copies", seed) for seed in range(worlds.PARAMETERS + 1)]
+    assert len({rate for _, rate in found}) == worlds.PARAMETERS
+    assert found[0][1] == found[-1][1] == found[0][0].space.points[0, 0]
+
+
 def test_a_page_counts_what_is_finished(tmp_path, monkeypatch):
     monkeypatch.setattr(worlds, "HOME", tmp_path)
-    save(worlds.file_of("truth", "copies"), worlds.TrueRate(0.025))
     save(worlds.file_of("audit", "copies", 1_000, 0), outcome())
     save(worlds.file_of("audit", "copies", 1_000, 7), outcome("violated", (), "violated"))
     ((name, size, done),) = worlds.finished("audit", worlds.Outcome, 10)
     row = worlds.row(name, size, done)
     assert row[:5] == ["copies", "1,000", "2.50%", "0.80 (0.80-0.80)", "0.80"]
     assert row[-3:] == ["1 of 2", "1 of 2", "1 of 2"]
+    assert "2 audits in all: 1 wrongly certified, 1 wrongly violated" in worlds.summary([(name, size, done)])
     choices = [
-        worlds_adapt.Choice(0.5, 0.9, 4.0),
-        worlds_adapt.Choice(0.75, 1.1, 6.0),
-        worlds_adapt.Choice(None, None, 5.0),
+        worlds_adapt.Choice(0.0125, 0.5, 0.9, 4.0),
+        worlds_adapt.Choice(0.0125, 0.75, 1.1, 6.0),
+        worlds_adapt.Choice(0.02, None, None, 5.0),
     ]
     line = worlds_adapt.row("copies", 1_000, choices)
-    assert line[2:] == ["1.25%", "2 of 3", "0.62", "1.00 (1.10)", "1 of 2", "5"]
+    assert line[2:] == ["1.25% to 2.00%", "2 of 3", "0.62", "1.00 (1.10)", "1 of 2", "5"]
