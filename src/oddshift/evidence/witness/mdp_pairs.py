@@ -74,5 +74,6 @@ def _by_channel(anchors: IntArray, channel: FloatArray, distances: FloatArray, c
     """Pairs in the order of the log ratio per distance of one output that `confirm` draws can be expected to show."""
     low, high = log_countable(channel, confirm)
     worth = np.stack([(low[a] - high).max(axis=1) / distances[i] for i, a in enumerate(anchors.tolist())])
-    order = np.argsort(-worth, axis=None, kind="stable")[: 4 * len(channel)]
+    worth[np.isinf(distances)] = -np.inf  # a point and itself
+    order = np.argsort(-worth, axis=None, kind="stable")[: min(4 * len(channel), np.isfinite(distances).sum())]
     return [(int(anchors[i]), int(j)) for i, j in zip(*np.unravel_index(order, worth.shape), strict=True)]
