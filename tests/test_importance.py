@@ -80,7 +80,9 @@ def test_a_breaking_output_of_probability_one_in_ten_million_is_shown_by_importa
 def test_the_sentence_says_what_the_weights_rest_on():
     found = hunt(channel(1e-7, 1e-9), hints=[(3, 5)], importance=tilted(channel(1e-7, 1e-9)))
     assert "importance draws in the event, distance 1)" in found.sentence
-    assert found.sentence.endswith("provided that the importance weights are right, for which the caller vouches.")
+    assert found.sentence.endswith(
+        "provided that importance weights and their largest values are right, for which the caller vouches."
+    )
     assert "vouches" not in hunt(channel(1e-3, 1e-3)).sentence
 
 

@@ -1,12 +1,14 @@
 """Weighted arms: levels on the safe side, bounds that hold, counts that are checked."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import betting_lower, betting_upper
+from oddshift.evidence.certificates import WitnessEvidence, save_evidence, verify, verify_file
 from oddshift.evidence.witness import recheck, weighted_arms, witness_of
 from oddshift.evidence.witness.weighted_arms import LEVELS, MOST_DRAWS, STEP, levels_above, levels_below
 
@@ -83,6 +85,16 @@ def test_what_no_draws_could_have_given_is_refused(counts, scales, message):
         weighted_arms(counts, scales, 1.0, 0.05)
     with pytest.raises(InvalidInput, match=message):
         witness_of("weighted_arms", counts, (1.0,), alpha=0.05, epsilon=1.0, log_scales=scales)
+
+
+@pytest.mark.parametrize("name", ["w.json", "w.npz"])
+def test_a_stored_weighted_witness_is_verified_and_a_changed_scale_is_not(tmp_path, name):
+    found = witness_of("weighted_arms", (90, 50, 90, 10), (2.0,), alpha=0.05, epsilon=1.0, log_scales=(-3.0, -9.0))
+    kept = WitnessEvidence(witness=found, mechanism_hash="mechanism-1", split_hash="split-1")
+    save_evidence(tmp_path / name, kept)
+    assert verify_file(tmp_path / name).holds
+    assert found.lower_bound > 0
+    assert not verify(replace(kept, witness=replace(found, log_scales=(-3.0, -10.0)))).holds
 
 
 def test_scales_belong_to_weighted_arms_alone():

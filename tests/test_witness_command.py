@@ -131,7 +131,7 @@ def test_rare_outputs_are_shown_by_importance_draws(run):
     assert run("strange_noise:lost").exit_code == 0
     done = run("strange_noise:lost", "--importance", "strange_noise:lost_weighed")
     assert done.exit_code == 2
-    assert "weights are right, for which the caller vouches" in " ".join(done.output.split())
+    assert "largest values are right, for which the caller vouches" in " ".join(done.output.split())
     found = json.loads(run("strange_noise:lost", "--importance", "strange_noise:lost_weighed", "--json").output)
     assert found["game"] == "weighted_arms"
     assert 1.0 < found["lower_bound"] < np.log(1000) / 0.5

@@ -98,7 +98,9 @@ class Witness:
         if self.accusing is not None:
             tail += f", and shows leakage where there is none with probability at most {self.accusing:g}"
         if self.game == "weighted_arms":
-            tail += ", provided that the importance weights are right, for which the caller vouches"
+            tail += (
+                ", provided that importance weights and their largest values are right, for which the caller vouches"
+            )
         if self.shown:
             return f"Leakage above epsilon = {self.epsilon:g} was shown: {found} ({how}). {tail}."
         return f"Undecided, which is not a pass. No leakage above {self.epsilon:g} was shown: {found} ({how}). {tail}."

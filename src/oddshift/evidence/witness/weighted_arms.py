@@ -62,7 +62,7 @@ def weighted_arms(counts: Sequence[int], log_scales: Sequence[float], distance: 
     was never drawn may carry all of Pr[M(b) ∈ E].
 
     >>> round(weighted_arms([500, 500, 900, 100], (math.log(1e-6), math.log(1e-8)), 2.0, 0.05), 3)
-    2.872
+    2.902
     """
     arms = checked_counts(counts)
     scales = finite(log_scales, "log_scales", 1)
