@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from studies import wall, wall_worker
+from studies import wall, wall_points, wall_worker
 
 import oddshift as od
 
@@ -24,7 +24,7 @@ def test_the_channel_of_tem_exceeds_its_claim_where_its_radius_cuts_and_keeps_it
 
 @pytest.mark.parametrize("latitude", [1.35, 39.9])
 def test_places_lie_within_four_kilometres(latitude):
-    there = od.Space(wall.places(latitude, 100.0), metric="haversine")
+    there = od.Space(wall_points.places(latitude, 100.0), metric="haversine")
     assert there.distances[there.distances > 0].min() > 0.05
     assert there.distances.max() < 4.0
 
@@ -52,6 +52,33 @@ def test_a_stated_channel_is_judged_with_rows_that_sum_to_one():
     line = od.Space([[0.0], [1.0]])
     rows = np.array([[0.6, 0.4], [0.4, 0.6]]) * [[1.00001], [1.0]]
     assert wall.stated(line, lambda *_: rows.tolist()) == pytest.approx(np.log(1.5))
+
+
+def test_draws_by_number_are_searched_in_the_channel_and_counted():
+    """A stand-in whose channel is known and broken: what the worker would say is drawn from that channel here."""
+    table = np.array([[0.9, 0.1], [0.001, 0.999]])
+    rng = np.random.default_rng(0)
+    brick = wall.Brick("nothing", "no", wall.LINE[:2], 1.0, channel=lambda space, epsilon: np.log(table))
+    found, exact, draws = wall.judged(brick, lambda x, n: [f"w{y}" for y in rng.choice(2, n, p=table[x])])
+    assert exact == pytest.approx(np.log(999 / 1) - np.log(10 / 9), abs=0.2)
+    assert 4.0 < found.lower_bound < exact
+    assert draws == 4 * wall.TERMS["confirm"]  # one pair has two events, and nothing is drawn to explore
+
+
+def test_importance_draws_are_weighed():
+    rare = np.array([1e-6, 1e-9])
+    rng = np.random.default_rng(0)
+
+    def weighed(x, n):
+        there, chance = rng.random(n) < 0.5, rare[x]
+        logs = np.log(np.where(there, chance, 1 - chance) / 0.5)
+        return [["r" if y else "c", w, w] for y, w in zip(there.tolist(), logs.tolist(), strict=True)]
+
+    brick = wall.Brick("nothing", "no", wall.LINE[:2], 1.0, terms=wall.RARE)
+    found, _, draws = wall.judged(brick, lambda x, n: ["c"] * n, weighed)
+    assert found.shown
+    assert 6.5 < found.lower_bound < np.log(1000)
+    assert draws <= 2 * 400 * 2 + 2 * 16_000 * 3 + 2 * 400
 
 
 def test_packages_have_workers():

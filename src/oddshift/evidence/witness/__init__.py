@@ -26,6 +26,7 @@ from oddshift.evidence.witness.mdp import ACCUSING, SearchPlan, SearchSettings, 
 from oddshift.evidence.witness.pooled import pair_up, pooled_then_test, rounded_up
 from oddshift.evidence.witness.selection import Rule, best_threshold, count_events, frequency_score, select_then_test
 from oddshift.evidence.witness.shown import GAMES, AnyWitness, Witness, recheck, recompute, witness_of
+from oddshift.evidence.witness.weighted_arms import weighted_arms
 
 __all__ = [
     "ACCUSING",
@@ -63,6 +64,7 @@ __all__ = [
     "rounded_up",
     "select_then_test",
     "two_arm",
+    "weighted_arms",
     "witness_bits",
     "witness_mdp",
     "witness_of",

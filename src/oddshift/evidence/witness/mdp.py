@@ -13,18 +13,31 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import FloatArray, IntArray, floats, generator, indices, positive, unit_open, whole
+from oddshift.base.arrays import FloatArray, IntArray, floats, generator, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.progress import Progress
-from oddshift.evidence.witness.mdp_events import CandidatePair, Drawn, PairEvent, channel_event, drawn_events
+from oddshift.evidence.witness.importance import (
+    Importance,
+    WeightedEvent,
+    weighted_counts,
+    weighted_draws,
+    weighted_event,
+)
+from oddshift.evidence.witness.mdp_events import (
+    CandidatePair,
+    Drawn,
+    PairEvent,
+    channel_event,
+    drawn_events,
+)
+from oddshift.evidence.witness.mdp_pairs import PairTerms, candidate_pairs
 from oddshift.evidence.witness.shown import Witness, witness_of
+from oddshift.evidence.witness.weight_check import check_weights
+from oddshift.evidence.witness.weighted_arms import LEVELS
 from oddshift.model.space import Space, space_of
 
 Sample = Callable[[IntArray, np.random.Generator], npt.ArrayLike]
 """Point numbers (n,) and a generator → n outputs: numbers, words, or vectors (n, k)."""
-
-ANCHORS = 64
-"""Number of points whose neighbours become candidate pairs."""
 
 GRAIN = 1e-9
 """Step in which float outputs are compared, as a share of the distance of a pair."""
@@ -37,7 +50,6 @@ ACCUSING = 1e-4
 hundred searches of correct mechanisms one accuses with probability at most 2 %."""
 
 _BLOCK = 100_000  # draws requested from the sampler at once
-_REACH = (0.5, 1.0, 2.0, 4.0)  # candidate pairs lie near these values of ε·d, after the nearest pairs
 _PROBE = 100  # draws with which a plan measures the sampler
 
 
@@ -73,7 +85,14 @@ class SearchPlan:
         return f"at most {self.draws:,} draws, about {self.seconds:.3g} s"
 
 
-def plan_mdp(sample: Sample, space: Space, settings: SearchSettings, *, rng: np.random.Generator) -> SearchPlan:
+def plan_mdp(
+    sample: Sample,
+    space: Space,
+    settings: SearchSettings,
+    *,
+    importance: Importance | None = None,
+    rng: np.random.Generator,
+) -> SearchPlan:
     """Say beforehand how many draws `witness_mdp` makes and how long they take.
 
     >>> str(plan_mdp(lambda x, rng: x, Space([[0.0], [1.0]]), SearchSettings(), rng=np.random.default_rng(0)))
@@ -81,6 +100,8 @@ def plan_mdp(sample: Sample, space: Space, settings: SearchSettings, *, rng: np.
     """
     most = len(space_of(space)) * (len(space) - 1) // 2
     draws = 2 * settings.explore * min(settings.pairs, most) + 2 * settings.confirm * COUNTED
+    if importance is not None:
+        sample, draws = _outputs_of(importance), draws + 4 * settings.explore * COUNTED  # the weights are checked too
     _draw(sample, 0, _PROBE, rng)  # the first call may load something
     start = time.perf_counter()
     _draw(sample, 0, _PROBE, rng)
@@ -103,6 +124,7 @@ def witness_mdp(  # noqa: PLR0913 (a public name, whose options are all asked fo
     pairs: int = 48,
     log_matrix: npt.ArrayLike | None = None,
     hints: Sequence[tuple[int, int]] = (),
+    importance: Importance | None = None,
     progress: Progress | None = None,
     rng: np.random.Generator,
 ) -> Witness:
@@ -116,8 +138,13 @@ def witness_mdp(  # noqa: PLR0913 (a public name, whose options are all asked fo
     nothing is drawn to explore; rare outputs are then not missed by the search, but they still have to occur among the
     counted draws. `true_epsilon` finds what no draw can show.
 
+    `importance` shows what breaks in outputs too rare to be counted: it draws from a law that favours them, such as
+    the mechanism run with tilted noise, and returns (outputs, log_weights, log_most). Both arms are then weighed
+    instead of counted (`weighted_arms`), and `sample` only checks the weights, on common outputs.
+
     **Guarantee**: the returned lower bound on the true ε is too high with probability at most `alpha`, and a correct
-    mechanism is accused with probability at most ACCUSING, for any sampler with independent draws. Undecided says
+    mechanism is accused with probability at most ACCUSING, for any sampler with independent draws; with `importance`
+    this rests on its weights and on `log_most`, for which the caller vouches, as the witness says. Undecided says
     nothing: no violation was found with these draws.
 
     >>> space = Space([[0.0], [1.0], [2.0]])
@@ -130,7 +157,9 @@ def witness_mdp(  # noqa: PLR0913 (a public name, whose options are all asked fo
     rows = None if log_matrix is None else floats(log_matrix, "log_matrix", 2)
     if rows is not None and len(rows) != len(space_of(space)):
         raise InvalidInput(f"log_matrix has {len(rows)} rows, expected {len(space)}, one for each point")
-    search = _Search(sample, space, positive(epsilon, "epsilon"), settings, GRAIN, rows, progress)
+    if rows is not None and importance is not None:
+        raise InvalidInput("both log_matrix and importance, expected one of them: what is counted would not be clear")
+    search = _Search(sample, space, positive(epsilon, "epsilon"), settings, GRAIN, rows, progress, importance)
     return _searched(search, hints, generator(rng))
 
 
@@ -167,6 +196,7 @@ class _Search:
     grain: float
     rows: FloatArray | None
     progress: Progress | None
+    importance: Importance | None = None
 
     def tell(self, what: str, done: int, total: int) -> None:
         if self.progress is not None:
@@ -177,14 +207,22 @@ def _searched(search: _Search, hints: Sequence[tuple[int, int]], rng: np.random.
     space = search.space
     if len(space_of(space)) < 2:
         raise InvalidInput(f"a space of {len(space)} point, expected at least 2")
-    tried = _candidate_pairs(search, hints, rng)
-    found: list[PairEvent] = []
+    terms = PairTerms(search.epsilon, search.settings.pairs, search.settings.confirm, search.rows)
+    tried = [
+        CandidatePair(a, b, distance, search.grain * distance)
+        for (a, b), distance in candidate_pairs(space, hints, terms, rng).items()
+    ]
+    found: list[PairEvent | WeightedEvent] = []
     for done, pair in enumerate(tried):
         search.tell("exploring", done, len(tried))
         found += _explored(search, pair, rng)
     best = sorted((event for event in found if event.promise > -np.inf), key=lambda event: -event.promise)[:COUNTED]
     if not best:
         raise InvalidInput("the sampler gave no event worth counting, expected outputs that vary or repeat")
+    if search.importance is not None:
+        for point in sorted({point for event in best for point in (event.pair.a, event.pair.b)}):
+            plain = _draw(search.sample, point, search.settings.explore, rng)
+            check_weights(plain, weighted_draws(search.importance, point, search.settings.explore, rng))
     results = []
     for done, event in enumerate(best):
         search.tell("counting", done, len(best))
@@ -193,12 +231,14 @@ def _searched(search: _Search, hints: Sequence[tuple[int, int]], rng: np.random.
     return max(results, key=lambda witness: (witness.shown, witness.lower_bound))
 
 
-def _explored(search: _Search, pair: CandidatePair, rng: np.random.Generator) -> list[PairEvent]:
-    confirm = search.settings.confirm
+def _explored(search: _Search, pair: CandidatePair, rng: np.random.Generator) -> Sequence[PairEvent | WeightedEvent]:
+    confirm, explore = search.settings.confirm, search.settings.explore
     if search.rows is not None:
         rows = search.rows[pair.a], search.rows[pair.b]
         return [channel_event(pair, rows, confirm), channel_event(pair.turned, rows[::-1], confirm)]
-    explore = search.settings.explore
+    if search.importance is not None:
+        left, right = (weighted_draws(search.importance, point, explore, rng) for point in (pair.a, pair.b))
+        return [weighted_event(pair, (left, right), confirm), weighted_event(pair.turned, (right, left), confirm)]
     arms = _draw(search.sample, pair.a, explore, rng), _draw(search.sample, pair.b, explore, rng)
     return [
         *drawn_events(pair, arms, search.space, confirm),
@@ -206,21 +246,51 @@ def _explored(search: _Search, pair: CandidatePair, rng: np.random.Generator) ->
     ]
 
 
-def _confirm(search: _Search, event: PairEvent, tried: int, rng: np.random.Generator) -> Witness:
-    confirm, hits = search.settings.confirm, [0, 0]
-    for side, point in enumerate((event.pair.a, event.pair.b)):
-        for block in range(0, confirm, _BLOCK):
-            hits[side] += event.hits(_draw(search.sample, point, min(_BLOCK, confirm - block), rng), search.space)
+def _confirm(search: _Search, event: PairEvent | WeightedEvent, tried: int, rng: np.random.Generator) -> Witness:
+    log_scales: tuple[float, ...] = ()
+    if isinstance(event, WeightedEvent):
+        game, counts, log_scales = "weighted_arms", _weighed(search, event, rng), (event.log_clip, event.log_most)
+    else:
+        game, counts = "two_arm", _counted(search, event, rng)
     found = witness_of(
-        "two_arm",
-        (hits[0], confirm, hits[1], confirm),
+        game,
+        counts,
         (event.pair.distance,),
         alpha=search.settings.alpha,
         epsilon=search.epsilon,
         tried=tried,
         event=event.text,
+        log_scales=log_scales,
     )
     return replace(found, accusing=min(ACCUSING, search.settings.alpha))
+
+
+def _counted(search: _Search, event: PairEvent, rng: np.random.Generator) -> tuple[int, ...]:
+    confirm, hits = search.settings.confirm, [0, 0]
+    for side, point in enumerate((event.pair.a, event.pair.b)):
+        for n in _block_sizes(confirm):
+            hits[side] += event.hits(_draw(search.sample, point, n, rng), search.space)
+    return hits[0], confirm, hits[1], confirm
+
+
+def _weighed(search: _Search, event: WeightedEvent, rng: np.random.Generator) -> tuple[int, ...]:
+    """Draws by level of weight, given a and then given b."""
+    assert search.importance is not None
+    levels = np.zeros((2, LEVELS + 1), dtype=np.int64)
+    for side, point in enumerate((event.pair.a, event.pair.b)):
+        for n in _block_sizes(search.settings.confirm):
+            drawn = weighted_draws(search.importance, point, n, rng)
+            levels[side] += weighted_counts(drawn, event, is_first=side == 0)
+    used = int(np.flatnonzero(levels.any(axis=0)).max(initial=1)) + 1
+    return tuple(levels[:, :used].ravel().tolist())
+
+
+def _block_sizes(n: int) -> list[int]:
+    return [min(_BLOCK, n - done) for done in range(0, n, _BLOCK)]
+
+
+def _outputs_of(importance: Importance) -> Sample:
+    return lambda points, rng: importance(points, rng)[0]
 
 
 def _draw(sample: Sample, point: int, n: int, rng: np.random.Generator) -> Drawn:
@@ -230,54 +300,3 @@ def _draw(sample: Sample, point: int, n: int, rng: np.random.Generator) -> Drawn
     if drawn.dtype.kind == "f" and drawn.ndim == 1:
         return np.asarray(drawn[:, None])
     return drawn if drawn.ndim == 1 or drawn.dtype.kind == "f" else np.array([str(row.tolist()) for row in drawn])
-
-
-def _candidate_pairs(
-    search: _Search, hints: Sequence[tuple[int, int]], rng: np.random.Generator
-) -> list[CandidatePair]:
-    """Hints, then nearest neighbours, nearest first, and pairs at a few values of ε·d, around random points.
-
-    With a channel every pair is looked at, if there are not too many, and those of the largest ratio are kept.
-    """
-    space, wanted = search.space, search.settings.pairs
-    chosen: dict[tuple[int, int], float] = {}
-    for hint in hints:
-        a, b = indices(hint, "hints", len(space)).tolist()
-        chosen[(a, b)] = float(space.metric.between(space.points[[a]], space.points[[b]])[0, 0])
-    anchors = rng.permutation(len(space))[: len(space) if search.rows is not None else ANCHORS]
-    rows = space.between(anchors)
-    rows[np.arange(len(anchors)), anchors] = np.inf
-    if search.rows is not None:
-        ladder = _by_channel(search.rows[anchors], search.rows, rows)
-        pairs = [(int(anchors[i]), j) for i, j in ladder]
-    else:
-        pairs = _by_distance(anchors, rows, search.epsilon, wanted, rng)
-    row_of = {int(anchor): row for row, anchor in enumerate(anchors)}
-    for a, b in pairs:
-        if len(chosen) < wanted + len(hints) and (b, a) not in chosen:
-            chosen[(a, b)] = float(rows[row_of[a], b])
-    return [CandidatePair(a, b, distance, search.grain * distance) for (a, b), distance in chosen.items()]
-
-
-def _by_distance(
-    anchors: IntArray, rows: FloatArray, epsilon: float, wanted: int, rng: np.random.Generator
-) -> list[tuple[int, int]]:
-    near = np.argmin(rows, axis=1)
-    order = np.argsort(rows[np.arange(len(anchors)), near], kind="stable")
-    nearest = [(int(anchors[i]), int(near[i])) for i in order]
-    ladders = []
-    for reach in _REACH:
-        match = np.argmin(np.abs(epsilon * rows - reach), axis=1)
-        ladders.append([(int(anchors[i]), int(match[i])) for i in rng.permutation(len(anchors))])
-    first = nearest[: max(1, wanted // 3)]
-    return [*first, *(pair for rung in zip(*ladders, strict=True) for pair in rung), *nearest[len(first) :]]
-
-
-def _by_channel(some: FloatArray, every: FloatArray, distances: FloatArray) -> list[tuple[int, int]]:
-    """Pairs in the order of their largest log ratio per distance."""
-    worth = np.empty((len(some), len(every)))
-    for i, row in enumerate(some):
-        possible = np.isfinite(row)
-        worth[i] = (row[possible] - every[:, possible]).max(axis=1) / distances[i]
-    order = np.argsort(-worth, axis=None, kind="stable")[: 4 * len(every)]
-    return [(int(i), int(j)) for i, j in zip(*np.unravel_index(order, worth.shape), strict=True)]

@@ -93,11 +93,24 @@ def channel_event(pair: CandidatePair, rows: tuple[FloatArray, FloatArray], conf
     with np.errstate(invalid="ignore"):
         order = np.argsort(-np.nan_to_num(rows[0] - rows[1], nan=-np.inf), kind="stable")
     mass_a, mass_b = (np.cumsum(np.exp(row[order])) for row in rows)
-    low = mass_a - 1.645 * np.sqrt(mass_a / confirm) - 1.5 / confirm
-    high = mass_b + 1.645 * np.sqrt(mass_b / confirm) + 3.0 / confirm
-    worth = np.where(low > 0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
+    worth = _log_low(mass_a, confirm) - _log_high(mass_b, confirm)
     best = int(np.argmax(worth))
     return PairEvent(pair, float(worth[best]) / pair.distance, outputs=frozenset(order[: best + 1].tolist()))
+
+
+def log_countable(log_probabilities: FloatArray, confirm: int) -> tuple[FloatArray, FloatArray]:
+    """The lower (−inf: none) and the upper bound on each probability that `confirm` draws would give, as logarithms."""
+    masses = np.exp(log_probabilities)
+    return _log_low(masses, confirm), _log_high(masses, confirm)
+
+
+def _log_low(mass: FloatArray, confirm: int) -> FloatArray:
+    low = mass - 1.645 * np.sqrt(mass / confirm) - 1.5 / confirm
+    return np.where(low > 0, np.log(np.maximum(low, 1e-300)), -np.inf)
+
+
+def _log_high(mass: FloatArray, confirm: int) -> FloatArray:
+    return np.log(mass + 1.645 * np.sqrt(mass / confirm) + 3.0 / confirm)
 
 
 def scores(feature: str, drawn: Drawn, space: Space, pair: CandidatePair) -> FloatArray:
