@@ -1,9 +1,10 @@
 """What the portfolio finds where every place of a document has a law of its own, with the exact posterior known.
 
 Places are public, so what they say about a secret is no leak: in the first world secrets are independent, and the true
-rate is 0. In the second, documents follow one of twelve hidden routes; in the third, two pairs of places are tied. The
-verdict is asked at delta below the truth, where `certified` would be wrong, and above it, where `violated` would be; in
-the first world at .00083 and .00125.
+rate is 0. In the second, documents follow one of twelve hidden routes; in the third, two pairs of places are tied. Two
+more worlds with twelve routes and one with six, all places of which have the same law, were drawn after the attackers
+were finished. The verdict is asked at delta below the truth, where `certified` would be wrong, and above it, where
+`violated` would be; in the first world at .00083 and .00125.
 """
 
 from __future__ import annotations
@@ -45,11 +46,15 @@ def independent(seed: int = 1) -> KnownWorld:
     return _classes("independent", space, place_laws(rng)[None])
 
 
-def routes(seed: int = 1) -> KnownWorld:
-    """A hidden route has one point for each place, drawn from the law there."""
+def routes(seed: int = 1, number: int = ROUTES, *, one_law: bool = False) -> KnownWorld:
+    """A hidden route has one point for each place, drawn from the law there; with `one_law` all places have the first.
+
+    World 1 was looked at while the attackers were made, and so was world 2.
+    """
     rng = np.random.default_rng([seed, 12])
     space, own = plane(rng), place_laws(rng)
-    laws = np.tile(STRAYS * own, (ROUTES, 1, 1))
+    own = np.tile(own[0], (LENGTH, 1)) if one_law else own
+    laws = np.tile(STRAYS * own, (number, 1, 1))
     for route in laws:
         route[np.arange(LENGTH), pick(own, rng)] += 1.0 - STRAYS
     return _classes("hidden routes", space, laws)
@@ -100,6 +105,9 @@ PLACE_WORLDS: dict[str, Callable[[], KnownWorld]] = {
     "independent": independent,
     "hidden routes": routes,
     "ties": tied,
+    "hidden routes, world 11": lambda: routes(11),
+    "hidden routes, world 12": lambda: routes(12),
+    "six routes, one law, world 13": lambda: routes(13, 6, one_law=True),
 }
 
 
@@ -140,9 +148,11 @@ def main() -> None:
     note = (
         f"Epsilon {EPSILON}; `below` is truth/1.2, `above` {ABOVE} times the truth. `own` reads each release under one "
         "law for all places; the portfolio has the law of each place as its prior, which is most of what it gains over "
-        "`own` in log score and no part of the rates. Hidden routes are overstated all the same, and `violated` above "
-        "the truth is wrong where it occurs: with few documents parts that have one law for all places keep some "
-        "weight, and with many the laws of the routes themselves are too sharp."
+        "`own` in log score and no part of the rates. Hidden routes of world 1 were overstated 1.21 times with 1,000 "
+        "and 1.17 times with 5,000 documents, and 4 of 16 audits said `violated` above the truth, as long as the laws "
+        "of routes were counts over one strength of the law of the place, and as long as parts that gain nothing on "
+        "other documents could get weight. With 1,000 documents rates are now understated by 2 to 14 %. Worlds 1 and 2 "
+        "of the routes and their audits 0 to 7 were looked at while that was changed; worlds 11 to 13 were not."
     )
     write(
         "place_worlds",

@@ -16,7 +16,8 @@ from oddshift.attackers.backoff import backed_off, observations
 from oddshift.attackers.chain_terms import log_mix
 from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.law_attacker import log_floor
-from oddshift.attackers.mixture import Mixture, bags_of, choose_kinds, choose_mixture, over_all, settled
+from oddshift.attackers.lifts import lifted_laws
+from oddshift.attackers.mixture import bags_of, choose_kinds, settled
 from oddshift.attackers.nearness import local_laws, measured_steps, neighbour_laws, step_laws
 from oddshift.attackers.plugin import successive
 from oddshift.attackers.step_tables import step_table
@@ -135,9 +136,8 @@ def fit_regimes(known: Knowledge, rng: np.random.Generator) -> RegimeChains:
     kinds = choose_kinds(bags_of(features, base), choosing_clusters(known.fit), rng, warm=WARM_STEPS)
     if kinds is None:
         return one
-    found = over_all(features, base, kinds)
-    first = settled(np.asarray((features[:, :size].T @ kinds.belongs).T), base[0])
-    return RegimeChains(found.shares, first, found.laws[:, 1:])
+    counts = kinds.counts(features, base)
+    return RegimeChains(kinds.shares, settled(counts[:, 0], base[0]), lifted_laws(counts[:, 1:], base[1:]))
 
 
 def fit_classes(known: Knowledge, rng: np.random.Generator) -> PlaceClasses:
@@ -149,10 +149,11 @@ def fit_classes(known: Knowledge, rng: np.random.Generator) -> PlaceClasses:
     seen = observations(place, fit.points, places, size)
     counts = seen.table(places, size)
     base = backed_off(seen, counts, [np.broadcast_to(prior, counts.shape)])
-    found: Mixture = choose_mixture(
-        _by_document(fit, place * size + fit.points, places * size), base, choosing_clusters(fit), rng
-    )
-    return PlaceClasses(found.shares, found.laws)
+    features = _by_document(fit, place * size + fit.points, places * size)
+    kinds = choose_kinds(bags_of(features, base), choosing_clusters(fit), rng)
+    if kinds is None:
+        return PlaceClasses(np.ones(1), base[None])
+    return PlaceClasses(kinds.shares, lifted_laws(kinds.counts(features, base), base))
 
 
 WARM_STEPS = 100

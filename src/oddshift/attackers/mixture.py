@@ -130,6 +130,15 @@ class Kinds:
     belongs: FloatArray
     strength: float
 
+    @property
+    def shares(self) -> FloatArray:
+        """The share of every kind, each with one document more than it has."""
+        return np.asarray((self.belongs.sum(axis=0) + 1.0) / (len(self.belongs) + self.belongs.shape[1]))
+
+    def counts(self, features: Any, base: FloatArray) -> FloatArray:
+        """How often each kind holds every feature, (kinds, groups, values); `base` is (groups, values)."""
+        return np.asarray((features.T @ self.belongs).T).reshape(-1, *base.shape)
+
 
 def _run(
     bags: Bags, kinds: int, strength: float, rng: np.random.Generator, *, starts: int = STARTS, warm: int = WARM
@@ -189,9 +198,9 @@ def fit_mixture(
 
 def over_all(features: Any, base: FloatArray, found: Kinds) -> Mixture:
     """Laws of all features from memberships, those that never occur too."""
-    counts = np.asarray((features.T @ found.belongs).T).reshape(-1, *base.shape)
+    counts = found.counts(features, base)
     laws = (counts + found.strength * base) / (counts.sum(axis=2, keepdims=True) + found.strength)
-    return Mixture((found.belongs.sum(axis=0) + 1.0) / (len(found.belongs) + len(laws)), laws)
+    return Mixture(found.shares, laws)
 
 
 def settled(counts: FloatArray, base: FloatArray) -> FloatArray:

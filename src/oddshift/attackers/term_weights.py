@@ -2,17 +2,20 @@
 
 p(x) ∝ exp(base(x) + Σ_k w_k·c_k(x)) with w ≥ 0; the score is the mean of −log p(truth). As simple as the evidence
 allows: a single term unless more of them are better beyond chance, one weight for evidence in favour and against unless
-two are, and none where nothing is gained jointly.
+two are, and none where nothing is gained jointly. Many weights gain something on the positions they were fitted on even
+where they gain nothing elsewhere, so that much is taken off first (`optimism`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from oddshift.attackers.gains import SIGNIFICANT, Units, gain
+from oddshift.attackers.optimism import Bend, bend_of, optimism
 from oddshift.base.arrays import FloatArray, IntArray, blocks
 from oddshift.base.logarithms import log, log_sum, peak
 
@@ -39,6 +42,9 @@ class ScoredTerms(WeighedTerms, Protocol):
 
     def scores(self, weights: FloatArray) -> FloatArray:
         """−log posterior of the truth at every position."""
+
+    def bend(self, weights: FloatArray) -> Bend:
+        """Slopes and curvature of the score in the weights above 0."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,6 +86,16 @@ class ContextTerms:
             terms = (term[part] for term in self.terms)
             gradient += [np.vdot(total, term) - term[rows, truth].sum(dtype=np.float64) for term in terms]
         return value / len(self.truth), gradient / len(self.truth)
+
+    def bend(self, weights: FloatArray) -> Bend:
+        """Slopes and curvature of the score in the weights above 0."""
+        used = [self.terms[k] for k in np.flatnonzero(weights)]
+        found = []
+        for part in blocks(len(self.base), self.base.shape[1], _CACHED):
+            total = self._total(weights, part)
+            total -= log_sum(total)[:, None]
+            found.append(bend_of(np.exp(total, out=total), [term[part] for term in used], self.truth[part]))
+        return Bend(np.concatenate([each.slopes for each in found]), np.sum([each.curvature for each in found], axis=0))
 
     def _total(self, weights: FloatArray, part: slice) -> FloatArray:
         total = self.base[part].copy()
@@ -131,9 +147,11 @@ def best_weights_of_sides(held: ContextTerms) -> FloatArray:
 
     Both sides of a part have one weight unless two are better by more than SIGNIFICANT standard errors.
     """
-    common = np.repeat(_simplest(_Common(held)), 2)
+    one = _Common(held)
+    weights = _simplest(one)
+    common = np.repeat(weights, 2)
     apart = likeliest_weights(NearWeights(held, common, len(held.truth)), common)
-    best = apart if _is_better(held, apart, common, SIGNIFICANT) else common
+    best = apart if _outdoes(held, apart, common, SIGNIFICANT, lambda: _optimism(one, weights)) else common
     return _if_joint(held, best).reshape(-1, 2)
 
 
@@ -158,6 +176,9 @@ class _Common:
         value, gradient = self.held.loss(np.repeat(weights, 2))
         return value, gradient.reshape(-1, 2).sum(axis=1)
 
+    def bend(self, weights: FloatArray) -> Bend:
+        return self.held.bend(np.repeat(weights, 2)).in_pairs()
+
 
 def _simplest(held: ScoredTerms) -> FloatArray:
     """The best term alone, or the optimum where that is better by a standard error."""
@@ -165,7 +186,7 @@ def _simplest(held: ScoredTerms) -> FloatArray:
     start = min(corner, np.zeros(held.size), key=lambda w: held.loss(w)[0])
     none = np.zeros(held.size)
     found = likeliest_weights(NearWeights(held, none, len(held.units.of_position)), start)
-    return found if _is_better(held, found, corner, 1.0) else corner
+    return found if _outdoes(held, found, corner, 1.0) else corner
 
 
 def _if_joint(held: ContextTerms, weights: FloatArray) -> FloatArray:
@@ -182,7 +203,24 @@ def _weights_without_outputs(held: ContextTerms) -> FloatArray:
     return weights
 
 
-def _is_better(held: ScoredTerms, weights: FloatArray, than: FloatArray, errors: float) -> bool:
-    """Whether the log score gains more than this number of standard errors."""
+def _is_better(held: ScoredTerms, weights: FloatArray, than: FloatArray, errors: float, expected: float = 0.0) -> bool:
+    """Whether the log score gains more than this number of standard errors above what is expected anyway."""
     found = gain(held.scores(than), held.scores(weights), held.units)
-    return found.mean > errors * found.error
+    return found.mean - expected > errors * found.error
+
+
+def _outdoes(
+    held: ScoredTerms, weights: FloatArray, than: FloatArray, errors: float, before: Callable[[], float] = float
+) -> bool:
+    """The same for weights that were fitted on these positions; `before` is what fitting the others gained there.
+
+    What is expected takes about as long as five scores, so it is computed only where it can matter.
+    """
+    if not _is_better(held, weights, than, errors):
+        return False
+    return _is_better(held, weights, than, errors, _optimism(held, weights) - before())
+
+
+def _optimism(held: ScoredTerms, weights: FloatArray) -> float:
+    """What the fit of these weights gained on its own positions; weights of 0 are not fitted."""
+    return optimism(held.bend(weights), held.units) if weights.any() else 0.0
