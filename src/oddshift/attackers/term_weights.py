@@ -203,10 +203,10 @@ def _weights_without_outputs(held: ContextTerms) -> FloatArray:
     return weights
 
 
-def _is_better(held: ScoredTerms, weights: FloatArray, than: FloatArray, errors: float, expected: float = 0.0) -> bool:
-    """Whether the log score gains more than this number of standard errors above what is expected anyway."""
+def _is_better(held: ScoredTerms, weights: FloatArray, than: FloatArray, errors: float) -> bool:
+    """Whether the log score gains more than this number of standard errors."""
     found = gain(held.scores(than), held.scores(weights), held.units)
-    return found.mean - expected > errors * found.error
+    return found.mean > errors * found.error
 
 
 def _outdoes(
@@ -216,9 +216,9 @@ def _outdoes(
 
     What is expected takes about as long as five scores, so it is computed only where it can matter.
     """
-    if not _is_better(held, weights, than, errors):
-        return False
-    return _is_better(held, weights, than, errors, _optimism(held, weights) - before())
+    found = gain(held.scores(than), held.scores(weights), held.units)
+    spare = found.mean - errors * found.error
+    return spare > 0 and spare > _optimism(held, weights) - before()
 
 
 def _optimism(held: ScoredTerms, weights: FloatArray) -> float:
