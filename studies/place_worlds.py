@@ -152,7 +152,8 @@ def main() -> None:
         "and 1.17 times with 5,000 documents, and 4 of 16 audits said `violated` above the truth, as long as the laws "
         "of routes were counts over one strength of the law of the place, and as long as parts that gain nothing on "
         "other documents could get weight. With 1,000 documents rates are now understated by 2 to 14 %. Worlds 1 and 2 "
-        "of the routes and their audits 0 to 7 were looked at while that was changed; worlds 11 to 13 were not."
+        "of the routes, their audits 0 to 7 and routes under five other sets of parameters were looked at while that "
+        "was changed; worlds 11 to 13 were not."
     )
     write(
         "place_worlds",
