@@ -51,7 +51,7 @@ def _chosen(guess: FloatArray, truth: IntArray) -> tuple[IntArray, IntArray, Flo
     rows = np.arange(len(guess))
     at_truth = guess[rows, truth]
     guess[rows, truth] = np.inf  # the truth is always kept
-    likely = np.argpartition(-guess, LIKELY, axis=1)[:, :LIKELY]
+    likely = np.argpartition(guess, -LIKELY, axis=1)[:, -LIKELY:]
     guess[rows, truth] = at_truth
     left = guess.copy()
     np.put_along_axis(left, likely, -np.inf, axis=1)

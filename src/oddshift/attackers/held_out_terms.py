@@ -35,10 +35,10 @@ def held_out_by_tier(
             if len(at):
                 truth = np.searchsorted(mine.points, chosen.points[at])
                 base, terms, column = few_candidates(
-                    (mine.own + mine.log_prior)[keep], sides([term[keep] for term in mine.terms]), truth
+                    (mine.own + mine.log_prior)[keep], [term[keep] for term in mine.terms], truth
                 )
                 here = replace(units, of_position=units.of_position[at])
-                found.setdefault(mine.tier, []).append(ContextTerms(base, tuple(terms), column, here, silent))
+                found.setdefault(mine.tier, []).append(ContextTerms(base, tuple(sides(terms)), column, here, silent))
     return {tier: _joined(blocks) for tier, blocks in found.items()}
 
 
