@@ -15,6 +15,7 @@ from oddshift.attackers.phrases import fit_phrases
 from oddshift.attackers.word_prior import weighed_prior, word_trial
 from oddshift.attackers.word_relations import WINDOWS
 from oddshift.base.errors import InvalidInput
+from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import perturb
 from worlds import World, context_of, log_score, ring
@@ -70,8 +71,8 @@ def test_keys_by_hand(world):
     assert keys[1, 2].tolist() == [(width + 2) * base + 3, -1]
 
 
-def by_loops(world, fitted, position):
-    """c(x) at one position, every combination of values of the other secrets tried."""
+def by_loops(world, fitted, position, log_matrix):
+    """log Σ_k p(k)·ratio at one position, every combination of values of the other secrets tried."""
     known, context = world.known, world.release.context
     given = np.empty((len(world.release.outputs), POINTS))
     for block in fitted.words.laws(known, world.release):
@@ -90,7 +91,7 @@ def by_loops(world, fitted, position):
                 choices.append([(int(context.tokens[token]) + 2, 1.0)])
                 continue
             other = int(np.searchsorted(context.slots, token))
-            posterior = np.exp(given[other] + known.mechanism.log_matrix[:, world.release.outputs[other]])
+            posterior = np.exp(given[other] + log_matrix[:, world.release.outputs[other]])
             choices.append([(4 + b, p) for b, p in enumerate(posterior / posterior.sum())])
         ratio = np.ones(POINTS)
         for way in product(*choices):
@@ -109,8 +110,18 @@ def test_terms_are_those_of_all_combinations(world, fitted, monkeypatch):
     found = np.empty((len(world.release.outputs), POINTS))
     for block in fitted.terms(world.known, world.release):
         found[block.positions] = block.context
+    log_matrix = world.known.mechanism.log_matrix
     for position in range(9):
-        np.testing.assert_allclose(found[position], by_loops(world, fitted, position), atol=1e-10)
+        told = by_loops(world, fitted, position, log_matrix) - by_loops(world, fitted, position, 0.0 * log_matrix)
+        np.testing.assert_allclose(found[position], told, atol=1e-10)
+
+
+def test_outputs_that_say_nothing_give_nothing(world, fitted):
+    """What words tell by themselves is no leak, however few guesses are tried."""
+    silent = Exponential(world.known.fit.space, 1e-12)
+    known = knowledge(silent, world.known.tiers, world.known.fit)
+    for block in fitted.terms(known, world.release):
+        np.testing.assert_allclose(block.context, 0.0, atol=1e-9)
 
 
 def test_with_one_guess_each_terms_stay_finite(world, fitted, monkeypatch):

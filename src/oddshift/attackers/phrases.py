@@ -2,9 +2,10 @@
 
 The key k of a window is its words, where another secret counts as its point: "Secretary _ Powell" tells more than the
 word before and the tier after, k_W. c(x) = Σ_r β_r·log(Σ_k p(k)·Pr[x | k]/Pr[x | k_W]) over windows r that hold another
-secret; p(k) = Π_s p_s(b), p_s(b) ∝ Pr[b | W]·M(y_s|b) over the likeliest values b of every other secret s, and what is
-left of the mass says nothing. Counts of k back off to those of k_W, which the prior given W has already; β are the
-weights of clean held-out secrets next to that prior (`word_prior`).
+secret, less the same without outputs; p(k) = Π_s p_s(b), p_s(b) ∝ Pr[b | W]·M(y_s|b) over the likeliest values b of
+every other secret s, without outputs Pr[b | W] alone, and what is left of the mass says nothing. What W tells by itself
+is no leak, so it is taken off: outputs that say nothing give 0. Counts of k back off to those of k_W, which the prior
+given W has already; β are the weights of clean held-out secrets next to that prior (`word_prior`).
 """
 
 from __future__ import annotations
@@ -69,40 +70,50 @@ class Phrases:
         for first, block in release_blocks(release, len(known.log_prior), BATCH_ENTRIES):
             assert block.context is not None
             text = _Text(block.context, number, len(self.words.in_bag), len(known.log_prior))
-            guesses = self._guesses(known, block)
+            before, after = self._guesses(known, block)
             for mine in candidate_sets(block, known.tiers):
                 context = np.zeros((len(mine.positions), len(mine.points)))
                 counts = zip(WINDOWS, self.weights[mine.tier], self.counts[mine.tier], strict=True)
                 for window, weight, counted in counts:
                     if weight:
-                        keys = text.keys(window, mine.positions, guesses, counted.keys)
-                        context += weight * counted.log_ratio(keys, mine.points)
+                        for guesses, sign in ((after, weight), (before, -weight)):
+                            keys = text.keys(window, mine.positions, guesses, counted.keys)
+                            context += sign * counted.log_ratio(keys, mine.points)
                 yield Terms(first + mine.positions, context, known.log_prior[mine.points], mine.points)
 
-    def _guesses(self, known: Knowledge, block: Release) -> Guesses:
-        """The likeliest values of every secret given W and its own output, the likeliest first."""
+    def _guesses(self, known: Knowledge, block: Release) -> tuple[Guesses, Guesses]:
+        """The likeliest values of every secret given W, and given W and its own output."""
         most = min(max(GUESSES.values()), len(known.log_prior))
-        points = np.zeros((len(block.outputs), most), dtype=np.int64)
-        mass = np.zeros(points.shape)
+        before, after = (Guesses.none(len(block.outputs), most) for _ in range(2))
         for mine in self.words.laws(known, block):
-            total = mine.log_prior + known.mechanism.candidate_columns(block.outputs[mine.positions], mine.points)
-            total = np.exp(total - peak(total, axis=1))
-            total /= np.maximum(total.sum(axis=1, keepdims=True), 1e-300)
-            width = min(most, total.shape[1])
-            likely = np.argpartition(-total, width - 1, axis=1)[:, :width]
-            shares = np.take_along_axis(total, likely, axis=1)
-            order = np.argsort(-shares, axis=1)
-            points[mine.positions, :width] = mine.points[np.take_along_axis(likely, order, axis=1)]
-            mass[mine.positions, :width] = np.take_along_axis(shares, order, axis=1)
-        return Guesses(points, mass)
+            own = known.mechanism.candidate_columns(block.outputs[mine.positions], mine.points)
+            before.put(mine.positions, mine.points, mine.log_prior)
+            after.put(mine.positions, mine.points, mine.log_prior + own)
+        return before, after
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Guesses:
-    """Likely values of every secret and their probabilities, (positions, guesses)."""
+    """Likely values of every secret, the likeliest first, and their probabilities, (positions, guesses)."""
 
     points: IntArray
     mass: FloatArray
+
+    @classmethod
+    def none(cls, positions: int, most: int) -> Guesses:
+        """No guess at any position yet."""
+        return cls(np.zeros((positions, most), dtype=np.int64), np.zeros((positions, most)))
+
+    def put(self, positions: IntArray, points: IntArray, log_weights: FloatArray) -> None:
+        """Guess at some positions by the logarithms of the weights that their candidates have."""
+        total = np.exp(log_weights - peak(log_weights, axis=1))
+        total /= np.maximum(total.sum(axis=1, keepdims=True), 1e-300)
+        width = min(self.mass.shape[1], total.shape[1])
+        likely = np.argpartition(-total, width - 1, axis=1)[:, :width]
+        shares = np.take_along_axis(total, likely, axis=1)
+        order = np.argsort(-shares, axis=1)
+        self.points[positions, :width] = points[np.take_along_axis(likely, order, axis=1)]
+        self.mass[positions, :width] = np.take_along_axis(shares, order, axis=1)
 
     def first(self, count: int) -> Guesses:
         """The likeliest ones."""
