@@ -6,6 +6,7 @@ A token is a surface form and whether one blank follows; anything else between w
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -222,10 +223,15 @@ def _english() -> BoundedTokenizer:
 
 
 def _by_pieces(texts: Sequence[str]) -> Tokens:
-    pieces = [_PIECE.findall(text) for text in texts]
-    form, forms = numbered([word for text in pieces for word, _ in text])
-    spaced = np.array([bool(blank) for text in pieces for _, blank in text], dtype=np.bool_)
-    return Tokens(tuple(str(f) for f in forms), form, spaced, offsets_of([len(text) for text in pieces]))
+    number: dict[str, int] = {}
+    codes, spaced, lengths = array("q"), bytearray(), []
+    for text in texts:  # one after the other: the pieces of many texts would not stay in a cache
+        pieces = _PIECE.findall(text)
+        codes.extend([number.setdefault(word, len(number)) for word, _ in pieces])
+        spaced += bytes([blank != "" for _, blank in pieces])
+        lengths.append(len(pieces))
+    form = np.array(codes, dtype=np.int64)
+    return Tokens(tuple(number), form, np.array(spaced, dtype=np.bool_), offsets_of(lengths))
 
 
 def _as_written(tokens: Tokens, texts: Sequence[str], plain: Sequence[Normalised]) -> Tokens:
