@@ -43,18 +43,32 @@ def test_anything_else_past_a_budget_is_refused(past):
         UserLimit(budget=1.0, past=past)
 
 
-@settings(max_examples=40)
-@given(st.integers(0, 20), st.integers(1, 7), st.booleans())
-def test_batches_are_cut_into_parts_that_join_to_the_whole(count, at_once, has_users):
-    keys = b"".join(number.to_bytes(WIDTH, "big") for number in range(count))
-    users = keys[::-1] if has_users else b""
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 9), st.booleans())), st.integers(1, 7))
+def test_batches_are_cut_and_joined_into_ones_of_the_same_size(sizes, at_once):
+    """Records stay in order, each next to its own user; where users begin or end to be counted a batch ends."""
+    numbers = iter(range(1000))
+    given = []
+    for size, has_users in sizes:
+        keys = b"".join(next(numbers).to_bytes(WIDTH, "big") for _ in range(size))
+        given.append(KeyBatch(keys, keys[::-1] if has_users else b""))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claim_terms, "AT_ONCE", at_once)
-        parts = list(statement_batches(KeyBatch(keys, users)))
-    assert b"".join(part.keys for part in parts) == keys
-    assert b"".join(part.users for part in parts) == users
+        parts = list(statement_batches(given))
+    assert cut(parts) == cut(given)
     assert all(0 < len(part) <= at_once for part in parts)
-    assert sum(map(len, parts)) == len(KeyBatch(keys)) == count
+    if len({has_users for size, has_users in sizes if size}) <= 1:
+        assert all(len(part) == at_once for part in parts[:-1])
+
+
+def cut(batches):
+    """Every record and its user."""
+    found = []
+    for batch in batches:
+        assert len(batch.users) in {0, len(batch.keys)}
+        for start in range(0, len(batch.keys), WIDTH):
+            found.append((batch.keys[start : start + WIDTH], batch.users[start : start + WIDTH]))
+    return found
 
 
 def test_the_table_of_numbers_grows_and_never_repeats():

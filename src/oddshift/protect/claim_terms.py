@@ -123,11 +123,23 @@ class Claimed:
         return len(self.repeated) + self.rows_again
 
 
-def statement_batches(batch: KeyBatch) -> Iterator[KeyBatch]:
-    """The batch in parts that one statement can take."""
-    for start in range(0, len(batch) * WIDTH, AT_ONCE * WIDTH):
-        end = start + AT_ONCE * WIDTH
-        yield KeyBatch(batch.keys[start:end], batch.users[start:end])
+def statement_batches(batches: Iterable[KeyBatch]) -> Iterator[KeyBatch]:
+    """The same records in batches as large as one statement can take.
+
+    Keys are inserted in order within a statement, and those of many small files in one go take half of the time.
+    """
+    keys, users, most = bytearray(), bytearray(), AT_ONCE * WIDTH
+    for batch in batches:
+        if keys and bool(users) != bool(batch.users):
+            yield KeyBatch(bytes(keys), bytes(users))
+            del keys[:], users[:]
+        keys += batch.keys
+        users += batch.users
+        while len(keys) >= most:
+            yield KeyBatch(bytes(keys[:most]), bytes(users[:most]))
+            del keys[:most], users[:most]
+    if keys:
+        yield KeyBatch(bytes(keys), bytes(users))
 
 
 def number_rows(db: sqlite3.Connection, count: int) -> None:

@@ -35,9 +35,8 @@ Keys = np.ndarray[tuple[int], np.dtype[np.bytes_]]
 def claim_named(db: sqlite3.Connection, release: int, terms: ClaimTerms, batches: Iterable[KeyBatch]) -> Claimed:
     """Claim records that are known by id or content; if some may not be released, it raises and claims nothing."""
     work = _Claiming(db, release, terms)
-    for batch in batches:
-        for part in statement_batches(batch):
-            work.add(part)
+    for batch in statement_batches(batches):
+        work.add(batch)
     work.refuse()
     return work.result()
 

@@ -37,23 +37,22 @@ def claim_rows(db: sqlite3.Connection, release: int, terms: ClaimTerms, batches:
     """Claim rows that may repeat legitimately; raises when more were released before than chance explains."""
     chance = seen_by_chance(db)
     rows, repeated, composed, found = 0, 0, 0.0, Spending()
-    for batch in batches:
-        for part in statement_batches(batch):
-            number_rows(db, len(part))
-            given = np.frombuffer(part.keys, dtype=f"S{WIDTH}")
-            if part.users:
-                left_out = np.zeros(len(part), dtype=np.bool_)
-                numbers = np.arange(rows + 1, rows + len(part) + 1)
-                spent_now = spend(db, release, terms, part.users, numbers, left_out)
-                found.past.extend(spent_now.past)
-                found.noisier.extend(spent_now.noisier)
-                given = given[~left_out]
-            keys, counts = np.unique(given, return_counts=True)
-            for place, spent in db.execute(_SEEN, (keys.tobytes(), len(keys), release)):
-                repeated += int(counts[place])
-                composed = max(composed, spent + terms.epsilon)
-            db.execute(_INSERT, (keys.tobytes(), len(keys), release, counts.astype("S12").tobytes()))
-            rows += len(part)
+    for part in statement_batches(batches):
+        number_rows(db, len(part))
+        given = np.frombuffer(part.keys, dtype=f"S{WIDTH}")
+        if part.users:
+            left_out = np.zeros(len(part), dtype=np.bool_)
+            numbers = np.arange(rows + 1, rows + len(part) + 1)
+            spent_now = spend(db, release, terms, part.users, numbers, left_out)
+            found.past.extend(spent_now.past)
+            found.noisier.extend(spent_now.noisier)
+            given = given[~left_out]
+        keys, counts = np.unique(given, return_counts=True)
+        for place, spent in db.execute(_SEEN, (keys.tobytes(), len(keys), release)):
+            repeated += int(counts[place])
+            composed = max(composed, spent + terms.epsilon)
+        db.execute(_INSERT, (keys.tobytes(), len(keys), release, counts.astype("S12").tobytes()))
+        rows += len(part)
     share = repeated / max(rows, 1)
     is_again = repeated > 0 and tail(repeated, rows, chance) < LEVEL
     if is_again and not terms.may_repeat:
