@@ -240,6 +240,21 @@ def test_only_columns_that_name_records_are_read_for_their_keys(tmp_path, monkey
     assert seen == [["text", "who"]] * 2 + [["x", "text", "who", "p.q"]]
 
 
+@pytest.mark.parametrize("cells", [[], ["", "a", "Zoë 𝒜", ""], ["a", None], [None]])
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view"])
+def test_released_texts_become_the_column_that_they_were(cells, kind):
+    import pyarrow as pa
+
+    from oddshift.data.formats.parquet_file import ParquetBlock
+
+    field = pa.field("text", getattr(pa, kind)())
+    table = pa.table([pa.array(["x"] * len(cells), field.type)], schema=pa.schema([field]))
+    back = ParquetBlock(table).render({"text": cells}, None)
+    back.validate(full=True)
+    assert back.schema == table.schema
+    assert back.column("text").to_pylist() == cells
+
+
 def test_whole_columns_of_parquet_stay_whole(tmp_path):
     import pyarrow as pa
     from pyarrow import parquet

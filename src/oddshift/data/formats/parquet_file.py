@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.formats import bounded_streams
@@ -157,4 +159,17 @@ def _array(values: list[Any], kind: Any) -> Any:
 
     if pa.types.is_dictionary(kind):
         return pa.array(values, type=kind.value_type).dictionary_encode().cast(kind)
+    if pa.types.is_string(kind) and all(type(value) is str for value in values):
+        return _strings(values)
     return pa.array(values, type=kind)
+
+
+def _strings(values: list[str]) -> Any:
+    """The array that `pa.array` makes, which would import pandas first: a fifth of a second in every worker."""
+    import pyarrow as pa
+
+    cells = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, cells)], dtype=np.int64)
+    if ends[-1] > np.iinfo(np.int32).max:
+        return pa.array(values, type=pa.string())
+    return pa.StringArray.from_buffers(len(cells), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(cells)))
