@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.table import Line, cpu, markdown
-from oddshift.base.execution import SERIAL, Execution
+from oddshift.base.execution import SERIAL, Execution, environment_of_workers
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, Protected, ProtectSettings, SetMeans, protect
@@ -90,7 +90,8 @@ def with_kills(home: Path, every: float, *, is_continued: bool = False) -> tuple
 
     make: Any = LocalCluster
     stop, killed = threading.Event(), list[int]()
-    with make(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster:
+    settings = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with environment_of_workers(), make(n_workers=2, **settings) as cluster:
         killer = threading.Thread(target=killing, args=(cluster, every, stop, killed))
         killer.start()
         try:

@@ -59,6 +59,27 @@ def test_killed_dask_workers_are_replaced_and_their_work_done_again():
             os.waitpid(killer, 0)
 
 
+TRIM, THREADS = "MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS"
+
+
+def malloc_and_threads(_):
+    return os.environ.get(TRIM), os.environ.get(THREADS)
+
+
+@pytest.mark.cluster
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+def test_a_local_cluster_leaves_malloc_and_the_environment_alone(monkeypatch):
+    """Dask would make its workers return memory at every turn, and whatever this process starts later."""
+    pytest.importorskip("distributed", reason="needs the extra: pip install 'oddshift[cluster]'")
+    monkeypatch.delenv(TRIM, raising=False)
+    monkeypatch.delenv(THREADS, raising=False)
+    assert run(malloc_and_threads, [0], Execution("cluster", 1, LOCAL)) == [(None, "1")]
+    assert malloc_and_threads(0) == (None, None)
+    monkeypatch.setenv(TRIM, "131072")
+    assert run(malloc_and_threads, [0], Execution("cluster", 1, LOCAL)) == [("131072", "1")]
+    assert malloc_and_threads(0) == ("131072", None)
+
+
 @pytest.mark.cluster
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 def test_a_cluster_without_workers_is_given_up(monkeypatch):
