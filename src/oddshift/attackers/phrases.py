@@ -3,8 +3,8 @@
 The key k of a window is its words, where another secret counts as its point: "Secretary _ Powell" tells more than the
 word before and the tier after, k_W. c(x) = Σ_r β_r·log(Σ_k p(k)·Pr[x | k]/Pr[x | k_W]) over windows r that hold another
 secret, less the same without outputs; p(k) = Π_s p_s(b), p_s(b) ∝ Pr[b | W]·M(y_s|b) over the likeliest values b of
-every other secret s, without outputs Pr[b | W] alone, and what is left of the mass says nothing. What W tells by itself
-is no leak, so it is taken off: outputs that say nothing give 0. Counts of k back off to those of k_W, which the prior
+every other secret s, without outputs Pr[b | W] alone, and what is left of the mass says nothing. What W tells alone
+does not leak and is taken off: outputs that say nothing give 0. Counts of k back off to those of k_W, which the prior
 given W has already; β are the weights of clean held-out secrets next to that prior (`word_prior`).
 """
 
