@@ -2,8 +2,8 @@
 
 `python -m benchmarks processes`, on a machine with two free cores: elapsed time is what was asked for. CPU time shows
 what limits it even on a busy machine: the work that two processes do in addition, and the work of the leading process,
-during which the workers wait. Of several runs of each the fastest counts, in turn: two cores that share a cache and its
-host scatter by a tenth.
+during which the workers wait. One and two processes run in turn, and the fastest of several runs of each counts: on
+shared machines single ones scatter by a tenth.
 """
 
 from __future__ import annotations

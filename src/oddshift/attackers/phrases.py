@@ -76,9 +76,11 @@ class Phrases:
                 counts = zip(WINDOWS, self.weights[mine.tier], self.counts[mine.tier], strict=True)
                 for window, weight, counted in counts:
                     if weight:
-                        for guesses, sign in ((after, weight), (before, -weight)):
-                            keys = text.keys(window, mine.positions, guesses, counted.keys)
-                            context += sign * counted.log_ratio(keys, mine.points)
+                        told, known_before = (
+                            counted.log_ratio(text.keys(window, mine.positions, guesses, counted.keys), mine.points)
+                            for guesses in (after, before)
+                        )
+                        context += weight * (told - known_before)
                 yield Terms(first + mine.positions, context, known.log_prior[mine.points], mine.points)
 
     def _guesses(self, known: Knowledge, block: Release) -> tuple[Guesses, Guesses]:
@@ -92,9 +94,12 @@ class Phrases:
         return before, after
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class Guesses:
-    """Likely values of every secret, the likeliest first, and their probabilities, (positions, guesses)."""
+    """Likely values of every secret, the likeliest first, and their probabilities, (positions, guesses).
+
+    They are filled in one candidate set after the other.
+    """
 
     points: IntArray
     mass: FloatArray
