@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from oddshift import Channel, Exponential, InvalidInput, Space, Tiered, Tiers
+from oddshift import Channel, Exponential, InvalidInput, Remap, Space, Tiered, Tiers, balanced_weights
 from oddshift.base import arrays
 from oddshift.base.errors import TooLarge
 from oddshift.base.logarithms import log
@@ -166,3 +166,47 @@ def test_tiny_and_huge_budgets_stay_normalised(epsilon):
     assert rows.sum(axis=1) == pytest.approx(np.ones(4))
     expected = np.full((4, 4), 0.25) if epsilon < 1 else np.eye(4)
     assert rows == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("q", [[3.0, 1.0, 0.5, 2.0], [1.0, 0.0, 0.0, 4.0], [1e-9, 1.0, 1.0, 1e-9]])
+@pytest.mark.parametrize("outputs", [None, LINE, Space([[0.5], [1.5], [2.5], [9.0]])])
+def test_weights_keep_the_claimed_epsilon_and_the_matrix_is_the_formula(q, outputs):
+    em = Exponential(LINE, 1.3, outputs, weights=q)
+    candidates = LINE if outputs is None else outputs
+    by_hand = np.array(q) * np.exp(-0.65 * np.abs(LINE.points - candidates.points.T))
+    by_hand /= by_hand.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(np.exp(em.log_matrix), by_hand, rtol=1e-12)
+    np.testing.assert_allclose(em.log_columns([3, 0]), em.log_matrix[:, [3, 0]].T, rtol=1e-12)
+    exact = oracles.log_epsilon(em.log_matrix, LINE.distances)
+    assert em.exact_epsilon == pytest.approx(exact, rel=1e-12)
+    assert exact <= em.claimed_epsilon == 1.3
+    np.testing.assert_allclose(em.law_of_outputs(np.full(4, 0.25)), by_hand.mean(axis=0))
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.7, 3.0, 20.0])
+def test_balanced_weights_cost_no_more_than_the_best_constant(epsilon):
+    law = np.array([0.1, 0.5, 0.1, 0.3])
+    q = balanced_weights(LINE, epsilon, law)
+    rows = np.exp(Exponential(LINE, epsilon, weights=q).log_matrix)
+    constant = (law @ LINE.distances).min()
+    assert law @ (rows * LINE.distances).sum(axis=1) <= constant + 1e-9
+    if epsilon >= 0.7:  # at small budgets the iteration goes to one output, which it reaches in the limit only
+        np.testing.assert_allclose(law @ rows, q, atol=2e-3)
+
+
+@pytest.mark.parametrize("q", [[1.0, 1.0], [0.0] * 4, [1.0, -1.0, 1.0, 1.0], [1.0, np.nan, 1.0, 1.0]])
+def test_weights_that_are_no_weights_are_refused(q):
+    with pytest.raises(InvalidInput, match="weights"):
+        Exponential(LINE, 1.0, weights=q)
+
+
+def test_a_weighted_mechanism_has_another_identity_and_cannot_become_a_policy_unnoticed():
+    assert Exponential(LINE, 1.0, weights=[1, 2, 3, 4]).fingerprint != Exponential(LINE, 1.0).fingerprint
+
+
+def test_a_weighted_mechanism_is_remapped_by_its_own_posterior():
+    space = Space([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+    em, law = Exponential(space, 2.0, weights=[0.1, 0.1, 5.0]), np.array([0.2, 0.5, 0.3])
+    joint = law[:, None] * np.exp(em.log_matrix)
+    by_hand = np.argmax(joint.T @ space.points @ space.points.T, axis=1)
+    np.testing.assert_array_equal(Remap(em, law, "cosine").destination, by_hand)

@@ -30,6 +30,7 @@ from oddshift.mechanisms import (
     Substitution,
     Tiered,
     Truncated,
+    balanced_weights,
     calibrate,
 )
 from oddshift.mechanisms.epsilon import WorstCase, true_epsilon, worst_case
@@ -135,6 +136,7 @@ __all__ = [
     "WorstCase",
     "adapt",
     "audit",
+    "balanced_weights",
     "bounds",
     "calibrate",
     "certify",

@@ -3,7 +3,7 @@
 from oddshift.mechanisms.calibrate import calibrate
 from oddshift.mechanisms.channel import Channel, estimate_channel
 from oddshift.mechanisms.closure import path_closure
-from oddshift.mechanisms.exponential import Exponential
+from oddshift.mechanisms.exponential import Exponential, balanced_weights
 from oddshift.mechanisms.laplace import Laplace, ProjectedLaplace
 from oddshift.mechanisms.line import Geometric, RandomizedResponse
 from oddshift.mechanisms.mechanism import Mechanism, Sampler
@@ -34,6 +34,7 @@ __all__ = [
     "Substitution",
     "Tiered",
     "Truncated",
+    "balanced_weights",
     "build_mechanism",
     "calibrate",
     "estimate_channel",

@@ -258,7 +258,8 @@ def _means_again(mechanism: Mechanism, prior: FloatArray, unit_points: FloatArra
 
 
 def _has_own_points(mechanism: Mechanism) -> bool:
-    return isinstance(mechanism, Exponential) and mechanism.candidates is mechanism.space
+    """Whether d alone says what comes out, so that half of the pairs are enough."""
+    return isinstance(mechanism, Exponential) and mechanism.has_equal_outputs
 
 
 def _mean_directions(mechanism: Mechanism, prior: FloatArray, unit_points: FloatArray) -> FloatArray:
