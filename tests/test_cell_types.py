@@ -105,3 +105,18 @@ def test_a_cell_of_another_form_is_named():
     with pytest.raises(InvalidInput, match="column 'x' at row 2 is not a date") as error:
         date_cells({"x": ["2020-01-01", "secret"]}, "x", "%Y-%m-%d")
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("cell", "form", "released"),
+    [
+        ("03/25/21", "%m/%d/%y", "03/25/21"),
+        ("25 Mar 2021", "%d %b %Y", "25 Mar 2021"),
+        ("March 25, 2021", "%B %d, %Y", "March 25, 2021"),
+        ("2021-03-25T02:00:00+02:00", "%Y-%m-%dT%H:%M:%S%z", "2021-03-25T00:00:00+0000"),
+    ],
+)
+def test_dates_in_other_common_forms(cell, form, released):
+    assert date_form([cell]) == form
+    assert date_cells({"x": [cell]}, "x", form).tolist() == [18_711.0]  # 51 years, 13 leap days, 83 days
+    assert CellType(family="date", form=form).written(18_711.0, as_text=True) == released

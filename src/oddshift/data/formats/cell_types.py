@@ -26,6 +26,7 @@ MISSING_WORDS = frozenset({"", "na", "n/a", "null", "nan"})
 DATE_FORMATS = (
     *("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d"),
     *("%d/%m/%Y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y"),
+    *("%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%B %d, %Y", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%z"),
     *("%H:%M", "%H:%M:%S"),
 )
 """Dates and times of day as text; where a column fits several, the first is taken: the day stands before the month."""
@@ -217,7 +218,8 @@ def _days_of_object(cell: Any) -> float | None:
 @lru_cache(maxsize=65_536)
 def _days_of_text(text: str, form: str) -> float | None:
     try:
-        moment = datetime.strptime(text, form).replace(tzinfo=UTC)
+        moment = datetime.strptime(text, form)
     except ValueError:
         return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (moment - _START).total_seconds() / _DAY
