@@ -2,7 +2,9 @@
 
 import hashlib
 import hmac
+import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.protect.record_keys import WIDTH, RecordKeys, normal_name, normal_text
 
 KEYS = RecordKeys(b"k" * 32)
+HIDDEN = (0x200B, 0x200D, 0xAD, 0xFEFF, 0xFE0F, 0x200F, 0, 7)
 
 
 def split(keys):
@@ -22,8 +25,9 @@ def split(keys):
     [
         (7, "7"),
         (7.0, " 7 "),
-        ("007", 7),
-        ("7.50", 7.5),
+        ("7.5", 7.5),
+        (np.int64(7), np.float32(7)),
+        *((f"a{chr(code)}b", "ab") for code in HIDDEN),
         (True, "True"),
         ("ﬁ", "fi"),
         ("e\u0301", "é"),
@@ -37,15 +41,40 @@ def test_one_id_in_two_formats(left, right):
 
 
 @pytest.mark.parametrize(
-    ("left", "right"), [("a", "A"), ("7", "70"), (12345678901234567890, 12345678901234567891), ("1 2", "12"), (7, 7.5)]
+    ("left", "right"),
+    [
+        *[("a", "A"), ("7", "70"), (12345678901234567890, 12345678901234567891), ("1 2", "12"), (7, 7.5)],
+        *itertools.combinations(["123e4567", "9e999999", "inf", "12e3", "12000", "1_0", "10", "010", "a-b", "ab"], 2),
+    ],
 )
 def test_two_ids(left, right):
     assert KEYS.ids([left], "id") != KEYS.ids([right], "id")
 
 
 def test_texts_are_known_without_case_and_spaces():
-    keys = split(KEYS.contents([["Ann met Bob.", "ann  MET\nbob. ", "Ann met Bob"]]))
-    assert keys[0] == keys[1] != keys[2]
+    keys = split(KEYS.contents([["Ann met Bob.", "ann  MET\nbob. ", "«Ann», met: Bob", "Ann met Rob"]]))
+    assert keys[0] == keys[1] == keys[2] != keys[3]
+
+
+@pytest.mark.parametrize("code", HIDDEN)
+def test_a_character_that_no_reader_sees_makes_no_new_text(code):
+    assert KEYS.contents([["Ann met Bob"]]) == KEYS.contents([[f"A{chr(code)}nn {chr(code)} met Bob{chr(code)}"]])
+
+
+def test_cells_that_are_numbers_count_by_value_and_others_do_not():
+    assert len({normal_text(cell) for cell in (7, 7.0, "7.00", "007", "+7", "7e0")}) == 1
+    different = ["123e4567", "9e999999", "-7", "7", "7.5", "75", "2020-11-1", "2020-1-11", "...", ""]
+    assert len({normal_text(cell) for cell in different}) == len(different)
+
+
+@pytest.mark.parametrize("again", ["Ann met Rob", "Bob met Ann", "Ann met B0b", "Ann met Воb", "Annmet Bob"])
+def test_what_stays_open_in_a_text(again):
+    assert KEYS.contents([["Ann met Bob"]]) != KEYS.contents([[again]])
+
+
+@pytest.mark.parametrize(("first", "again"), [("7", "07"), ("7", "7.0"), ("a-1", "a1"), ("a", "A")])
+def test_what_stays_open_in_an_id(first, again):
+    assert KEYS.ids([first], "id") != KEYS.ids([again], "id")
 
 
 def test_cells_do_not_run_together():
@@ -82,7 +111,8 @@ def test_no_plain_hash_of_a_record_is_its_key():
 @given(st.one_of(st.text(), st.integers(), st.floats(allow_nan=False), st.none()))
 def test_normal_forms_stay_as_they_are(value):
     assert normal_name(normal_name(value)) == normal_name(value)
-    assert normal_name(str(value)) == normal_name(value) or value is None
+    assert normal_text(normal_text(value)) == normal_text(value)
+    assert normal_text(str(value)) == normal_text(value) or value is None
 
 
 @given(st.lists(st.text(min_size=1), max_size=8))

@@ -130,6 +130,8 @@ def statement_batches(batches: Iterable[KeyBatch]) -> Iterator[KeyBatch]:
     """
     keys, users, most = bytearray(), bytearray(), AT_ONCE * WIDTH
     for batch in batches:
+        if not batch.keys:
+            continue
         if keys and bool(users) != bool(batch.users):
             yield KeyBatch(bytes(keys), bytes(users))
             del keys[:], users[:]

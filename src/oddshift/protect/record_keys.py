@@ -7,6 +7,9 @@ by guessing the record. Equal records get equal keys, whatever file, format or o
 from __future__ import annotations
 
 import hashlib
+import math
+import numbers
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -84,41 +87,77 @@ def _short_text(cell: str) -> str:
 
 
 def normal_text(cell: Any) -> str:
-    """A cell without the details of a format: 7, 7.0 and " 7 " are one, and so are "Ann  met" and "ann met".
+    """A cell as a reader sees it: without case, spacing, punctuation (except between digits) and hidden characters.
 
-    >>> normal_text(7.0), normal_text(" 7 "), normal_text("Ann\\n met"), normal_text(None)
-    ('7', '7', 'ann met', '')
+    A cell that is a number counts by its value.
+
+    >>> normal_text(7.0), normal_text(" 7.0 "), normal_text("Ann\\n met, 3.5!"), normal_text(None)
+    ('7', '7', 'ann met 3.5', '')
     """
     if cell is not None and not isinstance(cell, str) and hasattr(cell, "__iter__"):
         return " ".join(map(normal_text, cell))
-    return normal_name(cell).casefold()
+    plain = normal_name(cell).casefold()
+    if plain[:1] in _STARTS and len(plain) < _LONGEST and (number := _number(plain)):
+        return number
+    return " ".join(_MARK.sub(_without_punctuation, plain).split()) or plain
 
 
 def normal_name(cell: Any) -> str:
-    """A name or number without the details of a format; unlike in a text, capitals count.
+    """A name as its visible characters, in which capitals and leading zeros count, or a typed number as its value.
 
-    >>> normal_name(7), normal_name("007"), normal_name("aB  c"), normal_name(None)
-    ('7', '7', 'aB c', '')
+    >>> normal_name(7.0), normal_name("007"), normal_name("12e3"), normal_name("aB  c"), normal_name(None)
+    ('7', '007', '12e3', 'aB c', '')
     """
     if cell is None:
         return ""
-    text = cell if isinstance(cell, str) else str(cell)
+    text = cell if isinstance(cell, str) else _typed(cell)
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     plain = " ".join(text.split())
-    return _number(plain) if plain[:1] in _STARTS and len(plain) < _LONGEST else plain
+    if plain.isascii() and plain.isprintable():
+        return plain
+    return " ".join(unicodedata.normalize("NFKC", plain.translate(_VISIBLE)).split())
 
 
 _STARTS = frozenset("+-.0123456789")
 _LONGEST = 40
+_MARK = re.compile(r"(?<!\d)[^\w\s]|[^\w\s](?!\d)|_")
+_FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII)
+
+
+class _Visible(dict[int, int | None]):
+    """Characters that no reader sees, for `str.translate`: each is looked up once."""
+
+    def __missing__(self, code: int) -> int | None:
+        one = chr(code)
+        is_hidden = unicodedata.category(one) in ("Cc", "Cf") and not one.isspace()
+        is_hidden = is_hidden or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF  # variation selectors
+        self[code] = None if is_hidden else code
+        return self[code]
+
+
+_VISIBLE = _Visible()
+
+
+def _without_punctuation(found: re.Match[str]) -> str:
+    return "" if unicodedata.category(found[0]).startswith("P") else found[0]
+
+
+def _typed(cell: Any) -> str:
+    """A value of a typed column: a whole number reads the same as an integer and as a float."""
+    if isinstance(cell, numbers.Rational) or not isinstance(cell, numbers.Real):
+        return str(cell)
+    value = float(cell)
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else str(cell)
 
 
 def _number(text: str) -> str:
-    """The shortest way to write a number, and any other text as it is; whole numbers keep every digit."""
-    if text.isdecimal():
+    """The shortest way to write a finite number, and "" for any other text; whole numbers keep every digit."""
+    if text.isascii() and text.isdecimal():
         return text.lstrip("0") or "0"
-    try:
-        value = float(text)
-    except ValueError:
-        return text
+    if not _FLOAT.fullmatch(text):
+        return ""
+    value = float(text)
+    if not math.isfinite(value):
+        return ""
     return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
