@@ -207,3 +207,11 @@ def inverse(row, z):
         if Fraction(float(z)) < reached:
             return k
     raise AssertionError("z is not below 1")
+
+
+def law_of_cherries(cherries, points):
+    """Pr[x_1..x_L] of places that each depend on earlier ones, as a full table: the product for every document."""
+    table = np.zeros((points,) * len(cherries))
+    for secrets in np.ndindex(*table.shape):
+        table[secrets] = math.prod(c.law[(*(secrets[p] for p in c.parents), secrets[c.place])] for c in cherries)
+    return table
