@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 CASES ?= 20000
 
-.PHONY: demo test check docs bench fuzz lock setup clean
+.PHONY: demo test check docs bench reproduce fuzz lock setup clean
 
 demo: $(STAMP)
 	$(BIN)/oddshift demo
@@ -29,6 +29,10 @@ docs: $(STAMP)
 
 bench: $(STAMP)
 	env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+# The paper again; finished cells are skipped: make reproduce NAME=toy, NAME=all, NAME=page, or the list without a name.
+reproduce: $(STAMP)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m studies.paper $(NAME) $(if $(NAME),--out docs/results)
 
 fuzz: $(STAMP)
 	ODDSHIFT_FUZZ=$(CASES) OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests/fuzz

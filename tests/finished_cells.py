@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from oddshift.app.reproduce.cell_store import FinishedCell
-from oddshift.app.reproduce.paper_claims import Results
-from oddshift.app.reproduce.paper_numbers import EPSILONS, METHODS
-from oddshift.app.reproduce.reproductions import REPRODUCTIONS
+from studies.paper.cell_store import FinishedCell
+from studies.paper.paper_claims import Results
+from studies.paper.paper_numbers import EPSILONS, METHODS
+from studies.paper.reproductions import REPRODUCTIONS
 
 
 def finished(name, key, values, seed=0, **settings):
     """A finished cell with these values."""
     return FinishedCell(
-        name=name, key=key, command=f"oddshift reproduce {name}", settings=settings, seed=seed,
+        name=name, key=key, command=f"python -m studies.paper {name}", settings=settings, seed=seed,
         data={}, versions={"oddshift": "0"}, cpu_seconds=1.0, values=values,
     )  # fmt: skip
 

@@ -189,10 +189,6 @@ COMMANDS = "app.commands."
 """Commands import what they run when they run, so that `oddshift --help` stays light."""
 
 LOCAL = {
-    "app.reproduce.reproductions": {
-        *("app.reproduce", "app.reproduce.setting_effects", "app.reproduce.utility_values"),
-        *("app.reproduce.retraining_check", "app.reproduce.violations", "app.reproduce.wdbc"),
-    },  # load torch
     "attackers.fitting": {
         *(
             "attackers.informed",
@@ -307,21 +303,6 @@ REGISTRIES = {
 }
 """The module in which each registry stands."""
 
-WITH_CONTROLS = (
-    *(
-        "corpus_figures",
-        "further_claims",
-        "paper_reading",
-        "record_tables",
-        "results_content",
-        "table_figures",
-        "setting_effects",
-        "open_points",
-    ),
-    "table_claims",
-)
-"""Modules that show the controls null and own beside a network."""
-
 SUBSETS = {
     ("adapt.families", "mechanism"),  # those whose noise can be scaled tier by tier
     ("app.commands.init_command", "codec"),  # what the first line of `init` calls the data
@@ -329,8 +310,6 @@ SUBSETS = {
     ("app.init.first_sections", "codec"),  # the data that `init` recognises
     ("app.nouns", "codec"),  # what a document of our own kinds is called
     ("app.questions", "codec"),  # default costs of our own kinds
-    ("app.reproduce.paper_numbers", "attacker"),  # the paper's networks
-    *((f"app.reproduce.{name}", "attacker") for name in WITH_CONTROLS),
     ("attackers.attacker_costs", "attacker"),  # what our own attackers cost
     ("attackers.nearness", "metric"),  # metrics with a shortcut
     ("attackers.networks", "attacker"),  # architectures of networks
@@ -406,7 +385,7 @@ sys.argv = ["oddshift", "--help"]
 from oddshift.app import cli
 with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
     cli.main()
-print("reproduce" in said.getvalue())
+print("doctor" in said.getvalue())
 print(*sys.modules)
 """
 

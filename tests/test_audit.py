@@ -326,7 +326,7 @@ def test_a_worker_killed_in_the_middle_does_not_stop_the_audit(strong):
     settings = AuditSettings(epsilon=1.0, delta=0.05)
     alone = audit(split, known, [plugin, exact], settings)
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
     ) as cluster:
         victim = next(iter(cluster.workers.values())).pid
         killer = threading.Timer(0.3, os.kill, (victim, signal.SIGKILL))

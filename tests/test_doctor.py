@@ -8,13 +8,13 @@ from dataclasses import replace
 from importlib.metadata import version
 
 import pytest
+from studies.paper.__main__ import _studies
+from studies.paper.reproductions import REPRODUCTIONS
 from typer.testing import CliRunner
 
 from command_line import run_here
 from oddshift.app.cli import COMMANDS, app
-from oddshift.app.commands.reproduce_command import _studies
 from oddshift.app.doctor import Package, diagnose
-from oddshift.app.reproduce.reproductions import REPRODUCTIONS
 
 LOOK = """
 import sys
@@ -114,17 +114,18 @@ def test_every_command_has_help_with_an_example_and_json(name):
     assert "--json" in done.stdout
 
 
+def paper(*words):
+    command = [sys.executable, "-m", "studies.paper", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def test_studies_are_listed_with_what_they_are_about(tmp_path):
-    done = oddshift("reproduce")
-    assert "toy" in done.stdout
-    listed = json.loads(run_here("reproduce", "--json").out)
+    listed = json.loads(paper("--json").stdout)
     assert listed["studies"]["toy_records"].startswith("The paper's toy")
     assert set(listed["reproductions"]) == set(REPRODUCTIONS)
     assert not set(listed["reproductions"]) & set(listed["studies"]), "one command, so no name stands for both"
-    refused = run_here("reproduce", "nothing")
-    assert refused.code == 1
-    assert "expected one of" in refused.err
-    without = run_here("reproduce", "toy/none")
-    assert without.code == 1
-    assert "starts with 'none'" in without.err
-    assert _studies(tmp_path) == {}, "an installed package has none, and says so"
+    for name, said in (("nothing", "expected one of"), ("toy/none", "'none'")):
+        refused = paper(name)
+        assert refused.returncode == 1
+        assert said in refused.stderr
+    assert _studies(tmp_path) == {}

@@ -43,7 +43,7 @@ def test_what_cannot_be_run_is_refused():
 def test_killed_dask_workers_are_replaced_and_their_work_done_again():
     distributed = pytest.importorskip("distributed", reason="needs the extra: pip install 'oddshift[cluster]'")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
     ) as cluster:
         victims = [worker.pid for worker in cluster.workers.values()]
         execution = Execution("cluster", address=cluster.scheduler_address)
@@ -85,7 +85,7 @@ def test_a_local_cluster_leaves_malloc_and_the_environment_alone(monkeypatch):
 def test_a_cluster_without_workers_is_given_up(monkeypatch):
     distributed = pytest.importorskip("distributed", reason="needs the extra: pip install 'oddshift[cluster]'")
     monkeypatch.setattr(execution_module, "WITHOUT_WORKERS", 0.3)
-    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None, silence_logs=50) as cluster:
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=":0", silence_logs=50) as cluster:
         nobody = Execution("cluster", address=cluster.scheduler_address)
         with pytest.raises(WorkerLost, match="workers of the cluster died"):
             run(square, [1, 2], nobody)

@@ -3,9 +3,7 @@
 import math
 
 import pytest
-
-from finished_cells import finished, results_of
-from oddshift.app.reproduce.further_claims import (
+from studies.paper.further_claims import (
     FURTHER_CLAIMS,
     cliff,
     low_side,
@@ -15,7 +13,9 @@ from oddshift.app.reproduce.further_claims import (
     toy,
     wdbc,
 )
-from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN
+from studies.paper.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN
+
+from finished_cells import finished, results_of
 
 NOTHING = results_of()
 

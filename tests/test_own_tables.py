@@ -3,8 +3,7 @@
 import math
 
 import pytest
-
-from oddshift.app.reproduce.own_tables import (
+from studies.paper.own_tables import (
     PLACES,
     OwnTables,
     largest_loss_by_range,
@@ -15,7 +14,7 @@ from oddshift.app.reproduce.own_tables import (
     tenth_of_the_other_words,
     wdbc_reductions,
 )
-from oddshift.app.reproduce.paper_numbers import (
+from studies.paper.paper_numbers import (
     ATTACKERS,
     CORPORA,
     EPSILONS,

@@ -1,12 +1,12 @@
 """Tables of single records and of certificates, from cells that were made by hand."""
 
 import pytest
+from studies.paper.page_blocks import TableBlock
+from studies.paper.printed_bounds import failure_bounds
+from studies.paper.record_tables import certificates_section, records_section
+from studies.paper.toy_values import learned_values
 
 from finished_cells import finished, results_of
-from oddshift.app.reproduce.page_blocks import TableBlock
-from oddshift.app.reproduce.printed_bounds import failure_bounds
-from oddshift.app.reproduce.record_tables import certificates_section, records_section
-from oddshift.app.reproduce.toy_values import learned_values
 
 NOTHING = results_of()
 
@@ -52,7 +52,7 @@ def test_without_cells_the_tables_say_so(make):
 
 
 def test_the_constant_of_the_proposition_is_read_off_the_cells():
-    from oddshift.app.reproduce.results_figures import toy_errors
+    from studies.paper.results_figures import toy_errors
 
     (figure,) = toy_errors(results_of(finished("toy", "learned-0", learned_values(0))))
     said = float(figure.says.split("2√2/(γ·d) = ")[1].split()[0])

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from studies.paper import cell_runs, reproductions
+from studies.paper.cell_runs import run_cells
+from studies.paper.cell_store import Cell, FinishedCell, plain_values, read_cell, read_cells, write_cell
+from studies.paper.reproduction import Place, Reproduction, ReproductionOptions
+from studies.paper.reproductions import REPRODUCTIONS
 
 import oddshift
-from oddshift.app.reproduce import cell_runs, reproductions
-from oddshift.app.reproduce.cell_runs import run_cells
-from oddshift.app.reproduce.cell_store import Cell, FinishedCell, plain_values, read_cell, read_cells, write_cell
-from oddshift.app.reproduce.reproduction import Place, Reproduction, ReproductionOptions
-from oddshift.app.reproduce.reproductions import REPRODUCTIONS
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.execution import Execution
 
@@ -50,13 +50,13 @@ def test_a_cell_carries_question_data_versions_and_values(place, counted):
     place.data.mkdir()
     (place.data / "words.txt").write_bytes(b"abc")
     cell = replace(cells_of("squares")[2], files=("words.txt",))
-    found = run_cells([cell], place, command="oddshift reproduce squares").cells[0]
+    found = run_cells([cell], place, command="python -m studies.paper squares").cells[0]
     assert found.values == {"square": 4}
     assert found.data == {"words.txt": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
     assert {"oddshift", "numpy", "python"} <= set(found.versions)
     assert found.cpu_seconds >= 0
     raw = json.loads((place.results / "squares" / "k2.json").read_text())
-    assert (raw["seed"], raw["settings"], raw["command"]) == (2, {"scale": "small"}, "oddshift reproduce squares")
+    assert (raw["seed"], raw["settings"], raw["command"]) == (2, {"scale": "small"}, "python -m studies.paper squares")
 
 
 def test_finished_cells_are_skipped(place, counted):
@@ -175,10 +175,10 @@ def test_options_are_checked():
 SLOW = """
 import sys, time
 from pathlib import Path
-from oddshift.app.reproduce import reproductions as r
-from oddshift.app.reproduce.reproduction import Place, Reproduction
-from oddshift.app.reproduce.cell_runs import run_cells
-from oddshift.app.reproduce.cell_store import Cell
+from studies.paper import reproductions as r
+from studies.paper.reproduction import Place, Reproduction
+from studies.paper.cell_runs import run_cells
+from studies.paper.cell_store import Cell
 def compute(cell, place):
     if cell.key == "k1" and len(sys.argv) > 2:
         print("in the middle", flush=True)
@@ -221,9 +221,9 @@ import resource, sys
 for absent in ("torch", "spacy", "sklearn", "pandas"):
     sys.modules[absent] = None
 import oddshift
-from oddshift.app.cli import main
+from studies.paper.__main__ import main
 assert oddshift.__file__.startswith(sys.argv[1]), oddshift.__file__
-sys.argv = ["oddshift", "reproduce", *sys.argv[2:]]
+sys.argv = ["studies.paper", *sys.argv[2:]]
 try:
     main()
 finally:
@@ -237,6 +237,7 @@ def installed(tmp_path_factory):
     """The package as a wheel installs it: its own files in a folder without the clone around them."""
     site = tmp_path_factory.mktemp("site")
     shutil.copytree(Path(oddshift.__file__).parent, site / "oddshift", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(cell_runs.__file__).parents[1], site / "studies", ignore=shutil.ignore_patterns("__pycache__"))
     return site
 
 

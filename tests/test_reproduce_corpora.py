@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from oddshift.app.reproduce import (  # noqa: E402
+from studies.paper import (  # noqa: E402
     corpus_cells,
     corpus_figures,
     retraining_check,
@@ -16,12 +16,13 @@ from oddshift.app.reproduce import (  # noqa: E402
     utility_values,
     violations,
 )
-from oddshift.app.reproduce.cell_runs import run_cells  # noqa: E402
-from oddshift.app.reproduce.cell_store import Cell  # noqa: E402
-from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS, METHODS  # noqa: E402
-from oddshift.app.reproduce.reproduction import Place  # noqa: E402
-from oddshift.app.reproduce.reproductions import REPRODUCTIONS  # noqa: E402
-from oddshift.app.reproduce.studied_corpus import StudiedCorpus, conditioned, tuned  # noqa: E402
+from studies.paper.cell_runs import run_cells  # noqa: E402
+from studies.paper.cell_store import Cell  # noqa: E402
+from studies.paper.paper_numbers import ATTACKERS, CORPORA, EPSILONS, METHODS  # noqa: E402
+from studies.paper.reproduction import Place  # noqa: E402
+from studies.paper.reproductions import REPRODUCTIONS  # noqa: E402
+from studies.paper.studied_corpus import StudiedCorpus, conditioned, tuned  # noqa: E402
+
 from oddshift.base.errors import InvalidInput  # noqa: E402
 from oddshift.mechanisms.utility import expected_loss  # noqa: E402
 from oddshift.model.records import Split, assign_parts  # noqa: E402
@@ -278,7 +279,7 @@ def test_a_missing_corpus_is_one_line(tmp_path):
 
 
 def reproduction_options():
-    from oddshift.app.reproduce.reproduction import ReproductionOptions
+    from studies.paper.reproduction import ReproductionOptions
 
     return ReproductionOptions(seeds=1)
 

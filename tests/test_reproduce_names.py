@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 import pytest
-
-from oddshift.app.reproduce import non_convexity as shape
-from oddshift.app.reproduce.paper_numbers import (
+from studies.paper import non_convexity as shape
+from studies.paper.paper_numbers import (
     ATTACKERS,
     CORPORA,
     EPSILONS,
@@ -19,9 +18,10 @@ from oddshift.app.reproduce.paper_numbers import (
     paper_text,
     violation,
 )
-from oddshift.app.reproduce.printed_bounds import delta_thresholds, failure_bounds
-from oddshift.app.reproduce.propositions import PROPOSITIONS, shared_uniform
-from oddshift.app.reproduce.toy_values import exact_values, faithfulness, learned_values
+from studies.paper.printed_bounds import delta_thresholds, failure_bounds
+from studies.paper.propositions import PROPOSITIONS, shared_uniform
+from studies.paper.toy_values import exact_values, faithfulness, learned_values
+
 from oddshift.base.errors import InvalidInput
 
 

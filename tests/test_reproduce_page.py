@@ -8,20 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from studies.paper.cell_runs import run_cells
+from studies.paper.cell_store import FinishedCell, write_cell
+from studies.paper.claims_table import ALL_CLAIMS, SIGNS
+from studies.paper.further_claims import toy as toy_claim
+from studies.paper.own_tables import matched_above, own_tables, tenth_of_the_other_words, wdbc_reductions
+from studies.paper.page_blocks import anchor
+from studies.paper.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, Results, sound_says
+from studies.paper.paper_numbers import ATTACKERS, EPSILONS, METHODS
+from studies.paper.reproduction import Place, ReproductionOptions
+from studies.paper.reproductions import REPRODUCTIONS
+from studies.paper.results_page import sections, write_page
+from studies.paper.table_claims import em_rises, lower_everywhere
 
 from oddshift.app.report.figure import Figure
-from oddshift.app.reproduce.cell_runs import run_cells
-from oddshift.app.reproduce.cell_store import FinishedCell, write_cell
-from oddshift.app.reproduce.claims_table import ALL_CLAIMS, SIGNS
-from oddshift.app.reproduce.further_claims import toy as toy_claim
-from oddshift.app.reproduce.own_tables import matched_above, own_tables, tenth_of_the_other_words, wdbc_reductions
-from oddshift.app.reproduce.page_blocks import anchor
-from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, Results, sound_says
-from oddshift.app.reproduce.paper_numbers import ATTACKERS, EPSILONS, METHODS
-from oddshift.app.reproduce.reproduction import Place, ReproductionOptions
-from oddshift.app.reproduce.reproductions import REPRODUCTIONS
-from oddshift.app.reproduce.results_page import sections, write_page
-from oddshift.app.reproduce.table_claims import em_rises, lower_everywhere
 from oddshift.base.errors import TamperedEvidence
 
 LIGHT = ("toy", "propositions", "delta-thresholds", "failure-bounds", "non-convexity")
@@ -32,7 +32,7 @@ SETTINGS |= {"candidates": 16, "observations": 9, "loop": {"rate": 5.0, "loss": 
 
 def cell(name, key, values, seed=0, **settings):
     return FinishedCell(
-        name=name, key=key, command=f"oddshift reproduce {name}", settings={**SETTINGS, **settings}, seed=seed,
+        name=name, key=key, command=f"python -m studies.paper {name}", settings={**SETTINGS, **settings}, seed=seed,
         data={"ag_news.csv": "ab" * 32}, versions={"oddshift": "0"}, cpu_seconds=1.0, values=values,
     )  # fmt: skip
 
@@ -74,7 +74,7 @@ def folder(tmp_path_factory):
     results = tmp_path_factory.mktemp("page") / "results"
     for name in LIGHT:
         cells = REPRODUCTIONS[name].cells(ReproductionOptions(seeds=1))
-        run_cells(cells, Place(results, results, results), command=f"oddshift reproduce {name}")
+        run_cells(cells, Place(results, results, results), command=f"python -m studies.paper {name}")
     return results
 
 
@@ -307,7 +307,7 @@ def content_of(page):
 def test_the_committed_page_is_that_of_the_committed_cells(tmp_path):
     docs = Path(__file__).resolve().parent.parent / "docs"
     content = sections(Results.of(docs / "results"))
-    from oddshift.app.reproduce.results_page import html, markdown
+    from studies.paper.results_page import html, markdown
 
     assert (docs / "results.md").read_text() == markdown(content, "results")
     assert content_of((docs / "results" / "index.html").read_text()) == content_of(html(content))
@@ -319,5 +319,5 @@ def test_committed_cells_hold_no_path_of_a_machine():
         text = path.read_text()
         assert "/work" not in text
         assert "/tmp" not in text
-        assert json.loads(text)["command"].startswith("oddshift reproduce ")
+        assert json.loads(text)["command"].startswith(("python -m studies.paper ", "oddshift reproduce "))
         assert np.isfinite(json.loads(text)["cpu_seconds"])

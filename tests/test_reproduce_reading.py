@@ -8,9 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from oddshift.adapt.presets import PRESETS  # noqa: E402
-from oddshift.app.reproduce import corpus_cells  # noqa: E402
-from oddshift.app.reproduce.paper_reading import (  # noqa: E402
+from studies.paper import corpus_cells  # noqa: E402
+from studies.paper.paper_reading import (  # noqa: E402
     LayoutSize,
     Read,
     exact_row,
@@ -19,7 +18,9 @@ from oddshift.app.reproduce.paper_reading import (  # noqa: E402
     released,
     released_together,
 )
-from oddshift.app.reproduce.search_surface import READINGS, LoopWeights, Surface, replayed  # noqa: E402
+from studies.paper.search_surface import READINGS, LoopWeights, Surface, replayed  # noqa: E402
+
+from oddshift.adapt.presets import PRESETS  # noqa: E402
 from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper, squared_distances  # noqa: E402
 from oddshift.attackers.reconstruction import PaperSettings  # noqa: E402
 from oddshift.attackers.temperature import fitted_temperature, guesses  # noqa: E402

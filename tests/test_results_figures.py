@@ -5,12 +5,9 @@ import re
 
 import numpy as np
 import pytest
-
-from finished_cells import finished, network_cell, results_of, sound_cell
-from oddshift.app.report.svg import NARROW, WIDE
-from oddshift.app.reproduce.claims_table import CLAIM_SHARES, claims_section
-from oddshift.app.reproduce.compared_plots import MirrorPlot, SlopePlot
-from oddshift.app.reproduce.corpus_cells import (
+from studies.paper.claims_table import CLAIM_SHARES, claims_section
+from studies.paper.compared_plots import MirrorPlot, SlopePlot
+from studies.paper.corpus_cells import (
     FULL_DOCUMENTS,
     RETRAINED_CORPUS,
     SMALL_DOCUMENTS,
@@ -21,10 +18,10 @@ from oddshift.app.reproduce.corpus_cells import (
     utility_cells,
     violation_cells,
 )
-from oddshift.app.reproduce.open_points import OUR_DEFAULTS, open_section
-from oddshift.app.reproduce.other_weights import RATE_WEIGHTS, replayed_loops, weights_compared
-from oddshift.app.reproduce.page_blocks import Linked, TableBlock, anchor, cells_title, linked_files
-from oddshift.app.reproduce.paper_numbers import (
+from studies.paper.open_points import OUR_DEFAULTS, open_section
+from studies.paper.other_weights import RATE_WEIGHTS, replayed_loops, weights_compared
+from studies.paper.page_blocks import Linked, TableBlock, anchor, cells_title, linked_files
+from studies.paper.paper_numbers import (
     ATTACKERS,
     CORPORA,
     EPSILONS,
@@ -34,14 +31,14 @@ from oddshift.app.reproduce.paper_numbers import (
     paper_table,
     violation,
 )
-from oddshift.app.reproduce.plot_kinds import SHAPES, BarPlot, LinePlot, MarkedRow, RowPlot
-from oddshift.app.reproduce.results_content import (
+from studies.paper.plot_kinds import SHAPES, BarPlot, LinePlot, MarkedRow, RowPlot
+from studies.paper.results_content import (
     absent_section,
     origin_section,
     violations_section,
     weights_blocks,
 )
-from oddshift.app.reproduce.results_figures import (
+from studies.paper.results_figures import (
     FIGURES,
     distributions,
     learning,
@@ -51,7 +48,10 @@ from oddshift.app.reproduce.results_figures import (
     tradeoff,
     utility,
 )
-from oddshift.app.reproduce.table_figures import dumbbells, exponents, temperatures
+from studies.paper.table_figures import dumbbells, exponents, temperatures
+
+from finished_cells import finished, network_cell, results_of, sound_cell
+from oddshift.app.report.svg import NARROW, WIDE
 
 NOTHING = results_of()
 
@@ -409,7 +409,7 @@ def test_every_cell_is_listed_with_its_command_and_what_was_not_run_is_named():
     assert list(tables) == ["Cells of toy", "Cells of utility"]
     assert tables["Cells of toy"].rows[0][:2] == [Linked("exact", "toy/exact.json"), "0"]
     after = section.blocks[section.blocks.index(tables["Cells of toy"]) + 1]
-    assert after == "Command: oddshift reproduce toy (oddshift 0)"
+    assert after == "Command: python -m studies.paper toy (oddshift 0)"
 
 
 def test_cells_of_the_table_come_in_an_order_in_which_each_finds_what_it_needs():

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from studies.paper.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN
+from studies.paper.printed_bounds import PAIRS, XI, delta_thresholds, failure_bounds
+from studies.paper.propositions import PROPOSITIONS, random_channel, random_joint, shared_uniform
+from studies.paper.statement_claims import STATEMENT_CLAIMS, convexity, failure, thresholds
 
 from finished_cells import finished, results_of
-from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN
-from oddshift.app.reproduce.printed_bounds import PAIRS, XI, delta_thresholds, failure_bounds
-from oddshift.app.reproduce.propositions import PROPOSITIONS, random_channel, random_joint, shared_uniform
-from oddshift.app.reproduce.statement_claims import STATEMENT_CLAIMS, convexity, failure, thresholds
 
 NOTHING = results_of()
 

@@ -1,12 +1,10 @@
 """Claims about the table of violation ratios: every verdict and number follows from cells that were made by hand."""
 
 import pytest
-
-from finished_cells import network_cell, results_of, sound_cell
-from oddshift.app.reproduce.own_tables import matched_range, own_tables
-from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, count, sound_says
-from oddshift.app.reproduce.paper_numbers import ATTACKERS, CORPORA, EPSILONS
-from oddshift.app.reproduce.table_claims import (
+from studies.paper.own_tables import matched_range, own_tables
+from studies.paper.paper_claims import FAILS, HOLDS, NOT_RUN, UNKNOWN, count, sound_says
+from studies.paper.paper_numbers import ATTACKERS, CORPORA, EPSILONS
+from studies.paper.table_claims import (
     TABLE_CLAIMS,
     ampl_falls,
     average_leakage,
@@ -21,6 +19,8 @@ from oddshift.app.reproduce.table_claims import (
     utility_only,
     within_noise,
 )
+
+from finished_cells import network_cell, results_of, sound_cell
 
 NOTHING = results_of()
 

@@ -1,11 +1,9 @@
 """Claims about utility: what each says for cells that were made by hand, and the tables behind them."""
 
 import pytest
-
-from finished_cells import finished, results_of
-from oddshift.app.reproduce.page_blocks import TableBlock
-from oddshift.app.reproduce.paper_claims import FAILS, HOLDS, UNKNOWN
-from oddshift.app.reproduce.utility_claims import (
+from studies.paper.page_blocks import TableBlock
+from studies.paper.paper_claims import FAILS, HOLDS, UNKNOWN
+from studies.paper.utility_claims import (
     UTILITY_CLAIMS,
     ag_loss,
     amazon_loss,
@@ -14,7 +12,9 @@ from oddshift.app.reproduce.utility_claims import (
     remapping,
     remapping_ranges,
 )
-from oddshift.app.reproduce.utility_tables import utility_section
+from studies.paper.utility_tables import utility_section
+
+from finished_cells import finished, results_of
 
 NOTHING = results_of()
 

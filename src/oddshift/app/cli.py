@@ -48,7 +48,6 @@ COMMANDS = (
     "witness",
     "compare",
     "doctor",
-    "reproduce",
 )
 """The commands in the order of a first use; `audit` lives in `commands/audit_command.py`, and so on."""
 
