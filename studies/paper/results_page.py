@@ -67,9 +67,10 @@ def markdown(content: list[Section], folder: str) -> str:
         f"# {TITLE}",
         "Written by `python -m studies.paper page` from the cells alone; every row links to the JSON files behind it, "
         "which hold command, settings, seed, data hash and versions. The data files are `ag_news.csv` (columns label, "
-        "title and text), `imdb.csv` and `amazon.csv` (label and text), GloVe's words and vectors as `glove.6B.100d.npz`, "
-        "MiniLM's as `minilm.100d.npz`, and spaCy's small English pipeline in `ner/en_core_web_sm_ner`; the cells name "
-        f"each by its SHA-256. Figures are in [{folder}/index.html]({folder}/index.html).",
+        "title and text), `imdb.csv` and `amazon.csv` (label and text), GloVe's words and vectors as "
+        "`glove.6B.100d.npz`, MiniLM's as `minilm.100d.npz`, and spaCy's small English pipeline in "
+        "`ner/en_core_web_sm_ner`; the cells name each by its SHA-256. "
+        f"Figures are in [{folder}/index.html]({folder}/index.html).",
     ]
     for section in content:
         parts.append(f"## {section.title}")
