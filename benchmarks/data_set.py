@@ -27,10 +27,10 @@ from oddshift.base.execution import SERIAL, Execution, environment_of_workers
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, Protected, ProtectSettings, SetMeans, protect
-from oddshift.protect.ledger_store import LEDGER
+from oddshift.protect.dataset.job import SetProgress
+from oddshift.protect.dataset.steps import manifest_problems
+from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.policies import Policy, load_policy, make_policy, save_policy
-from oddshift.protect.set_manifest import manifest_problems
-from oddshift.protect.set_progress import SetProgress
 
 FREE = ProtectSettings(allow_uncertified=True)
 MOST_MEGABYTES = 1000

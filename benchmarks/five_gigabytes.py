@@ -27,8 +27,8 @@ from benchmarks.table import Line, markdown
 from oddshift.base.execution import SERIAL
 from oddshift.data.embedded import people
 from oddshift.protect import Ledger
+from oddshift.protect.dataset.steps import manifest_problems
 from oddshift.protect.policies import save_policy
-from oddshift.protect.set_manifest import manifest_problems
 
 SECTION = "five_gigabytes"
 FILES, ROWS, MEASUREMENTS, EVERY = 200, 15_000, 200, 20.0

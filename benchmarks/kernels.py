@@ -16,7 +16,7 @@ FLAT = 1.1
 
 CLOSURE = MEASURED.format(
     prepare=f"""
-from oddshift.mechanisms.closure import closed_space
+from oddshift.mechanisms.path import closed_space
 space = Space(rng.normal(size=({WORDS}, 100)) * rng.gamma(8.0, 0.125, size=({WORDS}, 1)))
 scales = rng.choice([0.4, 0.7, 0.9], {WORDS})
 """,

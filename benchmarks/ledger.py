@@ -20,10 +20,9 @@ from oddshift.data.formats import open_data
 from oddshift.data.formats.data_file import uncounted
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, ProtectSettings, protect, release_work
-from oddshift.protect.claim_terms import Claimed, ClaimTerms, KeyBatch
-from oddshift.protect.kept_cells import kept_cells
-from oddshift.protect.ledger_store import LEDGER
-from oddshift.protect.overrides import Overrides
+from oddshift.protect.ledger.store import LEDGER
+from oddshift.protect.ledger.terms import Claimed, ClaimTerms, KeyBatch
+from oddshift.protect.overrides import Overrides, kept_cells
 from oddshift.protect.policies import make_policy
 from oddshift.protect.record_keys import WIDTH
 

@@ -22,7 +22,7 @@ from oddshift.data.detectors import Pipeline
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, Sanitizer
-from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
+from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 from oddshift.protect.policies import make_policy
 from oddshift.protect.record_keys import WIDTH, RecordKeys
 

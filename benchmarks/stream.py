@@ -18,7 +18,7 @@ from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, ProtectSettings, Sanitizer
 from oddshift.protect.policies import Policy, make_policy
-from oddshift.protect.release_stream import ReleaseStream
+from oddshift.protect.stream import ReleaseStream
 
 FREE = ProtectSettings(allow_uncertified=True)
 WANTED = 5000

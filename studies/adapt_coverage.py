@@ -22,8 +22,8 @@ import numpy as np
 from oddshift.adapt import AdaptSettings, AdaptTask, adapt
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
-from oddshift.attackers.gains import standard_error
-from oddshift.attackers.known_chain import Exact
+from oddshift.attackers.controls import Exact
+from oddshift.attackers.paired_log_score import standard_error
 from oddshift.audit.claims import values_by_tier
 from oddshift.audit.scan import Budget, scan
 from oddshift.base.arrays import FloatArray

@@ -13,7 +13,7 @@ import numpy as np
 
 from oddshift.adapt import PRESETS, AdaptSettings, Experiment, Measuring, ScaledOutcome
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.known_chain import Exact
+from oddshift.attackers.controls import Exact
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Mechanism, Tiered
 from oddshift.model.tiers import Tiers

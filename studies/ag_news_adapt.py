@@ -13,14 +13,14 @@ from pathlib import Path
 
 from oddshift.adapt import Adaptation, AdaptTask, ScaledOutcome, adapt
 from oddshift.adapt.adapting import select_experiment
-from oddshift.adapt.crossing import TARGET
+from oddshift.adapt.evaluation import Measuring
 from oddshift.adapt.goals import goals_of
-from oddshift.adapt.measuring import Measuring
 from oddshift.adapt.readers import Readers
+from oddshift.adapt.search import TARGET
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
-from oddshift.app.questions import adapt_task
-from oddshift.app.work_means import Means
+from oddshift.app.resources import Means
+from oddshift.app.run import adapt_task
 from oddshift.base.identity import fingerprint
 from oddshift.base.storage import load
 from studies.ag_news import ag_news

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from oddshift.audit import Audit
-from oddshift.audit.audit_settings import DEFAULT_ATTACKERS
+from oddshift.audit.settings import DEFAULT_ATTACKERS
 from studies.ag_news import ag_news, imdb
 from studies.corpus_audit import Clock, audited, page
 from studies.tables import write

@@ -16,11 +16,11 @@ from oddshift.adapt import AdaptTask, Measuring, ScaledOutcome, grid_of, uniform
 from oddshift.adapt.adapting import select_experiment
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
-from oddshift.app.questions import adapt_task
-from oddshift.app.work_means import Means
+from oddshift.app.resources import Means
+from oddshift.app.run import adapt_task
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import against
-from oddshift.attackers.gains import gain, units_of
+from oddshift.attackers.paired_log_score import gain, units_of
 from oddshift.base.execution import Execution
 from oddshift.base.identity import fingerprint
 from studies.ag_news import ag_news

@@ -11,11 +11,11 @@ import time
 import numpy as np
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.gains import standard_error, units_of
-from oddshift.attackers.known_chain import Exact
+from oddshift.attackers.controls import Exact
+from oddshift.attackers.paired_log_score import standard_error, units_of
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.scan import Budget, scan
-from oddshift.data.embedded.chains import draw_sequences
+from oddshift.data.embedded.laws import draw_sequences
 from oddshift.data.embedded.people import LENGTHS, People, people
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records

@@ -18,11 +18,11 @@ from oddshift.attackers.combination import fit_combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.informed import Network, fit_informed
 from oddshift.attackers.paper import fit_paper
-from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.attackers.training import Schedule
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.logarithms import log_sum
-from oddshift.data.embedded.chains import draw_sequences
+from oddshift.data.embedded.laws import draw_sequences
 from oddshift.mechanisms import Exponential
 from oddshift.model.prior import Markov
 from oddshift.model.records import Records

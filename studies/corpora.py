@@ -29,11 +29,11 @@ from oddshift.data.codecs import (
     read_vectors,
     tokenise,
 )
-from oddshift.data.codecs.features import text_features
-from oddshift.data.codecs.lexicon import Similar, add_similar
-from oddshift.data.codecs.text_settings import PAPER_TIERS
+from oddshift.data.codecs.text.lexicon import Similar, add_similar
+from oddshift.data.codecs.text.passages import text_features
+from oddshift.data.codecs.text.settings import PAPER_TIERS
 from oddshift.data.detectors import DetectionReport, Pipeline, TypeTags, planted_recall, stop_words
-from oddshift.data.embedded.embedded_words import CITIES, EMPLOYERS, NAMES
+from oddshift.data.embedded.people import CITIES, EMPLOYERS, NAMES
 from oddshift.mechanisms import Exponential
 from oddshift.mechanisms.utility import DownstreamTask, Utility, classification, measure, retrieval
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.app.asked_attackers import fit_attackers
+from oddshift.app.attacker_choice import fit_attackers
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.report.wording import worst_in_words

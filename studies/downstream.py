@@ -14,9 +14,9 @@ import numpy as np
 
 from oddshift.base.arrays import FloatArray
 from oddshift.data.codecs import TextCodec, TextSettings, WordVectors, data_folder, read_published, read_vectors
-from oddshift.data.codecs.features import features_of_part, text_features
-from oddshift.data.codecs.text import EncodedText
-from oddshift.data.codecs.text_settings import PAPER_TIERS
+from oddshift.data.codecs.text.encoded import EncodedText
+from oddshift.data.codecs.text.passages import features_of_part, text_features
+from oddshift.data.codecs.text.settings import PAPER_TIERS
 from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms import Exponential
 from oddshift.mechanisms.utility import classification

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.published import data_folder
-from oddshift.data.codecs.word_vectors import read_vectors
-from oddshift.data.embedded.embedded_words import KINDS, public_words
+from oddshift.data.codecs.text.published import data_folder
+from oddshift.data.codecs.text.vectors import read_vectors
+from oddshift.data.embedded.people import KINDS, public_words
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "oddshift" / "embedded" / "people.npz"
 

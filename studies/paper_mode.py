@@ -20,7 +20,7 @@ from oddshift.attackers.training import Schedule
 from oddshift.audit.triples import sampled_rate
 from oddshift.base.arrays import FloatArray
 from oddshift.data.codecs import TextCodec, TextSettings, breast_cancer, data_folder, read_published, read_vectors
-from oddshift.data.codecs.text_settings import PAPER_TIERS
+from oddshift.data.codecs.text.settings import PAPER_TIERS
 from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import FRACTIONS, Records, assign_parts

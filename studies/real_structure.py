@@ -14,7 +14,7 @@ import numpy as np
 from oddshift.app.configuration import Configuration, parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.preparation import Prepared
-from oddshift.app.questions import fit_attackers, knowledge_of
+from oddshift.app.run import fit_attackers, knowledge_of
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.controls import Own

@@ -23,9 +23,9 @@ from typing import Any
 
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured, run_audit
-from oddshift.app.expected_cost import cost_of_audit
 from oddshift.app.init import start
-from oddshift.app.runs import read_run
+from oddshift.app.resources import cost_of_audit
+from oddshift.app.run_folder import read_run
 from oddshift.data.codecs import data_folder
 from oddshift.data.formats import open_data
 from studies.real_structure import moving, repeating

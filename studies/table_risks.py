@@ -25,11 +25,11 @@ from oddshift.adapt import AdaptSettings
 from oddshift.app.display import choice_line
 from oddshift.app.init.suggestion import suggest_epsilon
 from oddshift.app.preparation import prepare
-from oddshift.app.questions import ask_adapt
+from oddshift.app.run import ask_adapt
 from oddshift.audit.released_table import ABOVE_BASELINE, release_headline
 from oddshift.data.codecs import TableCodec
 from oddshift.mechanisms import MechanismSettings, build_mechanism
-from oddshift.protect.measured_release import measured_release
+from oddshift.protect.measurement import measured_release
 from studies.tables import table, write
 
 ATTACKS = 100

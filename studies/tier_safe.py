@@ -20,7 +20,7 @@ from oddshift.app.configured_runs import prepare_configured
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.mechanisms import Channel, Mechanism, PathExponential, Tiered, path_closure
 from oddshift.mechanisms.epsilon import exponential_epsilon, true_epsilon
-from oddshift.mechanisms.scores import log_normalisers, normalised
+from oddshift.mechanisms.mechanism import log_normalisers, normalised
 from oddshift.mechanisms.utility import measure
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers

@@ -9,7 +9,7 @@ import torch
 
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.informed import Network, fit_informed
-from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.attackers.training import Schedule
 from oddshift.mechanisms import Channel
 from oddshift.model.records import Records

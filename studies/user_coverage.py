@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, knowledge
-from oddshift.attackers.plugin import fit_plugin
-from oddshift.audit.audit_settings import AuditSettings
-from oddshift.audit.audit_verdict import worst_of_release
+from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit.scan import Budget
+from oddshift.audit.settings import AuditSettings
+from oddshift.audit.verdict import worst_of_release
 from oddshift.base.arrays import FloatArray
 from oddshift.bounds import METHODS
 from oddshift.mechanisms import Exponential

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from added_package import forget, lay_out
-from oddshift.data.codecs.published import data_folder
-from oddshift.data.detectors import span_cache
+from oddshift.data.codecs.text.published import data_folder
+from oddshift.data.detectors import spans
 
 
 def pytest_collection_finish():
@@ -48,6 +48,6 @@ def empty_cache(tmp_path, monkeypatch):
 @pytest.fixture
 def forgetful(empty_cache):
     """Nothing kept on disk, and a function that forgets which spans this process remembers."""
-    span_cache._memory.cache_clear()
-    yield span_cache._memory.cache_clear
-    span_cache._memory.cache_clear()
+    spans._memory.cache_clear()
+    yield spans._memory.cache_clear
+    spans._memory.cache_clear()

@@ -5,11 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from oddshift.attackers import ATTACKERS, FitOptions
-from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.clipped import Clipped
-from oddshift.attackers.controls import Own
-from oddshift.attackers.known_chain import Exact
-from oddshift.attackers.retrained import Retrained
+from oddshift.attackers.attacker import Retrained, knowledge
+from oddshift.attackers.calibration import Clipped
+from oddshift.attackers.controls import Exact, Own
 from oddshift.base.logarithms import log
 from oddshift.mechanisms import MECHANISMS, Exponential, Laplace
 from oddshift.mechanisms.remap import Remap

@@ -7,15 +7,15 @@ from itertools import product
 
 import numpy as np
 
-from oddshift.adapt.adaptation import Adaptation, AdaptSettings, Compared, Round, ScaledOutcome, Tested, TierOutcome
+from oddshift.adapt.result import Adaptation, AdaptSettings, Compared, Round, ScaledOutcome, Tested, TierOutcome
 from oddshift.app.report import Sources
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.attackers.training import Curve
 from oddshift.audit import AuditSettings, audit
-from oddshift.audit.audit_result import SubgroupRate
-from oddshift.audit.belief import belief
-from oddshift.data.codecs.passages import Passage, Piece
+from oddshift.audit.beliefs import belief
+from oddshift.audit.result import SubgroupRate
+from oddshift.data.codecs.text.passages import Passage, Piece
 from oddshift.data.embedded import people
 from oddshift.evidence.witness import witness_of
 from oddshift.mechanisms import Exponential

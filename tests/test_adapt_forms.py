@@ -5,13 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from oddshift.adapt.adapt_settings import AdaptSettings
-from oddshift.adapt.adaptation import ScaledOutcome, TierOutcome
-from oddshift.adapt.families import SCALED, scale_family
-from oddshift.adapt.measuring import DIGITS, Measuring, rounded_scales
+from oddshift.adapt.evaluation import DIGITS, SCALED, Measuring, rounded_scales, scale_family
 from oddshift.adapt.presets import CLEAR, PRESETS
 from oddshift.adapt.release_form import KEPT, ReleaseForm, chosen_form
+from oddshift.adapt.result import ScaledOutcome, TierOutcome
 from oddshift.adapt.rounds import rounds, weighted
+from oddshift.adapt.settings import AdaptSettings
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Channel, Exponential, MechanismSettings, PathExponential, Tiered
 from oddshift.mechanisms.utility import expected_loss

@@ -26,16 +26,15 @@ from oddshift.adapt import (
 )
 from oddshift.adapt.certification import sequence
 from oddshift.adapt.frontier import diagonal, directions, first_scales, front
+from oddshift.adapt.goals import SingleRelease
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.release_form import KEPT, ReleaseForm, chosen_form
-from oddshift.adapt.single_release import SingleRelease
 from oddshift.attackers import ATTACKERS
-from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.attacker import Retrained, knowledge
 from oddshift.attackers.combination import Combination, as_weights
 from oddshift.attackers.controls import Own
-from oddshift.attackers.plugin import fit_plugin
-from oddshift.attackers.retrained import Retrained
-from oddshift.audit.caps import TierCaps
+from oddshift.attackers.topic_chain import fit_plugin
+from oddshift.audit.claims import TierCaps
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import load, save
 from oddshift.evidence.certificates import verify

@@ -18,7 +18,7 @@ from oddshift.adapt import (
     weighted,
 )
 from oddshift.adapt.certification import LONGEST, SAFER, sequence
-from oddshift.adapt.experiment import is_admissible
+from oddshift.adapt.evaluation import is_admissible
 
 
 def made(scales, rate, loss, *, gain=1.0):

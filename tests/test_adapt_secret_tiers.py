@@ -10,13 +10,13 @@ from rich.console import Console
 from oddshift.adapt import AdaptSettings, Experiment, Measuring
 from oddshift.adapt.certification import Certification, trials
 from oddshift.adapt.comparison import SCAN_LIMIT, compared, known_epsilon, released_epsilon, verify_epsilon
+from oddshift.adapt.goals import SingleRelease
 from oddshift.adapt.readers import Readers
-from oddshift.adapt.single_release import SingleRelease
 from oddshift.app.configured_runs import run_adapt
 from oddshift.app.display import show_adaptation
-from oddshift.app.runs import read_adaptation
+from oddshift.app.run_folder import read_adaptation
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit.claims import ClaimBuilder
 from oddshift.base.errors import NoGuarantee
 from oddshift.data.embedded import people

@@ -6,7 +6,7 @@ import pytest
 
 from command_line import run_here
 from oddshift.app.configured_runs import run_adapt
-from oddshift.app.runs import read_adaptation
+from oddshift.app.run_folder import read_adaptation
 from oddshift.base.errors import InvalidInput
 from oddshift.evidence.certificates import verify_file
 from oddshift.protect.policies import load_policy

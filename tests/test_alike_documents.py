@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from oddshift.attackers.alike_documents import COMMON, POWER, STRENGTH, fit_alike_documents, scaled
+from oddshift.attackers.nearest_documents import COMMON, POWER, STRENGTH, fit_alike_documents, scaled
 from oddshift.model.records import Records
 from oddshift.model.space import Space
 

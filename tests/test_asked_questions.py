@@ -10,7 +10,7 @@ import pytest
 
 import oddshift as od
 from oddshift.app import configured_runs
-from oddshift.app.asked_questions import QUESTIONS, QuestionLevel, level_of_question
+from oddshift.app.alpha_spending import QUESTIONS, QuestionLevel, level_of_question
 from oddshift.app.configured_runs import run_adapt, run_audit
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records

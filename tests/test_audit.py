@@ -10,14 +10,13 @@ import pytest
 
 import oddshift as od
 from oddshift.attackers.attacker import Beliefs, knowledge
-from oddshift.attackers.controls import Own
-from oddshift.attackers.known_chain import Exact
-from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.controls import Exact, Own
+from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.proven import Proven
 from oddshift.audit.scan import Budget, scan
 from oddshift.audit.triples import exhaustive_rate, sampled_rate, scanned_rate
-from oddshift.audit.worst_pair import worst_exceeds
+from oddshift.audit.verdict import worst_exceeds
 from oddshift.base.errors import InvalidInput, TooLarge
 from oddshift.base.execution import Execution
 from oddshift.base.storage import digest

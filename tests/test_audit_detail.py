@@ -11,12 +11,12 @@ from oddshift.app.display import show_audit
 from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
-from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.attackers.training import Curve
 from oddshift.audit import AuditSettings, audit
+from oddshift.audit.result import tier_rates
 from oddshift.audit.scan import Budget, scan
-from oddshift.audit.summary import tier_rates
-from oddshift.audit.worst_pair import worst_exceeds
+from oddshift.audit.verdict import worst_exceeds
 from oddshift.base.storage import load, save
 from oddshift.leakage.mpl import mpl
 from oddshift.mechanisms import Tiered

@@ -9,15 +9,13 @@ import pytest
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.training import Curve
-from oddshift.audit import cpu_limit
-from oddshift.audit.audit_notes import CONTROLS, assumptions, beyond, single_exceeds, warnings
-from oddshift.audit.audit_result import AttackerResult, PairSplit, TierRates
-from oddshift.audit.audit_settings import AuditSettings
+from oddshift.audit import settings
 from oddshift.audit.claims import ClaimBuilder, TierValues, values_by_tier
-from oddshift.audit.cpu_limit import TRIAL, CpuLimit, fit_within, rows_within, within_cpu
 from oddshift.audit.measurement import AuditReleases
+from oddshift.audit.notes import CONTROLS, assumptions, beyond, single_exceeds, warnings
+from oddshift.audit.result import AttackerResult, PairSplit, TierRates, learning_curve, tier_rates
 from oddshift.audit.scan import Budget
-from oddshift.audit.summary import learning_curve, tier_rates
+from oddshift.audit.settings import TRIAL, AuditSettings, CpuLimit, fit_within, rows_within, within_cpu
 from oddshift.audit.vacuous import vacuous_reason
 from oddshift.audit.verdict_rule import GuessValues, Seen
 from oddshift.base.errors import InvalidInput
@@ -258,7 +256,7 @@ class Clock:
 
     def __init__(self, monkeypatch, *ticks):
         self.now, self.ticks = 0.0, list(ticks)
-        monkeypatch.setattr(cpu_limit.time, "process_time", self.read)
+        monkeypatch.setattr(settings.time, "process_time", self.read)
 
     def read(self):
         return self.ticks.pop(0) if self.ticks else self.now

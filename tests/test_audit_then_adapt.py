@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from oddshift.adapt.adapt_settings import AdaptSettings
+from oddshift.adapt.settings import AdaptSettings
 from oddshift.app.preparation import prepare_records
-from oddshift.app.questions import ask_adapt, ask_audit
+from oddshift.app.run import ask_adapt, ask_audit
 from oddshift.audit import AuditSettings
 from oddshift.audit.measurement import certify_uniforms, part_streams
 from oddshift.data.embedded import chain

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 import oddshift as od
-from oddshift.app.asked_attackers import fit_attackers
+from oddshift.app.attacker_choice import fit_attackers
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.demo import PEOPLE
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.controls import Own
-from oddshift.attackers.known_chain import Exact
+from oddshift.attackers.controls import Exact, Own
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.witness_search import search_witness
 from oddshift.mechanisms.named import build_mechanism

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.controls import Own
-from oddshift.attackers.plugin import fit_plugin
-from oddshift.audit.belief import SHOWN, belief
+from oddshift.attackers.topic_chain import fit_plugin
+from oddshift.audit.beliefs import SHOWN, belief
 from worlds import ring
 
 WORDS = [f"zorb{k}" for k in range(12)]

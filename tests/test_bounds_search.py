@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift import bounds
-from oddshift.bounds.search import bracketed_reach, first_reach
+from oddshift.bounds.checks import bracketed_reach, first_reach
 
 SHAPES = {
     "line": lambda m: m,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oddshift.adapt.break_even import MOST, STEPS, break_even
+from oddshift.adapt.notes import MOST, STEPS, break_even
 
 
 @pytest.mark.parametrize("place", [1.01, 1.9, 2.0, 7.3, 60.0])

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from oddshift.audit import AuditSettings
-from oddshift.audit.caps import TierCaps, caps_of_tiers
+from oddshift.audit.claims import TierCaps, caps_of_tiers
 from oddshift.base.errors import InvalidInput
 from oddshift.model.tiers import Tiers
 

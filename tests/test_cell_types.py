@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats.cell_types import (
+from oddshift.data.formats.cells import (
     CellType,
     date_cells,
     date_form,

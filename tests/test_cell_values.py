@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats.cell_values import categories, numbers, strings
+from oddshift.data.formats.cells import categories, numbers, strings
 
 
 @settings(max_examples=50)

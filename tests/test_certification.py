@@ -6,18 +6,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from oddshift.adapt import adaptation, certification
-from oddshift.adapt.adapt_notes import FEW_OUTPUTS, basis_in_words, warnings
-from oddshift.adapt.adapt_settings import AdaptSettings
-from oddshift.adapt.adaptation import ScaledOutcome, TierOutcome
+from oddshift.adapt import certification, result
 from oddshift.adapt.certification import LONGEST, SAFER, Trial, check_documents, failed_goal, sequence, trials
 from oddshift.adapt.comparison import choices
-from oddshift.adapt.experiment import is_admissible
+from oddshift.adapt.evaluation import is_admissible
 from oddshift.adapt.frontier import equal_utility, front, hypervolume
 from oddshift.adapt.goals import MARGIN, Goals, Strain
+from oddshift.adapt.notes import FEW_OUTPUTS, basis_in_words, warnings
+from oddshift.adapt.result import ScaledOutcome, TierOutcome
 from oddshift.adapt.rounds import levels_of
-from oddshift.audit.caps import TierCaps
-from oddshift.audit.claims import CROSSED, NOTHING_LEARNED
+from oddshift.adapt.settings import AdaptSettings
+from oddshift.audit.claims import CROSSED, NOTHING_LEARNED, TierCaps
 from oddshift.audit.verdict_rule import Basis
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, zero_failures
@@ -66,7 +65,7 @@ def trial(values, claims, *, basis=None, keeps=False, vacuous="", made=None):
     """A trial whose verdict follows from these values."""
     verdict = certify_joint(values, claims, 0.05)
     chosen = basis or Basis((1,), 1)
-    tested = adaptation.Tested(scales=(0.5, 0.5), loss=0.5, state=verdict.state, upper=(), lower=(), failed="a goal")
+    tested = result.Tested(scales=(0.5, 0.5), loss=0.5, state=verdict.state, upper=(), lower=(), failed="a goal")
     judgement = SimpleNamespace(verdict=verdict)
     return Trial(tested, made or outcome(), chosen, judgement, keeps,
                  vacuous)  # fmt: skip

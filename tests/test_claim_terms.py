@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect import claim_terms
-from oddshift.protect.claim_terms import (
+from oddshift.protect.ledger.ledger import terms
+from oddshift.protect.ledger.terms import (
     PAST,
     Claimed,
     KeyBatch,
@@ -20,7 +20,7 @@ from oddshift.protect.claim_terms import (
     number_rows,
     statement_batches,
 )
-from oddshift.protect.kept_cells import kept_cells, read_cells
+from oddshift.protect.overrides import kept_cells, read_cells
 from oddshift.protect.record_keys import WIDTH
 
 NONE = np.zeros(0, dtype=np.int64)
@@ -53,7 +53,7 @@ def test_batches_are_cut_and_joined_into_ones_of_the_same_size(sizes, at_once):
         keys = b"".join(next(numbers).to_bytes(WIDTH, "big") for _ in range(size))
         given.append(KeyBatch(keys, keys[::-1] if has_users else b""))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(claim_terms, "AT_ONCE", at_once)
+        patch.setattr(terms, "AT_ONCE", at_once)
         parts = list(statement_batches(given))
     assert cut(parts) == cut(given)
     assert all(0 < len(part) <= at_once for part in parts)

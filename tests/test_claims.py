@@ -7,7 +7,7 @@ import pytest
 
 from oddshift.adapt import AdaptSettings
 from oddshift.attackers.controls import Own
-from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.claims import NOTHING_LEARNED, ClaimBuilder, values_by_tier
 from oddshift.base.identity import fingerprint

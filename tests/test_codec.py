@@ -6,9 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import Counts, KindCounts, checked_outputs, length_of, points_of, rows_by_bytes
-from oddshift.data.codecs.coverage import kind_lines
-from oddshift.data.codecs.vector_codebook import cell_means, read_codebook
+from oddshift.data.codecs.codec import (
+    Counts,
+    KindCounts,
+    checked_outputs,
+    kind_lines,
+    length_of,
+    points_of,
+    rows_by_bytes,
+)
+from oddshift.data.codecs.vector_codec import cell_means, read_codebook
 from oddshift.model.space import Space
 
 N = st.integers(0, 50)

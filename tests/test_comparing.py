@@ -10,7 +10,7 @@ import pytest
 
 from oddshift.app.compare import compare
 from oddshift.app.configured_runs import run_audit
-from oddshift.app.runs import read_run
+from oddshift.app.run_folder import read_run
 from oddshift.base.errors import InvalidInput
 
 CONFIG = """

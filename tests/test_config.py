@@ -3,7 +3,7 @@ from typing import get_args
 import pytest
 
 from oddshift.adapt import PRESETS
-from oddshift.adapt.adapt_settings import PresetName
+from oddshift.adapt.settings import PresetName
 from oddshift.app.configuration import parse_config
 from oddshift.app.demo import PEOPLE
 from oddshift.base.errors import InvalidInput

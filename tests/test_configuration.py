@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oddshift.adapt.adapt_settings import SHARED, AdaptSettings
+from oddshift.adapt.settings import SHARED, AdaptSettings
+from oddshift.app.api import IN_MEMORY, written_configuration
 from oddshift.app.configuration import (
     LONGEST_FILE,
     TABLES,
@@ -17,16 +18,15 @@ from oddshift.app.configuration import (
     read_config,
     validated,
 )
-from oddshift.app.written_configuration import IN_MEMORY, written_configuration
-from oddshift.attackers.paper_options import PaperOptions
-from oddshift.audit.audit_settings import AuditSettings
+from oddshift.attackers.reconstruction import PaperOptions
+from oddshift.audit.settings import AuditSettings
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution
 from oddshift.data.embedded import PeopleSettings
 from oddshift.mechanisms import Exponential
 from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.model.space import Space
-from oddshift.protect.claim_terms import UserLimit
+from oddshift.protect.ledger.terms import UserLimit
 
 ASKED = {
     "data": {"kind": '"people"'},

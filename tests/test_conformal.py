@@ -5,8 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from oddshift.bounds.conformal import conformal_ranks
-from oddshift.bounds.shift_stream import ShiftStream
+from oddshift.bounds.streams import ShiftStream, conformal_ranks
 
 
 class Middle:

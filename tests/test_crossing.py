@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from oddshift.adapt import AdaptSettings, Goals, crossing
-from oddshift.adapt.adaptation import ScaledOutcome, TierOutcome
-from oddshift.adapt.crossing import EXCHANGES, FINAL, LADDER, STEPS, TARGET, _Search, ordered
-from oddshift.adapt.measuring import rounded_scales
+from oddshift.adapt.evaluation import rounded_scales
+from oddshift.adapt.result import ScaledOutcome, TierOutcome
+from oddshift.adapt.search import EXCHANGES, FINAL, LADDER, STEPS, TARGET, _Search, ordered
 from oddshift.model.tiers import Tiers
 
 DELTA = 0.1

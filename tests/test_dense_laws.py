@@ -8,8 +8,8 @@ import pytest
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.chain_laws import PlaceClasses, RegimeChains, fit_chain, fit_classes, fit_regimes
 from oddshift.attackers.law_attacker import Dense, LawAttacker, length_batches
+from oddshift.attackers.positional_pairs import Tie, TiedPlaces, fit_ties, keys_of, strongest_tree
 from oddshift.attackers.second_order import SecondOrder, fit_second_order
-from oddshift.attackers.ties import Tie, TiedPlaces, fit_ties, keys_of, strongest_tree
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb

@@ -2,9 +2,9 @@
 
 import pytest
 
-from oddshift.data.codecs.tokens import TOKENISERS, tokenise
+from oddshift.data.codecs.text.tokens import TOKENISERS, tokenise
 from oddshift.data.detectors import Capitals, Pipeline, Spans
-from oddshift.data.detectors.honorifics import (
+from oddshift.data.detectors.names import (
     NO_SENTENCE_ENDS,
     ends_in_abbreviation,
     is_title,

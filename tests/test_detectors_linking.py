@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.data.detectors import Gazetteer, KnownNames, Linking, Pipeline, Spans, known_names, linked, ordinary_words
-from oddshift.data.detectors.linking import may_link, parts_of
+from oddshift.data.detectors.names import may_link, parts_of
 
 
 def spans_of(texts, *names, label="PERSON"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift.data.codecs.tokens import TOKENISERS, tokenise
+from oddshift.data.codecs.text.tokens import TOKENISERS, tokenise
 from oddshift.data.detectors import Capitals, Gazetteer, Spans, WordList
 from oddshift.data.detectors.normalising import normalised, through_normalised
 

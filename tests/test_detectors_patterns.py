@@ -69,7 +69,7 @@ class Blocked(socket.socket):
 socket.socket = Blocked
 socket.create_connection = socket.getaddrinfo = socket.gethostbyname = refuse
 from oddshift.data.detectors import Patterns, Pipeline
-from oddshift.data.codecs.tokens import tokenise
+from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.base.spacy_import import sparing_torch
 texts = ["Ann Smith of Microsoft in Paris, ann@example.co.uk, (425) 882-9090, 192.168.0.1, 4012-8888-8888-1881"]
 with sparing_torch():

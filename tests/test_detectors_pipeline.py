@@ -3,7 +3,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import read_published
-from oddshift.data.detectors import DETECTORS, Pipeline, planted_recall, spacy_pipeline, span_cache
+from oddshift.data.detectors import DETECTORS, Pipeline, planted_recall, spacy_pipeline, spans
 
 NAMES = ["John Smith", "Maria Garcia", "David Johnson", "Susan Miller", "Peter Brown", "Anna Schmidt", "James Wilson"]
 
@@ -38,7 +38,7 @@ def test_the_same_spans_come_from_the_cache(model, some_texts, forgetful, monkey
 
 def test_the_cache_holds_no_text(model, some_texts, forgetful):
     Pipeline(model).detect(some_texts)
-    stored = span_cache.cache_file().read_bytes()
+    stored = spans.cache_file().read_bytes()
     assert b"PERSON" in stored
     assert b"Turner" not in stored
     assert b"disappointed" not in stored
@@ -48,7 +48,7 @@ def test_a_broken_cache_file_is_ignored(model, forgetful):
     texts = [f"John Smith lives in house {i} in Paris." for i in range(40)]
     first = Pipeline(model).detect(texts)
     forgetful()
-    span_cache.cache_file().write_bytes(b"PK broken")
+    spans.cache_file().write_bytes(b"PK broken")
     assert len(Pipeline(model).detect(texts)) == len(first)
 
 

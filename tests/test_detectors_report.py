@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.tokens import tokenise
+from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.data.detectors import Gazetteer, TierRule, WordList, examples, planted_recall, report_on, tag_types
 
 TEXTS = ["Ann met Bob.", "Ann left.", "Zed slept well"]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.tokens import tokenise
+from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.data.detectors import (
     FIRST_KINDS,
     MARK_ONLY,

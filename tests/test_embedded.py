@@ -6,9 +6,8 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.embedded import chain, people, topics
-from oddshift.data.embedded.chains import draw_sequences, invert
-from oddshift.data.embedded.embedded_words import KINDS, PHRASES, public_words
-from oddshift.data.embedded.people import LENGTHS, law
+from oddshift.data.embedded.laws import draw_sequences, invert
+from oddshift.data.embedded.people import KINDS, LENGTHS, PHRASES, law, public_words
 from oddshift.leakage.exact import log_posterior
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.model.prior import Joint

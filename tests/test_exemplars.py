@@ -5,8 +5,8 @@ import pytest
 
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
-from oddshift.attackers.exemplars import LENT, TRUST, fit_exemplars
 from oddshift.attackers.law_attacker import LawAttacker
+from oddshift.attackers.nearest_documents import LENT, TRUST, fit_exemplars
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import candidates, one_tier, perturb

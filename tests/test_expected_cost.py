@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from oddshift.app import configured_runs, expected_cost
+from oddshift.app import configured_runs, resources
 from oddshift.app.datasets import table, trajectories
-from oddshift.app.expected_cost import (
+from oddshift.app.preparation import prepare
+from oddshift.app.resources import (
     LARGE_FILE,
     UNITS,
     ExpectedCost,
@@ -15,7 +16,6 @@ from oddshift.app.expected_cost import (
     cost_of_file,
     work_size,
 )
-from oddshift.app.preparation import prepare
 
 USUAL = ("portfolio", "portfolio+W")
 
@@ -107,7 +107,7 @@ def test_runs_say_it_before_they_begin_and_large_files_before_they_are_read(ask,
         '[data]\nkind = "table"\npath = "a.csv"\nnumeric = ["age"]\ncategorical = ["sex"]\nunit = "cell"\n'
         '[mechanism]\nname = "exponential"\nepsilon = 1.0\n[audit]\ndelta = 0.3\n'
     )
-    monkeypatch.setattr(expected_cost, "LARGE_FILE", 0.0)
+    monkeypatch.setattr(resources, "LARGE_FILE", 0.0)
     monkeypatch.setattr(configured_runs, "WORTH_SAYING", worth)
     monkeypatch.setattr(configured_runs, f"ask_{ask}", begin)
     told = []

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.fasttext_binary import hashed
-from oddshift.data.codecs.word_vectors import read_vectors
+from oddshift.data.codecs.text.fasttext_binary import hashed
+from oddshift.data.codecs.text.vectors import read_vectors
 
 WORDS = ["</s>", "ann", "bœb"]
 BUCKETS = 7

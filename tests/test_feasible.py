@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift.mechanisms import feasible
+from oddshift.mechanisms import optimal
 from oddshift.mechanisms.epsilon import true_epsilon
 from oddshift.mechanisms.exponential import Exponential
-from oddshift.mechanisms.feasible import made_private
+from oddshift.mechanisms.optimal import made_private
 from oddshift.model.space import Space
 
 
@@ -60,7 +60,7 @@ def test_it_fills_up_until_the_exact_epsilon_agrees(monkeypatch):
         found.append(true_epsilon(table, distances))
         return found[-1] + 0.5  # as if rounding had cost half of the budget
 
-    monkeypatch.setattr(feasible, "true_epsilon", strict)
+    monkeypatch.setattr(optimal, "true_epsilon", strict)
     made_private(np.eye(2), np.array([0.5, 0.5]), np.array([[0.0, 1.0], [1.0, 0.0]]), 1.0)
     assert len(found) > 2
     assert found[-1] <= 0.5

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from oddshift.attackers import few_candidates as few
-from oddshift.attackers.few_candidates import few_candidates
-from oddshift.attackers.gains import Units
+from oddshift.attackers import candidate_sampling as few
+from oddshift.attackers.candidate_sampling import few_candidates
+from oddshift.attackers.paired_log_score import Units
 from oddshift.attackers.term_weights import ContextTerms, likeliest_weights
 from oddshift.base.logarithms import log_sum
 

@@ -7,8 +7,8 @@ import pytest
 
 import encoding
 from oddshift.data.codecs import TextSettings, WordVectors
-from oddshift.data.codecs.found_tokens import all_found, found_tokens, nothing_found
-from oddshift.data.codecs.tokens import tokenise
+from oddshift.data.codecs.text.span_detection import all_found, found_tokens, nothing_found
+from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.data.detectors import Gazetteer, Handles, Spans, WordList
 from oddshift.model.records import SLOT
 

@@ -14,7 +14,7 @@ import pytest
 
 import oddshift as od
 from command_line import run_here
-from oddshift.app import front_door
+from oddshift.app import api
 from oddshift.app.configuration import parse_config
 from oddshift.app.init import start
 from oddshift.data.detectors import GazetteerSettings
@@ -143,7 +143,7 @@ def test_the_same_seed_repeats_and_another_does_not(data, audited):
 
 def test_attackers_come_by_name_or_as_fitted_objects():
     from oddshift.attackers.attacker import knowledge
-    from oddshift.attackers.plugin import fit_plugin
+    from oddshift.attackers.topic_chain import fit_plugin
     from oddshift.model.release import one_tier
 
     rng = np.random.default_rng(0)
@@ -259,37 +259,37 @@ def test_refusals_are_one_line(ask, said):
 
 def test_a_data_set_is_prepared_once_for_each_seed_and_again_when_its_values_change(monkeypatch):
     made = []
-    monkeypatch.setattr(front_door, "prepare", lambda data, seed: made.append(seed) or object())
+    monkeypatch.setattr(api, "prepare", lambda data, seed: made.append(seed) or object())
     rows = od.embeddings([[0.0], [1.0], [2.0]])
-    first = front_door._prepared(rows, None, 0)
-    assert front_door._prepared(rows, None, 0) is first
-    assert front_door._prepared(rows, None, 1) is not first
+    first = api._prepared(rows, None, 0)
+    assert api._prepared(rows, None, 0) is first
+    assert api._prepared(rows, None, 1) is not first
     assert made == [0, 1]
     name = next(iter(rows.columns))
     rows.columns[name][0] = rows.columns[name][1]
-    front_door._prepared(rows, None, 1)
+    api._prepared(rows, None, 1)
     assert made == [0, 1, 1]
     unknown = replace(rows, detectors=(object(),))  # nobody knows what it holds
-    assert front_door._prepared(unknown, None, 0) is not front_door._prepared(unknown, None, 0)
-    assert len(front_door._LAST) == 1 + sum(other is not rows for other in front_door._LAST)
+    assert api._prepared(unknown, None, 0) is not api._prepared(unknown, None, 0)
+    assert len(api._LAST) == 1 + sum(other is not rows for other in api._LAST)
     del rows
     gc.collect()
-    assert first not in [kept for *_, kept in front_door._LAST.values()]
+    assert first not in [kept for *_, kept in api._LAST.values()]
 
 
 def test_files_that_settings_name_count_by_their_content(monkeypatch, tmp_path):
     made = []
-    monkeypatch.setattr(front_door, "prepare", lambda data, seed: made.append(seed) or object())
+    monkeypatch.setattr(api, "prepare", lambda data, seed: made.append(seed) or object())
     words, vectors = tmp_path / "words.txt", tmp_path / "vectors.npz"
     words.write_text("Ann\n")
     vectors.write_bytes(b"vectors")
     texts = od.texts(["Ann met Bob."] * 4, str(vectors), [GazetteerSettings(path=words)])
-    first = front_door._prepared(texts, None, 0)
-    assert front_door._prepared(texts, None, 0) is first
+    first = api._prepared(texts, None, 0)
+    assert api._prepared(texts, None, 0) is first
     for file in (words, vectors):
         file.write_bytes(file.read_bytes() + b"Bob\n")
-        assert front_door._prepared(texts, None, 0) is not first
-        first = front_door._prepared(texts, None, 0)
+        assert api._prepared(texts, None, 0) is not first
+        first = api._prepared(texts, None, 0)
     assert len(made) == 3
 
 

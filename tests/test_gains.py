@@ -9,7 +9,8 @@ from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
-from oddshift.attackers.gains import (
+from oddshift.attackers.learning_size import smaller_fits
+from oddshift.attackers.paired_log_score import (
     FEWEST_UNITS,
     Gain,
     Units,
@@ -19,8 +20,7 @@ from oddshift.attackers.gains import (
     standard_error,
     units_of,
 )
-from oddshift.attackers.learning_size import smaller_fits
-from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit.choice import Standing, standing, strongest
 from oddshift.audit.scan import Budget, Scores, scores
 from oddshift.data.embedded import chain

@@ -5,9 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.detectors.gazetteer import Gazetteer, GazetteerSettings, WordList, WordListSettings
-from oddshift.data.detectors.occupations import OCCUPATION, OCCUPATIONS, Occupations, OccupationsSettings, plural
-from oddshift.data.detectors.surnames import surnames_of
+from oddshift.data.detectors.gazetteer import Gazetteer, GazetteerSettings, WordList, WordListSettings, surnames_of
+from oddshift.data.detectors.kinds import OCCUPATION, OCCUPATIONS, Occupations, OccupationsSettings, plural
 
 NAMES = ("Norma Kamali", "Omaha", "York", "York Minster", "New York", "Ng")
 

@@ -9,19 +9,19 @@ import oddshift as od
 from oddshift.adapt import AdaptSettings
 from oddshift.app.configuration import parse_config
 from oddshift.app.init import start
-from oddshift.app.init.group_columns import columns_of_group
+from oddshift.app.init.columns import columns_of_group
 from oddshift.app.init.roles import roles_of_columns
 from oddshift.app.preparation import prepare
-from oddshift.app.questions import ask_adapt
+from oddshift.app.run import ask_adapt
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.row_layout import row_layout
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TableCodec, TableSettings
 from oddshift.mechanisms import MechanismSettings
-from oddshift.model.repeats import draw_once
+from oddshift.model.release import draw_once
 from oddshift.protect import Ledger, protect
-from oddshift.protect.policies.policy_store import save_policy
+from oddshift.protect.policies.store import save_policy
 
 
 def patients(count=300, seed=0):
@@ -93,7 +93,7 @@ def test_the_audited_records_hold_the_value_of_a_group_once():
 
 
 def test_rows_far_apart_in_a_file_are_released_alike(tmp_path, monkeypatch):
-    monkeypatch.setattr("oddshift.data.formats.bounded_streams.BLOCK", 500)
+    monkeypatch.setattr("oddshift.data.formats.streams.BLOCK", 500)
     columns = patients()
     settings = AdaptSettings(
         epsilon=1.0, delta=0.1, independent=True, grid=(0.5, 1.0), documents=60, attackers=("portfolio",)

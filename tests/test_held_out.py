@@ -3,9 +3,14 @@
 import numpy as np
 
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.candidate_sampling import (
+    FIT_POSITIONS,
+    foreseeable,
+    held_out_by_tier,
+    held_out_release,
+    held_out_terms,
+)
 from oddshift.attackers.cooccurrence import fit_cooccurrence
-from oddshift.attackers.held_out import FIT_POSITIONS, foreseeable, held_out_release
-from oddshift.attackers.held_out_terms import held_out_by_tier, held_out_terms
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.space import Space

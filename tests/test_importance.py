@@ -7,9 +7,14 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.evidence.witness import SearchSettings, plan_mdp, recheck, witness_mdp
-from oddshift.evidence.witness.importance import WeightedEvent, weighted_counts, weighted_draws, weighted_event
+from oddshift.evidence.witness.importance import (
+    WeightedEvent,
+    check_weights,
+    weighted_counts,
+    weighted_draws,
+    weighted_event,
+)
 from oddshift.evidence.witness.mdp_events import CandidatePair
-from oddshift.evidence.witness.weight_check import check_weights
 from oddshift.mechanisms.epsilon import true_epsilon
 from oddshift.model.space import Space
 

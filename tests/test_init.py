@@ -10,12 +10,11 @@ import pytest
 import oddshift as od
 from oddshift.app.configuration import parse_config
 from oddshift.app.init import start
-from oddshift.app.init.choices import OwnFiles
-from oddshift.app.init.counted_columns import Column
-from oddshift.app.init.first_sections import SectionChoice, data_section
+from oddshift.app.init.choices import OwnFiles, UsefulBudget
+from oddshift.app.init.columns import Column
 from oddshift.app.init.roles import Roles, guess, roles_of
+from oddshift.app.init.sections import SectionChoice, data_section
 from oddshift.app.init.suggestion import suggest_epsilon
-from oddshift.app.init.useful_budget import UsefulBudget
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
 from oddshift.mechanisms.utility import constant_output, expected_loss
@@ -268,7 +267,7 @@ def test_vectors_of_a_file(nowhere):
 
 def test_any_name_is_quoted_so_that_toml_reads_it_back():
     """Quotes, backslashes, line breaks, control characters, and the one that JSON leaves as it is and TOML refuses."""
-    from oddshift.app.init.first_sections import _list, quoted
+    from oddshift.app.init.sections import _list, quoted
 
     for name in ('a "b"', "back\\slash", "line\nbreak", "tab\t", "\x00\x1f\x7f", "ε é 語 😀"):
         assert tomllib.loads(f"x = {quoted(name)}")["x"] == name

@@ -8,7 +8,7 @@ import spacy
 from spacy.language import Language
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.tokens import tokenise
+from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.protect import Sanitizer
 from oddshift.protect.integrations import Protector
 from oddshift.protect.policies import save_policy

@@ -8,7 +8,8 @@ from contextlib import closing
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect import Ledger, ledger_store
+from oddshift.protect import Ledger
+from oddshift.protect.ledger.ledger import store
 from test_ledger_store import TERMS, KeyBatch, claim, copied, put_back
 
 
@@ -29,7 +30,7 @@ def ledger(tmp_path):
 
 def test_claims_are_visible_to_others_at_once_and_the_file_is_opened_once(ledger, monkeypatch):
     opened = []
-    monkeypatch.setattr(ledger_store, "_use_log", lambda db, old=ledger_store._use_log: (opened.append(db), old(db)))
+    monkeypatch.setattr(store, "_use_log", lambda db, old=store._use_log: (opened.append(db), old(db)))
     with ledger.kept_open() as kept:
         for number in range(1, 4):
             claim_in(kept, number)

@@ -9,10 +9,10 @@ import pytest
 from oddshift.app import configured_runs
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured, run_adapt, run_audit
+from oddshift.app.fit_cache import KEPT, NOTE, WORK, keep_work, lay_out_checkpoints, read_kept
 from oddshift.app.inputs import inputs_of
-from oddshift.app.kept_work import KEPT, NOTE, WORK, keep_work, lay_out_checkpoints, read_kept
-from oddshift.app.questions import adapt_task, ask_audit
-from oddshift.app.work_means import Means
+from oddshift.app.resources import Means
+from oddshift.app.run import adapt_task, ask_audit
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import CODECS
@@ -201,7 +201,7 @@ def test_other_data_and_other_versions_ignore_it(home, monkeypatch):
     assert read_kept(home / "run", inputs_of(config)) is None
     config = kept_by(TEXT + ASKED, home)
     assert read_kept(home / "run", inputs_of(config)) is not None
-    monkeypatch.setattr("oddshift.app.kept_work.versions", lambda: {"oddshift": "another"})
+    monkeypatch.setattr("oddshift.app.fit_cache.versions", lambda: {"oddshift": "another"})
     assert read_kept(home / "run", inputs_of(config)) is None
 
 

@@ -6,13 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oddshift.adapt.adapt_settings import AdaptSettings
-from oddshift.adapt.experiment import Experiment
-from oddshift.adapt.kept_forms import KeptForms
-from oddshift.adapt.release_form import ReleaseForm, chosen_form
+from oddshift.adapt.evaluation import Experiment
+from oddshift.adapt.release_form import KeptForms, ReleaseForm, chosen_form
+from oddshift.adapt.settings import AdaptSettings
 from oddshift.attackers.attacker import Knowledge
 from oddshift.mechanisms import Channel, Tiered
-from oddshift.mechanisms.kind_channel import KindChannel
+from oddshift.mechanisms.tiered import KindChannel
 from oddshift.mechanisms.utility import effective_number
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers

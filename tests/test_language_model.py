@@ -10,8 +10,10 @@ transformers = pytest.importorskip("transformers")
 
 from oddshift.attackers import ATTACKERS, FitOptions  # noqa: E402
 from oddshift.attackers.controls import Own  # noqa: E402
-from oddshift.attackers.language_model import LanguageModel  # noqa: E402
-from oddshift.attackers.language_prior import fit_language_prior  # noqa: E402
+from oddshift.attackers.language_model import (  # noqa: E402
+    LanguageModel,
+    fit_language_prior,
+)
 from oddshift.attackers.law_attacker import LawAttacker  # noqa: E402
 from oddshift.attackers.word_prior import fit_word_prior  # noqa: E402
 from oddshift.base.errors import InvalidInput  # noqa: E402
@@ -227,7 +229,7 @@ def test_a_configuration_names_the_folder(tmp_path):
 
 
 def test_only_words_have_a_language_model():
-    from oddshift.app.asked_attackers import fit_attackers
+    from oddshift.app.attacker_choice import fit_attackers
     from oddshift.app.preparation import Prepared
     from oddshift.audit import AuditSettings
     from oddshift.model.records import Split

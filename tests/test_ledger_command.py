@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from oddshift.app.cli import app
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger
-from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
-from oddshift.protect.ledger import StagedFolder
-from oddshift.protect.ledger_store import COUNT, LEDGER
+from oddshift.protect.ledger.ledger import StagedFolder
+from oddshift.protect.ledger.store import COUNT, LEDGER
+from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 
 
 @pytest.fixture

@@ -10,9 +10,10 @@ from contextlib import closing
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect import Ledger, ledger_store
-from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
-from oddshift.protect.ledger_store import COUNT, LEDGER, identity, reading, secret_key, writing
+from oddshift.protect import Ledger
+from oddshift.protect.ledger.ledger import store
+from oddshift.protect.ledger.store import COUNT, LEDGER, identity, reading, secret_key, writing
+from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 
 TERMS = ClaimTerms(policy="p", epsilon=1.0)
 
@@ -161,13 +162,13 @@ def test_a_change_while_a_reader_looks_is_not_taken_for_an_older_copy(path, monk
         claim(path, 2)
         return identity(connection)
 
-    monkeypatch.setattr(ledger_store, "identity", meanwhile)
+    monkeypatch.setattr(store, "identity", meanwhile)
     assert Ledger(path).totals().records == 1
     assert Ledger(path).totals().records == 2
 
 
 def test_reading_needs_a_ledger(path, monkeypatch):
-    monkeypatch.setattr(ledger_store, "MAKING", 0.0)
+    monkeypatch.setattr(store, "MAKING", 0.0)
     with pytest.raises(InvalidInput, match="is not a file"):
         Ledger(path).totals()
     assert not path.exists()

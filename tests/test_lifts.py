@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from studies.place_worlds import routes as hidden_routes
 
-from oddshift.attackers import lifts
+from oddshift.attackers import chain_laws
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.chain_laws import fit_classes
+from oddshift.attackers.chain_laws import fit_classes, lifted_laws
 from oddshift.attackers.law_attacker import Dense, LawAttacker
-from oddshift.attackers.lifts import lifted_laws
 from oddshift.audit.scan import Budget, scan
 from oddshift.mechanisms import Exponential
 from oddshift.model.release import one_tier, perturb
@@ -74,7 +73,7 @@ def test_blocks_give_the_same(monkeypatch):
     counts[5] = 0.0  # a kind without documents has a law too
     whole = lifted_laws(counts, base)
     np.testing.assert_allclose(whole.sum(axis=2), 1.0)
-    monkeypatch.setattr(lifts, "AT_ONCE", 500)
+    monkeypatch.setattr(chain_laws, "AT_ONCE", 500)
     np.testing.assert_allclose(lifted_laws(counts, base), whole)
 
 

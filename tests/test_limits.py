@@ -5,9 +5,8 @@ import pytest
 
 import oddshift as od
 from oddshift.audit.triples import exhaustive_rate
-from oddshift.audit.worst_pair import worst_exceeds
-from oddshift.leakage.limits import ROUNDING, exceeds, exceeds_budget, nearest_distance, shift_limit
-from oddshift.leakage.mpl import violation_rate
+from oddshift.audit.verdict import worst_exceeds
+from oddshift.leakage.mpl import ROUNDING, exceeds, exceeds_budget, nearest_distance, shift_limit, violation_rate
 
 TWO = od.Space([[0.0], [0.5]])
 

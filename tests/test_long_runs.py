@@ -7,9 +7,9 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift.data.codecs.tokens import tokenise
+from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.data.detectors import DETECTORS, Pipeline, spacy_pipeline
-from oddshift.data.detectors.long_runs import LONGEST_RUN, BoundedTokenizer, bounded
+from oddshift.data.detectors.normalising import LONGEST_RUN, BoundedTokenizer, bounded
 from oddshift.data.detectors.spacy_pipeline import LONGEST_SEGMENT, text_segments
 
 HOSTILE = {

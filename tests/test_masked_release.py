@@ -7,9 +7,9 @@ import pytest
 
 import oddshift as od
 from oddshift.app.configured_runs import run_adapt, run_audit
+from oddshift.app.fit_cache import KEPT
 from oddshift.app.found_points import found_in_records
-from oddshift.app.kept_work import KEPT
-from oddshift.audit.audit_verdict import PROVEN
+from oddshift.audit.verdict import PROVEN
 from oddshift.base.errors import InvalidInput
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential, Mask
@@ -74,7 +74,7 @@ def test_the_policy_is_kept_with_the_audit_and_read_back(audited, tmp_path):
 
 def test_a_page_in_a_notebook_holds_no_policy(audited, monkeypatch):
     saved = []
-    monkeypatch.setattr("oddshift.protect.release_policy.save_policy", lambda *given: saved.append(given))
+    monkeypatch.setattr("oddshift.protect.release.save_policy", lambda *given: saved.append(given))
     assert "certified" in audited._repr_html_().lower()
     assert saved == []
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from oddshift.evidence.witness.mdp_pairs import PairTerms, candidate_pairs
+from oddshift.evidence.witness.mdp_events import PairTerms, candidate_pairs
 from oddshift.model.space import Space
 
 LINE = Space([[0.0], [1.0], [3.0], [7.0]])

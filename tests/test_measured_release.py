@@ -9,13 +9,12 @@ import pytest
 import oddshift as od
 from oddshift.adapt import AdaptSettings
 from oddshift.app.preparation import prepare
-from oddshift.app.questions import ask_adapt
+from oddshift.app.run import ask_adapt
 from oddshift.data.codecs import TableCodec, TableSettings
 from oddshift.mechanisms import MechanismSettings, build_mechanism
 from oddshift.protect import Ledger, protect
-from oddshift.protect.measured_release import column_odds, drawn_release, measured_release
-from oddshift.protect.policies.policy_store import save_policy
-from oddshift.protect.release_sample import ReleaseSample
+from oddshift.protect.measurement import ReleaseSample, column_odds, drawn_release, measured_release
+from oddshift.protect.policies.store import save_policy
 
 
 def columns(rows=400, seed=0):
@@ -112,7 +111,7 @@ class Rows:
 
 
 def test_a_sample_takes_rows_at_equal_steps_and_stays_small(monkeypatch):
-    monkeypatch.setattr("oddshift.protect.release_sample.MOST_ROWS", 10)
+    monkeypatch.setattr("oddshift.protect.measurement.MOST_ROWS", 10)
     codec, _ = made(1.0)
     sample = ReleaseSample(codec, ("age", "sex", "seen", "city"))
     part = {name: cells[:7] for name, cells in columns().items()}

@@ -10,13 +10,13 @@ from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured, run_audit
 from oddshift.app.measured_use import check_use, measured_use
 from oddshift.app.preparation import prepare
-from oddshift.app.questions import adapt_task, knowledge_of
 from oddshift.app.report.page_sections import leaks
 from oddshift.app.report.sources import Sources
-from oddshift.app.runs import read_run
+from oddshift.app.run import adapt_task, knowledge_of
+from oddshift.app.run_folder import read_run
 from oddshift.audit import AuditSettings
 from oddshift.data.codecs import TextCodec, TextSettings
-from oddshift.data.codecs.text_codec import words_released
+from oddshift.data.codecs.text.codec import words_released
 from oddshift.data.detectors import Capitals
 from oddshift.data.embedded import PeopleSettings
 from oddshift.mechanisms import Deletion, Exponential, MechanismSettings, NoiseCharacter

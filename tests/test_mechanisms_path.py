@@ -5,7 +5,7 @@ import pytest
 
 from oddshift import PathExponential, Space, Tiers, true_epsilon
 from oddshift.base.errors import TooLarge
-from oddshift.mechanisms import closure, path_closure
+from oddshift.mechanisms import path, path_closure
 
 
 def all_ways(distances, scales):
@@ -62,9 +62,9 @@ def test_a_space_is_closed_like_its_distances_whatever_the_sizes_of_the_blocks(a
     space, scales = Space(rng.standard_normal((120, axes))), rng.choice([0.2, 0.5, 0.9], 120)
     expected = all_ways(space.distances, scales)
     for name, value in {"_ROWS": 7, "_COLUMNS": 11, "_PIECE": 3, "_NEAREST": 1, "_MANY": 1_000}.items():
-        monkeypatch.setattr(closure, name, value)
+        monkeypatch.setattr(path, name, value)
     monkeypatch.setattr("oddshift.base.arrays.BLOCK_ENTRIES", 900)
-    closed = closure.closed_space(space, scales)
+    closed = path.closed_space(space, scales)
     assert closed == pytest.approx(expected, rel=1e-12, abs=0.0)
     assert (closed == closed.T).all()
 
@@ -72,4 +72,4 @@ def test_a_space_is_closed_like_its_distances_whatever_the_sizes_of_the_blocks(a
 def test_a_space_that_is_too_large_for_one_array_is_refused(monkeypatch):
     monkeypatch.setattr("oddshift.base.arrays.DENSE_LIMIT", 15)
     with pytest.raises(TooLarge, match="path distances"):
-        closure.closed_space(Space(np.arange(4.0)[:, None]), np.ones(4))
+        path.closed_space(Space(np.arange(4.0)[:, None]), np.ones(4))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from oddshift.attackers.mixture import Bags, Mixture, bags_of, choose_mixture, fit_mixture, one_kind, settled
+from oddshift.attackers.hidden_classes import Bags, Mixture, bags_of, choose_mixture, fit_mixture, one_kind, settled
 
 
 def bags(values, groups, size):

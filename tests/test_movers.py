@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oddshift.app.init.movers import CLOSER, IN_ORDER, is_in_order, moving_along
+from oddshift.app.init.places import CLOSER, IN_ORDER, is_in_order, moving_along
 from oddshift.app.init.roles import roles_of_columns
 from oddshift.data.codecs import PlaceSettings
 

@@ -9,8 +9,7 @@ from oddshift.mechanisms import Exponential, Mask
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.space import Space
 from oddshift.protect import noise
-from oddshift.protect.noise import Draws, os_uniforms, seeded_uniforms
-from oddshift.protect.repeated_draws import keyed_uniforms
+from oddshift.protect.noise import Draws, keyed_uniforms, os_uniforms, seeded_uniforms
 
 SPACE = Space(np.random.default_rng(1).normal(size=(9, 2)))
 PLAIN = Exponential(SPACE, 1.5)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from oddshift.app.nouns import NOUNS, Speaking, reword_for, reword_html, who_found
+from oddshift.app.terminology import NOUNS, Speaking, reword_for, reword_html, who_found
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import pytest
 from scipy import sparse
 
 from oddshift.attackers import ATTACKERS, UNTRAINED
-from oddshift.base import object_graph
+from oddshift.base import safe_serialization
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.identity import fingerprint
-from oddshift.base.object_graph import can_be_stored, load_graph, save_graph
+from oddshift.base.safe_serialization import can_be_stored, load_graph, save_graph
 from oddshift.base.storage import content_digest, pack, unpack
 from oddshift.data.embedded import people
 from oddshift.model.space import Space
@@ -239,6 +239,6 @@ def test_no_method_of_a_class_runs_while_it_is_read(tmp_path, monkeypatch):
 
 def test_a_file_of_another_layout_is_refused(tmp_path, monkeypatch):
     save_graph(tmp_path / "value.npz", (1,))
-    monkeypatch.setattr(object_graph, "LAYOUT", 2)
+    monkeypatch.setattr(safe_serialization, "LAYOUT", 2)
     with pytest.raises(TamperedEvidence):
         load_graph(tmp_path / "value.npz")

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from oddshift.adapt.adaptation import TierLeft
+from oddshift.adapt.result import TierLeft
 from oddshift.app.found_points import found_in_records, found_in_text
-from oddshift.app.nearest_values import nearest_alternative
 from oddshift.app.report.opening import (
     found_sentence,
     missed_sentence,
@@ -16,8 +15,9 @@ from oddshift.app.report.opening import (
     opening_of_audit,
 )
 from oddshift.app.report.wording import number, percent
-from oddshift.audit.audit_result import _guesses
-from oddshift.audit.data_fate import DataFate, KindFate
+from oddshift.app.terminology import nearest_alternative
+from oddshift.audit.replacement_counts import DataFate, KindFate
+from oddshift.audit.result import _guesses
 from oddshift.base.errors import InvalidInput
 from oddshift.data.detectors import PlantedRecall
 from oddshift.data.embedded import people

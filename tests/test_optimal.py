@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput, TooLarge
 from oddshift.mechanisms import optimal
+from oddshift.mechanisms.channel import Geometric
 from oddshift.mechanisms.epsilon import true_epsilon
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.interior_point import Solution
-from oddshift.mechanisms.line import Geometric
 from oddshift.mechanisms.optimal import Optimal
 from oddshift.model.space import Space
 

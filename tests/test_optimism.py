@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from oddshift.attackers.gains import Units
-from oddshift.attackers.held_out_terms import sides
-from oddshift.attackers.optimism import Bend, optimism
+from oddshift.attackers.candidate_sampling import sides
+from oddshift.attackers.paired_log_score import Units
 from oddshift.attackers.term_weights import (
+    Bend,
     ContextTerms,
     NearWeights,
     best_weights,
     best_weights_of_sides,
     likeliest_weights,
+    optimism,
 )
 
 

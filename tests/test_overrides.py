@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect.claim_terms import Claimed
-from oddshift.protect.kept_cells import kept_cells
-from oddshift.protect.overrides import Overrides
+from oddshift.protect.ledger.terms import Claimed
+from oddshift.protect.overrides import Overrides, kept_cells
 
 
 def claimed(kept=(), copies=(), past=()):

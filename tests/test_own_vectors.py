@@ -41,7 +41,7 @@ def test_the_same_texts_give_the_same_vectors_dense_or_not(texts, monkeypatch):
     occurrences = tokenise(texts, "plain").occurrences
     first, second = vectors_from_text(occurrences, 5), vectors_from_text(occurrences, 5)
     np.testing.assert_array_equal(first.vectors, second.vectors)
-    monkeypatch.setattr("oddshift.data.codecs.own_vectors._DENSE", 0)
+    monkeypatch.setattr("oddshift.data.codecs.text.own_vectors._DENSE", 0)
     sparse = vectors_from_text(occurrences, 5)
     assert sparse.words == first.words
     np.testing.assert_allclose(sparse.vectors @ sparse.vectors.T, first.vectors @ first.vectors.T, atol=1e-4)

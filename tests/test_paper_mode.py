@@ -16,8 +16,10 @@ from oddshift.attackers.paper import (  # noqa: E402
     squared_distances,
     uniform_outputs,
 )
-from oddshift.attackers.paper_options import PaperOptions  # noqa: E402
-from oddshift.attackers.reconstruction import PaperSettings  # noqa: E402
+from oddshift.attackers.reconstruction import (  # noqa: E402
+    PaperOptions,
+    PaperSettings,
+)
 from oddshift.attackers.temperature import _held_out  # noqa: E402
 from oddshift.base.errors import InvalidInput  # noqa: E402
 from oddshift.mechanisms import Exponential, Mask  # noqa: E402

@@ -6,8 +6,8 @@ import pytest
 from oddshift.app.configured_runs import run_adapt, run_audit
 from oddshift.app.report.page_sections import texts
 from oddshift.app.report.sources import read_sources
-from oddshift.app.runs import AS_AUDITED, BY_POLICY, read_passages
-from oddshift.data.codecs.passages import LONGEST, passages
+from oddshift.app.run_folder import AS_AUDITED, BY_POLICY, read_passages
+from oddshift.data.codecs.text.passages import LONGEST, passages
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Deletion, Exponential, Mask
 
@@ -45,7 +45,7 @@ def test_masks_are_shown_and_other_outputs_are_not(corpus):
 
 
 def test_a_long_text_is_cut(corpus, monkeypatch):
-    monkeypatch.setattr("oddshift.data.codecs.passages.LONGEST", 4)
+    monkeypatch.setattr("oddshift.data.codecs.text.passages.LONGEST", 4)
     assert LONGEST > 4
     found = shown(corpus, Exponential(corpus.space, 3.0))
     assert read(found[0].before).endswith("…")

@@ -6,7 +6,7 @@ from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceCodec, PlaceSettings
-from oddshift.data.codecs.trips import Trajectories, seconds_of, stay_points
+from oddshift.data.codecs.places import Trajectories, seconds_of, stay_points
 from oddshift.data.formats import open_data, read_columns
 from oddshift.model.metric import Haversine
 from oddshift.model.records import SLOT

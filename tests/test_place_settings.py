@@ -9,7 +9,7 @@ from oddshift.app.preparation import prepare
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceCodec, PlaceSettings
 from oddshift.data.dataset import Dataset
-from oddshift.data.formats import bounded_streams
+from oddshift.data.formats import streams
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, ProtectSettings, Sanitizer, protect
 from oddshift.protect.policies import load_policy, make_policy, save_policy
@@ -88,7 +88,7 @@ def test_points_that_stand_for_themselves_share_no_draw(columns):
 
 
 def test_a_file_that_is_read_in_blocks_repeats_the_draws_of_a_user(columns, tmp_path, monkeypatch):
-    monkeypatch.setattr(bounded_streams, "BLOCK", 400)
+    monkeypatch.setattr(streams, "BLOCK", 400)
     source, out = tmp_path / "in.csv", tmp_path / "out.csv"
     with source.open("w", newline="") as stream:
         writer = csv.writer(stream)

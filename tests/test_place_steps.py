@@ -5,9 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from oddshift.app.init.place_steps import MOST_CELLS, PlaceSteps, _rounded, place_steps
+from oddshift.app.init.places import MOST_CELLS, PlaceSteps, _rounded, place_steps
 from oddshift.data.codecs import PlaceSettings
-from oddshift.data.codecs.trips import cell_centres
+from oddshift.data.codecs.places import cell_centres
 
 SETTINGS = PlaceSettings(trip="", every=0)
 

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from oddshift.app.commands import terminal
-from oddshift.app.commands.plain_progress import EVERY, FIRST, PlainProgress, plain_progress, progress_line
-from oddshift.base.progress import silent
+from oddshift.app.commands.terminal import EVERY, FIRST, PlainProgress, plain_progress, progress_line
+from oddshift.base.execution import silent
 
 
 class Clock:

@@ -6,10 +6,9 @@ from scipy.sparse import csr_array
 
 import oddshift as od
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.controls import Null, Own
+from oddshift.attackers.controls import Exact, Null, Own
 from oddshift.attackers.estimated_chain import ChainStep, EstimatedChain
-from oddshift.attackers.known_chain import Exact
-from oddshift.attackers.plugin import Plugin, fit_plugin
+from oddshift.attackers.topic_chain import Plugin, fit_plugin
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.tiers import Tiers
@@ -174,7 +173,7 @@ def test_beliefs_come_in_blocks_that_the_number_of_documents_does_not_enlarge(mo
     attacker = fit_plugin(knowledge(em, tiers, records), rng=np.random.default_rng(0))
     release = perturb(records, em, tiers, np.random.default_rng(1))
     whole = _shifts(attacker, release)
-    monkeypatch.setattr("oddshift.attackers.plugin._BATCH_ENTRIES", 2 * LENGTH * K)
+    monkeypatch.setattr("oddshift.attackers.topic_chain._BATCH_ENTRIES", 2 * LENGTH * K)
     assert {len(block.positions) for block in attacker.beliefs(release)} == {2 * LENGTH}
     assert _shifts(attacker, release) == pytest.approx(whole)
 
@@ -210,7 +209,7 @@ def test_few_and_many_points_are_read_alike(model, monkeypatch, topics, is_publi
     release = perturb(records, known.mechanism, tiers, np.random.default_rng(1))
     found = []
     for few in (0, 10_000):
-        monkeypatch.setattr("oddshift.attackers.plugin.FEW_ENTRIES", few)
+        monkeypatch.setattr("oddshift.attackers.topic_chain.FEW_ENTRIES", few)
         found.append([])
         for block in attacker.terms(release):
             rows = np.full((2, len(block.positions), K), np.nan)

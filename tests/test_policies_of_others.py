@@ -10,19 +10,19 @@ import pytest
 
 import oddshift as od
 from added_package import forget, lay_out, shades_csv
-from oddshift.app.made_policies import why_no_policy
+from oddshift.app.policy_from_result import why_no_policy
 from oddshift.app.preparation import prepare
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput, NotInstalled
 from oddshift.base.registry import StoredName
 from oddshift.base.storage import load, save
 from oddshift.data.codecs import CODECS, VectorCodec, VectorSettings
-from oddshift.data.codecs.kept_detectors import KeptByName
 from oddshift.data.detectors import DETECTORS
+from oddshift.data.detectors.stored_detectors import KeptByName
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Sanitizer, seeded_uniforms
 from oddshift.protect.policies import POLICY, VOCABULARY, load_policy, make_policy, save_policy
-from oddshift.protect.policies.policy_terms import PolicyTerms
+from oddshift.protect.policies.terms import PolicyTerms
 from oddshift.protect.policies.vocabulary import PolicyVocabulary
 
 TOLD = {"ann": "sails", "bob": "bakes", "eve": "plays", "max": "paints"}

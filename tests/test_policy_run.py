@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from oddshift.adapt.adaptation import TierLeft
+from oddshift.adapt.result import TierLeft
 from oddshift.app.policy_run import expected_lines, released_line
-from oddshift.app.runs import write_adaptation
-from oddshift.audit.data_fate import DataFate, KindFate
+from oddshift.app.run_folder import write_adaptation
+from oddshift.audit.replacement_counts import DataFate, KindFate
 from oddshift.data.codecs import KindCounts
 from policies import people_policy
 from reports import made_up_adaptation

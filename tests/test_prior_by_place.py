@@ -9,18 +9,17 @@ from studies.world_laws import LENGTH, POINTS, copies, pick
 from studies.worlds import exact_attacker
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.combination import Combination
+from oddshift.attackers.combination import Combination, may_share
 from oddshift.attackers.controls import Own
-from oddshift.attackers.exemplars import fit_exemplars
 from oddshift.attackers.law_attacker import LawAttacker
+from oddshift.attackers.nearest_documents import fit_exemplars
 from oddshift.attackers.portfolio import common_parts, dense_parts, fit_portfolio, row_parts
 from oddshift.attackers.prior_by_place import REACHES, fit_place_prior, place_codes, place_weights
-from oddshift.attackers.reuse import Reuse
+from oddshift.attackers.repetition import Reuse
 from oddshift.attackers.row_layout import row_layout
-from oddshift.attackers.shared_terms import may_share
 from oddshift.attackers.tier_terms import prior_part
 from oddshift.audit.scan import Budget, scan
-from oddshift.base.object_graph import load_graph, save_graph
+from oddshift.base.safe_serialization import load_graph, save_graph
 from oddshift.mechanisms import Channel, Exponential
 from oddshift.model.records import Context, Records, offsets_of
 from oddshift.model.release import one_tier, perturb

@@ -22,10 +22,10 @@ from oddshift.evidence.certificates import Claim, certify, evidence_of
 from oddshift.mechanisms import Exponential
 from oddshift.model.space import Space
 from oddshift.protect import Ledger, ProtectSettings, protect
-from oddshift.protect.claim_terms import ClaimTerms
-from oddshift.protect.known_by import KnownBy, survey
-from oddshift.protect.ledger_store import LEDGER
+from oddshift.protect.ledger.store import LEDGER
+from oddshift.protect.ledger.terms import ClaimTerms
 from oddshift.protect.policies import POLICY, VOCABULARY, certificate_terms, make_policy, save_policy
+from oddshift.protect.record_identity import KnownBy, survey
 from oddshift.protect.release_work import ReleaseWork
 from oddshift.protect.staging import PREFIX, SIDECAR, staging_for
 

@@ -10,14 +10,14 @@ from pyarrow import parquet
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import NamedCells, PlaceCodec, PlaceSettings, TableCodec, TableSettings
-from oddshift.data.formats import bounded_streams
+from oddshift.data.formats import streams
 from oddshift.mechanisms import Exponential
 from oddshift.model.space import Space
 from oddshift.protect import Ledger, ProtectSettings, protect
 from oddshift.protect.policies import make_policy, save_policy
 from oddshift.protect.pseudonyms import pseudonyms
-from oddshift.protect.release_policy import ReleasePolicy
-from oddshift.protect.release_stream import ReleaseStream
+from oddshift.protect.release import ReleasePolicy
+from oddshift.protect.stream import ReleaseStream
 
 FREE = ProtectSettings(allow_uncertified=True, allow_repeat=True)
 CELLS = Space([[39.9, 116.3], [40.0, 116.3], [40.1, 116.3]], "haversine")
@@ -111,7 +111,7 @@ def is_renaming(before, after):
 
 
 def test_a_release_groups_rows_as_before_and_names_nobody(tmp_path, monkeypatch):
-    monkeypatch.setattr(bounded_streams, "BLOCK", 300)  # a few rows at a time
+    monkeypatch.setattr(streams, "BLOCK", 300)  # a few rows at a time
     rows = fixes()
     shown = released(tmp_path, rows)
     assert is_renaming(pairs(rows, "user"), pairs(shown, "user"))

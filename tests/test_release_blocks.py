@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oddshift.attackers.release_blocks import document_blocks, release_blocks
+from oddshift.attackers.attacker import document_blocks, release_blocks
 from worlds import ring
 
 

@@ -10,9 +10,8 @@ import pytest
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import KindCounts, VectorSettings
 from oddshift.evidence.certificates import Claim, certify_joint
-from oddshift.protect.claim_terms import NOISIER, Claimed, UserLimit
-from oddshift.protect.known_by import KnownBy
-from oddshift.protect.policies.policy_terms import (
+from oddshift.protect.ledger.terms import NOISIER, Claimed, UserLimit
+from oddshift.protect.policies.terms import (
     CONFIDENTIAL,
     UNCERTIFIED,
     CertificateTerms,
@@ -20,7 +19,8 @@ from oddshift.protect.policies.policy_terms import (
     PolicyTerms,
     TierTerms,
 )
-from oddshift.protect.release_report import Protected, ProtectSettings, claim_notes, claim_report, in_short, sidecar
+from oddshift.protect.record_identity import KnownBy
+from oddshift.protect.report import Protected, ProtectSettings, claim_notes, claim_report, in_short, sidecar
 
 NONE = np.zeros(0, dtype=np.int64)
 CERTIFIED = CertificateTerms(state="certified", sentence="At most 5 % of pairs.")

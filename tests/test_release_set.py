@@ -22,11 +22,12 @@ from oddshift.data.codecs import PlaceCodec, PlaceSettings, TableCodec, TableSet
 from oddshift.data.formats import data_set
 from oddshift.mechanisms import Exponential
 from oddshift.model.space import Space
-from oddshift.protect import Ledger, ProtectSettings, SetMeans, UserLimit, part_work, protect, set_steps
-from oddshift.protect.ledger_store import LEDGER
+from oddshift.protect import Ledger, ProtectSettings, SetMeans, UserLimit, protect
+from oddshift.protect.dataset import part, steps
+from oddshift.protect.dataset.job import SECRETS, JobFolder, PartTask, UnfinishedRelease, made_once
+from oddshift.protect.dataset.steps import MANIFEST, manifest_problems
+from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.policies import make_policy, save_policy
-from oddshift.protect.set_job import SECRETS, JobFolder, PartTask, UnfinishedRelease, made_once
-from oddshift.protect.set_manifest import MANIFEST, manifest_problems
 from oddshift.protect.staging import PREFIX, SIDECAR
 from policies import NAMES, names_in, names_policy
 
@@ -204,7 +205,7 @@ def test_what_travels_to_a_worker_is_a_folder_and_a_number(home):
 
     keys = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(set_steps, "run_unordered", watching)
+        patch.setattr(steps, "run_unordered", watching)
         release(home)
     assert len(sent) == 2 * FILES
     (secrets,) = {pair for pair, _ in keys}
@@ -225,7 +226,7 @@ def test_what_a_worker_answers_holds_counts_only(home):
             yield answers[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(set_steps, "run_unordered", watching)
+        patch.setattr(steps, "run_unordered", watching)
         release(home)
     assert not any(name in repr(answer) for answer in answers for name in NAMES)
 
@@ -298,9 +299,9 @@ def test_a_refusal_while_parts_are_drawn_withdraws_all_claims(home, monkeypatch)
     def refusing(task):
         if task.number == 2:
             raise InvalidInput("column 'text' at row 3 is odd")
-        return part_work.draw_part(task)
+        return part.draw_part(task)
 
-    monkeypatch.setattr(set_steps, "draw_part", refusing)
+    monkeypatch.setattr(steps, "draw_part", refusing)
     with pytest.raises(InvalidInput, match="is odd"):
         release(home)
     assert (claims(home), left_over(home), states(home)) == ([], [], {"abandoned": 1})
@@ -371,7 +372,7 @@ def test_parts_of_lost_workers_are_done_again(home, monkeypatch):
         if len(tasks) > 1:
             raise WorkerLost
 
-    monkeypatch.setattr(set_steps, "run_unordered", dying)
+    monkeypatch.setattr(steps, "run_unordered", dying)
     done = release(home)
     assert rounds == 2 * [[0, 1, 2, 3], [1, 2, 3], [2, 3], [3]]
     assert done.records == FILES * ROWS
@@ -380,12 +381,12 @@ def test_parts_of_lost_workers_are_done_again(home, monkeypatch):
 
 def test_workers_that_always_die_end_the_attempt_and_it_can_be_continued(home, monkeypatch):
     def dying(function, tasks, execution):
-        if function is part_work.draw_part:
+        if function is part.draw_part:
             raise WorkerLost
         yield from map(function, tasks)
 
     with monkeypatch.context() as patch:
-        patch.setattr(set_steps, "run_unordered", dying)
+        patch.setattr(steps, "run_unordered", dying)
         with pytest.raises(UnfinishedRelease, match=r"workers died 3 times in a row \(0 of 4 parts are done\)"):
             release(home)
     with pytest.raises(InvalidInput, match="was begun and not finished: --continue finishes it"):
@@ -417,33 +418,33 @@ def killed_at(home, patch):
 
 def die_after_two_parts(die):
     def drawing(task):
-        return die() if task.number == 2 else part_work.draw_part(task)
+        return die() if task.number == 2 else part.draw_part(task)
 
-    set_steps.draw_part = drawing
+    steps.draw_part = drawing
 
 
 def die_before_the_claim_is_noted(die):
-    keep = set_steps.save
-    set_steps.save = lambda path, *rest, **more: die() if path.name == "claim.npz" else keep(path, *rest, **more)
+    keep = steps.save
+    steps.save = lambda path, *rest, **more: die() if path.name == "claim.npz" else keep(path, *rest, **more)
 
 
 def die_while_reading(die):
-    set_steps.survey_part = lambda task: die() if task.number else part_work.survey_part(task)
+    steps.survey_part = lambda task: die() if task.number else part.survey_part(task)
 
 
 def die_between_sidecar_and_release(die):
-    name = set_steps.Staging._name
-    set_steps.Staging._name = lambda self, inside, out: die() if inside == "part" else name(self, inside, out)
+    name = steps.Staging._name
+    steps.Staging._name = lambda self, inside, out: die() if inside == "part" else name(self, inside, out)
 
 
 KILLS = {
     "reading": die_while_reading,
     "claiming": die_before_the_claim_is_noted,
     "drawing": die_after_two_parts,
-    "assembling": lambda die: setattr(set_steps.Ledger, "publishing", die),
-    "publishing": lambda die: setattr(set_steps.Staging, "publish", die),
+    "assembling": lambda die: setattr(steps.Ledger, "publishing", die),
+    "publishing": lambda die: setattr(steps.Staging, "publish", die),
     "naming": die_between_sidecar_and_release,
-    "finishing": lambda die: setattr(set_steps.Ledger, "finish", die),
+    "finishing": lambda die: setattr(steps.Ledger, "finish", die),
 }
 
 
@@ -456,7 +457,7 @@ def test_a_killed_release_is_continued_and_no_part_is_drawn_twice(home, moment):
     assert len(claims(home)) == (0 if moment == "reading" else FILES * ROWS)
     notes = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(set_steps, "draw_part", lambda task: notes.append(task.number) or part_work.draw_part(task))
+        patch.setattr(steps, "draw_part", lambda task: notes.append(task.number) or part.draw_part(task))
         done = release(home, is_continued=True)
     assert done.records == FILES * ROWS
     before = {"reading": 0, "claiming": 0, "drawing": 2}.get(moment, FILES)
@@ -498,10 +499,10 @@ def test_a_full_disk_leaves_what_is_done(home, monkeypatch):
     def full(task):
         if task.number == 1:
             raise OSError(28, "No space left on device")
-        return part_work.draw_part(task)
+        return part.draw_part(task)
 
     with monkeypatch.context() as patch:
-        patch.setattr(set_steps, "draw_part", full)
+        patch.setattr(steps, "draw_part", full)
         with pytest.raises(UnfinishedRelease, match=r"No space left on device \(1 of 4 parts are done\)"):
             release(home)
     assert not (home / "out").exists()
@@ -511,10 +512,10 @@ def test_a_full_disk_leaves_what_is_done(home, monkeypatch):
 def test_a_file_that_changes_after_it_was_read_is_refused(home):
     def changing(task):
         write(home / "in" / "0.jsonl", [{"id": 99, "text": "another text"}])
-        return part_work.draw_part(task)
+        return part.draw_part(task)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(set_steps, "draw_part", changing)
+        patch.setattr(steps, "draw_part", changing)
         with pytest.raises(InvalidInput, match=r"0\.jsonl changed while the data set was read"):
             release(home)
     assert (claims(home), left_over(home)) == ([], [])

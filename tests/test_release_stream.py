@@ -18,7 +18,7 @@ from oddshift.mechanisms import Exponential
 from oddshift.model.space import Space
 from oddshift.protect import Ledger, ProtectSettings, UserLimit
 from oddshift.protect.policies import make_policy, save_policy
-from oddshift.protect.release_stream import MOST_LINES, ReleaseStream
+from oddshift.protect.stream import MOST_LINES, ReleaseStream
 from policies import FAR, NAMES, names_in, names_policy
 
 FREE = ProtectSettings(allow_uncertified=True)

@@ -20,7 +20,7 @@ from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential
 from oddshift.model.space import Space
 from oddshift.protect import Ledger, ProtectSettings, Sanitizer, UserLimit, protect
-from oddshift.protect.ledger_store import LEDGER
+from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.policies import make_policy, save_policy
 from oddshift.protect.staging import PREFIX, SIDECAR
 from system_calls import can_trace, run_until

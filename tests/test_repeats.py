@@ -7,8 +7,7 @@ import pytest
 
 from oddshift import Exponential
 from oddshift.model.records import SLOT, Context, Records
-from oddshift.model.release import one_tier, perturb
-from oddshift.model.repeats import draw_once
+from oddshift.model.release import draw_once, one_tier, perturb
 from oddshift.model.space import Space
 
 SPACE = Space(np.arange(4.0)[:, None])

@@ -15,15 +15,13 @@ import pytest
 
 from command_line import run_here
 from oddshift.app.report import Sources, page, read_sources
-from oddshift.app.report.figures.attacker_rates import attacker_rates
-from oddshift.app.report.figures.belief_update import belief_update
+from oddshift.app.report.figures.bars import histogram, utility
+from oddshift.app.report.figures.beliefs import belief_update, sandwich
+from oddshift.app.report.figures.curves import learning_curve
 from oddshift.app.report.figures.frontier_plot import frontier
-from oddshift.app.report.figures.histogram import histogram
-from oddshift.app.report.figures.learning_curve import learning_curve
-from oddshift.app.report.figures.sandwich import sandwich
-from oddshift.app.report.figures.utility_bars import utility
+from oddshift.app.report.figures.rates import attacker_rates
 from oddshift.app.report.wording import adaptation_sentence, percent, verdict_sentence
-from oddshift.app.runs import write_belief, write_examples, write_run
+from oddshift.app.run_folder import write_belief, write_examples, write_run
 from oddshift.audit import AuditSettings, audit
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import save

@@ -8,25 +8,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from oddshift.app.report.figures.attacker_rates import attacker_rates
-from oddshift.app.report.figures.belief_update import belief_update
+from oddshift.app.report.figures.bars import histogram, utility
+from oddshift.app.report.figures.beliefs import belief_update, sandwich
+from oddshift.app.report.figures.curves import learning_curve, loop_rounds, reliability
 from oddshift.app.report.figures.frontier_plot import NAMES, SHAPES, frontier
-from oddshift.app.report.figures.histogram import histogram
-from oddshift.app.report.figures.learning_curve import learning_curve
 from oddshift.app.report.figures.loop_diagram import STEPS, threat_model
-from oddshift.app.report.figures.reliability import reliability
-from oddshift.app.report.figures.round_path import loop_rounds
-from oddshift.app.report.figures.sandwich import sandwich
-from oddshift.app.report.figures.subgroup_rates import subgroup_rates
-from oddshift.app.report.figures.utility_bars import utility
+from oddshift.app.report.figures.rates import attacker_rates, subgroup_rates
 from oddshift.app.report.svg import NARROW, WIDE
 from oddshift.app.report.wording import number, percent
 from oddshift.attackers.calibration import Bin, Calibration
 from oddshift.attackers.training import Curve
-from oddshift.audit.audit_result import AttackerResult, PairSplit, SubgroupRate, TierRates
-from oddshift.audit.audit_settings import AuditSettings
-from oddshift.audit.belief import Belief, Candidate
+from oddshift.audit.beliefs import Belief, Candidate
+from oddshift.audit.result import AttackerResult, PairSplit, SubgroupRate, TierRates
 from oddshift.audit.scan import BINS, HISTOGRAM_SPAN
+from oddshift.audit.settings import AuditSettings
 from reports import TIERS, made_up_adaptation, point
 
 EDGE = round(BINS / HISTOGRAM_SPAN)

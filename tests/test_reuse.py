@@ -7,7 +7,7 @@ from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.reuse import REUSED, Reuse
+from oddshift.attackers.repetition import REUSED, Reuse
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import perturb

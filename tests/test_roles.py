@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oddshift.app.init.counted_columns import MOST_CATEGORIES, Column, counted
+from oddshift.app.init.columns import MOST_CATEGORIES, Column, counted
 from oddshift.app.init.roles import _refuse_data_as_names, guess
 from oddshift.app.init.suggestion import Suggestion, suggest_epsilon
 from oddshift.base.errors import InvalidInput

@@ -8,7 +8,7 @@ import pytest
 
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput, NotInstalled, TamperedEvidence
-from oddshift.base.round_trip import refuse_unreadable
+from oddshift.base.identity import refuse_unreadable
 from oddshift.base.storage import TYPED_BY, digest, load, save
 
 

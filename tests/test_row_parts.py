@@ -7,7 +7,7 @@ import pytest
 
 import oddshift as od
 from oddshift.app.preparation import prepare
-from oddshift.app.questions import ask_audit
+from oddshift.app.run import ask_audit
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.clear_columns import clear_tokens, fit_clear_columns, has_rows
 from oddshift.attackers.column_tree import (
@@ -18,9 +18,9 @@ from oddshift.attackers.column_tree import (
     _ties,
     fit_column_tree,
 )
+from oddshift.attackers.hidden_classes import RowClasses, fit_row_classes
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.portfolio import fit_portfolio
-from oddshift.attackers.row_classes import RowClasses, fit_row_classes
 from oddshift.attackers.row_layout import RowCells, RowLayout, row_batches, row_cells, row_layout, spread_over_points
 from oddshift.audit import AuditSettings
 from oddshift.base.errors import InvalidInput

@@ -7,9 +7,9 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger, UserLimit
-from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
-from oddshift.protect.ledger_store import LEDGER, reading
-from oddshift.protect.row_repeats import seen_by_chance, tail
+from oddshift.protect.ledger.rows import seen_by_chance, tail
+from oddshift.protect.ledger.store import LEDGER, reading
+from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 
 ROWS = ClaimTerms(policy="p", epsilon=1.0, is_named=False)
 AGAIN = ClaimTerms(policy="p", epsilon=1.0, is_named=False, may_repeat=True)

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from oddshift.app.answers import AdaptRun, AuditRun
 from oddshift.app.illustration import (
     EXAMPLE_DOCUMENTS,
     EXAMPLE_TEXTS,
@@ -19,7 +18,8 @@ from oddshift.app.illustration import (
     read_illustration,
 )
 from oddshift.app.inputs import Inputs
-from oddshift.app.runs import (
+from oddshift.app.results import AdaptRun, AuditRun
+from oddshift.app.run_folder import (
     AS_AUDITED,
     AUDIT,
     BELIEF,
@@ -43,12 +43,12 @@ from oddshift.app.runs import (
 )
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
-from oddshift.attackers.plugin import fit_plugin
+from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit import AuditSettings, audit
-from oddshift.audit.belief import belief
+from oddshift.audit.beliefs import belief
 from oddshift.audit.examples import SHOWN_CANDIDATES, examples
 from oddshift.base.errors import InvalidInput, TamperedEvidence
-from oddshift.data.codecs.passages import Passage, Passages, Piece
+from oddshift.data.codecs.text.passages import Passage, Passages, Piece
 from oddshift.evidence.certificates import load_evidence, verify_file
 from oddshift.evidence.witness import witness_of
 from oddshift.mechanisms import Exponential

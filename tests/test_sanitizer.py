@@ -15,7 +15,7 @@ from oddshift.data.detectors import Gazetteer, Patterns, Pipeline, WordList
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential, Mask, Tiered, build_mechanism
 from oddshift.mechanisms.remap import Remap
-from oddshift.model.repeats import draw_once
+from oddshift.model.release import draw_once
 from oddshift.model.space import Space
 from oddshift.protect import Sanitizer, os_uniforms, seeded_uniforms
 from oddshift.protect.noise import Draws

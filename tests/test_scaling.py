@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.scaling import SCALINGS, ColumnScale
+from oddshift.data.codecs.table.domains import SCALINGS, ColumnScale
 
 COLUMN = st.lists(st.integers(-1000, 1000).map(float), min_size=2, max_size=12).filter(lambda v: len(set(v)) > 1)
 

@@ -8,7 +8,7 @@ import pytest
 
 from oddshift.attackers.attacker import Beliefs
 from oddshift.attackers.controls import Null, Own
-from oddshift.audit.beliefs_by_tier import TierBeliefs, tier_beliefs
+from oddshift.audit.beliefs import TierBeliefs, tier_beliefs
 from oddshift.audit.scan import BINS, HISTOGRAM_SPAN, Budget, scan, scores
 from oddshift.base.errors import InvalidInput
 from oddshift.model.tiers import Tiers

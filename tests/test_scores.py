@@ -21,8 +21,8 @@ from oddshift.mechanisms import (
     build_mechanism,
 )
 from oddshift.mechanisms.epsilon import exponential_epsilon
+from oddshift.mechanisms.mechanism import log_normalisers, normalised
 from oddshift.mechanisms.remap import Remap
-from oddshift.mechanisms.scores import log_normalisers, normalised
 from oddshift.mechanisms.settings import tiers_with_scales
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers

@@ -5,9 +5,9 @@ from dataclasses import MISSING, fields
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from oddshift.adapt.adapt_settings import SHARED, AdaptSettings
+from oddshift.adapt.settings import SHARED, AdaptSettings
 from oddshift.app.configuration import parse_config
-from oddshift.audit.audit_settings import AuditSettings
+from oddshift.audit.settings import AuditSettings
 from oddshift.base.errors import InvalidInput
 
 

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import short_text
-from oddshift.data.codecs.finders import Finders
-from oddshift.data.codecs.short_text import ShortText, ShortTexts
-from oddshift.data.codecs.text import EncodedText
+from oddshift.data.codecs.text.encoded import EncodedText, short_text
+from oddshift.data.codecs.text.short_text import ShortText, ShortTexts
+from oddshift.data.codecs.text.span_detection import Finders
 from oddshift.mechanisms import Exponential
 from oddshift.model.space import Space
 from oddshift.protect import Sanitizer, os_uniforms, seeded_uniforms

@@ -7,10 +7,11 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from oddshift.data.detectors import span_cache
+from oddshift.data.detectors import spans
 from oddshift.data.detectors.kinds import MARK_ONLY, SECOND, TIER_OF_KIND, default_rule, mark_of
-from oddshift.data.detectors.span_cache import (
+from oddshift.data.detectors.spans import (
     SpanMemory,
+    Spans,
     cache_file,
     cache_folder,
     detector_mark,
@@ -18,7 +19,6 @@ from oddshift.data.detectors.span_cache import (
     keep,
     recall,
 )
-from oddshift.data.detectors.spans import Spans
 
 MARK = b"a pipeline"
 TEXTS = ["Annabel Secretname", "at Initech"]
@@ -137,7 +137,7 @@ def test_another_detector_reads_for_itself(forgetful):
 
 @pytest.mark.usefixtures("empty_cache")
 def test_the_oldest_texts_are_forgotten(monkeypatch):
-    monkeypatch.setattr(span_cache, "KEPT_TEXTS", 3)
+    monkeypatch.setattr(spans, "KEPT_TEXTS", 3)
     for text in "abcd":
         keep(MARK, [text], [((0, 1, text),)])
     keep(MARK, ["b"], [((0, 1, "again"),)])
@@ -146,7 +146,7 @@ def test_the_oldest_texts_are_forgotten(monkeypatch):
 
 def test_without_a_folder_of_its_own_it_is_in_the_home(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(span_cache.Path, "home", lambda: tmp_path)
+    monkeypatch.setattr(spans.Path, "home", lambda: tmp_path)
     assert cache_folder() == tmp_path / ".cache" / "oddshift" / "spans"
 
 

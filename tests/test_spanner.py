@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oddshift.mechanisms.spanner import greedy_spanner, not_implied, sparsest_needed
+from oddshift.mechanisms.optimal import greedy_spanner, not_implied, sparsest_needed
 from oddshift.model.space import Space
 
 

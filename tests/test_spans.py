@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import load, save
-from oddshift.data.codecs.tokens import tokenise
-from oddshift.data.detectors.occurrences import Occurrences
+from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.data.detectors.spans import Spans
+from oddshift.data.detectors.tagging import Occurrences
 
 ROW = st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(1, 4), st.sampled_from(["ORG", "PERSON", "GPE"]))
 ROWS = st.lists(ROW, max_size=8).map(lambda rows: sorted((d, start, start + n, label) for d, start, n, label in rows))

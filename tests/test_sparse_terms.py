@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import random_array
 
-from oddshift.attackers.gains import Units
-from oddshift.attackers.sparse_terms import sparse_terms
+from oddshift.attackers.paired_log_score import Units
+from oddshift.attackers.sparse_law import sparse_terms
 from oddshift.attackers.term_weights import ContextTerms, likeliest_weights
 
 

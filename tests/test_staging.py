@@ -8,9 +8,9 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger
-from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
-from oddshift.protect.ledger import StagedFolder
-from oddshift.protect.ledger_store import LEDGER
+from oddshift.protect.ledger.ledger import StagedFolder
+from oddshift.protect.ledger.store import LEDGER
+from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 from oddshift.protect.staging import PREFIX, SIDECAR, clear_dead, refuse_existing, staging_for
 
 TERMS = ClaimTerms(policy="p", epsilon=1.0)

@@ -5,7 +5,7 @@ import pytest
 
 import oddshift as od
 from oddshift.app.preparation import prepare
-from oddshift.app.questions import ask_audit
+from oddshift.app.run import ask_audit
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.chain_laws import fit_steps
 from oddshift.attackers.nearness import STEPS, is_spatial, measured_steps, step_laws

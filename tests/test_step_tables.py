@@ -5,8 +5,8 @@ import pytest
 
 import oddshift as od
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.place_chain import step_table
 from oddshift.attackers.place_prior import place_law
-from oddshift.attackers.step_tables import step_table
 
 SIZE = 12
 

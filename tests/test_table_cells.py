@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TableSettings
-from oddshift.data.codecs.table_cells import (
+from oddshift.data.codecs.table.cells import (
     BETWEEN_COLUMNS,
     cell_space,
     column_numbers,
     column_tiers,
     learn_domains,
+    public_steps,
     read_cells,
     refuse_bad_cells,
 )
-from oddshift.data.codecs.table_context import public_steps
-from oddshift.data.codecs.table_points import learn_rows
-from oddshift.data.formats.cell_types import CellType
+from oddshift.data.codecs.table.rows import learn_rows
+from oddshift.data.formats.cells import CellType
 
 COLUMNS = {
     "age": [10, 20, 30, 40, 20, 30],

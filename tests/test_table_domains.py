@@ -7,13 +7,13 @@ import encoding
 import oddshift as od
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TableCodec, TableSettings
-from oddshift.data.codecs.table_domains import FEWEST_SHARED, Grid, category_values, number_places, number_values
-from oddshift.data.formats.cell_types import CellType
+from oddshift.data.codecs.table.domains import FEWEST_SHARED, Grid, category_values, number_places, number_values
+from oddshift.data.formats.cells import CellType
 from oddshift.mechanisms import MechanismSettings, Tiered, build_mechanism
 from oddshift.model.records import SLOT
 from oddshift.protect import Sanitizer
-from oddshift.protect.known_columns import refuse_unknown_columns
 from oddshift.protect.policies import make_policy
+from oddshift.protect.pseudonyms import refuse_unknown_columns
 
 WHOLE, CENTS = CellType(family="integer"), CellType(family="decimal", digits=2)
 

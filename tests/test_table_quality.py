@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oddshift.audit.table_quality import _correlation, _shape, table_quality
+from oddshift.audit.released_table import _correlation, _shape, table_quality
 from oddshift.audit.table_risks import MixedTable
 from oddshift.base.errors import InvalidInput
 

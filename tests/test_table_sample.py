@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import oddshift as od
-from oddshift.app.init.counted_columns import counted
+from oddshift.app.init.columns import counted
 from oddshift.app.preparation import FEWEST_UNITS, prepare
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TableCodec, TableSettings
-from oddshift.data.formats.cell_types import is_missing, missing_cells
-from oddshift.data.formats.cell_values import categories
+from oddshift.data.formats.cells import categories, is_missing, missing_cells
 from oddshift.data.formats.delimited import DelimitedBlock
 from oddshift.mechanisms import MechanismSettings, build_mechanism
 from oddshift.protect import Sanitizer

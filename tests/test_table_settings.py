@@ -5,8 +5,8 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TableSettings
-from oddshift.data.codecs.table_notes import table_notes
-from oddshift.data.codecs.table_settings import groups_of
+from oddshift.data.codecs.table.codec import table_notes
+from oddshift.data.codecs.table.settings import groups_of
 
 CELL = {"numeric": ("age",), "categorical": ("sex",)}
 

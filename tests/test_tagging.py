@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.tokens import tokenise
+from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.data.detectors.spans import Spans
 from oddshift.data.detectors.tagging import TierRule, TypeTags, tag_types, tier_of_most
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.controls import Own
-from oddshift.attackers.gains import Units
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.taken_back import TakenBack
+from oddshift.attackers.paired_log_score import Units
+from oddshift.attackers.portfolio import TakenBack
 from oddshift.attackers.term_weights import ContextTerms, best_weights
 from oddshift.attackers.tier_terms import parts_without_outputs
 from oddshift.attackers.word_prior import fit_word_prior

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.text_cells import JOINT, TextCells
+from oddshift.data.codecs.text.cells import JOINT, TextCells
 from oddshift.data.detectors.spans import Spans
 
 CELL = st.none() | st.text(st.sampled_from("aB é.\n\t"), max_size=6).filter(lambda cell: cell != JOINT)

@@ -7,10 +7,11 @@ import pytest
 from pyarrow import parquet
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import data_folder, published, read_published
-from oddshift.data.codecs.text_cells import TextCells
+from oddshift.data.codecs import data_folder, read_published
+from oddshift.data.codecs.text.cells import TextCells
+from oddshift.data.codecs.text.encoded import published
 from oddshift.data.formats import FOLDER, open_data, read_columns
-from oddshift.data.formats.cell_values import numbers, strings
+from oddshift.data.formats.cells import numbers, strings
 
 
 def _file(folder, name, content):

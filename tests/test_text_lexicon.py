@@ -2,20 +2,13 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.casing import CASINGS, cased
-from oddshift.data.codecs.features import features_of_part, text_features
-from oddshift.data.codecs.found_tokens import found_tokens
-from oddshift.data.codecs.lexicon import (
-    WITHOUT_POINT,
-    Lexicon,
-    Similar,
-    add_similar,
-    build_lexicon,
-    has_point,
-)
-from oddshift.data.codecs.text import encode_tokens
-from oddshift.data.codecs.tokens import tokenise
-from oddshift.data.codecs.word_vectors import WordVectors
+from oddshift.data.codecs.text.casing import CASINGS, cased
+from oddshift.data.codecs.text.encoded import encode_tokens
+from oddshift.data.codecs.text.lexicon import WITHOUT_POINT, Lexicon, Similar, add_similar, build_lexicon, has_point
+from oddshift.data.codecs.text.passages import features_of_part, text_features
+from oddshift.data.codecs.text.span_detection import found_tokens
+from oddshift.data.codecs.text.tokens import tokenise
+from oddshift.data.codecs.text.vectors import WordVectors
 from oddshift.data.detectors import Gazetteer, TierRule, TypeTags, WordList, tag_types
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import encoding
 from oddshift.data.codecs import TextSettings
-from oddshift.data.codecs.text import encode_tokens
-from oddshift.data.codecs.tokens import tokenise
-from oddshift.data.codecs.word_vectors import WordVectors
+from oddshift.data.codecs.text.encoded import encode_tokens
+from oddshift.data.codecs.text.tokens import tokenise
+from oddshift.data.codecs.text.vectors import WordVectors
 from oddshift.data.detectors import WordList
 from oddshift.model.records import SLOT
 

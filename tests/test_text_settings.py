@@ -4,7 +4,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TextSettings
-from oddshift.data.codecs.text_settings import PAPER_TIERS
+from oddshift.data.codecs.text.settings import PAPER_TIERS
 from oddshift.data.detectors import DETECTORS
 
 

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import tokens
-from oddshift.data.codecs.tokens import TOKENISERS, tokenise
+from oddshift.data.codecs.text.encoded import tokens
+from oddshift.data.codecs.text.tokens import TOKENISERS, tokenise
 from oddshift.data.detectors import Gazetteer, Spans
 
 ODD = ["", " ", "a  b\t c\n\nd ", "don't  U.S.-led 'quoted' (x)... end", "Zürich — café\u00a0☕", "\r\n", "x "]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.word_vectors import WordVectors, read_vectors
+from oddshift.data.codecs.text.vectors import WordVectors, read_vectors
 
 LINES = "the 0.5 -1 2\ncat 1e-3 0 0.25\ndog 3 4 5\n"
 ROWS = {"the": [0.5, -1, 2], "cat": [1e-3, 0, 0.25], "dog": [3, 4, 5]}
@@ -129,7 +129,7 @@ def test_the_excerpt_loads_in_under_a_second(data):
 
 BIG = """
 import sys, time
-from oddshift.data.codecs.word_vectors import read_vectors
+from oddshift.data.codecs.text.vectors import read_vectors
 start = time.process_time()
 vectors = read_vectors(sys.argv[1], {f"w{i}" for i in range(0, 360_000, 6)})
 spent = time.process_time() - start

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.casing import CASINGS, cased, in_capitals
-from oddshift.data.codecs.tokens import joined_tokens, no_tokens, tokenise
+from oddshift.data.codecs.text.casing import CASINGS, cased, in_capitals
+from oddshift.data.codecs.text.tokens import joined_tokens, no_tokens, tokenise
 from oddshift.data.detectors.spans import Spans
 
 TEXT = st.text(st.sampled_from("aB é.,!\n\t 1’"), max_size=14)

@@ -6,7 +6,7 @@ import pytest
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.topic_shares import STRENGTH, TopicShares, fit_topic_shares, fold_in
+from oddshift.attackers.topics import STRENGTH, TopicShares, fit_topic_shares, fold_in
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.trips import Trajectories, cell_centres, seconds_of, stay_points
+from oddshift.data.codecs.places import Trajectories, cell_centres, seconds_of, stay_points
 from oddshift.model.metric import EARTH_RADIUS_KM, Haversine
 
 MOMENT = st.datetimes(datetime(1975, 1, 1), datetime(2200, 1, 1)).map(lambda t: t.replace(microsecond=0, tzinfo=UTC))

@@ -3,9 +3,9 @@
 import numpy as np
 
 import oddshift as od
-from oddshift.app.watch.window_values import RECALL, UNKNOWN, Watcher, window_values
-from oddshift.audit.audit_settings import AuditSettings
+from oddshift.app.watch.windows import RECALL, UNKNOWN, Watcher, window_values
 from oddshift.audit.scan import Budget
+from oddshift.audit.settings import AuditSettings
 from oddshift.data.codecs.unknown_values import unknown_values
 from oddshift.data.dataset import Dataset
 from oddshift.mechanisms import Exponential

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect import Ledger, UserLimit, claim_terms
-from oddshift.protect.claim_terms import NOISIER, ClaimTerms, KeyBatch
-from oddshift.protect.ledger_store import LEDGER
-from oddshift.protect.user_budget import refuse_past
+from oddshift.protect import Ledger, UserLimit
+from oddshift.protect.ledger.ledger import terms
+from oddshift.protect.ledger.store import LEDGER
+from oddshift.protect.ledger.terms import NOISIER, ClaimTerms, KeyBatch
+from oddshift.protect.ledger.user_budget import refuse_past
 
 EPSILON = Fraction(1, 2)
 
@@ -50,7 +51,7 @@ def claim(ledger, ids, users, limit, **terms):
 @pytest.mark.parametrize("at_once", [2, 1 << 18])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_every_row_past_a_budget_is_found_over_several_releases(ledger, monkeypatch, past, at_once, seed):
-    monkeypatch.setattr(claim_terms, "AT_ONCE", at_once)
+    monkeypatch.setattr(terms, "AT_ONCE", at_once)
     rng, keeper = np.random.default_rng(seed), Bookkeeper(Fraction(2), past)
     limit, first = UserLimit(budget=2.0, past=past), 0
     for _ in range(4):

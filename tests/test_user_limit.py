@@ -9,11 +9,11 @@ from oddshift.app.configuration import parse_config
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, Sanitizer, UserLimit, protect, release_work
-from oddshift.protect.claim_terms import NOISIER, ClaimTerms, KeyBatch
 from oddshift.protect.integrations import presidio_operator
-from oddshift.protect.ledger_store import LEDGER
+from oddshift.protect.ledger.store import LEDGER
+from oddshift.protect.ledger.terms import NOISIER, ClaimTerms, KeyBatch
 from oddshift.protect.policies import load_policy, make_policy, noisier_policy, save_policy
-from oddshift.protect.release_policy import ReleasePolicy
+from oddshift.protect.release import ReleasePolicy
 from policies import people_policy, table_policy
 from test_repeated_release import CORPUS, MASKING, POLICY, released, settings, write
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.features import text_features
+from oddshift.data.codecs.text.passages import text_features
 from oddshift.data.embedded import people
 from oddshift.mechanisms.channel import Channel
 from oddshift.mechanisms.exponential import Exponential

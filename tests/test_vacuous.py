@@ -6,7 +6,7 @@ import pytest
 import oddshift as od
 from oddshift.adapt import AdaptSettings
 from oddshift.app.preparation import prepare
-from oddshift.app.questions import ask_adapt, ask_audit
+from oddshift.app.run import ask_adapt, ask_audit
 from oddshift.audit import AuditSettings
 from oddshift.audit.claims import TierValues
 from oddshift.audit.vacuous import is_vacuous, vacuous_reason

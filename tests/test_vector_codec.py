@@ -6,7 +6,7 @@ from pyarrow import parquet
 import encoding
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import VectorCodec, VectorSettings
-from oddshift.data.codecs.vector_codebook import _cells, cell_means
+from oddshift.data.codecs.vector_codec import _cells, cell_means
 from oddshift.data.formats import open_data, read_columns
 
 OWN = VectorSettings(points="fit")

@@ -7,20 +7,18 @@ import numpy as np
 import pytest
 
 import oddshift as od
-from oddshift.adapt.adapt_settings import AdaptSettings
+from oddshift.adapt.settings import AdaptSettings
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import Beliefs, knowledge
-from oddshift.attackers.controls import Own
-from oddshift.attackers.gains import Gain
-from oddshift.attackers.known_chain import Exact
+from oddshift.attackers.controls import Exact, Own
+from oddshift.attackers.paired_log_score import Gain
 from oddshift.audit import AuditSettings, audit
-from oddshift.audit.audit_verdict import worst_of_units
-from oddshift.audit.caps import TierCaps
 from oddshift.audit.choice import Standing
-from oddshift.audit.claims import CROSSED, NOTHING_LEARNED, ClaimBuilder, TierValues
+from oddshift.audit.claims import CROSSED, NOTHING_LEARNED, ClaimBuilder, TierCaps, TierValues
 from oddshift.audit.measurement import AuditReleases
 from oddshift.audit.recalibration import Recalibrated, recalibrated
 from oddshift.audit.scan import Budget, scan, scores
+from oddshift.audit.verdict import worst_of_units
 from oddshift.audit.verdict_rule import Basis, GuessValues, Seen, basis_of, judged, rate_parts, success_parts
 from oddshift.base.errors import InvalidInput, NoGuarantee
 from oddshift.bounds import betting_plugin_lower, betting_plugin_upper, betting_upper
@@ -405,7 +403,7 @@ def test_an_advantage_is_certified_in_the_same_verdict(world):
 
 
 def test_tiers_whose_names_differ_in_one_sign_keep_evidence_of_their_own(tmp_path):
-    from oddshift.app.runs import read_run, write_run
+    from oddshift.app.run_folder import read_run, write_run
 
     tiers = Tiers(np.arange(K) // 3, names=("rate %", "rate $"), scales=(1.0, 1.0), is_public=True)
     split = walks(600, 3).split(rng=np.random.default_rng(1))

@@ -10,7 +10,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.bounds import betting_lower, betting_upper
 from oddshift.evidence.certificates import WitnessEvidence, save_evidence, verify, verify_file
 from oddshift.evidence.witness import recheck, weighted_arms, witness_of
-from oddshift.evidence.witness.weighted_arms import LEVELS, MOST_DRAWS, STEP, levels_above, levels_below
+from oddshift.evidence.witness.importance import LEVELS, MOST_DRAWS, STEP, levels_above, levels_below
 
 
 def shares_of(counts):

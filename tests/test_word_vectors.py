@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.word_vectors import WordVectors, read_vectors
+from oddshift.data.codecs.text.vectors import WordVectors, read_vectors
 
 WORD = st.text(st.sampled_from("abé中'-."), min_size=1, max_size=4).filter(lambda word: word not in {"-", "."})
 NUMBER = st.floats(-100, 100, width=32)

@@ -22,7 +22,7 @@ from oddshift.app.report.wording import (
     verdict_sentence,
     worst_in_words,
 )
-from oddshift.audit.deciding import counted_attackers, shown_violations
+from oddshift.audit.verdict_rule import counted_attackers, shown_violations
 from oddshift.bounds.methods import STATES
 from reports import complete, made_up_adaptation, small_audit
 

@@ -27,7 +27,7 @@ prior = np.full(11_000, 1.0 / 11_000)
 """
 
 CLOSURE = """
-from oddshift.mechanisms.closure import path_closure
+from oddshift.mechanisms.path import path_closure
 distances, scales = Space(rng.normal(size=(2_000, 100))).distances, rng.choice([0.4, 0.7, 0.9], 2_000)
 """
 

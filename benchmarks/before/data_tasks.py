@@ -86,7 +86,7 @@ attackers = ["plugin"]
 '''
 
 NEWS_AUDIT = f"""
-from oddshift.app.asked_attackers import fit_attackers
+from oddshift.app.attacker_choice import fit_attackers
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.attackers import FitOptions
@@ -187,8 +187,8 @@ def release(turn):
 NO_LEDGER = """
 from oddshift.data.formats import open_data
 from oddshift.data.formats.data_file import uncounted
-from oddshift.protect.claim_terms import Claimed
-from oddshift.protect.kept_cells import kept_cells
+from oddshift.protect.ledger.terms import Claimed
+from oddshift.protect.overrides import kept_cells
 from oddshift.protect.overrides import Overrides
 from oddshift.protect.release_work import ReleaseWork
 nothing = np.zeros(0, dtype=np.int64)

@@ -42,16 +42,16 @@ from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
 if TYPE_CHECKING:
-    from oddshift.app.answers import AdaptRun, AuditRun, Verdict
+    from oddshift.app.api import StoredRun, adapt, audit, load_policy, load_run
     from oddshift.app.datasets import embeddings, read, table, texts, trajectories
-    from oddshift.app.front_door import StoredRun, adapt, audit, load_policy, load_run
-    from oddshift.app.watch.watch_answer import Watch
+    from oddshift.app.results import AdaptRun, AuditRun, Verdict
+    from oddshift.app.watch.series import Watch
     from oddshift.app.watch.watching import watch
     from oddshift.data.dataset import Dataset
     from oddshift.evidence import witness
     from oddshift.evidence.certificates import Certificate, Claim, SuccessClaim, certify, certify_joint, verify_file
     from oddshift.evidence.witness import Witness, witness_mdp
-    from oddshift.protect.release_policy import ReleasePolicy
+    from oddshift.protect.release import ReleasePolicy
 
 __version__ = "0.1.0"
 
@@ -60,12 +60,12 @@ _EVIDENCE = ("Certificate", "Claim", "SuccessClaim", "certify", "certify_joint",
 _ON_DEMAND = {
     **dict.fromkeys(_EVIDENCE, "oddshift.evidence.certificates"),
     **dict.fromkeys(("Witness", "witness", "witness_mdp"), "oddshift.evidence.witness"),
-    **dict.fromkeys(("AdaptRun", "AuditRun", "Verdict"), "oddshift.app.answers"),
+    **dict.fromkeys(("AdaptRun", "AuditRun", "Verdict"), "oddshift.app.results"),
     **dict.fromkeys(("embeddings", "read", "table", "texts", "trajectories"), "oddshift.app.datasets"),
-    **dict.fromkeys(("StoredRun", "adapt", "audit", "load_policy", "load_run"), "oddshift.app.front_door"),
+    **dict.fromkeys(("StoredRun", "adapt", "audit", "load_policy", "load_run"), "oddshift.app.api"),
     "Dataset": "oddshift.data.dataset",
-    "ReleasePolicy": "oddshift.protect.release_policy",
-    "Watch": "oddshift.app.watch.watch_answer",
+    "ReleasePolicy": "oddshift.protect.release",
+    "Watch": "oddshift.app.watch.series",
     "watch": "oddshift.app.watch.watching",
 }
 """Names that are imported when they are first used, and the module of each; one of them is a module itself."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from oddshift.bounds import failure_exponent
-from oddshift.evidence.certificates.paper_certificate import PRINTED_SLIP
+from oddshift.evidence.certificates.claim import PRINTED_SLIP
 from studies.paper.paper_numbers import (
     FAILURE_BOUNDS,
     THRESHOLDS,

@@ -22,7 +22,7 @@ from oddshift.attackers.training import Schedule
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import TextCodec, TextSettings, read_published, read_vectors
-from oddshift.data.codecs.text_settings import PAPER_TIERS
+from oddshift.data.codecs.text.settings import PAPER_TIERS
 from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.tiered import Tiered

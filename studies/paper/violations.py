@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.gains import gain, units_of
+from oddshift.attackers.paired_log_score import gain, units_of
 from oddshift.attackers.paper import Paper, squared_distances
 from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.attackers.temperature import guesses

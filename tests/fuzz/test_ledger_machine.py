@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect import Ledger, UserLimit, claim_terms
-from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
-from oddshift.protect.ledger import StagedFolder
-from oddshift.protect.ledger_store import LEDGER
+from oddshift.protect import Ledger, UserLimit
+from oddshift.protect.ledger import terms as claim_terms
+from oddshift.protect.ledger.ledger import StagedFolder
+from oddshift.protect.ledger.store import LEDGER
+from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 
 HERE = StagedFolder("/nowhere/folder", 1, 2)
 BUDGET = 3.0

@@ -1,23 +1,14 @@
 """AmPL: adapt the noise of each tier until the leakage of the joint release is certified."""
 
-from oddshift.adapt.adapt_settings import AdaptSettings
-from oddshift.adapt.adaptation import (
-    Adaptation,
-    Compared,
-    Round,
-    ScaledOutcome,
-    Scales,
-    Tested,
-    TierOutcome,
-)
 from oddshift.adapt.adapting import AdaptTask, adapt
-from oddshift.adapt.crossing import crossing
-from oddshift.adapt.experiment import Experiment, Family, Reader
+from oddshift.adapt.evaluation import Experiment, Family, Measuring, Reader
 from oddshift.adapt.frontier import equal_utility, front, grid_of, hypervolume, search_grid, uniform_outcomes
 from oddshift.adapt.goals import Goals, goals_of
-from oddshift.adapt.measuring import Measuring
 from oddshift.adapt.presets import PRESETS, Preset
+from oddshift.adapt.result import Adaptation, Compared, Round, ScaledOutcome, Scales, Tested, TierOutcome
 from oddshift.adapt.rounds import project, rounds, weighted
+from oddshift.adapt.search import crossing
+from oddshift.adapt.settings import AdaptSettings
 
 __all__ = [
     "PRESETS",

@@ -12,32 +12,29 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.adapt.adapt_notes import assumptions, basis_in_words, warnings
-from oddshift.adapt.adapt_settings import AdaptSettings
-from oddshift.adapt.adaptation import Adaptation, Round, ScaledOutcome, Scales
 from oddshift.adapt.certification import Certification, Trial, check_documents, left_to_learn, sequence, trials
 from oddshift.adapt.comparison import compared, released_epsilon
-from oddshift.adapt.crossing import crossing
-from oddshift.adapt.experiment import Experiment, Family, Reader
+from oddshift.adapt.evaluation import Experiment, Family, Measuring, Reader
 from oddshift.adapt.frontier import first_scales, hypervolume, search_grid, uniform_outcomes
-from oddshift.adapt.goals import goals_of
-from oddshift.adapt.measuring import Measuring
+from oddshift.adapt.goals import SingleRelease, goals_of
+from oddshift.adapt.notes import assumptions, basis_in_words, warnings
 from oddshift.adapt.presets import PRESETS, Preset
 from oddshift.adapt.readers import Readers
+from oddshift.adapt.result import Adaptation, Round, ScaledOutcome, Scales
 from oddshift.adapt.rounds import rounds, weighted
-from oddshift.adapt.saturated_choice import Refits, half_fits, without_growing
-from oddshift.adapt.single_release import SingleRelease
+from oddshift.adapt.search import crossing
+from oddshift.adapt.settings import AdaptSettings
+from oddshift.adapt.size_check import Refits, half_fits, without_growing
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Own
-from oddshift.attackers.gains import choosing_units
+from oddshift.attackers.paired_log_score import choosing_units
 from oddshift.audit.choice import standing, strongest
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder
 from oddshift.audit.measurement import certify_uniforms
 from oddshift.base.arrays import one_of
 from oddshift.base.errors import InvalidInput
-from oddshift.base.execution import SERIAL, Execution
+from oddshift.base.execution import SERIAL, Execution, Progress, silent
 from oddshift.base.identity import fingerprint
-from oddshift.base.progress import Progress, silent
 from oddshift.evidence.certificates import Evidence
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records, Split

@@ -13,22 +13,21 @@ from math import inf
 
 import numpy as np
 
-from oddshift.adapt.adaptation import ScaledOutcome, Tested, TierLeft
-from oddshift.adapt.experiment import Experiment, Situation
+from oddshift.adapt.evaluation import Experiment, Situation
 from oddshift.adapt.frontier import front
-from oddshift.adapt.goals import Goals, goals_of
+from oddshift.adapt.goals import Goals, SingleRelease, goals_of
 from oddshift.adapt.readers import Readers
-from oddshift.adapt.single_release import SingleRelease
+from oddshift.adapt.result import ScaledOutcome, Tested, TierLeft
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Own
-from oddshift.attackers.gains import choosing_units, units_of
 from oddshift.attackers.learning_size import LearningOfSize
-from oddshift.audit.audit_verdict import worst_of_release
+from oddshift.attackers.paired_log_score import choosing_units, units_of
 from oddshift.audit.choice import standing
 from oddshift.audit.claims import ClaimBuilder
 from oddshift.audit.recalibration import Recalibrated, recalibrated
 from oddshift.audit.scan import Scan
 from oddshift.audit.vacuous import vacuous_reason
+from oddshift.audit.verdict import worst_of_release
 from oddshift.audit.verdict_rule import (
     Basis,
     GuessValues,

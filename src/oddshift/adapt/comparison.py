@@ -8,13 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import product
 
-from oddshift.adapt.adaptation import Compared, Scales
 from oddshift.adapt.certification import Trial
-from oddshift.adapt.experiment import Experiment, Family, Reader
+from oddshift.adapt.evaluation import Experiment, Family, Measuring, Reader
 from oddshift.adapt.frontier import equal_utility
-from oddshift.adapt.measuring import Measuring
+from oddshift.adapt.result import Compared, Scales
 from oddshift.base.errors import NoGuarantee
-from oddshift.leakage.limits import exceeds_budget, nearest_distance
+from oddshift.leakage.mpl import exceeds_budget, nearest_distance
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.path import PathExponential
 from oddshift.mechanisms.remap import Remap

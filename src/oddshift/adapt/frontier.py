@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations_with_replacement, product
 from math import comb
 
-from oddshift.adapt.adaptation import ScaledOutcome, Scales
-from oddshift.adapt.measuring import Measuring
+from oddshift.adapt.evaluation import Measuring
+from oddshift.adapt.result import ScaledOutcome, Scales
 
 COARSE = 64
 """Largest number of points for which the whole ordered grid is measured; otherwise the diagonal and `directions`."""

@@ -1,13 +1,29 @@
-"""Goals: everything that scales must keep, a rate of violations and caps on right guesses, and how close they come."""
+"""Goals: everything that scales must keep, a rate of violations and caps on right guesses, and how close they come.
+
+The single release: what a result rests on where no attacker learned anything by reading positions together.
+
+One release keeps its exact ε whatever the secrets are. Declared independence, or a bound that holds for every law of
+the secrets, turns that into a verdict; otherwise it is what a proposal rests on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from oddshift.adapt.adapt_settings import AdaptSettings
-from oddshift.adapt.adaptation import ScaledOutcome, TierOutcome
-from oddshift.audit.caps import TierCaps, caps_of_tiers
+import numpy as np
+
+from oddshift.adapt.evaluation import Family, Situation
+from oddshift.adapt.result import ScaledOutcome, TierOutcome
+from oddshift.adapt.settings import AdaptSettings
+from oddshift.attackers.attacker import Knowledge
+from oddshift.audit.claims import INDEPENDENT, TierCaps, caps_of_tiers
+from oddshift.audit.proven import bound_without_law
+from oddshift.audit.verdict import PROVEN
+from oddshift.base.errors import InvalidInput
+from oddshift.leakage.mpl import exceeds_budget, nearest_distance
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.model.records import Split
 from oddshift.model.tiers import Tiers
 
 MARGIN = 3.0
@@ -74,3 +90,43 @@ class Goals:
 def goals_of(settings: AdaptSettings, tiers: Tiers) -> Goals:
     """Return the goals that settings state for some tiers; a cap for a tier that does not exist is refused."""
     return Goals(settings.delta, dict(zip(tiers.names, caps_of_tiers(settings, tiers), strict=True)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SingleRelease:
+    """The documents, the family of mechanisms and the question that a single release is judged by."""
+
+    split: Split
+    family: Family
+    settings: AdaptSettings
+
+    def carrier(self, situation: Situation) -> str:
+        """What supports a rate verdict without an attacker that learned; "" where nothing does."""
+        if self.settings.independent:
+            return INDEPENDENT
+        try:
+            bound = bound_without_law(replace(situation.known, mechanism=self._drawn(situation)), self.split)
+        except InvalidInput:  # no two points to compare, or no exact epsilon: nothing is proven
+            return ""
+        return PROVEN if bound.value <= self.settings.epsilon else ""
+
+    def proven_scale(self, known: Knowledge) -> float | None:
+        """About the largest common scale at which a bound without a law is ε; None where nothing is proven.
+
+        The bound is roughly proportional to the scale; a candidate at this scale is proven separately.
+        """
+        try:
+            bound = bound_without_law(replace(known, mechanism=self.family(known.tiers)), self.split)
+        except InvalidInput:
+            return None
+        scale = np.floor(100.0 * self.settings.epsilon / bound.value) / 100.0
+        return min(float(scale), 1.0) if scale >= min(self.settings.grid) else None
+
+    def keeps(self, situation: Situation) -> bool:
+        """Whether one release stays within ε exactly, beyond rounding; remapping never adds to it."""
+        exact, limit = self._drawn(situation).exact_epsilon, self.settings.epsilon
+        return exact <= limit or not exceeds_budget(exact, limit, nearest_distance(situation.known.mechanism.space))
+
+    def _drawn(self, situation: Situation) -> Mechanism:
+        """The mechanism before remapping, by its own name: its exact ε often has a closed form."""
+        return self.family(situation.known.tiers)

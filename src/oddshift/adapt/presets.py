@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from oddshift.adapt.adapt_settings import AdaptSettings
-from oddshift.adapt.adaptation import Round, Scales
-from oddshift.adapt.measuring import Measuring
+from oddshift.adapt.evaluation import Measuring
+from oddshift.adapt.result import Round, Scales
 from oddshift.adapt.rounds import rounds, weighted
+from oddshift.adapt.settings import AdaptSettings
 
 CLEAR = 1e4
 """A scale so large that a value is released as it is."""

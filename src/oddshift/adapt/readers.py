@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from math import log
 from typing import cast
 
-from oddshift.adapt.adaptation import Scales
-from oddshift.adapt.experiment import Experiment, Situation
-from oddshift.attackers.attacker import Attacker, Knowledge, against, carried
+from oddshift.adapt.evaluation import Experiment, Situation
+from oddshift.adapt.result import Scales
+from oddshift.attackers.attacker import Attacker, Knowledge, Retrained, against, carried
 from oddshift.attackers.combination import Combination, Weights
-from oddshift.attackers.retrained import Retrained
 
 ANCHORS = (1.0, 0.5, 0.25, 0.1)
 """Scales, as shares of the largest one, at which weights are fitted."""

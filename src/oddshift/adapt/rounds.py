@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.adapt.adapt_settings import AdaptSettings
-from oddshift.adapt.adaptation import Round, ScaledOutcome, Scales
-from oddshift.adapt.measuring import Measuring, rounded_scales
+from oddshift.adapt.evaluation import Measuring, rounded_scales
+from oddshift.adapt.result import Round, ScaledOutcome, Scales
+from oddshift.adapt.settings import AdaptSettings
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.model.tiers import Tiers
 

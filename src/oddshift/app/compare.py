@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.adapt.adaptation import Adaptation, ScaledOutcome
+from oddshift.adapt.result import Adaptation, ScaledOutcome
 from oddshift.app.configuration import read_config
 from oddshift.app.report.wording import worst_in_words
-from oddshift.app.runs import ADAPTATION, AUDIT, CONFIG, read_adaptation, read_run, refuse_no_run
+from oddshift.app.run_folder import ADAPTATION, AUDIT, CONFIG, read_adaptation, read_run, refuse_no_run
 from oddshift.audit import AttackerResult, Audit
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from oddshift.adapt.adapt_settings import SHARED, AdaptSettings
-from oddshift.audit.audit_settings import AuditSettings
+from oddshift.adapt.settings import SHARED, AdaptSettings
+from oddshift.audit.settings import AuditSettings
 from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.base.execution import Execution
 from oddshift.base.identity import fingerprint
@@ -24,7 +24,7 @@ from oddshift.data.codecs import CODECS, FROM_PIPELINE, FROM_TEXT
 from oddshift.data.detectors import DETECTORS
 from oddshift.data.embedded import PeopleSettings
 from oddshift.mechanisms.settings import MechanismSettings
-from oddshift.protect.claim_terms import UserLimit
+from oddshift.protect.ledger.terms import UserLimit
 
 TABLES = ("data", "mechanism", "audit", "adapt", "users", "execution")
 """The tables of a file; only `data` is required."""

@@ -13,26 +13,27 @@ from dataclasses import replace
 from pathlib import Path
 
 from oddshift.adapt import Adaptation
-from oddshift.adapt.families import SCALED
-from oddshift.app.asked_questions import QuestionLevel, level_of_question
+from oddshift.adapt.evaluation import SCALED
+from oddshift.app.alpha_spending import QuestionLevel, level_of_question
 from oddshift.app.configuration import Configuration, FileData, parse_config
-from oddshift.app.expected_cost import (
+from oddshift.app.fit_cache import keep_work, lay_out_checkpoints, read_kept, remove_kept
+from oddshift.app.illustration import example_rows, illustrate, released_passages
+from oddshift.app.inputs import Inputs, inputs_of
+from oddshift.app.policy_from_result import with_user_limit
+from oddshift.app.preparation import Prepared, people_of, prepare
+from oddshift.app.resources import (
     READ,
     UNITS,
     WORTH_SAYING,
     ExpectedCost,
+    Means,
     basis_of_cost,
     cost_of_adaptation,
     cost_of_audit,
     say_cost_of_file,
 )
-from oddshift.app.illustration import example_rows, illustrate, released_passages
-from oddshift.app.inputs import Inputs, inputs_of
-from oddshift.app.kept_work import keep_work, lay_out_checkpoints, read_kept, remove_kept
-from oddshift.app.made_policies import with_user_limit
-from oddshift.app.preparation import Prepared, people_of, prepare
-from oddshift.app.questions import Adapted, ask_adapt, ask_audit
-from oddshift.app.runs import (
+from oddshift.app.run import Adapted, ask_adapt, ask_audit
+from oddshift.app.run_folder import (
     ADAPTATION,
     AUDIT,
     EXAMPLES,
@@ -44,11 +45,10 @@ from oddshift.app.runs import (
     write_passages,
     write_run,
 )
-from oddshift.app.work_means import Means
 from oddshift.audit import Audit
-from oddshift.audit.cpu_limit import CpuLimit
+from oddshift.audit.settings import CpuLimit
 from oddshift.base.errors import InvalidInput
-from oddshift.base.progress import Progress, Say, silent, unsaid
+from oddshift.base.execution import Progress, Say, silent, unsaid
 from oddshift.data.codecs import TextCodec
 from oddshift.data.dataset import read_dataset
 from oddshift.protect.policies import save_policy

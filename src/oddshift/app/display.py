@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from oddshift.adapt import Adaptation, Compared
-from oddshift.app.nouns import Speaking, reword_for
 from oddshift.app.report.opening import (
     EXPLAINED,
     FATE_HEAD,
@@ -16,10 +15,11 @@ from oddshift.app.report.opening import (
     opening_of_audit,
 )
 from oddshift.app.report.wording import claim_reads, withheld_reason, worst_in_words
+from oddshift.app.terminology import Speaking, reword_for
 from oddshift.attackers.calibration import Calibration
 from oddshift.audit import AttackerResult, Audit
-from oddshift.audit.deciding import base_name, worst_of_both
 from oddshift.audit.released_table import release_headline
+from oddshift.audit.verdict_rule import base_name, worst_of_both
 from oddshift.evidence.certificates import Certificate
 
 if TYPE_CHECKING:

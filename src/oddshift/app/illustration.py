@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.app.questions import Audited
-from oddshift.app.runs import BY_POLICY, read_belief, write_belief, write_examples
+from oddshift.app.run import Audited
+from oddshift.app.run_folder import BY_POLICY, read_belief, write_belief, write_examples
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.controls import Null, Own
-from oddshift.audit.belief import Belief, belief
+from oddshift.audit.beliefs import Belief, belief
 from oddshift.audit.examples import Example, examples
 from oddshift.base.arrays import IntArray
 from oddshift.data.codecs import EncodedText
-from oddshift.data.codecs.passages import Passage, Passages, passages
+from oddshift.data.codecs.text.passages import Passage, Passages, passages
 from oddshift.mechanisms import Mechanism
 from oddshift.model.records import Records
 from oddshift.model.release import perturb

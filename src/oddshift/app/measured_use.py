@@ -7,17 +7,16 @@ import numpy as np
 from oddshift.app.preparation import DocumentLabels, Prepared
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.attribute import AttributeReport, attribute_report, fit_attribute
-from oddshift.audit.audit_settings import AuditSettings
 from oddshift.audit.release_use import ReleaseUse, subgroup_losses
+from oddshift.audit.settings import AuditSettings
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import EncodedText, TextCodec
-from oddshift.data.codecs.features import text_features
-from oddshift.data.codecs.text_codec import words_released
+from oddshift.data.codecs.text.codec import words_released
+from oddshift.data.codecs.text.passages import text_features
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.utility import DownstreamTask, classification, retrieval
-from oddshift.model.release import perturb
-from oddshift.model.repeats import draw_once
+from oddshift.model.release import draw_once, perturb
 
 
 def check_use(prepared: Prepared, settings: AuditSettings) -> None:

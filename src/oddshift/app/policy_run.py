@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from oddshift.app.report.opening import found_sentence, missed_sentence, opening_of_adaptation
-from oddshift.app.runs import ADAPTATION, read_adaptation
-from oddshift.audit.data_fate import DataFate, KindFate
+from oddshift.app.run_folder import ADAPTATION, read_adaptation
+from oddshift.audit.replacement_counts import DataFate, KindFate
 from oddshift.data.codecs import KindCounts
 from oddshift.protect.policies import Policy
 

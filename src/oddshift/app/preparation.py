@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.app.found_points import FoundPoints, found_in_records, found_in_text
-from oddshift.app.nouns import who_found
+from oddshift.app.terminology import who_found
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.data.codecs import (
@@ -24,15 +24,14 @@ from oddshift.data.codecs import (
     TextCodec,
     TextSettings,
 )
-from oddshift.data.codecs.table_cells import refuse_bad_cells
-from oddshift.data.codecs.text_cells import TextCells
+from oddshift.data.codecs.table.cells import refuse_bad_cells
+from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import People, PeopleSettings, people
 from oddshift.data.near_duplicates import near_duplicates
 from oddshift.model.prior import Markov
 from oddshift.model.records import FRACTIONS, Records, Split, assign_parts
-from oddshift.model.release import one_tier
-from oddshift.model.repeats import draw_once
+from oddshift.model.release import draw_once, one_tier
 from oddshift.model.tiers import Tiers
 
 FEWEST_UNITS = 30

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats.bounded_streams import LONGEST_RECORD
-from oddshift.protect.release_stream import ReleaseStream, refusal
+from oddshift.data.formats.streams import LONGEST_RECORD
+from oddshift.protect.stream import ReleaseStream, refusal
 
 CHUNK = 1 << 16
 """Bytes that are read at once; a performance setting."""

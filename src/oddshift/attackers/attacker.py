@@ -2,11 +2,17 @@
 
 log posterior(x) = log prior(x) + log M(y_l|x) + c(x; other outputs) + const. The own term is known exactly, because
 the attacker knows the mechanism; only the context term c is ever estimated. The shift is everything after the prior.
+
+Blocks of a release: whole documents at a time, so that rows over all candidates stay within a stated size.
+
+An attacker that is fitted again for every mechanism, as the paper does in every round of its loop.
+
+This is expensive and rarely needed: our own attackers estimate only the context, and work against any mechanism.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -123,3 +129,55 @@ def position_blocks(release: Release) -> Iterator[IntArray]:
     """All positions, a block at a time."""
     everyone = np.arange(len(release.outputs))
     return (everyone[start : start + BLOCK_POSITIONS] for start in range(0, len(everyone), BLOCK_POSITIONS))
+
+
+def document_blocks(release: Release, width: int, entries: int) -> Iterator[range]:
+    """Runs of whole documents of about `entries` entries, a row of `width` for each position; one document or more."""
+    start, limit = 0, max(1, entries // width)
+    while start < len(release):
+        stop = int(np.searchsorted(release.offsets, release.offsets[start] + limit, side="right")) - 1
+        stop = min(max(stop, start + 1), len(release))
+        yield range(start, stop)
+        start = stop
+
+
+def release_blocks(release: Release, width: int, entries: int) -> Iterator[tuple[int, Release]]:
+    """The same as releases, those without any position left out, each with the number of its first position."""
+    for documents in document_blocks(release, width, entries):
+        block = release.take(np.arange(documents.start, documents.stop))
+        if len(block.outputs):
+            yield int(release.offsets[documents.start]), block
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Retrained:
+    """A fitted attacker and how it was fitted; under another mechanism it is fitted again."""
+
+    fit: Callable[[Knowledge], Attacker]
+    fitted: Attacker
+
+    @property
+    def fingerprint(self) -> str:
+        """The fitted attacker, and the way it was fitted where that has a name of its own."""
+        try:
+            return content(self)
+        except InvalidInput:
+            return content(self, without=("fit",))
+
+    @property
+    def name(self) -> str:
+        """The name in tables."""
+        return self.fitted.name
+
+    @property
+    def with_context(self) -> bool:
+        """Whether it reads W."""
+        return self.fitted.with_context
+
+    def beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """Those of the fitted attacker."""
+        return self.fitted.beliefs(release)
+
+    def against(self, known: Knowledge) -> Retrained:
+        """Fitted against another mechanism."""
+        return Retrained(self.fit, self.fit(known))

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.attackers.attacker import Beliefs, Knowledge
+from oddshift.attackers.attacker import Beliefs, Knowledge, document_blocks
 from oddshift.attackers.law_attacker import Terms
-from oddshift.attackers.release_blocks import document_blocks
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.identity import content
 from oddshift.base.logarithms import peak

@@ -14,8 +14,9 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, observations
-from oddshift.attackers.gains import Gain, choosing_clusters, standard_error
 from oddshift.attackers.law_attacker import Terms, length_batches, log_floor
+from oddshift.attackers.paired_log_score import Gain, choosing_clusters, standard_error
+from oddshift.attackers.positional_pairs import Key, place_pairs, spanning_forest
 from oddshift.attackers.sparse_law import (
     SparseLaw,
     fit_sparse_law,
@@ -24,7 +25,6 @@ from oddshift.attackers.sparse_law import (
     set_labels,
     within_sets,
 )
-from oddshift.attackers.ties import Key, place_pairs, spanning_forest
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.model.records import Records
 from oddshift.model.release import Release

@@ -13,9 +13,9 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import Backoff, Observations, fit_backoff, observations
+from oddshift.attackers.chain_terms import UNKNOWN, gap_classes
 from oddshift.attackers.estimated_chain import ChainStep, EstimatedChain
-from oddshift.attackers.plugin import Plugin, first_law, fit_topics
-from oddshift.attackers.spacing import UNKNOWN, gap_classes
+from oddshift.attackers.topic_chain import Plugin, first_law, fit_topics
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, whole
 from oddshift.model.records import Records
 from oddshift.model.release import candidates, set_numbers

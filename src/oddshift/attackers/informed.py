@@ -16,9 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
-from oddshift.attackers.batches import Batch, ContextWords, Reader, words_of
-from oddshift.attackers.context_network import ContextNetwork
-from oddshift.attackers.held_out_terms import held_out_terms
+from oddshift.attackers.candidate_sampling import held_out_terms
+from oddshift.attackers.informed_network import Batch, ContextNetwork, ContextWords, Reader, words_of
 from oddshift.attackers.networks import ARCHITECTURES, arrays_of, put_back
 from oddshift.attackers.term_weights import best_weights
 from oddshift.attackers.training import Curve, Schedule, State, noise, split, train

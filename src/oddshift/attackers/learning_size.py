@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
-from oddshift.attackers.gains import choosing_clusters
+from oddshift.attackers.paired_log_score import choosing_clusters
 
 SHARES = (0.25, 0.5)
 """Shares of the fit documents that an attacker is fitted on again."""

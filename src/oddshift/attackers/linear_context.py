@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.attacker import Knowledge, release_blocks
 from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, likelihoods
 from oddshift.attackers.nearness import is_spatial
-from oddshift.attackers.release_blocks import release_blocks
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.metric import Precomputed
 from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates, set_numbers

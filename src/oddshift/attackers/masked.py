@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.chain_terms import UNKNOWN, gap_classes
 from oddshift.attackers.law_attacker import BATCH_ENTRIES, LawAttacker, Terms, length_batches
 from oddshift.attackers.masked_network import MaskedNetwork, Side
 from oddshift.attackers.networks import arrays_of, put_back
-from oddshift.attackers.spacing import UNKNOWN, gap_classes
 from oddshift.attackers.training import Curve, Schedule, State, split, train
 from oddshift.base.arrays import FloatArray, IntArray, whole
 from oddshift.base.errors import InvalidInput

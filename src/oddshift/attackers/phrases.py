@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.attacker import Knowledge, release_blocks
 from oddshift.attackers.backoff import Observations, fit_backoff, observations, observed
 from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, law_within
-from oddshift.attackers.release_blocks import release_blocks
-from oddshift.attackers.sparse_terms import sparse_terms
+from oddshift.attackers.sparse_law import sparse_terms
 from oddshift.attackers.term_weights import NearWeights, likeliest_weights
 from oddshift.attackers.word_prior import (
     WordCounts,

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from oddshift.attackers.backoff import mixing_weights
-from oddshift.attackers.gains import choosing_clusters
+from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.model.records import Records
 
-FOLDS = 5
+USER_FOLDS = 5
 """Parts of the units, each predicted from the others."""
 
 SPREADS = (1.0, 3.0, 9.0)
@@ -33,7 +33,7 @@ def place_law(fit: Records, allowed: BoolArray, smoothing: float) -> FloatArray:
     everyone = fit.counts().astype(np.float64)
     if len(distinct) < 2:
         return _law(everyone + smoothing, allowed)
-    fold = np.random.default_rng(len(distinct)).permutation(len(distinct))[cluster] % FOLDS
+    fold = np.random.default_rng(len(distinct)).permutation(len(distinct))[cluster] % USER_FOLDS
     predicted, count = [], []
     for part in np.unique(fold):
         mine = fit.take(np.flatnonzero(fold == part)).counts().astype(np.float64)

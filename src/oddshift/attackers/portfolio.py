@@ -7,12 +7,22 @@ the metric, hidden regimes, hidden classes of places, chains of second order, ti
 them the last two from counted pairs and triples (`out_of_reach` says what is then left out). With W, the
 prior given the words around and phrases that hold other secrets, or the clear columns. Nothing is trained again when
 the mechanism changes.
+
+What no part of the portfolio reads because there are too many points, in words: a certificate rests on that too.
+
+Counted pairs and triples are read over any number of points; what needs a table of all of them is not.
+
+Taken back: what the words of a document and its other secrets both tell must count once.
+
+c(x) = −D(x), D the share of log Pr[x | W] that the rare words of the document and documents alike give (`word_prior`);
+0 where a document has no other secret. It is meant to be scaled by a fitted weight (`combination`) next to terms that
+read the other outputs: those say again much of what D said. It depends on no output, so by itself it does not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -23,28 +33,26 @@ from oddshift.attackers.clear_columns import fit_clear_columns, has_rows
 from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import fit_cooccurrence
-from oddshift.attackers.copies import fit_copies
 from oddshift.attackers.distant_ties import fit_distant_ties
-from oddshift.attackers.exemplars import fit_exemplars
-from oddshift.attackers.gains import choosing_clusters
 from oddshift.attackers.gap_chain import fit_gap_chain
-from oddshift.attackers.language_model import LanguageModel
-from oddshift.attackers.language_prior import fit_language_prior
-from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAttacker
+from oddshift.attackers.hidden_classes import fit_row_classes
+from oddshift.attackers.language_model import LanguageModel, fit_language_prior
+from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAttacker, Terms
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
+from oddshift.attackers.nearest_documents import fit_exemplars
 from oddshift.attackers.nearness import is_spatial
+from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.attackers.phrases import fit_phrases
+from oddshift.attackers.positional_pairs import fit_ties
 from oddshift.attackers.prior_by_place import fit_place_prior, place_weights
-from oddshift.attackers.reuse import Reuse
-from oddshift.attackers.row_classes import fit_row_classes
+from oddshift.attackers.repetition import Reuse, fit_copies
 from oddshift.attackers.row_layout import RowLayout, row_layout
 from oddshift.attackers.second_order import fit_second_order
-from oddshift.attackers.sparse_second_order import fit_sparse_second_order
-from oddshift.attackers.taken_back import TakenBack
-from oddshift.attackers.ties import fit_ties
-from oddshift.attackers.topic_shares import fit_topic_shares
+from oddshift.attackers.sparse_chain import fit_sparse_second_order
+from oddshift.attackers.topics import fit_topic_shares
 from oddshift.attackers.word_prior import WordPrior, WordTrial, weighed_prior, word_trial
 from oddshift.base.errors import InvalidInput
+from oddshift.model.release import Release
 
 DENSE_POINTS = 400
 """Largest number of points for a table of all pairs."""
@@ -225,3 +233,36 @@ def _language(seed: int, model: LanguageModel) -> PartFit:
         return LawAttacker(known, law, "language", with_context=True)
 
     return fit
+
+
+def out_of_reach(known: Knowledge) -> str:
+    """One sentence, empty where every part suits the number of points; rows of a table take tables of two columns."""
+    points = len(known.log_prior)
+    if points <= TRIPLE_POINTS or row_layout(known) is not None:
+        return ""
+    counted = [f"triples (above {TRIPLE_POINTS:,})"]
+    counted += [f"pairs at distant places (above {TIED_POINTS:,})"] if points > TIED_POINTS else []
+    said = f"over {points:,} points {' and '.join(counted)} are read where fit documents hold them, not near ones"
+    missed = []
+    if points > DENSE_POINTS:
+        missed.append(f"two secrets that together tell less than {WORTH_READING:g} nats more than one")
+        missed.append(f"hidden regimes of steps or hidden classes with a law for each place (above {DENSE_POINTS:,})")
+        most = STEP_POINTS if is_spatial(known.fit.space) else DENSE_POINTS
+        missed += [f"steps between near points that were never counted (above {most:,})"] if points > most else []
+    return f"{said}; no attacker looked for {', or for '.join(missed)}" if missed else said
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TakenBack:
+    """The share of a prior given W that concerns whole documents, with the sign turned."""
+
+    words: WordPrior
+
+    reads_outputs = False
+
+    def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
+        """Block by block, as the prior gives them."""
+        is_lone = np.repeat(release.lengths == 1, release.lengths)
+        for block in self.words.laws(known, release):
+            context = np.where(is_lone[block.positions, None], 0.0, -block.by_document)
+            yield Terms(block.positions, context, known.log_prior[block.points], block.points)

@@ -15,7 +15,7 @@ import numpy as np
 from oddshift.attackers.attacker import Attacker, Knowledge, against
 from oddshift.attackers.cooccurrence import Cooccurrence
 from oddshift.attackers.law_attacker import LawAttacker, Terms, over_candidates
-from oddshift.attackers.plugin import Plugin
+from oddshift.attackers.topic_chain import Plugin
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.release import CandidateSet, Release, candidate_sets

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.attackers.alike_documents import AlikeDocuments, fit_alike_documents
-from oddshift.attackers.attacker import Knowledge, knowledge
+from oddshift.attackers.attacker import Knowledge, knowledge, release_blocks
 from oddshift.attackers.backoff import Backoff, Observations, fit_backoff, observations
-from oddshift.attackers.gains import choosing_clusters
-from oddshift.attackers.held_out import foreseeable
+from oddshift.attackers.candidate_sampling import foreseeable
 from oddshift.attackers.law_attacker import Terms, law_over, law_within, log_floor
+from oddshift.attackers.nearest_documents import AlikeDocuments, fit_alike_documents
+from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.attackers.prior_by_place import (
     REACHES,
     PlacePrior,
@@ -31,8 +31,7 @@ from oddshift.attackers.prior_by_place import (
     place_codes,
     place_weights,
 )
-from oddshift.attackers.release_blocks import release_blocks
-from oddshift.attackers.sparse_terms import sparse_terms
+from oddshift.attackers.sparse_law import sparse_terms
 from oddshift.attackers.term_weights import NearWeights, likeliest_weights
 from oddshift.attackers.training import split
 from oddshift.attackers.word_relations import document_words, numbers_in, rare_words, relations, zero_one

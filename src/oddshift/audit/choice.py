@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from oddshift.attackers.gains import Gain, Units, gain
+from oddshift.attackers.paired_log_score import Gain, Units, gain
 from oddshift.audit.scan import Scores
 
 

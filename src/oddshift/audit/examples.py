@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.audit.beliefs_by_tier import tier_beliefs
+from oddshift.audit.beliefs import tier_beliefs
 from oddshift.base.logarithms import log_normalise
 from oddshift.model.records import Records
 from oddshift.model.release import Release

@@ -12,9 +12,8 @@ from typing import cast
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs
-from oddshift.attackers.combination import Combination
-from oddshift.attackers.shared_terms import may_share, shared_beliefs
-from oddshift.audit.beliefs_by_tier import Joining
+from oddshift.attackers.combination import Combination, may_share, shared_beliefs
+from oddshift.audit.beliefs import Joining
 from oddshift.audit.recalibration import Recalibrated
 from oddshift.audit.scan import Budget, Scan, Scanning, Scores, refuse_gaps
 from oddshift.model.records import Records

@@ -13,7 +13,7 @@ import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.leakage.limits import shift_limit
+from oddshift.leakage.mpl import shift_limit
 from oddshift.model.space import Space
 
 CANDIDATES = 512

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker
-from oddshift.audit.audit_settings import AuditSettings
 from oddshift.audit.scan import Budget, Scan, Scores, scan, scores
+from oddshift.audit.settings import AuditSettings
 from oddshift.base.arrays import FloatArray
 from oddshift.base.identity import fingerprint
 from oddshift.base.storage import load, save

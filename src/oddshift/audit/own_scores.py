@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from oddshift.audit.beliefs_by_tier import TierBeliefs
+from oddshift.audit.beliefs import TierBeliefs
 from oddshift.base.arrays import CACHED_ENTRIES, FloatArray, blocks
 from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms.mechanism import Mechanism

@@ -13,10 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs
-from oddshift.attackers.gains import Units, gain, units_of
-from oddshift.audit.beliefs_by_tier import TierBeliefs, tier_beliefs
-from oddshift.audit.deciding import RECALIBRATED
+from oddshift.attackers.paired_log_score import Units, gain, units_of
+from oddshift.audit.beliefs import TierBeliefs, tier_beliefs
 from oddshift.audit.scan import Budget
+from oddshift.audit.verdict_rule import RECALIBRATED
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.identity import content
 from oddshift.base.logarithms import log_sum

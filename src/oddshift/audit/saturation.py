@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
-from oddshift.attackers.gains import gain, units_of
 from oddshift.attackers.learning_size import LearningOfSize, SizeStep, smaller_fits
-from oddshift.audit.audit_verdict import worst_of_units
+from oddshift.attackers.paired_log_score import gain, units_of
 from oddshift.audit.claims import values_by_tier
 from oddshift.audit.measurement import AuditReleases
 from oddshift.audit.scan import Scan, Scores, scan, scores
+from oddshift.audit.verdict import worst_of_units
 from oddshift.base.arrays import FloatArray
 from oddshift.model.records import Records
 from oddshift.model.tiers import Tiers

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker
-from oddshift.audit.beliefs_by_tier import TierBeliefs, tier_beliefs
+from oddshift.audit.beliefs import TierBeliefs, tier_beliefs
 from oddshift.audit.own_scores import OwnScores
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, row_counts
 from oddshift.base.errors import InvalidInput
-from oddshift.leakage.limits import exceeds
+from oddshift.leakage.mpl import exceeds
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records
 from oddshift.model.release import Release, candidates

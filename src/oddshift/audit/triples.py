@@ -10,7 +10,7 @@ import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray, blocks, whole
 from oddshift.base.errors import InvalidInput, TooLarge
-from oddshift.leakage.limits import shift_limit
+from oddshift.leakage.mpl import shift_limit
 from oddshift.model.space import Space
 
 POOL = 32_768

@@ -1,4 +1,8 @@
-"""The rule of the verdict, in one place: which attackers it rests on, and what all of them together certify.
+"""What decides: of all rates that a verdict rests on, the worst one of each claim, and the worst of all first.
+
+A claim is about one tier, without the public context W or given W; of the attackers that count, each bounds it.
+
+The rule of the verdict, in one place: which attackers it rests on, and what all of them together certify.
 
 An attacker counts when it learned something by reading positions together (its joint gain on select documents is beyond
 chance). `certified` needs every attacker that counts within δ in every tier, and every attacker within the caps on
@@ -10,15 +14,69 @@ proven bound or declared independence supports one, which then rests on the sing
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from oddshift.attackers.attacker import Attacker
-from oddshift.audit.caps import TierCaps
 from oddshift.audit.choice import Standing, strongest
-from oddshift.audit.claims import NOTHING_LEARNED, Barred, ClaimBuilder, TierValues
+from oddshift.audit.claims import NOTHING_LEARNED, Barred, ClaimBuilder, TierCaps, TierValues
 from oddshift.base.arrays import FloatArray
-from oddshift.evidence.certificates import AnyClaim, Evidence, JointCertificate, certify_joint, evidence_of
+from oddshift.evidence.certificates import (
+    AnyClaim,
+    Certificate,
+    Claim,
+    Evidence,
+    JointCertificate,
+    certify_joint,
+    evidence_of,
+)
+
+RECALIBRATED = ", recalibrated"
+"""How the name of a recalibrated attacker ends."""
+
+
+def base_name(attacker: str) -> str:
+    """The attacker that a recalibrated one is made from, any other by its own name.
+
+    >>> base_name("counts, recalibrated"), base_name("counts")
+    ('counts', 'counts')
+    """
+    return attacker.removesuffix(RECALIBRATED)
+
+
+def shown_violations(verdict: JointCertificate | None) -> dict[AnyClaim, float]:
+    """The claims that are shown not to hold, with the lower bounds that show it: at the level that they share."""
+    if verdict is None:
+        return {}
+    rows = zip(verdict.parts, verdict.lowers, strict=True)
+    beyond = [(part.claim, low) for part, low in rows if part.claim.limit is not None and low > part.claim.limit]
+    return {claim: low for claim, low in beyond if not claim.withheld or claim.may_violate}
+
+
+def worst_of_each(certificates: Iterable[Certificate], violations: dict[AnyClaim, float]) -> tuple[Certificate, ...]:
+    """The worst certificate of each claim, in the order of their bounds: a shown violation before any upper bound."""
+
+    def severity(made: Certificate) -> tuple[float, float, float]:
+        return violations.get(made.claim, -1.0), made.upper, made.mean
+
+    worst: dict[tuple[str, bool], Certificate] = {}
+    for made in certificates:
+        key = (made.claim.tier, made.claim.with_context)
+        if key not in worst or severity(made) > severity(worst[key]):
+            worst[key] = made
+    return tuple(sorted(worst.values(), key=severity, reverse=True))
+
+
+def worst_of_both(worst: Sequence[Certificate]) -> tuple[Certificate, ...]:
+    """The first of those without W and the first of those given W, in their order."""
+    first = {made.claim.with_context: made for made in reversed(worst)}
+    return tuple(made for made in worst if made is first[made.claim.with_context])
+
+
+def counted_attackers(certificates: Iterable[Certificate]) -> tuple[str, ...]:
+    """The names of the attackers whose rates these are, each once and without its recalibrated self."""
+    named = (base_name(made.claim.attacker) for made in certificates if isinstance(made.claim, Claim))
+    return tuple(dict.fromkeys(named))
 
 
 @dataclass(frozen=True)
@@ -39,7 +97,7 @@ def basis_of(standings: Sequence[Standing], own: int, carrier: str) -> Basis:
     """The attackers that learned; without any, the single release at place `own` if something else supports the
     verdict.
 
-    >>> from oddshift.attackers.gains import Gain
+    >>> from oddshift.attackers.paired_log_score import Gain
     >>> idle, keen = Standing(1.0, Gain(0.0, 0.1)), Standing(1.2, Gain(0.5, 0.1))
     >>> basis_of([idle, keen, keen], 0, "").counting, basis_of([idle, idle], 0, "").withheld == NOTHING_LEARNED
     ((1, 2), True)

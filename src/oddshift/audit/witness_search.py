@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
-from oddshift.attackers.gains import one_document_each
-from oddshift.audit.audit_settings import AuditSettings
+from oddshift.attackers.paired_log_score import one_document_each
+from oddshift.audit.settings import AuditSettings
 from oddshift.audit.witness_rounds import POOL, Rounds, draw_pairs, joined, pairs_of, played, promises
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.logarithms import log_sum

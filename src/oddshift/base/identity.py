@@ -3,6 +3,10 @@
 Certificates, policies and kept work name what they are about by it. Two values share a fingerprint when their types
 have one name and their contents are equal; nothing that only affects speed, and no address in memory, enters.
 A fingerprint is not a signature, and anyone who can guess a complete value can confirm the guess.
+
+A round trip: would a value be read back from a file as it was written?
+
+Asked of dataclasses of other packages, whose fields may be of types that no file keeps.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import dataclasses
 import enum
 import functools
 import hashlib
+import json
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from oddshift.base.errors import InvalidInput
+from oddshift.base.storage import Arrays, content_digest, decode, digest, encode
 
 VERSION = 1
 """Of the way in which contents are written down; part of every fingerprint."""
@@ -309,3 +315,24 @@ def _feed_module(sink: _Sink, value: Any) -> None:
         settings = {k: v for k, v in vars(inner).items() if k[:1] != "_" and k != "training" and isinstance(v, plain)}
         _tag(sink, "of", type_name(type(inner)))
         _feed_mapping(sink, settings)
+
+
+def refuse_unreadable(value: Any, refusal: str) -> None:
+    """Refuse a value that cannot be stored, or that would be read back as another; `refusal` opens the message.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Shelf:
+    ...     books: list[str]
+    >>> refuse_unreadable(Shelf(["a"]), "the shelf stays here")
+    Traceback (most recent call last):
+    oddshift.base.errors.InvalidInput: the shelf stays here: value.books is "['a']", expected list
+    """
+    arrays: Arrays = {}
+    try:
+        body = json.loads(json.dumps(encode(value, arrays), allow_nan=False))
+        again = decode(body, type(value), {name: array.copy() for name, array in arrays.items()})
+    except InvalidInput as error:
+        raise InvalidInput(f"{refusal}: {error}") from error
+    if digest(again) != content_digest(body, arrays):
+        raise InvalidInput(f"{refusal}: it would be read back as another value")

@@ -22,8 +22,7 @@ from oddshift.bounds.binomial import (
     robbins_pvalue,
     robbins_upper,
 )
-from oddshift.bounds.clusters import Clustering, design_effect
-from oddshift.bounds.conformal import conformal_ranks
+from oddshift.bounds.checks import Clustering, design_effect
 from oddshift.bounds.means import (
     failure_exponent,
     hoeffding_bentkus_lower,
@@ -36,8 +35,18 @@ from oddshift.bounds.means import (
     maurer_pontil_pvalue,
     maurer_pontil_upper,
 )
-from oddshift.bounds.methods import METHODS, ONE_SHOT, STATES, Method, decision
-from oddshift.bounds.multiplicity import bonferroni, fixed_sequence, holm, intersection_union, spend
+from oddshift.bounds.methods import (
+    METHODS,
+    ONE_SHOT,
+    STATES,
+    Method,
+    bonferroni,
+    decision,
+    fixed_sequence,
+    holm,
+    intersection_union,
+    spend,
+)
 from oddshift.bounds.planners import (
     Plan,
     plan_clopper_pearson,
@@ -45,8 +54,7 @@ from oddshift.bounds.planners import (
     plan_zero_failures,
     zero_failures,
 )
-from oddshift.bounds.shift_stream import ShiftStream
-from oddshift.bounds.streams import BettingStream, RobbinsStream
+from oddshift.bounds.streams import BettingStream, RobbinsStream, ShiftStream, conformal_ranks
 
 __all__ = [
     "BETS",

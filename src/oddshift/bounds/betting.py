@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, unit_open
 from oddshift.base.logarithms import log_sum
-from oddshift.bounds.checks import unit_closed, unit_values
-from oddshift.bounds.search import bracketed_reach, first_reach
+from oddshift.bounds.checks import bracketed_reach, first_reach, unit_closed, unit_values
 
 BETS = np.geomspace(0.005, 1.0, 20)
 """The stakes λ of the mixture, from 1/200 of the wealth to all of it."""

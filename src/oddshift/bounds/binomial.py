@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 
 from oddshift.base.arrays import unit_open
-from oddshift.bounds.checks import count, unit_closed
-from oddshift.bounds.search import first_reach
+from oddshift.bounds.checks import count, first_reach, unit_closed
 
 _OUT = 1e-12  # relative step outwards, above the error of the incomplete beta function's inverse
 

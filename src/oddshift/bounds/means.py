@@ -14,8 +14,7 @@ import numpy.typing as npt
 from oddshift.base.arrays import unit_open, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds.binomial import binomial_below
-from oddshift.bounds.checks import unit_closed, unit_values
-from oddshift.bounds.search import first_reach
+from oddshift.bounds.checks import first_reach, unit_closed, unit_values
 
 
 def hoeffding_upper(mean: float, n: int, alpha: float, sides: int = 1) -> float:

@@ -17,10 +17,10 @@ from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import CODECS, Codec, Columns, PlaceSettings, TableSettings, TextSettings, WordVectors
-from oddshift.data.codecs.table_cells import refuse_bad_cells
+from oddshift.data.codecs.table.cells import refuse_bad_cells
 from oddshift.data.detectors import Detector
 from oddshift.data.formats import FOLDER, TEXT, open_data, read_columns
-from oddshift.data.formats.cell_types import number_cells
+from oddshift.data.formats.cells import number_cells
 from oddshift.data.formats.plain_text import TextFile, TextFolder
 
 FEWEST = 3

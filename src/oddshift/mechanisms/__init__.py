@@ -1,15 +1,13 @@
 """Mechanisms: one file each, one line in the dictionary each."""
 
 from oddshift.mechanisms.calibrate import calibrate
-from oddshift.mechanisms.channel import Channel, estimate_channel
-from oddshift.mechanisms.closure import path_closure
+from oddshift.mechanisms.channel import Channel, Geometric, RandomizedResponse, estimate_channel
 from oddshift.mechanisms.exponential import Exponential, balanced_weights
 from oddshift.mechanisms.laplace import Laplace, ProjectedLaplace
-from oddshift.mechanisms.line import Geometric, RandomizedResponse
 from oddshift.mechanisms.mechanism import Mechanism, Sampler
 from oddshift.mechanisms.named import MECHANISMS, build_mechanism
 from oddshift.mechanisms.optimal import Optimal
-from oddshift.mechanisms.path import PathExponential
+from oddshift.mechanisms.path import PathExponential, path_closure
 from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.mechanisms.tiered import Tiered
 from oddshift.mechanisms.truncated import Truncated, truncation_radius

@@ -6,11 +6,14 @@ is exactly that, in float64, grouped by secret so that each row is built once.
 **Resolution.** A uniform of 53 bits reaches outputs in steps of 2⁻⁵³, so what is sampled differs from `log_matrix`
 by at most r = |Y|·2⁻⁵³ in total variation (`resolution`): what is really released keeps
 Pr[y|a] ≤ e^{ε·d}·Pr[y|b] + (1 + e^{ε·d})·r for every event.
+
+What the exponential family shares: rows of scores become rows of log probabilities, and their normalisers.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -21,6 +24,7 @@ import numpy.typing as npt
 from oddshift.base.arrays import BLOCK_ENTRIES, FloatArray, IntArray, blocks, dense, floats, frozen, generator, indices
 from oddshift.base.errors import InvalidInput, NoGuarantee
 from oddshift.base.identity import content, fingerprint, type_name
+from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms.epsilon import true_epsilon
 from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.model.space import Space
@@ -232,3 +236,19 @@ def checked_uniforms(z: npt.ArrayLike, count: int) -> FloatArray:
     if uniforms.min() < 0.0 or uniforms.max() >= 1.0:
         raise InvalidInput(f"z spans [{uniforms.min()}, {uniforms.max()}], expected uniforms in [0, 1)")
     return uniforms
+
+
+Scores = Callable[[IntArray], FloatArray]
+"""From the indices of some points, their rows of unnormalised log probabilities."""
+
+
+def normalised(scores: FloatArray) -> FloatArray:
+    """Scores less ln Z of their row, in place: rows that sum to one."""
+    scores -= log_sum(scores)[:, None]
+    return scores
+
+
+def log_normalisers(scores: Scores, n_points: int, n_outputs: int) -> FloatArray:
+    """ln Z_x of every point, in blocks."""
+    everyone = np.arange(n_points)
+    return np.concatenate([log_sum(scores(everyone[part])) for part in blocks(n_points, n_outputs)])

@@ -7,10 +7,9 @@ import numpy as np
 from oddshift.base.errors import InvalidInput
 from oddshift.base.registry import Registry
 from oddshift.mechanisms.calibrate import calibrate
-from oddshift.mechanisms.channel import Channel
+from oddshift.mechanisms.channel import Channel, Geometric, RandomizedResponse
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.laplace import ProjectedLaplace
-from oddshift.mechanisms.line import Geometric, RandomizedResponse
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.optimal import Optimal
 from oddshift.mechanisms.path import PathExponential

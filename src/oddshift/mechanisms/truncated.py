@@ -15,8 +15,7 @@ import numpy as np
 from oddshift.base.arrays import FloatArray, IntArray, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms.epsilon import exponential_epsilon
-from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.mechanisms.scores import log_normalisers, normalised
+from oddshift.mechanisms.mechanism import Mechanism, log_normalisers, normalised
 from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.model.space import Space, space_of
 from oddshift.model.tiers import Tiers

@@ -3,12 +3,12 @@
 `docs/protect.md` explains both; integrations build on `Sanitizer`.
 """
 
-from oddshift.protect.claim_terms import UserLimit
-from oddshift.protect.ledger import Ledger
+from oddshift.protect.dataset.release import SetMeans, protect_set
+from oddshift.protect.ledger.ledger import Ledger
+from oddshift.protect.ledger.terms import UserLimit
 from oddshift.protect.noise import os_uniforms, seeded_uniforms
-from oddshift.protect.release_files import protect
-from oddshift.protect.release_report import Protected, ProtectSettings
-from oddshift.protect.release_set import SetMeans, protect_set
+from oddshift.protect.release import protect
+from oddshift.protect.report import Protected, ProtectSettings
 from oddshift.protect.sanitizer import Sanitizer
 
 __all__ = [

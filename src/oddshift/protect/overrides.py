@@ -1,21 +1,37 @@
 """Cells that are not drawn: copies of a record, kept releases, and records beyond the budget of their user.
 
 A record has one released value within an input, however often it occurs there.
+
+Cells that were released, by row: for copies of a record within an input, and for releases that are kept.
+
+They are kept in a small database inside the hidden folder of a release, so that memory does not grow with the input.
+
+Records that several parts of a data set have: every part draws the same outputs for them.
+
+A record has one released value within an input. Where its copies are in different parts, the uniform of each of its
+secrets is a keyed hash of record and secret, so that parts need not wait for one another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.protect.claim_terms import Claimed
-from oddshift.protect.kept_cells import Cells, KeptCells
+from oddshift.data.codecs import Encoded, EncodedPlaces, EncodedText
+from oddshift.model.release import draw_once
+from oddshift.protect.ledger.terms import Claimed
+from oddshift.protect.sanitizer import Sanitizer
 
 Shown = dict[str, list[Any]]
 """Released cells by column, one for each record that is shown."""
@@ -119,3 +135,106 @@ class _Block:
 def _within(rows: IntArray, first: int, count: int) -> IntArray:
     start, end = np.searchsorted(rows, [first, first + count])
     return rows[start:end]
+
+
+Cells = dict[str, Any] | None
+"""What was released for a record, by column; None for a record that was left out."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeptCells:
+    """A table of rows and cells; `repr` shows nothing of it."""
+
+    db: sqlite3.Connection
+
+    def put(self, rows: Iterable[tuple[int, Cells]]) -> None:
+        """Keep what was released for some rows."""
+        self.db.executemany("INSERT INTO cells VALUES (?, ?)", ((row, json.dumps(cells)) for row, cells in rows))
+
+    def get(self, row: int) -> Cells:
+        """What was released for a row; None where it was left out."""
+        found = self.db.execute("SELECT cells FROM cells WHERE row = ?", (row,)).fetchone()
+        return None if found is None else read_cells(found[0])
+
+
+def read_cells(text: str) -> Cells:
+    """Cells as they were stored."""
+    cells: Cells = json.loads(text)
+    return cells
+
+
+@contextmanager
+def kept_cells(path: Path) -> Iterator[KeptCells]:
+    """A new table of cells in a file that only its owner can read; it is complete when this ends."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = OFF")
+        db.execute("PRAGMA synchronous = OFF")  # the folder is deleted when the process dies
+        db.execute("CREATE TABLE cells (row INTEGER PRIMARY KEY, cells TEXT NOT NULL)")
+        db.execute("BEGIN")
+        yield KeptCells(db)
+        db.execute("COMMIT")
+
+
+_RANK_BYTES = 4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SharedRecords:
+    """Row numbers (from 1, in order) of records that other parts have too, and the key of each."""
+
+    rows: IntArray
+    key_of: Callable[[int], bytes]
+
+    def redraw(self, sanitizer: Sanitizer, encoded: Encoded, outputs: IntArray, first: int, rows: int) -> None:
+        """Draw the secrets of shared records of one block again, by keyed hashes; `first` numbers its first row.
+
+        Where secrets are drawn once for each user or trip, all parts draw them equally already.
+        """
+        start, end = np.searchsorted(self.rows, [first, first + rows])
+        if start == end or _is_keyed(encoded, sanitizer.codec.settings):
+            return
+        here = self.rows[start:end] - first
+        row_of = _row_of_position(encoded)
+        positions = np.flatnonzero(np.isin(row_of, here))
+        if len(positions):
+            groups = _groups(encoded, sanitizer.codec.settings)[positions]
+            units = _units(row_of[positions] + first, encoded.records.points[positions], groups, self.key_of)
+            sanitizer.redraw(encoded, outputs, positions, list(units))
+
+
+def _is_keyed(encoded: Encoded, settings: Any) -> bool:
+    """Whether every uniform is a keyed hash already."""
+    if isinstance(encoded, EncodedPlaces):
+        return bool(encoded.units)
+    is_by_user = isinstance(encoded, EncodedText) and settings.joint_by == "user" and encoded.users is not None
+    return is_by_user and settings.repeats == "once"
+
+
+def _row_of_position(encoded: Encoded) -> IntArray:
+    """The row of the block, from 0, in which each secret is."""
+    if isinstance(encoded, EncodedPlaces):
+        return encoded.order
+    return encoded.rows[encoded.records.document_of_position]
+
+
+def _groups(encoded: Encoded, settings: Any) -> IntArray:
+    """A number for each secret, equal for those that share a draw."""
+    records = encoded.records
+    if not isinstance(encoded, EncodedText) or settings.repeats == "each":
+        return np.arange(len(records.points), dtype=np.int64)
+    by = "sentence" if settings.joint_by == "sentence" and records.context is not None else "document"
+    return draw_once(records.joined(by)).position
+
+
+def _units(rows: IntArray, points: IntArray, groups: IntArray, key_of: Callable[[int], bytes]) -> Iterator[bytes]:
+    """The key of each record, and which of the draws for this secret in this record it is."""
+    keys: dict[int, bytes] = {}
+    seen: dict[tuple[int, int], list[int]] = {}
+    for row, point, group in zip(rows.tolist(), points.tolist(), groups.tolist(), strict=True):
+        draws = seen.setdefault((row, point), [])
+        if group not in draws:
+            draws.append(group)
+        if row not in keys:
+            keys[row] = key_of(row)
+        yield keys[row] + draws.index(group).to_bytes(_RANK_BYTES, "little")

@@ -3,17 +3,20 @@
 A pseudonym is a keyed function of the name. The key comes from the operating system and is new for every release, so
 one person has one pseudonym in a release and another one in the next. Whole numbers become whole numbers by a keyed
 permutation (a Feistel network over BLAKE2b), hence without collisions; any other text becomes 16 letters and digits.
+
+Columns that a policy knows: other columns of a file of rows or places were never examined, and are not released.
 """
 
 from __future__ import annotations
 
 from base64 import b32encode
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from oddshift.data.codecs import NamedCells
-from oddshift.data.formats.cell_types import is_missing
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import Codec, NamedCells, PlaceSettings, TableSettings, TextSettings, VectorSettings
+from oddshift.data.formats.cells import is_missing
 
 _PERSON = b"pseudonym"
 _ROUNDS = 8
@@ -92,3 +95,44 @@ def _digest(text: str, key: bytes, scope: bytes, size: int) -> bytes:
     start = blake2b(len(scope).to_bytes(8, "little") + scope, digest_size=size, key=key, person=_PERSON)
     start.update(text.encode("utf-8", "surrogatepass"))
     return start.digest()
+
+
+def refuse_unknown_columns(codec: Codec, names: Sequence[str], allowed: Collection[str] = ()) -> None:
+    """Refuse a table or places with a column that the policy says nothing about, unless it is allowed by name.
+
+    The same holds for data of a codec that another package adds: it knows the columns that its settings want.
+
+    The message names the column, because one has to know it to allow it; it never quotes a cell.
+    """
+    settings = codec.settings
+    if isinstance(settings, TextSettings | VectorSettings):
+        return
+    is_own = isinstance(settings, TableSettings | PlaceSettings)
+    known = settings.known if is_own else (*settings.wanted(tuple(names)), *codec.released)
+    named = {name for name in allowed if name}  # a column that was not asked for is "", and so is the name of an index
+    unknown = [name for name in names if name not in known and name not in named]
+    if unknown:
+        more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+        roles = "public or masked" if isinstance(settings, TableSettings) else "masked"
+        way = f"list it as {roles} in the configuration, or allow it" if is_own else "allow it"
+        raise InvalidInput(
+            f"column {unknown[0]!r}{more} is not known to the policy and would be released as it is: {way} by name "
+            "(--clear)"
+        )
+
+
+def refuse_closed_columns(codec: Codec, clear: Collection[str]) -> None:
+    """Refuse to release a column as it is that the policy protects or leaves empty: nothing was certified for that."""
+    settings = codec.settings
+    if not isinstance(settings, TableSettings | PlaceSettings):
+        return
+    if isinstance(settings, TableSettings):
+        closed = {*settings.secret, *settings.masked}
+    else:
+        closed = {settings.lat, settings.lon, *settings.masked}
+    named = sorted(closed & set(clear))
+    if named:
+        raise InvalidInput(
+            f"column {named[0]!r} is protected or left empty by the policy, expected others (--clear): what it would "
+            "give away was never measured"
+        )

@@ -19,18 +19,23 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import Codec, Counts, Encoded, EncodedText, TextCodec
 from oddshift.data.formats import TEXT, Block, Count, DataFile, require_columns
 from oddshift.data.formats.plain_text import TextFile, TextFolder
-from oddshift.protect.asked_release import known_as_asked, refuse_unnamed_users, terms_as_asked
-from oddshift.protect.claim_terms import NOISIER, Claimed, ClaimTerms, UserLimit, smaller_limit
-from oddshift.protect.kept_cells import Cells, KeptCells, read_cells
-from oddshift.protect.known_by import KnownBy, Survey, survey
-from oddshift.protect.known_columns import refuse_closed_columns, refuse_unknown_columns
-from oddshift.protect.ledger import Ledger
-from oddshift.protect.overrides import Overrides, Shown
+from oddshift.protect.ledger.ledger import Ledger
+from oddshift.protect.ledger.terms import NOISIER, Claimed, ClaimTerms, UserLimit, smaller_limit
+from oddshift.protect.measurement import ReleaseSample
+from oddshift.protect.overrides import Cells, KeptCells, Overrides, SharedRecords, Shown, read_cells
 from oddshift.protect.policies import Policy, noisier_policy
-from oddshift.protect.release_report import Protected, ProtectSettings, claim_notes, claim_report
-from oddshift.protect.release_sample import ReleaseSample
+from oddshift.protect.pseudonyms import refuse_closed_columns, refuse_unknown_columns
+from oddshift.protect.record_identity import KnownBy, Survey, survey
+from oddshift.protect.report import (
+    Protected,
+    ProtectSettings,
+    claim_notes,
+    claim_report,
+    known_as_asked,
+    refuse_unnamed_users,
+    terms_as_asked,
+)
 from oddshift.protect.sanitizer import Sanitizer
-from oddshift.protect.shared_records import SharedRecords
 
 
 @dataclass(eq=False)

@@ -35,15 +35,23 @@ from oddshift.data.codecs import (
     VectorCodec,
     named_cells,
 )
-from oddshift.data.codecs.short_text import ShortText, ShortTexts
+from oddshift.data.codecs.text.short_text import ShortText, ShortTexts
 from oddshift.data.detectors import Detector
 from oddshift.mechanisms.mechanism import Mechanism
-from oddshift.protect.claim_terms import ClaimTerms, KeyBatch
-from oddshift.protect.ledger import Ledger
-from oddshift.protect.noise import ROW_BYTES, Draws, Uniforms, os_uniforms, seeded_uniforms
+from oddshift.protect.ledger.ledger import Ledger
+from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
+from oddshift.protect.noise import (
+    ROW_BYTES,
+    Draws,
+    Uniforms,
+    keyed_uniforms,
+    os_uniforms,
+    outputs_of_groups,
+    outputs_once,
+    seeded_uniforms,
+)
 from oddshift.protect.policies import Policy
 from oddshift.protect.pseudonyms import pseudonyms
-from oddshift.protect.repeated_draws import keyed_uniforms, outputs_of_groups, outputs_once
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect.ledger import Ledger, StagedFolder
+from oddshift.protect.ledger.ledger import Ledger, StagedFolder
 
 SIDECAR = ".protected.json"
 """What is added to the name of OUT for its sidecar."""

@@ -25,8 +25,8 @@ def adapt(
     from oddshift.app.configuration import parse_config, read_config
     from oddshift.app.configured_runs import run_adapt
     from oddshift.app.display import show_adaptation
-    from oddshift.app.nouns import reword_for, reword_plain
-    from oddshift.app.runs import POLICY, adaptation_summary
+    from oddshift.app.run_folder import POLICY, adaptation_summary
+    from oddshift.app.terminology import reword_for, reword_plain
 
     console = console_for(as_json)
     text = read_config(config)

@@ -37,8 +37,8 @@ def audit(
     """
     from oddshift.app.configuration import read_config
     from oddshift.app.demo import PEOPLE
-    from oddshift.app.kept_work import KEPT
-    from oddshift.app.nouns import reword_for, reword_plain
+    from oddshift.app.fit_cache import KEPT
+    from oddshift.app.terminology import reword_for, reword_plain
 
     if demo == (config is not None):
         raise InvalidInput("audit takes either a configuration file or --demo")
@@ -62,9 +62,9 @@ def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[st
     """What can be done next: check a certificate, make the report, and release or adapt where that is possible."""
     import numpy as np
 
-    from oddshift.app.asked_questions import level_after
+    from oddshift.app.alpha_spending import level_after
     from oddshift.app.configuration import parse_config, read_config
-    from oddshift.app.runs import EVIDENCE, POLICY
+    from oddshift.app.run_folder import EVIDENCE, POLICY
 
     asked, evidence = found["settings"], out / EVIDENCE / found["certificates"][0]["file"]
     lines = [f"check: {next_step('verify', evidence)}", f"next: {next_step('report', out)}"]
@@ -92,7 +92,7 @@ def audited(text: str, out: Path, console: Console, **options: Any) -> dict[str,
     """Run the audit of a configuration, keep it in its folder, show it, and return its summary."""
     from oddshift.app.configured_runs import run_audit
     from oddshift.app.display import show_audit
-    from oddshift.app.runs import summary
+    from oddshift.app.run_folder import summary
 
     with waiting("if interrupted, run the same command to continue", quiet=console.quiet) as progress:
         found = run_audit(text, out, progress=progress, say=saying(console), **options)

@@ -23,7 +23,7 @@ def demo(
     """
     from oddshift.app import demo as told
     from oddshift.app.configured_runs import run_adapt, run_audit
-    from oddshift.app.runs import POLICY, adaptation_summary, read_belief, summary
+    from oddshift.app.run_folder import POLICY, adaptation_summary, read_belief, summary
     from oddshift.protect.policies import load_policy
 
     run, console = out / "run", console_for(as_json)

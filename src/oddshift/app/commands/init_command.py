@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oddshift.app.commands.plain_progress import to_standard_error
-from oddshift.app.commands.terminal import Json, next_step, waiting
+from oddshift.app.commands.terminal import Json, next_step, to_standard_error, waiting
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import write_atomic
 
@@ -34,9 +33,9 @@ def init(
 
     Example: oddshift init mail.csv --out mail.toml
     """
-    from oddshift.app.expected_cost import INIT, INIT_MEMORY, say_cost_of_file
     from oddshift.app.init import start
     from oddshift.app.init.choices import OwnFiles
+    from oddshift.app.resources import INIT, INIT_MEMORY, say_cost_of_file
 
     if out.exists():
         raise InvalidInput(f"{out} already exists and is not overwritten, expected a new file: name one with --out")
@@ -61,7 +60,7 @@ _NOUNS = {"text": "documents", "table": "rows or groups of rows", "location": "t
 
 
 def _lines(found: Started, file: Path) -> list[str]:
-    from oddshift.app.nouns import reword_kind
+    from oddshift.app.terminology import reword_kind
 
     roles = found.roles
     fit, select, certify = found.documents

@@ -19,11 +19,10 @@ from oddshift.base.errors import InvalidInput
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from oddshift.base.execution import Execution
-    from oddshift.base.progress import Say
+    from oddshift.base.execution import Execution, Say
     from oddshift.protect import Protected, ProtectSettings
+    from oddshift.protect.dataset.job import Watch
     from oddshift.protect.policies import Policy
-    from oddshift.protect.set_progress import Watch
 
 IN = "A .csv, .jsonl, .parquet, .txt or .npz file, a folder, or a pattern."
 STREAM = "Answer JSON lines from standard input by released ones on standard output, instead of IN and OUT."
@@ -93,7 +92,7 @@ def _serve(source: Path | None, policy: Path, settings: ProtectSettings) -> None
     from oddshift.app.stream_service import serve
     from oddshift.protect import Ledger
     from oddshift.protect.policies import load_policy
-    from oddshift.protect.release_stream import ReleaseStream
+    from oddshift.protect.stream import ReleaseStream
 
     if source is not None:
         raise InvalidInput(f"{source} was named for a stream, expected neither IN nor OUT with --stream")
@@ -123,8 +122,8 @@ def _run(
     *,
     as_json: bool,
 ) -> None:
-    from oddshift.app.nouns import reword_kind, reword_plain
     from oddshift.app.policy_run import expected_lines
+    from oddshift.app.terminology import reword_kind, reword_plain
     from oddshift.protect import Ledger, SetMeans
     from oddshift.protect import protect as release
     from oddshift.protect.policies import load_policy
@@ -156,7 +155,7 @@ def _run(
 
 def _expect(source: Path, policy: Policy, say: Say) -> None:
     """Say what a large file of a table or of places is expected to cost."""
-    from oddshift.app.expected_cost import PROTECT, UNITS, say_cost_of_file
+    from oddshift.app.resources import PROTECT, UNITS, say_cost_of_file
 
     if source.is_file() and policy.kind in UNITS:
         say_cost_of_file(source, PROTECT, say)
@@ -191,11 +190,11 @@ def _pipeline(name: str) -> Any:
 
 
 def _show(done: Protected, kind: str, expected: tuple[str, ...], screen: Console) -> None:
-    from oddshift.app.nouns import Speaking, reword_kind
     from oddshift.app.policy_run import released_line
+    from oddshift.app.terminology import Speaking, reword_kind
     from oddshift.audit.released_table import release_headline, release_sentences
-    from oddshift.data.codecs.coverage import kind_lines
-    from oddshift.protect.release_report import in_short
+    from oddshift.data.codecs.codec import kind_lines
+    from oddshift.protect.report import in_short
 
     console = Speaking(screen, reword_kind(kind))
     if done.table is not None:
@@ -234,7 +233,7 @@ _EVERY = 5.0  # seconds between two lines
 
 def _watched(quiet: bool) -> Watch:
     """Say on standard error how far a data set is: now and then, and after the last part."""
-    from oddshift.protect.set_progress import SetProgress
+    from oddshift.protect.dataset.job import SetProgress
 
     last = [-_EVERY]
 

@@ -1,7 +1,16 @@
 """The demo: the toy of the paper in closed form, then the whole way from a broken promise to protected texts."""
 
-from oddshift.app.demo.people_story import PEOPLE, protected_sample, tell_audit, tell_belief, tell_choice, tell_sample
-from oddshift.app.demo.toy import Story, story, tell
+from oddshift.app.demo.stories import (
+    PEOPLE,
+    Story,
+    protected_sample,
+    story,
+    tell,
+    tell_audit,
+    tell_belief,
+    tell_choice,
+    tell_sample,
+)
 
 __all__ = [
     "PEOPLE",

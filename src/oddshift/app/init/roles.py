@@ -9,11 +9,24 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from oddshift.app.init.column_names import LATITUDE, LONGITUDE, MOVERS, PEOPLE, TEXT, TIME, TRIP, USER, WEAK_TEXT
-from oddshift.app.init.counted_columns import MOST_CATEGORIES, Column, counted, plain_number
-from oddshift.app.init.group_columns import columns_of_group, key_by_runs
-from oddshift.app.init.movers import IN_ORDER, is_in_order, moving_along
-from oddshift.app.init.place_steps import PlaceSteps, place_steps
+from oddshift.app.init.columns import (
+    LATITUDE,
+    LONGITUDE,
+    MOST_CATEGORIES,
+    MOVERS,
+    PEOPLE,
+    TEXT,
+    TIME,
+    TRIP,
+    USER,
+    WEAK_TEXT,
+    Column,
+    columns_of_group,
+    counted,
+    key_by_runs,
+    plain_number,
+)
+from oddshift.app.init.places import IN_ORDER, PlaceSteps, is_in_order, moving_along, place_steps
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceSettings
 from oddshift.data.formats import FORMATS, VECTORS, open_data, read_columns

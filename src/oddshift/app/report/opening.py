@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from oddshift.adapt.adaptation import Adaptation
+from oddshift.adapt.result import Adaptation
 from oddshift.app.report.wording import number, percent
 from oddshift.audit import Audit
-from oddshift.audit.data_fate import DataFate, KindFate
+from oddshift.audit.replacement_counts import DataFate, KindFate
 
 FATE_HEAD = ("kind", "found", "perturbed", "unchanged", "marked", "left")
 """What is said of each kind: `unchanged` are among the perturbed ones."""

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from oddshift.adapt.adaptation import Adaptation, ScaledOutcome
-from oddshift.app.report.figures.attacker_rates import attacker_rates
-from oddshift.app.report.figures.belief_update import belief_update
+from oddshift.adapt.result import Adaptation, ScaledOutcome
+from oddshift.app.report.figures.bars import histogram, utility
+from oddshift.app.report.figures.beliefs import belief_update, sandwich
+from oddshift.app.report.figures.curves import learning_curve, loop_rounds, reliability
 from oddshift.app.report.figures.frontier_plot import frontier
-from oddshift.app.report.figures.histogram import histogram
-from oddshift.app.report.figures.learning_curve import learning_curve
 from oddshift.app.report.figures.loop_diagram import threat_model
-from oddshift.app.report.figures.reliability import reliability
-from oddshift.app.report.figures.round_path import loop_rounds
-from oddshift.app.report.figures.sandwich import sandwich
-from oddshift.app.report.figures.subgroup_rates import subgroup_rates
-from oddshift.app.report.figures.utility_bars import utility
+from oddshift.app.report.figures.rates import attacker_rates, subgroup_rates
 from oddshift.app.report.markup import NOTHING, Html, join, table, tag
-from oddshift.app.report.origin import origin
-from oddshift.app.report.sources import Sources
+from oddshift.app.report.sources import Sources, origin
 from oddshift.app.report.wording import SIGNS, claim_reads, interval, number, percent, scales_in_words
 from oddshift.audit import Audit
 from oddshift.audit.release_use import ReleaseUse
-from oddshift.data.codecs.passages import Piece
+from oddshift.data.codecs.text.passages import Piece
 from oddshift.evidence.certificates import Certificate
 
 TIER_MARKS = 6

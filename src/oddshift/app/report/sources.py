@@ -1,4 +1,7 @@
-"""What a report is made from: all that a run folder holds, read once; secrets only where the run kept some."""
+"""What a report is made from: all that a run folder holds, read once; secrets only where the run kept some.
+
+Where the numbers come from: what was asked, versions, hashes, and the commands that check and repeat it.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from oddshift.adapt.adaptation import Adaptation
+from oddshift.adapt.result import Adaptation
 from oddshift.app.configuration import read_config
-from oddshift.app.runs import (
+from oddshift.app.report.markup import Html, items, join, pairs, tag
+from oddshift.app.report.wording import number
+from oddshift.app.run_folder import (
     ADAPTATION,
     AUDIT,
     CONFIG,
+    EVIDENCE,
     EXAMPLES,
     VERSIONS,
     read_adaptation,
@@ -21,9 +27,11 @@ from oddshift.app.runs import (
     refuse_no_run,
 )
 from oddshift.audit import Audit
-from oddshift.audit.belief import Belief
+from oddshift.audit.beliefs import Belief
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.passages import Passage, Passages
+from oddshift.base.storage import digest, sha256
+from oddshift.data.codecs.text.passages import Passage, Passages
+from oddshift.evidence.certificates import evidence_name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,3 +87,76 @@ def _versions(path: Path) -> tuple[tuple[str, str], ...]:
     if not isinstance(found, dict) or not all(isinstance(version, str) for version in found.values()):
         raise InvalidInput(f"{path} holds something else than versions by name")
     return tuple(found.items())
+
+
+def origin(sources: Sources) -> Html:
+    """Everything that another person needs to get the same numbers."""
+    return join(
+        [
+            _block("What was asked", pairs(_asked(sources))),
+            _block("Versions", tag("p", None, ", ".join(map(" ".join, sources.versions)))) if sources.versions else "",
+            _block("Repeat and verify", items([tag("code", None, step) for step in _steps(sources)])),
+            _folded(CONFIG, tag("pre", {"tabindex": 0}, sources.config)),
+            _folded("Hashes (SHA-256)", pairs([(what, tag("code", None, mark)) for what, mark in _hashes(sources)])),
+        ]
+    )
+
+
+def _asked(sources: Sources) -> list[tuple[str, str]]:
+    rows = []
+    audit, found = sources.audit, sources.adaptation
+    if audit is not None:
+        fit, select, certify = audit.documents
+        rows += [
+            ("mechanism", audit.mechanism),
+            ("claimed ε of one release", number(audit.claimed_epsilon)),
+            ("documents", f"{fit} to learn from, {select} to choose with, {certify} to certify on"),
+            ("tiers", f"{', '.join(audit.tier_names)}; {'public' if audit.tiers_are_public else 'secret'}"),
+            ("detector", audit.detector),
+            ("attackers", ", ".join(_attacker(row.name, row.with_context) for row in audit.attackers)),
+            ("seed", str(audit.settings.seed)),
+        ]
+    if found is not None:
+        rows += [
+            ("adapted mechanism", found.mechanism),
+            ("adapted with", _attacker(found.attacker, found.with_context)),
+            ("cost", f"{found.settings.cost}, {'remapped' if found.remapped else 'not remapped'}"),
+        ]
+    return rows
+
+
+def _attacker(name: str, with_context: bool) -> str:
+    return f"{name} ({'with context W' if with_context else 'sensitive positions only'})"
+
+
+def _steps(sources: Sources) -> list[str]:
+    steps = [f"oddshift audit {sources.name}/{CONFIG} --out again"] if sources.audit is not None else []
+    if sources.adaptation is not None:
+        steps.append(f"oddshift adapt {sources.name}/{CONFIG} --out again")
+    return steps + [f"oddshift verify {sources.name}/{file}" for file, _ in _digests(sources)]
+
+
+def _hashes(sources: Sources) -> list[tuple[str, str]]:
+    """What `oddshift verify` prints for each evidence file, and what the evidence is about."""
+    found = [part for part in (sources.audit, sources.adaptation) if part is not None]
+    rows = _digests(sources)
+    for evidence in [e for part in found for e in part.evidence][:1]:
+        rows += [("mechanism", evidence.mechanism_hash), ("documents", evidence.split_hash)]
+        rows.append(("attacker", evidence.certificate.claim.attacker_hash))
+    return [*rows, (CONFIG, sha256(sources.config.encode()))]
+
+
+def _digests(sources: Sources) -> list[tuple[str, str]]:
+    rows = []
+    for part, prefix in ((sources.audit, ""), (sources.adaptation, "adapted-")):
+        for evidence in part.evidence if part is not None else ():
+            rows.append((f"{EVIDENCE}/{prefix}{evidence_name(evidence.certificate.claim)}", digest(evidence)))
+    return rows
+
+
+def _block(title: str, *content: str) -> Html:
+    return tag("div", {"class": "tabled"}, tag("h3", None, title), *content)
+
+
+def _folded(title: str, content: Html) -> Html:
+    return tag("details", {"class": "tabled"}, tag("summary", None, title), content)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oddshift.adapt.adaptation import Adaptation
+from oddshift.adapt.result import Adaptation
 from oddshift.app.report.markup import Html, items, table, tag
 from oddshift.app.report.opening import (
     EXPLAINED,

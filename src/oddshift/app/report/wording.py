@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from oddshift.adapt.adapt_settings import AdaptSettings
-from oddshift.adapt.adaptation import Adaptation, Scales
+from oddshift.adapt.result import Adaptation, Scales
+from oddshift.adapt.settings import AdaptSettings
 from oddshift.audit import Audit
-from oddshift.audit.deciding import shown_violations, worst_of_both
+from oddshift.audit.verdict_rule import shown_violations, worst_of_both
 from oddshift.evidence.certificates import Certificate, Claim, SuccessClaim
 
 TITLES = {"certified": "Certified", "violated": "Violated", "undecided": "Undecided"}

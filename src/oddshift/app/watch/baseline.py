@@ -13,25 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.app.asked_attackers import fit_attackers, named_attackers
+from oddshift.app.attacker_choice import fit_attackers, named_attackers
 from oddshift.app.preparation import Prepared
-from oddshift.app.questions import knowledge_of
-from oddshift.app.runs import PRIVATE
-from oddshift.app.watch.window_values import Watcher, window_values
-from oddshift.app.work_means import Means
+from oddshift.app.resources import Means
+from oddshift.app.run import knowledge_of
+from oddshift.app.run_folder import PRIVATE
+from oddshift.app.watch.windows import Watcher, window_values
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.controls import Own
-from oddshift.attackers.gains import units_of
-from oddshift.audit.audit_settings import DEFAULT_ATTACKERS, AuditSettings
+from oddshift.attackers.paired_log_score import units_of
 from oddshift.audit.choice import standing
 from oddshift.audit.recalibration import recalibrated
 from oddshift.audit.scan import Budget, scores
+from oddshift.audit.settings import DEFAULT_ATTACKERS, AuditSettings
 from oddshift.audit.verdict_rule import basis_of
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
-from oddshift.base.object_graph import can_be_stored, load_graph, save_graph
+from oddshift.base.safe_serialization import can_be_stored, load_graph, save_graph
 from oddshift.data.codecs import CODECS
 from oddshift.data.dataset import Dataset
 from oddshift.mechanisms import Mechanism, MechanismSettings

@@ -17,10 +17,16 @@ from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns, Counts, checked_outputs, length_of, points_of, rows_by_bytes
 from oddshift.data.codecs.named_cells import NamedCells, named_cells
-from oddshift.data.codecs.place_settings import PlaceSettings, seconds_of_fixes, trip_names, trips_of_fixes
-from oddshift.data.codecs.trips import Trajectories, cell_centres, stay_points
-from oddshift.data.formats.cell_types import number_cells
-from oddshift.data.formats.cell_values import strings
+from oddshift.data.codecs.places import (
+    PlaceSettings,
+    Trajectories,
+    cell_centres,
+    seconds_of_fixes,
+    stay_points,
+    trip_names,
+    trips_of_fixes,
+)
+from oddshift.data.formats.cells import number_cells, strings
 from oddshift.model.records import SLOT, Context, Records, numbered, offsets_of
 from oddshift.model.release import one_tier
 from oddshift.model.space import Space

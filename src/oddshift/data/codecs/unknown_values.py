@@ -12,11 +12,11 @@ import numpy as np
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.data.codecs.codec import Codec, Columns, Encoded, rows_by_bytes
 from oddshift.data.codecs.place_codec import PlaceCodec, fixes_of
-from oddshift.data.codecs.table_cells import column_numbers, read_cells
-from oddshift.data.codecs.table_codec import TableCodec
-from oddshift.data.codecs.text import EncodedText
-from oddshift.data.codecs.trips import cell_centres
-from oddshift.data.formats.cell_types import missing_cells
+from oddshift.data.codecs.places import cell_centres
+from oddshift.data.codecs.table.cells import column_numbers, read_cells
+from oddshift.data.codecs.table.codec import TableCodec
+from oddshift.data.codecs.text.encoded import EncodedText
+from oddshift.data.formats.cells import missing_cells
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,17 +13,33 @@ from oddshift.data.detectors.capitals import Capitals, CapitalsSettings
 from oddshift.data.detectors.detection_report import DetectionReport, examples, planted_recall, report_on
 from oddshift.data.detectors.gazetteer import Gazetteer, GazetteerSettings, ListUse, WordList, WordListSettings
 from oddshift.data.detectors.handles import HANDLE_LABELS, Handles, HandlesSettings
-from oddshift.data.detectors.kinds import FIRST_KINDS, MARK_ONLY, SECOND_KINDS, TIER_OF_KIND, default_rule, mark_of
-from oddshift.data.detectors.linking import KnownNames, Linking, known_names, linked, ordinary_words
+from oddshift.data.detectors.kinds import (
+    FIRST_KINDS,
+    MARK_ONLY,
+    OCCUPATIONS,
+    SECOND_KINDS,
+    TIER_OF_KIND,
+    Occupations,
+    OccupationsSettings,
+    default_rule,
+    mark_of,
+)
+from oddshift.data.detectors.names import KnownNames, Linking, known_names, linked, ordinary_words
 from oddshift.data.detectors.normalising import normalised
-from oddshift.data.detectors.occupations import OCCUPATIONS, Occupations, OccupationsSettings
-from oddshift.data.detectors.occurrences import Occurrences
 from oddshift.data.detectors.patterns import PATTERN_LABELS, Patterns, PatternsSettings
 from oddshift.data.detectors.planting import PlantedRecall, recall_of_planted
-from oddshift.data.detectors.similarity import closest, similarity_to
 from oddshift.data.detectors.spacy_pipeline import Pipeline, PipelineSettings
 from oddshift.data.detectors.spans import Detector, DetectorSettings, Spans
-from oddshift.data.detectors.tagging import NAME_LABELS, TierRule, TypeTags, stop_words, tag_types
+from oddshift.data.detectors.tagging import (
+    NAME_LABELS,
+    Occurrences,
+    TierRule,
+    TypeTags,
+    closest,
+    similarity_to,
+    stop_words,
+    tag_types,
+)
 
 DETECTORS: Registry[type[Any]] = Registry(
     "detector",

@@ -10,13 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from oddshift.data.detectors.honorifics import (
-    PERSON,
-    ends_in_abbreviation,
-    is_title,
-    titled_names,
-    without_possessive,
-)
+from oddshift.data.detectors.names import PERSON, ends_in_abbreviation, is_title, titled_names, without_possessive
 from oddshift.data.detectors.normalising import through_normalised
 from oddshift.data.detectors.spans import Spans
 

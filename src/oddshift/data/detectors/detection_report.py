@@ -12,9 +12,8 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.data.detectors.occurrences import Occurrences
 from oddshift.data.detectors.spans import Detector
-from oddshift.data.detectors.tagging import TypeTags
+from oddshift.data.detectors.tagging import Occurrences, TypeTags
 from oddshift.model.tiers import NOT_SENSITIVE
 
 CARRIERS = (

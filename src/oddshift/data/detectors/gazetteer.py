@@ -1,6 +1,10 @@
 """Lists of names and words: what is on the list is sensitive wherever it occurs.
 
 A gazetteer holds names of one or more words under one label; a word list maps single words to labels.
+
+Surnames of a list: a listed full name is found by its last word alone, unless that is a common word.
+
+Common given names and surnames of many origins, and large cities: they belong to nobody in particular.
 """
 
 from __future__ import annotations
@@ -11,10 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from oddshift.base.errors import InvalidInput
+from oddshift.data.detectors.names import KnownNames, linked, may_link, ordinary_words, parts_of
 from oddshift.data.detectors.normalising import normalised, through_normalised
 from oddshift.data.detectors.spans import Spans
-from oddshift.data.detectors.surnames import surnames_of, with_surnames
 
 _WORD = re.compile(r"\w+")
 
@@ -210,3 +216,79 @@ def _lines(path: Path) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path} cannot be read, expected a UTF-8 text file with a name on each line") from error
     return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+_NO_PERSON_STARTS = "new north south east west northern southern eastern western central great san santa los las el the"
+_NO_PERSON_HOLDS = (
+    "of and the for & inc ltd llc corp co plc gmbh company corporation group holdings bank university college school "
+    "institute hospital church city county state states republic kingdom province island islands river lake mount "
+    "mountain mountains street avenue road park bridge airport station committee council department ministry party "
+    "union association club team league cup times post news journal magazine press museum court house"
+)
+_STARTS, _HOLDS = frozenset(_NO_PERSON_STARTS.split()), frozenset(_NO_PERSON_HOLDS.split())
+_MOST_WORDS = 5
+
+
+def surnames_of(entries: Sequence[str], ordinary: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """The last words, in small letters, of those entries that read like the full name of a person.
+
+    >>> surnames_of(["Norma Kamali", "New York", "Bank of Omaha", "Ann Will", "Cher"])
+    ('kamali',)
+    """
+    found = []
+    for entry in entries:
+        words = entry.split()
+        low = [word.strip(".,").lower() for word in words]
+        is_person = 1 < len(words) <= _MOST_WORDS and low[0] not in _STARTS and not _HOLDS & set(low)
+        parts = parts_of(entry)
+        if is_person and len(parts) > 1 and may_link(parts[-1].title(), ordinary):
+            found.append(parts[-1].lower())
+    return tuple(dict.fromkeys(found))
+
+
+def with_surnames(texts: Sequence[str], spans: Spans, surnames: Mapping[str, str]) -> Spans:
+    """Spans with the bare surnames; a document that mostly writes one in small letters does not name anyone by it."""
+    every = linked(texts, spans, KnownNames(surnames), labels=())
+    listed = set(zip(spans.document.tolist(), spans.start.tolist(), strict=True))
+    ordinary: dict[int, frozenset[str]] = {}
+    keep = []
+    for d, a, b in zip(every.document.tolist(), every.start.tolist(), every.end.tolist(), strict=True):
+        is_listed = (d, a) in listed
+        if not is_listed and d not in ordinary:
+            ordinary[d] = ordinary_words([texts[d]])
+        keep.append(is_listed or normalised(texts[d][a:b]).text.lower() not in ordinary[d])
+    return every.take(np.array(keep, dtype=np.bool_))
+
+
+_GIVEN = (
+    "James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara Richard Susan Joseph "
+    "Jessica Thomas Sarah Charles Karen Daniel Lisa Matthew Nancy Anthony Betty Steven Sandra Paul Ashley Andrew Emily "
+    "Joshua Kimberly Kenneth Donna Kevin Michelle Brian Carol George Amanda Edward Melissa Ronald Deborah Timothy "
+    "Stephanie Fatima Mohammed Aisha Omar Yusuf Leila Hassan Amina Wei Mei Jing Hiroshi Yuki Kenji Sakura Min-jun "
+    "Priya Raj Ananya Arjun Deepa Vikram Sofia Mateo Camila Diego Valentina Santiago Lucia Alejandro Olga Ivan Natasha "
+    "Dmitri Katarzyna Piotr Zofia Giulia Marco Chiara Luca Ingrid Lars Astrid Sven Amara Chidi Ngozi Kwame Sipho"
+)
+_FAMILY = (
+    "Smith Johnson Williams Brown Jones Miller Davis Wilson Anderson Taylor Thomas Moore Jackson Martin Thompson White "
+    "Harris Clark Lewis Robinson Walker Allen Wright Scott Adams Baker Nelson Hill Campbell Mitchell Roberts Carter "
+    "Phillips Evans Turner Parker Collins Edwards Stewart Morris Murphy Rogers Cooper Peterson Bailey Kelly Howard "
+    "Garcia Rodriguez Martinez Hernandez Lopez Gonzalez Perez Sanchez Ramirez Torres Rivera Silva Santos Oliveira "
+    "Khan Ahmed Hussain Rahman Haddad Nasser Patel Singh Sharma Gupta Reddy Iyer Wang Chen Zhang Huang Nguyen Tran Kim "
+    "Park Choi Tanaka Suzuki Watanabe Yamamoto Ivanov Petrov Kowalski Nowak Novak Horvat Rossi Ferrari Schmidt Mueller "
+    "Schneider Hansen Johansson Okafor Adeyemi Mensah Dlamini Nkosi Abebe O'Brien McCarthy"
+)
+_PLACES = (
+    "London Paris Berlin Madrid Rome Vienna Warsaw Prague Lisbon Dublin Oslo Helsinki Athens Cairo Lagos Nairobi Accra "
+    "Johannesburg Casablanca Istanbul Tehran Baghdad Karachi Delhi Mumbai Dhaka Bangkok Manila Jakarta Singapore Seoul "
+    "Tokyo Osaka Beijing Shanghai Sydney Melbourne Auckland Toronto Montreal Vancouver Chicago Houston Boston Seattle "
+    "Denver Atlanta Miami Lima Bogota Santiago Havana"
+)
+
+GIVEN_NAMES = tuple(_GIVEN.split())
+"""Given names."""
+
+FAMILY_NAMES = tuple(_FAMILY.split())
+"""Surnames."""
+
+PLACE_NAMES = tuple(_PLACES.split())
+"""Large cities."""

@@ -1,4 +1,8 @@
-"""Kinds: what a detector's label says about a word, and the default tier of each kind.
+"""Occupations: what people do for a living, from a list of common English nouns.
+
+A second-tier kind: an occupation alone identifies nobody, but together with a place or an employer it often does.
+
+Kinds: what a detector's label says about a word, and the default tier of each kind.
 
 People, organisations and places are tiers of their own, so that a name becomes a name of its kind. The other kinds are
 the second tier: they point to people without naming them.
@@ -7,12 +11,124 @@ the second tier: they point to people without naming them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Literal
 
 from oddshift.data.detectors.capitals import CAPITALISED
+from oddshift.data.detectors.gazetteer import Gazetteer
 from oddshift.data.detectors.handles import HANDLE_LABELS
-from oddshift.data.detectors.occupations import OCCUPATION
 from oddshift.data.detectors.patterns import PATTERN_LABELS
+from oddshift.data.detectors.spans import Spans
 from oddshift.data.detectors.tagging import NAME_LABELS, TierRule
+
+OCCUPATION = "OCCUPATION"
+"""The one label."""
+
+_HEALTH = (
+    "cardiologist carer chiropractor dentist dermatologist dietitian doctor epidemiologist "
+    "midwife neurologist nurse oncologist optician optometrist "
+    "paediatrician pediatrician paramedic pathologist pharmacist physician physiotherapist psychiatrist psychologist "
+    "psychotherapist radiologist surgeon therapist veterinarian anesthesiologist caregiver"
+)
+_LAW = (
+    "attorney bailiff barrister congressman congresswoman constable coroner diplomat ambassador firefighter detective "
+    "lawmaker lawyer legislator magistrate mayor notary paralegal policeman policewoman prosecutor senator sheriff "
+    "solicitor soldier spokesman spokeswoman spokesperson governor chancellor"
+)
+_SCIENCE = (
+    "archaeologist anthropologist architect astronaut astronomer biologist botanist chemist economist engineer "
+    "geographer geologist historian linguist mathematician meteorologist philosopher physicist programmer scientist "
+    "sociologist statistician surveyor technician researcher lecturer librarian professor teacher tutor "
+    "schoolteacher"
+)
+_ARTS = (
+    "actor actress artist author broadcaster cameraman cartoonist choreographer "
+    "columnist comedian composer dancer filmmaker guitarist illustrator journalist musician novelist painter "
+    "photographer pianist playwright poet publicist rapper reporter screenwriter sculptor singer songwriter violinist "
+    "translator interpreter"
+)
+_BUSINESS = (
+    "accountant auditor banker bookkeeper broker businessman businesswoman cashier clerk consultant "
+    "economist entrepreneur janitor merchant receptionist recruiter retailer salesman "
+    "saleswoman salesperson secretary shopkeeper stockbroker treasurer underwriter landlord"
+)
+_TRADES = (
+    "baker barber bartender barista blacksmith bricklayer builder butcher carpenter caterer chef cleaner "
+    "electrician farmer fisherman florist gardener goldsmith grocer hairdresser "
+    "handyman jeweller jeweler labourer laborer lifeguard locksmith machinist mason mechanic milkman "
+    "miner nanny babysitter housekeeper plasterer plumber potter roofer seamstress shoemaker tailor "
+    "upholsterer waiter waitress watchmaker welder brewer"
+)
+_TRANSPORT = "cabbie chauffeur courier dockworker mailman postman sailor seaman steward stewardess trucker"
+_OTHERS = (
+    "athlete beautician bishop chaplain clergyman footballer golfer goalkeeper jockey imam missionary nun "
+    "pastor priest quarterback rabbi referee undertaker vicar"
+)
+_PHRASES = (
+    "air traffic controller,bus driver,chief executive,civil servant,construction worker,estate agent,factory worker,"
+    "flight attendant,police officer,prison officer,real estate agent,security guard,social worker,software developer,"
+    "software engineer,taxi driver,train driver,truck driver,web designer,youth worker,care worker,airline pilot"
+)
+
+_SINGLE = " ".join((_HEALTH, _LAW, _SCIENCE, _ARTS, _BUSINESS, _TRADES, _TRANSPORT, _OTHERS))
+
+OCCUPATIONS = tuple(dict.fromkeys((*_SINGLE.split(), *_PHRASES.split(","))))
+"""Occupations in the singular."""
+
+
+@dataclass(frozen=True)
+class Occupations:
+    """Listed occupations in the singular and the plural, in any casing; a possessive is not included.
+
+    >>> text = "Two nurses and a police officer came."
+    >>> found = Occupations().detect([text])
+    >>> [text[a:b] for a, b in zip(found.start, found.end, strict=True)]
+    ['nurses', 'police officer']
+    """
+
+    name: str = "occupations by list"
+
+    def detect(self, texts: Sequence[str]) -> Spans:
+        """Every occurrence."""
+        return _list().detect(texts)
+
+
+def plural(noun: str) -> str:
+    """The plural of an occupation.
+
+    >>> [plural(noun) for noun in ("nurse", "secretary", "actress", "fisherman", "midwife")]
+    ['nurses', 'secretaries', 'actresses', 'fishermen', 'midwives']
+    """
+    if noun.endswith("man"):
+        return f"{noun[:-3]}men"
+    if noun.endswith("wife"):
+        return f"{noun[:-2]}ves"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "sh", "ch", "x")) else f"{noun}s"
+
+
+@lru_cache(maxsize=1)
+def _list() -> Gazetteer:
+    forms = [
+        form for noun in OCCUPATIONS for form in (noun, plural(noun), *(["midwives"] if noun == "midwife" else []))
+    ]
+    return Gazetteer(forms, OCCUPATION, cover_surnames=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OccupationsSettings:
+    """What people do for a living, by a list of common English nouns."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    kind: Literal["occupations"] = "occupations"
+
+    def detector(self) -> Occupations:
+        """The detector."""
+        return Occupations()
+
 
 FIRST_KINDS = NAME_LABELS
 """Names: each kind is a tier of its own."""

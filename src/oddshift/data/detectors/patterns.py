@@ -18,8 +18,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.spacy_import import leaving_out
 from oddshift.data.detectors.handles import OWN_FORMS, email_like, links
 from oddshift.data.detectors.normalising import through_normalised
-from oddshift.data.detectors.span_cache import SpanMemory, detector_mark
-from oddshift.data.detectors.spans import Spans
+from oddshift.data.detectors.spans import SpanMemory, Spans, detector_mark
 
 PATTERN_LABELS = (
     "EMAIL_ADDRESS",

@@ -16,8 +16,8 @@ from oddshift.base.arrays import whole
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds.binomial import clopper_pearson_lower, clopper_pearson_upper
 from oddshift.data.detectors.capitals import CAPITALISED
-from oddshift.data.detectors.honorifics import PERSON, ends_in_abbreviation
-from oddshift.data.detectors.public_names import FAMILY_NAMES, GIVEN_NAMES
+from oddshift.data.detectors.gazetteer import FAMILY_NAMES, GIVEN_NAMES
+from oddshift.data.detectors.names import PERSON, ends_in_abbreviation
 from oddshift.data.detectors.spans import Detector, Spans
 
 PLANTED_KINDS = (PERSON, CAPITALISED, "NAME")

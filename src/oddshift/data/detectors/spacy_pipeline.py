@@ -19,11 +19,10 @@ import numpy as np
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution, run
 from oddshift.base.spacy_import import import_spacy, leaving_out
-from oddshift.data.detectors import span_cache
-from oddshift.data.detectors.honorifics import PERSON, with_titled_names
+from oddshift.data.detectors import spans
 from oddshift.data.detectors.kinds import ENTITY_KINDS
-from oddshift.data.detectors.long_runs import bounded
-from oddshift.data.detectors.normalising import through_normalised
+from oddshift.data.detectors.names import PERSON, with_titled_names
+from oddshift.data.detectors.normalising import bounded, through_normalised
 from oddshift.data.detectors.spans import Spans
 from oddshift.data.detectors.tagging import NAME_LABELS
 
@@ -67,8 +66,8 @@ class Pipeline:
     def _detect(self, texts: Sequence[str]) -> Spans:
         folder = pipeline_folder(self.pipeline)
         _check_labels(folder, self.labels)
-        mark = span_cache.detector_mark("pipeline", span_cache.fingerprint_of(folder), packages=("spacy",))
-        memory = span_cache.SpanMemory(mark, self.is_cached, self.is_kept)
+        mark = spans.detector_mark("pipeline", spans.fingerprint_of(folder), packages=("spacy",))
+        memory = spans.SpanMemory(mark, self.is_cached, self.is_kept)
         found = memory.found(texts, lambda new: _run(str(folder), new, self.workers), is_exact=False)
         chosen = found.only(self.labels)
         return with_titled_names(chosen, texts) if PERSON in self.labels else chosen

@@ -3,6 +3,14 @@
 A tagged occurrence is protected in any case. The other occurrences of its type are protected too when at least half of
 all, and at least two, are tagged, and the type is not a stop word. (A single tagged occurrence is not enough: that
 would tag "the" and "of".)
+
+Where each word type occurs: this joins a tokenisation with the detectors' spans.
+
+A type is a lower-cased word; an occurrence is one token of it, known by its characters [start, end).
+
+PoII by similarity: words that are not PII themselves but lie close to PII words.
+
+The paper's second tier (after Hassan et al. 2023): the top q % of the remaining vocabulary by cosine similarity.
 """
 
 from __future__ import annotations
@@ -10,15 +18,15 @@ from __future__ import annotations
 import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
-from oddshift.base.arrays import IntArray, whole
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, blocks, one_of, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.data.detectors.occurrences import Occurrences
 from oddshift.data.detectors.spans import Spans
 from oddshift.model.tiers import NOT_SENSITIVE
 
@@ -174,3 +182,81 @@ def _counts(occurrences: Occurrences, tier: IntArray, tiers: int) -> IntArray:
     cell = occurrences.type * (tiers + 1) + tier
     table = np.bincount(cell, minlength=len(occurrences.types) * (tiers + 1))
     return table.reshape(len(occurrences.types), tiers + 1)[:, :tiers].astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Occurrences:
+    """The type, first and last character of every token, cut into documents by `offsets`."""
+
+    types: tuple[str, ...]
+    type: IntArray
+    start: IntArray
+    end: IntArray
+    offsets: IntArray
+
+    def __repr__(self) -> str:
+        """Counts only."""
+        return f"Occurrences({len(self.type)} tokens, {len(self.types)} types, {len(self.offsets) - 1} documents)"
+
+    @cached_property
+    def totals(self) -> IntArray:
+        """How often each type occurs."""
+        return np.bincount(self.type, minlength=len(self.types)).astype(np.int64)
+
+    @cached_property
+    def is_word(self) -> BoolArray:
+        """Which types hold a letter or a digit; the others (punctuation, blanks) are never sensitive."""
+        return np.array([any(c.isalnum() for c in word) for word in self.types], dtype=np.bool_)
+
+    @cached_property
+    def document(self) -> IntArray:
+        """The document of every token."""
+        return np.repeat(np.arange(len(self.offsets) - 1, dtype=np.int64), np.diff(self.offsets))
+
+    def overlapping(self, spans: Spans) -> tuple[IntArray, IntArray]:
+        """Pairs (token, span) that share at least one character."""
+        stride = int(self.end.max(initial=0)) + 1  # one number line: document · stride + character
+        stride = max(stride, int(spans.end.max(initial=0)) + 1)
+        token_start, token_end = (self.document * stride + edge for edge in (self.start, self.end))
+        first = np.searchsorted(token_end, spans.document * stride + spans.start, side="right")
+        last = np.searchsorted(token_start, spans.document * stride + spans.end, side="left")
+        width = np.maximum(last - first, 0)
+        span = np.repeat(np.arange(len(spans), dtype=np.int64), width)
+        token = np.arange(len(span)) - np.repeat(np.cumsum(width) - width, width) + np.repeat(first, width)
+        return token.astype(np.int64), span
+
+
+VARIANTS = ("max", "mean")
+"""How similarities to many PII words become one score: the closest one, or the average."""
+
+
+def similarity_to(
+    vectors: npt.NDArray[np.float32] | FloatArray, chosen: BoolArray, variant: str = "max"
+) -> npt.NDArray[np.float32]:
+    """Return the cosine similarity of every vector (n, k) to the chosen ones: the largest, or the mean.
+
+    >>> similarity_to(np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]]), np.array([True, False, False])).round(3)
+    array([1.   , 0.   , 0.707], dtype=float32)
+    """
+    one_of(variant, "variant", VARIANTS)
+    if not chosen.any():
+        raise InvalidInput("no PII word has a vector, expected at least one to compare with")
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = (vectors / np.where(norms > 0, norms, 1.0)).astype(np.float32)
+    targets = unit[chosen]
+    if variant == "mean":  # the mean of cosines is the cosine with the mean direction, unnormalised
+        return np.asarray(unit @ targets.mean(axis=0), dtype=np.float32)
+    score = np.empty(len(unit), dtype=np.float32)
+    for part in blocks(len(unit), len(targets)):
+        score[part] = (unit[part] @ targets.T).max(axis=1)
+    return score
+
+
+def closest(score: npt.NDArray[np.float32], eligible: BoolArray, remaining: int, percent: float = 10.0) -> IntArray:
+    """Return the eligible rows of highest score, `percent` of the `remaining` vocabulary; ties are broken by row."""
+    if not 0 < percent <= 100:
+        raise InvalidInput(f"percent={percent}, expected 0 < percent <= 100")
+    rows = np.flatnonzero(eligible)
+    wanted = min(len(rows), round(percent / 100.0 * remaining))
+    best = np.argsort(-score[rows], kind="stable")[:wanted]
+    return np.sort(rows[best]).astype(np.int64)

@@ -16,15 +16,8 @@ from types import NoneType
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats.bounded_streams import (
-    BYTE_ORDER_MARK,
-    byte_sink,
-    refuse_long,
-    shown,
-    starts_with_mark,
-    texts_of,
-)
 from oddshift.data.formats.data_file import Count, Released, uncounted
+from oddshift.data.formats.streams import BYTE_ORDER_MARK, byte_sink, refuse_long, shown, starts_with_mark, texts_of
 
 Record = tuple[list[str], str]
 """Fields as they are in the file, including quotes, and the line end."""

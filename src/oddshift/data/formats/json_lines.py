@@ -14,9 +14,9 @@ from typing import Any
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput, a_kind
-from oddshift.data.formats.bounded_streams import byte_sink, is_writable, shown
 from oddshift.data.formats.data_file import Count, Released, uncounted
 from oddshift.data.formats.plain_text import lines_of
+from oddshift.data.formats.streams import byte_sink, is_writable, shown
 
 _EDGES = "\ufeff \t\r\n"
 _BLANKS = frozenset(_EDGES)

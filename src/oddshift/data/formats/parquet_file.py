@@ -14,7 +14,7 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats import bounded_streams
+from oddshift.data.formats import streams
 from oddshift.data.formats.data_file import Count, Released
 
 _FEWEST, _MOST = 16, 65_536  # rows of one block
@@ -114,7 +114,7 @@ class ParquetFile:
         import pyarrow as pa
 
         rows = max(1, sum(group.num_rows for group in self._groups()))
-        at_once = min(max(_FEWEST, bounded_streams.BLOCK * rows // max(1, self.unpacked_bytes)), _MOST)
+        at_once = min(max(_FEWEST, streams.BLOCK * rows // max(1, self.unpacked_bytes)), _MOST)
         share = self.path.stat().st_size / max(1, self._file.metadata.num_rows)
         chosen, columns = (None if some is None else list(some) for some in (self.groups, self.columns))
         schema = self._file.schema_arrow if columns is None else None  # with the notes that other systems left

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats import bounded_streams
-from oddshift.data.formats.bounded_streams import BYTE_ORDER_MARK, byte_sink, refuse_long, texts_of, whole_text
+from oddshift.data.formats import streams
 from oddshift.data.formats.data_file import Count, Released
+from oddshift.data.formats.streams import BYTE_ORDER_MARK, byte_sink, refuse_long, texts_of, whole_text
 
 TEXT = "text"
 """The name of the one column of plain text."""
@@ -140,7 +140,7 @@ class TextFolder:
             texts.append(whole_text(file))
             size += len(texts[-1])
             count(file.stat().st_size)
-            if size >= bounded_streams.BLOCK:
+            if size >= streams.BLOCK:
                 yield FolderBlock(names, texts)
                 names, texts, size = [], [], 0
         if names:

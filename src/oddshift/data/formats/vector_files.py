@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats import bounded_streams
-from oddshift.data.formats.archive_members import array_header, reading_archive, stated_bytes, whole_array
+from oddshift.data.formats import streams
 from oddshift.data.formats.data_file import Count, Released
+from oddshift.data.formats.streams import array_header, reading_archive, stated_bytes, whole_array
 
 VECTORS = "vectors"
 """The array that holds one secret in each row."""
@@ -114,7 +114,7 @@ class ArchiveFile:
             for name in archive.namelist():
                 if name != _MEMBER:
                     with archive.open(name) as old, made.open(name, "w", force_zip64=True) as new:
-                        shutil.copyfileobj(old, new, bounded_streams.BLOCK)
+                        shutil.copyfileobj(old, new, streams.BLOCK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ class ArrayFile:
     @contextmanager
     def sink(self, path: Path) -> Iterator[Callable[[bytes], object]]:
         """A new file that only its owner can read."""
-        with self.path.open("rb") as old, bounded_streams.byte_sink(path) as write:
+        with self.path.open("rb") as old, streams.byte_sink(path) as write:
             header = _Written(write)
             _write_header(header, *_header(old, self.path.name))  # type: ignore[arg-type]
             yield write
@@ -194,7 +194,7 @@ class _Slice(Mapping[str, list[Any]]):
 
 def _row_blocks(stream: IO[bytes], name: str, count: Count) -> Iterator[npt.NDArray[Any]]:
     (rows, width), kind = _header(stream, name)
-    at_once = max(1, bounded_streams.BLOCK // (width * kind.itemsize))
+    at_once = max(1, streams.BLOCK // (width * kind.itemsize))
     for start in range(0, rows, at_once):
         size = min(at_once, rows - start) * width * kind.itemsize
         data = stream.read(size)

@@ -9,8 +9,14 @@ from oddshift.evidence.certificates.certificate import (
     joint_state,
     passing,
 )
-from oddshift.evidence.certificates.claim import AnyClaim, Claim, SuccessClaim
-from oddshift.evidence.certificates.paper_certificate import REASONS, PaperCertificate, paper_certificate
+from oddshift.evidence.certificates.claim import (
+    REASONS,
+    AnyClaim,
+    Claim,
+    PaperCertificate,
+    SuccessClaim,
+    paper_certificate,
+)
 from oddshift.evidence.certificates.stored import (
     Evidence,
     JointEvidence,

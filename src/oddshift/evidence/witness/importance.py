@@ -2,21 +2,30 @@
 
 The caller draws from a law of their own, most simply by running the mechanism with its noise tilted, and weighs each
 draw by the ratio of the two densities (Hammersley & Handscomb, Monte Carlo Methods, 1964, §5.4).
+
+Importance weights against plain draws: where outputs are common both must say the same.
+
+The weights of rare outputs rest on the caller's word; those of common ones can be seen to be wrong.
+
+Weighted arms: what importance draws say about an event that is too rare to be counted.
+
+A draw Y from a law q(·|x) that favours rare outputs has the weight w = dM/dq, and E_q[w·1{Y ∈ E}] = Pr[M(x) ∈ E].
+Each arm is stored as whole numbers: how many draws missed the event, and how many fell into it at each level of weight.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import BoolArray, FloatArray, IntArray, finite
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, finite, indices, positive, unit_open
 from oddshift.base.errors import InvalidInput
+from oddshift.bounds import betting_lower, betting_upper, clopper_pearson_lower, clopper_pearson_upper
 from oddshift.evidence.witness.mdp_events import CandidatePair, Drawn
-from oddshift.evidence.witness.weighted_arms import levels_above, levels_below
 
 Importance = Callable[[IntArray, np.random.Generator], tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]]
 """Point numbers (n,) and a generator → n outputs (whole numbers or words), their `log_weights` and `log_most`.
@@ -181,3 +190,134 @@ def _clip(log_weights: FloatArray, n: int, confirm: int) -> float:
     clips = np.quantile(weights, _CLIPS, method="higher")
     worth = [np.minimum(weights, clip).sum() / n - _BET * clip / confirm for clip in clips]
     return float(np.log(clips[int(np.argmax(worth))]))
+
+
+REFUSING = 1e-6
+"""Level of a check: right weights are refused with at most this probability."""
+
+_COMMON = 4  # outputs that are compared, the most common ones of the plain draws
+
+
+def check_weights(drawn: Drawn, weighted: WeightedDraws) -> None:
+    """Refuse weights that give an output another probability than plain draws from the same point do.
+
+    Half of the draws choose the most common outputs and a clip, the other half compares them; nothing is said about
+    outputs that plain draws do not see. Weights whose mean exceeds 1 are refused too.
+
+    **Guarantee**: right weights are refused with probability at most REFUSING. Wrong ones may stay unseen.
+
+    >>> outputs = np.arange(1000) % 2
+    >>> check_weights(outputs, WeightedDraws(outputs, np.zeros(1000), np.zeros(1000)))
+    >>> check_weights(outputs, WeightedDraws(outputs, np.full(1000, -2.0), np.zeros(1000)))
+    Traceback (most recent call last):
+    oddshift.base.errors.InvalidInput: the importance weights give an output a probability of at most 0.1..., plain ...
+    """
+    half = len(drawn) // 2
+    values, counts = np.unique(drawn[:half], return_counts=True)
+    common = values[np.argsort(-counts, kind="stable")[:_COMMON]]
+    level = REFUSING / (4 * len(common) + 1)
+    total, _ = _probability(weighted, np.ones(len(weighted.outputs), dtype=bool), level)
+    if total > 1.0:
+        raise InvalidInput(f"the importance weights have a mean of at least {total:.4g}, expected 1")
+    for value in common:
+        hits, n = int((drawn[half:] == value).sum()), len(drawn) - half
+        low, high = _probability(weighted, weighted.outputs == value, level)
+        plain_low, plain_high = clopper_pearson_lower(hits, n, level), clopper_pearson_upper(hits, n, level)
+        if low > plain_high:
+            _refuse(f"at least {low:.4g}", f"at most {plain_high:.4g}")
+        if high < plain_low:
+            _refuse(f"at most {high:.4g}", f"at least {plain_low:.4g}")
+
+
+def _probability(weighted: WeightedDraws, inside: BoolArray, level: float) -> tuple[float, float]:
+    """A lower and an upper bound on the probability of an output, by its weights; (0, 1) where it was not drawn."""
+    half = len(inside) // 2
+    if not inside[:half].any():
+        return 0.0, 1.0
+    clip, most = float(weighted.log_weights[:half][inside[:half]].max()), float(weighted.log_most[inside].max())
+    shares = [
+        np.where(inside, np.exp(np.minimum(weighted.log_weights - scale, 0.0)), 0.0)[half:] for scale in (clip, most)
+    ]
+    return math.exp(clip) * betting_lower(shares[0], level), math.exp(most) * betting_upper(shares[1], level)
+
+
+def _refuse(found: str, plain: str) -> None:
+    raise InvalidInput(
+        f"the importance weights give an output a probability of {found}, plain draws {plain}, expected the same"
+    )
+
+
+STEP = 1 / 32
+"""Width of a level in ln weight: level k holds the weights near e^{−k·STEP} of the largest one."""
+
+LEVELS = 512
+"""Number of levels. Weights below e^{−16} of the largest count as nothing given a, and as the last level given b."""
+
+MOST_DRAWS = 10_000_000
+"""Largest number of importance draws in an arm."""
+
+_NUDGE = 1e-9  # share of a level by which rounding goes beyond the error of the arithmetic
+
+
+def levels_below(log_shares: FloatArray) -> IntArray:
+    """How many draws missed (first) and how many have each level, with weights rounded down; shares above 1 become 1.
+
+    >>> levels_below(np.array([0.0, 0.3, -0.05, -99.0]))[:5].tolist()
+    [1, 2, 0, 1, 0]
+    """
+    level = np.ceil(np.maximum(-log_shares, 0.0) / STEP + _NUDGE * (log_shares < 0)).astype(np.int64)
+    return np.bincount(np.where(level < LEVELS, level + 1, 0), minlength=LEVELS + 1)
+
+
+def levels_above(log_shares: FloatArray) -> IntArray:
+    """The same with weights rounded up, for shares of at most 1.
+
+    >>> levels_above(np.array([0.0, -0.05, -99.0]))[[0, 1, 2, -1]].tolist()
+    [0, 1, 1, 1]
+    """
+    level = np.floor(np.maximum(-log_shares / STEP - _NUDGE, 0.0)).astype(np.int64)
+    return np.bincount(np.minimum(level, LEVELS - 1) + 1, minlength=LEVELS + 1)
+
+
+def weighted_arms(counts: Sequence[int], log_scales: Sequence[float], distance: float, alpha: float) -> float:
+    """Return the lower bound max(0, ln(s_a·L(z_a, α/2) / (s_b·U(z_b, α/2))) / d) on sup mPL; L, U are betting bounds.
+
+    `counts` has two equal halves, given a and given b: draws that missed the event, then draws at levels 0, 1, …; a
+    draw at level k has z = e^{−k·STEP}, one that missed has z = 0. `log_scales` = (ln s_a, ln s_b).
+
+    **Guarantee**: above sup mPL with probability at most `alpha`, for independent draws, right weights, event and
+    scales fixed beforehand, and weights on the event given b that never exceed s_b. *Proof.* Given a, s_a·z_a ≤
+    min(w, s_a)·1_E ≤ w·1_E, so the mean of s_a·z_a is at most Pr[M(a) ∈ E]: clipping and rounding down only lower it,
+    and nothing need be known of the largest weight. Given b, w·1_E ≤ s_b·z_b with z_b in [0, 1], so the mean of s_b·z_b
+    is at least Pr[M(b) ∈ E]. All z lie in [0, 1], so each betting bound errs with probability at most α/2; unless one
+    does, s_a·L/(s_b·U) ≤ Pr[M(a) ∈ E]/Pr[M(b) ∈ E] ≤ e^{d·sup mPL}. The bound s_b cannot be done without: a weight that
+    was never drawn may carry all of Pr[M(b) ∈ E].
+
+    >>> round(weighted_arms([500, 500, 900, 100], (math.log(1e-6), math.log(1e-8)), 2.0, 0.05), 3)
+    2.902
+    """
+    arms = checked_counts(counts)
+    scales = finite(log_scales, "log_scales", 1)
+    if len(scales) != 2:
+        raise InvalidInput(f"log_scales has {len(scales)} entries, expected 2: given a and given b")
+    gap, half = positive(distance, "distance"), unit_open(alpha, "alpha") / 2
+    values = np.append(0.0, np.exp(-STEP * np.arange(arms.shape[1] - 1)))
+    low = betting_lower(np.repeat(values, arms[0]), half)
+    high = betting_upper(np.repeat(values, arms[1]), half)
+    return max(0.0, float(scales[0] + math.log(low) - scales[1] - math.log(high)) / gap) if low > 0 else 0.0
+
+
+def checked_counts(counts: Sequence[int]) -> IntArray:
+    """The counts given a and given b, as two rows, refused where no draws could have given them.
+
+    >>> checked_counts([5, 1, 6, 0])
+    array([[5, 1],
+           [6, 0]])
+    """
+    if len(counts) < 4 or len(counts) % 2 or len(counts) > 2 * (LEVELS + 1):
+        raise InvalidInput(f"{len(counts)} counts, expected two equal halves of 2 to {LEVELS + 1}")
+    arms = indices(counts, "counts", MOST_DRAWS + 1).reshape(2, -1)
+    for total in arms.sum(axis=1).tolist():
+        if not 0 < total <= MOST_DRAWS:
+            raise InvalidInput(f"{total} draws in an arm, expected 1 to {MOST_DRAWS}")
+    return arms

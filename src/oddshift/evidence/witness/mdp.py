@@ -15,10 +15,12 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, floats, generator, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.base.progress import Progress
+from oddshift.base.execution import Progress
 from oddshift.evidence.witness.importance import (
+    LEVELS,
     Importance,
     WeightedEvent,
+    check_weights,
     weighted_counts,
     weighted_draws,
     weighted_event,
@@ -27,13 +29,12 @@ from oddshift.evidence.witness.mdp_events import (
     CandidatePair,
     Drawn,
     PairEvent,
+    PairTerms,
+    candidate_pairs,
     channel_event,
     drawn_events,
 )
-from oddshift.evidence.witness.mdp_pairs import PairTerms, candidate_pairs
 from oddshift.evidence.witness.shown import Witness, witness_of
-from oddshift.evidence.witness.weight_check import check_weights
-from oddshift.evidence.witness.weighted_arms import LEVELS
 from oddshift.model.space import Space, space_of
 
 Sample = Callable[[IntArray, np.random.Generator], npt.ArrayLike]

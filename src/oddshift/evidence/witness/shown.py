@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from oddshift.base.arrays import one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.storage import ADDED_LATER
-from oddshift.evidence.witness.context_game import context_lower
-from oddshift.evidence.witness.context_witness import ContextWitness
+from oddshift.evidence.witness.context_game import ContextWitness, context_lower
 from oddshift.evidence.witness.games import guess_game, hockey_stick, pooled_lower, two_arm
-from oddshift.evidence.witness.weighted_arms import checked_counts, weighted_arms
+from oddshift.evidence.witness.importance import checked_counts, weighted_arms
 
 GAMES = {"guess_game": 2, "two_arm": 4, "hockey_stick": 4, "pooled": 0, "weighted_arms": 0}
 """Every game and how many counts it takes (pooled: two for each distance; weighted_arms: any two equal halves)."""

@@ -1,14 +1,8 @@
 """Policies: what `protect` applies, as plain terms, a vocabulary, and the mechanism that they describe."""
 
 from oddshift.protect.policies.policy import Policy, make_policy, noisier_policy, stored_codec
-from oddshift.protect.policies.policy_store import POLICY, VOCABULARY, load_policy, save_policy
-from oddshift.protect.policies.policy_terms import (
-    CONFIDENTIAL,
-    UNCERTIFIED,
-    CertificateTerms,
-    PolicyTerms,
-    certificate_terms,
-)
+from oddshift.protect.policies.store import POLICY, VOCABULARY, load_policy, save_policy
+from oddshift.protect.policies.terms import CONFIDENTIAL, UNCERTIFIED, CertificateTerms, PolicyTerms, certificate_terms
 from oddshift.protect.policies.vocabulary import PolicyVocabulary
 
 __all__ = [

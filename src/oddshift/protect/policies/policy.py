@@ -20,8 +20,7 @@ from oddshift.mechanisms.remap import Remap
 from oddshift.model.cost import COSTS
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
-from oddshift.protect.policies.named_codec import NamedSettings, NamedVocabulary, named_codec
-from oddshift.protect.policies.policy_terms import (
+from oddshift.protect.policies.terms import (
     UNCERTIFIED,
     CertificateTerms,
     MechanismTerms,
@@ -30,7 +29,15 @@ from oddshift.protect.policies.policy_terms import (
     RemapTerms,
     TierTerms,
 )
-from oddshift.protect.policies.vocabulary import CodecVocabulary, PolicyVocabulary, metric_from, metric_parts
+from oddshift.protect.policies.vocabulary import (
+    CodecVocabulary,
+    NamedSettings,
+    NamedVocabulary,
+    PolicyVocabulary,
+    metric_from,
+    metric_parts,
+    named_codec,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oddshift.adapt import front
-from oddshift.adapt.adaptation import Adaptation, ScaledOutcome
+from oddshift.adapt.result import Adaptation, ScaledOutcome
 from oddshift.app.report.figure import Figure
 from oddshift.app.report.markup import Html, join, tag
 from oddshift.app.report.svg import (

@@ -1,0 +1,213 @@
+"""What an adaptation returns: plain frozen values without any secret, which a run folder stores as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oddshift.adapt.settings import AdaptSettings
+from oddshift.attackers.learning_size import LearningOfSize
+from oddshift.attackers.paired_log_score import Gain
+from oddshift.audit.released_table import ReleasedTable
+from oddshift.audit.replacement_counts import DataFate
+from oddshift.audit.verdict_rule import counted_attackers
+from oddshift.evidence.certificates import Evidence, JointCertificate
+
+Scales = tuple[float, ...]
+"""One factor of ε for each tier, most sensitive first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TierOutcome:
+    """One tier under some scales: the share of pairs beyond ε under the chosen law, right first guesses, expected loss.
+
+    `top1` is the share of right first guesses (a tie counts as right), `before` that before any release. Errors are
+    standard errors of the mean over documents.
+    """
+
+    tier: str
+    rate: float
+    rate_error: float
+    top1: float
+    top1_error: float
+    loss: float
+    before: float = 0.0
+
+    @property
+    def advantage(self) -> float:
+        """How many more first guesses are right than before any release."""
+        return self.top1 - self.before
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaledOutcome:
+    """Some scales, and what they do: rates and accuracies of the attacker, and the expected loss as released.
+
+    `loss` is Σ_x π_x Σ_y Pr[y|x]·c(x, y) over all tiers, after remapping where it was `remapped`; `plain_loss` the same
+    before it. `gain` is the attacker's held-out gain over the single release
+    under its own prior, in nats. Scales that decrease from a more to a less
+    sensitive tier are shown, but not `admissible`.
+    """
+
+    scales: Scales
+    admissible: bool
+    tiers: tuple[TierOutcome, ...]
+    loss: float
+    plain_loss: float
+    effective_outputs: float
+    gain: float
+    gain_error: float
+    remapped: bool = False
+
+    @property
+    def learned(self) -> bool:
+        """Whether the attacker learned something: its joint gain is beyond chance."""
+        return Gain(self.gain, self.gain_error).is_significant
+
+    @property
+    def rate(self) -> float:
+        """The largest rate of a tier."""
+        return max(tier.rate for tier in self.tiers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """One round of the loop: its scales, what was measured there, and the step that followed."""
+
+    number: int
+    outcome: ScaledOutcome
+    objective: float
+    gradient: tuple[float, ...]
+    step: float
+    moved: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tested:
+    """One candidate of the frozen sequence on the certify split: bounds on the rate of every tier, and the state.
+
+    Bounds are the largest of all attackers that count. `guesses` are the largest upper bounds on right first guesses,
+    for the tiers that have a cap. `failed` says which goal was not certified, and by how much.
+    """
+
+    scales: Scales
+    loss: float
+    state: str
+    upper: tuple[float, ...]
+    lower: tuple[float, ...]
+    guesses: tuple[float, ...] = ()
+    failed: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """A named choice of scales, measured on the certify documents for comparison.
+
+    `exact_epsilon` is that of one release over the pairs that count; None where it would take a long scan.
+    """
+
+    name: str
+    outcome: ScaledOutcome
+    exact_epsilon: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TierLeft:
+    """What is left to learn about one tier under the scales that were taken, on the certify documents.
+
+    The share of right first guesses before any release, from one release `alone`, and `together`, by the strongest
+    attacker; `upper` is the largest certified upper bound on it, None where no cap was asked. `worst` is the share of
+    units in which any pair at one uniform position exceeds ε.
+    """
+
+    tier: str
+    before: float
+    alone: float
+    together: float
+    worst: float
+    upper: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Adaptation:
+    """An adaptation: the frontier, the loop, the sequence that was tested, and the scales that were certified.
+
+    `chosen` is None when nothing was certified. `proposed` are scales of less loss that keep every goal but have
+    no rate verdict, because no attacker learned anything there; `basis` says in words what the result rests on.
+    `constant_loss` is that of the best output that ignores the secret; where outputs keep their kind, that of one
+    output of each kind, `constant_outputs` of them. `remapped` and `remap_reason` say in which form the scales are
+    released; `exact_epsilon` is that of one release, of a remapped one over many points that before remapping, which
+    is no smaller. `grid` and `uniform` (all tiers alike) are measured on select documents, `compared` on certify ones.
+    `hypervolumes` are by name: the share of the box below the worst corner that a set of outcomes dominates, larger
+    being better. `left` is what attackers still learn under the scales that were taken, `learning` what they found
+    there with fewer documents to learn from, `fate` what happened to the data, and `release` what leaves a table under
+    the policy, drawn once and measured.
+    """
+
+    settings: AdaptSettings
+    detector: str
+    mechanism: str
+    tier_names: tuple[str, ...]
+    tiers_are_public: bool
+    attacker: str
+    with_context: bool
+    documents: tuple[int, int, int]
+    grid: tuple[ScaledOutcome, ...]
+    uniform: tuple[ScaledOutcome, ...]
+    rounds: tuple[Round, ...]
+    sequence: tuple[Tested, ...]
+    chosen: Scales | None
+    exact_epsilon: float | None
+    compared: tuple[Compared, ...]
+    constant_loss: float
+    hypervolumes: tuple[tuple[str, float], ...]
+    evidence: tuple[Evidence, ...]
+    verdict: JointCertificate | None = None
+    proposed: Scales | None = None
+    basis: str = ""
+    remapped: bool = False
+    remap_reason: str = ""
+    constant_outputs: int = 1
+    left: tuple[TierLeft, ...] = ()
+    fate: DataFate | None = None
+    learning: tuple[LearningOfSize, ...] = ()
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    release: ReleasedTable | None = None
+
+    @property
+    def state(self) -> str:
+        """`certified` when some scales were, otherwise `undecided`: a failed search does not show that none exist."""
+        return "certified" if self.chosen is not None else "undecided"
+
+    @property
+    def state_in_words(self) -> str:
+        """The state; where only attackers that still learn prevent a certificate, the state says that."""
+        is_open = self.chosen is None and self.verdict is not None and self.verdict.state == "undecided"
+        return self.verdict.state_in_words if is_open and self.verdict is not None else self.state
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The attackers that the verdict rests on; the one that measured the frontier where there is no verdict."""
+        return counted_attackers(() if self.verdict is None else self.verdict.parts) or (self.attacker,)
+
+    @property
+    def scales(self) -> Scales | None:
+        """The scales of a policy: certified ones, otherwise proposed ones, otherwise None."""
+        return self.chosen if self.chosen is not None else self.proposed
+
+    @property
+    def constant_name(self) -> str:
+        """What the constant release is called."""
+        return "one constant output of each kind" if self.constant_outputs > 1 else "one constant output"
+
+    def loss_with_marks(self, loss: float) -> float:
+        """The loss with words that become marks: a mark says as little as a constant output and costs the same.
+
+        The expected loss itself is about words that have a point; detected words without one are marked instead.
+        """
+        share = 0.0 if self.fate is None else self.fate.marked_share
+        return (1.0 - share) * loss + share * self.constant_loss
+
+    def choice(self, name: str) -> ScaledOutcome | None:
+        """What was measured under that name, if anything."""
+        return next((row.outcome for row in self.compared if row.name == name), None)

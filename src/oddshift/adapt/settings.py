@@ -1,0 +1,138 @@
+"""The question of an adaptation: every option with its default, for Python and for a configuration file alike.
+
+A file keeps the options that an audit shares (SHARED) in its `[audit]` table and the others in `[adapt]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, get_args
+
+from oddshift.attackers.reconstruction import PaperOptions
+from oddshift.audit.claims import check_caps
+from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS, check_fitting, check_question
+from oddshift.audit.vacuous import VACUOUS, check_vacuous
+from oddshift.base.arrays import float_of, one_of, positive, unit_open, whole
+from oddshift.base.errors import InvalidInput
+from oddshift.bounds import ONE_SHOT
+
+ObjectiveName = Literal["certified", "weighted"]
+"""`certified`: least loss whose rate is certified in every tier; `weighted`: the paper's loop alone decides."""
+
+AdaptedLaw = Literal["anchored", "uniform"]
+"""Pair laws that scales are adapted under; the worst pair is audited, not adapted."""
+
+RemapChoice = Literal["auto", "always", "never"]
+"""Whether outputs are remapped; `auto` refuses a remapping that collapses."""
+
+PresetName = Literal[
+    "", "EM", "AmPL", "AmPL-U", "AmPL-P", "AmPL-1", "AmPL-1-clear", "AmPL-1-averages", "AmPL-1-one-level"
+]
+"""A method of the paper by its name in `oddshift.adapt.PRESETS`; the empty name is none of them."""
+
+CostName = Literal["cosine", "euclidean", "haversine"]
+
+DEFAULT_COST: CostName = "cosine"
+"""What a changed value costs if neither the question nor the kind of data says so."""
+
+SHARED = (
+    *("epsilon", "delta", "alpha", "law", "method", "attackers", "epochs", "gamma", "independent", "seed"),
+    *("vacuous", "paper", "language_model"),
+)
+"""Options that an adaptation has in common with an audit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptSettings:
+    """What is asked of an adaptation: the budget ε, how often it may be exceeded (δ), and how the scales are searched.
+
+    - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `gamma`, `vacuous`, `independent`, `seed`,
+      `paper`, `language_model`: as in `AuditSettings`; δ is required, for every tier, and the law is `anchored` or
+      `uniform`.
+    - `objective`: `certified` (least loss whose rate is certified in every tier) or `weighted` (the paper's loop).
+    - `success`, `advantage`: caps on right first guesses, and on their gain over the guess before any release, as in
+      `AuditSettings`; scales are certified only if they keep these too.
+    - `remap`: whether the output of least expected cost is released instead of the one that was drawn: `always`,
+      `never`, or `auto`, which refuses a remapping that leaves less than a tenth of the effective outputs (where
+      outputs keep their tier: of that tier) or costs no less than one constant output. Older files say true and false
+      for always and never.
+    - `cost`: what a changed value costs; None takes the default of the kind of data.
+    - `grid`: the scales that are tried in each level of sensitivity, each in (0, 1]; the search refines them where
+      the goals are met.
+    - `documents`: the number of select documents on which scales are compared.
+    - `search_attacker`: the attacker that measures the frontier; "" takes the strongest at scale 1.
+    - `retrain`: fits attackers again for every choice of scales, as the paper does; ours work at all scales.
+    - `rounds`: the largest number of rounds of the loop (objective `weighted`).
+    - `rate_weight`, `loss_weight`: the paper's λ_1 and λ_2.
+    - `pooled`: whether the rate of the loop is the mean over tiers or the largest of them.
+    - `first_step`, `decay`: a step of the loop is first_step/(t+1)^decay.
+    - `preset`: a method of the paper by name: `AmPL`, `AmPL-U`, `AmPL-P`, `AmPL-1` in four readings, or `EM`. It
+      sets the objective to `weighted`, puts weights to 0 where the method does, and says which levels move.
+    - `tolerance`: the loop stops when scales move by less than this.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    epsilon: float
+    delta: float
+    alpha: float = 0.05
+    law: AdaptedLaw = "anchored"
+    method: str = ONE_SHOT
+    attackers: tuple[str, ...] | Literal["all"] = DEFAULT_ATTACKERS
+    epochs: int | None = None
+    gamma: float | None = None
+    vacuous: tuple[float, float] = VACUOUS
+    independent: bool = False
+    seed: int = 0
+    paper: PaperOptions = field(default_factory=PaperOptions)
+    language_model: str = ""
+    success: Mapping[str, float] = field(default_factory=dict)
+    advantage: Mapping[str, float] = field(default_factory=dict)
+    objective: ObjectiveName = "certified"
+    remap: RemapChoice | bool = "auto"
+    cost: CostName | None = None
+    grid: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75, 1.0)
+    documents: int = 500
+    search_attacker: str = ""
+    retrain: bool = False
+    rounds: int = 10
+    rate_weight: float = 1.0
+    loss_weight: float = 1.0
+    pooled: bool = False
+    first_step: float = 1.0
+    decay: float = 0.6
+    tolerance: float = 0.005
+    preset: PresetName = ""
+
+    def __post_init__(self) -> None:
+        """Check every option once."""
+        if self.attackers == ALL:
+            object.__setattr__(self, "attackers", (ALL,))
+        check_question(self.epsilon, unit_open(self.delta, "delta"), self.alpha, self.method)
+        check_fitting(self.attackers, self.epochs, self.gamma, self.seed)
+        one_of(self.law, "law", get_args(AdaptedLaw))
+        one_of(self.objective, "objective", get_args(ObjectiveName))
+        one_of(self.preset, "preset", get_args(PresetName))
+        check_caps(self.success, "success")
+        check_caps(self.advantage, "advantage")
+        check_vacuous(self.vacuous)
+        if isinstance(self.remap, bool):
+            object.__setattr__(self, "remap", "always" if self.remap else "never")
+        one_of(str(self.remap), "remap", get_args(RemapChoice))
+        if self.cost is not None:
+            one_of(self.cost, "cost", get_args(CostName))
+        if not self.grid or any(not 0.0 < scale <= 1.0 for scale in self.grid):
+            raise InvalidInput(f"grid={self.grid}, expected scales in (0, 1]; calibrate the mechanism to spend more")
+        whole(self.documents, "documents", 1)
+        whole(self.rounds, "rounds", 0)
+        for name in ("first_step", "tolerance"):
+            positive(getattr(self, name), name)
+        for name in ("rate_weight", "loss_weight", "decay"):
+            if not 0.0 <= float_of(getattr(self, name), name) < float("inf"):
+                raise InvalidInput(f"{name}={getattr(self, name)}, expected a number >= 0")
+
+    @property
+    def cost_name(self) -> str:
+        """The cost that was asked for, or the default."""
+        return self.cost or DEFAULT_COST

@@ -1,0 +1,168 @@
+"""Attackers as a question names them: which ones that means for some data, and how they are fitted.
+
+`"all"` stands for every attacker of the registry that suits the data and the installed packages, the cheapest first, as
+far as the CPU seconds reach; those that are left out are named.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from oddshift.adapt import AdaptSettings
+from oddshift.app.preparation import Prepared
+from oddshift.app.resources import Means
+from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
+from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.calibration import Clipped
+from oddshift.attackers.fitting import NOT_IN_ALL, in_order_of_cost, seconds_of
+from oddshift.attackers.language_model import LanguageModel
+from oddshift.attackers.learning_size import Refittable
+from oddshift.audit import AuditSettings
+from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS, CpuLimit
+from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import fingerprint
+
+ALL_SECONDS = 900.0
+"""CPU seconds that `"all"` may take as estimated beforehand, where no limit is stated."""
+
+FIRST_SHARE = 0.5
+"""Share of the CPU seconds that the estimates may fill: they are rough, and the rest of the audit takes its time."""
+
+AskedAttacker = str | Attacker
+"""An attacker by its name in `ATTACKERS`, or the fitted object itself."""
+
+
+def fit_attackers(
+    asked: Sequence[AskedAttacker],
+    known: Knowledge,
+    prepared: Prepared,
+    settings: AuditSettings | AdaptSettings,
+    options: FitOptions,
+    *,
+    means: Means | None = None,
+) -> list[Attacker]:
+    """Attackers by name, fitted on the fit part unless `means` has them, and attackers that were given as they are."""
+    options = replace(options, language=_language(prepared, settings))
+    known_law = replace(options, prior_of=prepared.prior_of)
+    work = means or Means()
+    fitted: list[Attacker] = []
+    for place, name in enumerate(asked):
+        work.progress("fitting attackers", place, len(asked))
+        if not isinstance(name, str):
+            fitted.append(name)
+            continue
+        fit = ATTACKERS.find(name, "audit.attackers")
+        seeds = [settings.seed, 2, place]
+        key = _fit_key(name, known, seeds, options)
+        if key not in work.fits:
+            work.fits[key] = fit(known, np.random.default_rng(seeds), known_law)
+        fitted.append(work.fits[key])
+    gamma = settings.gamma
+    return fitted if gamma is None else [Clipped(known, attacker, gamma) for attacker in fitted]
+
+
+def _language(prepared: Prepared, settings: AuditSettings | AdaptSettings) -> LanguageModel | None:
+    """The language model that was named, with the words of the points."""
+    if not settings.language_model:
+        return None
+    words = None if prepared.codec is None else prepared.codec.point_names
+    if words is None:
+        raise InvalidInput(f"language_model is set for data of kind {prepared.kind!r}, expected data that are words")
+    return LanguageModel(settings.language_model, tuple(words))
+
+
+def _fit_key(name: str, known: Knowledge, seeds: list[int], options: FitOptions) -> str:
+    """Everything that determines a fit: the attacker, what it knows, the seeds, and the limits of any training."""
+    language = (options.language,) if name == "language+W" else ()
+    limits = (options.epochs, options.width, options.max_seconds, options.scale_range, options.paper, *language)
+    return fingerprint(("fit", name, known, seeds, () if name in UNTRAINED else limits))
+
+
+def named_attackers(
+    asked: Sequence[AskedAttacker],
+    prepared: Prepared,
+    settings: AuditSettings | AdaptSettings,
+    limit: CpuLimit | None = None,
+) -> tuple[tuple[AskedAttacker, ...], tuple[str, ...]]:
+    """The attackers that a question means for these data, and lines that say which ones were left out and why.
+
+    Default attackers that read W are left out silently where the data have no W. Under a limit of CPU seconds the
+    default is `"all"`.
+    """
+    names = (asked,) if isinstance(asked, str) else tuple(asked)
+    is_default = names == DEFAULT_ATTACKERS
+    if ALL in names or (is_default and limit is not None):
+        seconds = ALL_SECONDS if limit is None else limit.left
+        return _all_within((ALL,) if is_default else names, prepared, settings, seconds)
+    if is_default and prepared.split.fit.context is None:
+        return tuple(name for name in DEFAULT_ATTACKERS if not name.endswith("+W")), ()
+    return names, ()
+
+
+def _all_within(
+    names: tuple[AskedAttacker, ...],
+    prepared: Prepared,
+    settings: AuditSettings | AdaptSettings,
+    seconds: float,
+) -> tuple[tuple[AskedAttacker, ...], tuple[str, ...]]:
+    """Every suitable attacker within the seconds; the default ones and what was named besides come anyway."""
+    suitable, missing = _suitable(prepared, settings)
+    taken = [name for name in DEFAULT_ATTACKERS if name in suitable]
+    costs = {name: seconds_of(name, prepared.split, settings.epochs) for name in suitable}
+    used, dear = sum(costs[name] for name in taken), []
+    for name in in_order_of_cost(suitable, costs):
+        if name in taken:
+            continue
+        if used + costs[name] <= FIRST_SHARE * seconds:
+            taken.append(name)
+            used += costs[name]
+        else:
+            dear.append(f"{name} (about {costs[name]:.0f} s)")
+    others = tuple(name for name in names if name != ALL and name not in taken)
+    notes = [f"attackers left out within {seconds:.0f} CPU s: {', '.join(dear)}"] if dear else []
+    notes += [f"attackers left out because {why}: {', '.join(lacking)}" for why, lacking in missing.items()]
+    return (*taken, *others), tuple(notes)
+
+
+def _suitable(prepared: Prepared, settings: AuditSettings | AdaptSettings) -> tuple[list[str], dict[str, list[str]]]:
+    """Registered attackers that can read these data, and by what they lack those that cannot.
+
+    One that knows the law of the data is there where they have a known law.
+    """
+    found: list[str] = []
+    missing: dict[str, list[str]] = {}
+    for name in ATTACKERS:
+        if name in NOT_IN_ALL or (name == "exact" and prepared.prior_of is None):
+            continue
+        why = _lacking(name, prepared, settings)
+        if why:
+            missing.setdefault(why, []).append(name)
+        else:
+            found.append(name)
+    return found, missing
+
+
+def _lacking(name: str, prepared: Prepared, settings: AuditSettings | AdaptSettings) -> str:
+    """What an attacker needs and does not have; empty when nothing is missing."""
+    if name.endswith("+W") and prepared.split.fit.context is None:
+        return "the data have no public context W"
+    if name == "language+W" and not settings.language_model:
+        return "no language_model is set"
+    if name not in UNTRAINED and name != "exact" and importlib.util.find_spec("torch") is None:
+        return "the extra `attackers` is not installed"
+    return ""
+
+
+def refittable(
+    asked: Sequence[AskedAttacker], fitted: Sequence[Attacker], fit: Callable[[str, Knowledge], Attacker]
+) -> list[Attacker | Refittable]:
+    """Attackers that were fitted by name, together with how; others, and one that knows the law, unchanged."""
+    return [
+        Refittable(attacker, partial(fit, name)) if isinstance(name, str) and name != "exact" else attacker
+        for name, attacker in zip(asked, fitted, strict=True)
+    ]

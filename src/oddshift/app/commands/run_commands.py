@@ -1,0 +1,221 @@
+"""`oddshift report`: one page that shows a run.
+
+`oddshift compare`: two runs side by side.
+
+`oddshift watch`: has the data changed since the audit?
+
+`oddshift ledger`: what was released with a policy, in totals that show no record and no user.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, next_step, waiting
+from oddshift.base.errors import InvalidInput
+from oddshift.base.storage import write_atomic
+
+if TYPE_CHECKING:
+    from oddshift.app.compare import ComparedRow
+    from oddshift.app.watch.series import Watch
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="A run folder, from audit or adapt.")],
+    out: Annotated[Path | None, typer.Option(help="The page; by default report.html in the folder.")] = None,
+    with_examples: Annotated[bool, typer.Option(help="Show the SECRETS that the run kept, if it kept any.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Make one self-contained page from a run; it needs no network and no other file.
+
+    Example: oddshift report oddshift-run
+    """
+    from oddshift.app.report import page, read_sources
+    from oddshift.app.run_folder import PRIVATE, REPORT
+
+    sources = read_sources(run, with_examples=with_examples)
+    path = run / REPORT if out is None else out
+    write_atomic(path, page(sources).encode(), mode=PRIVATE if sources.has_secrets else 0o666)
+    if as_json:
+        print(json.dumps({"report": str(path)}))
+    else:
+        print(f"report: {path}" + (" (it shows secrets)" if sources.has_secrets else ""))
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help="A run folder.")],
+    second: Annotated[Path, typer.Argument(help="Another one.")],
+    as_json: Json = False,
+) -> None:
+    """Show two runs side by side: their differences with standard errors, and where their questions differ.
+
+    Example: oddshift compare before-run after-run
+    """
+    from rich.table import Table
+
+    from oddshift.app.compare import compare as compared
+    from oddshift.app.terminology import Speaking, reword_for, reword_plain
+
+    if first.resolve() == second.resolve():
+        raise InvalidInput(f"{first} and {second} are the same run, expected two")
+    found = compared(first, second)
+    if as_json:
+        print(json.dumps(reword_plain(asdict(found), reword_for(found.detector))))
+        return
+    screen = console_for(as_json)
+    console = Speaking(screen, reword_for(found.detector))
+    console.print(f"first: {first}, second: {second}; documents: {found.documents}", markup=False, soft_wrap=True)
+    for warning in found.warnings:
+        console.print(f"warning: {warning}", style="yellow", markup=False)
+    table = Table()
+    for name in ("", "first", "second", "second - first"):
+        table.add_column(name, justify="right" if name else "left", overflow="fold")
+    for row in found.rows:
+        cells = (console.reword(said) for said in (row.name, row.first, row.second))
+        table.add_row(*cells, _difference(row))
+    console.print(table)
+    console.print(
+        "± is one standard error; with * it comes from differences document by document, otherwise it takes the runs "
+        "as independent."
+    )
+
+
+def _difference(row: ComparedRow) -> str:
+    if row.difference is None:
+        return ""
+    error = "" if row.error is None else f" ± {row.error:.4f}{'*' if row.paired else ''}"
+    return f"{row.difference:+.4f}{error}"
+
+
+def watch(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    new: Annotated[list[Path], typer.Argument(help="Files of new data, in order of time.")],
+    window: Annotated[int, typer.Option(help="Cut each file into windows of this many rows; 0 for none.")] = 0,
+    alpha: Annotated[float, typer.Option(help="The chance that an alarm is ever raised without a change.")] = 0.05,
+    again: Annotated[
+        Path | None, typer.Option(help="Instead, audit again on these windows, the newest to certify on, in a new run.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Audit windows of new data under the policy of a run, without fitting, until a change is certified.
+
+    A window counts once, known by its content; after an interruption the same command continues. The exit code is 2
+    once a change is certified, and the re-audit is then the next step.
+
+    Example: oddshift watch mail-run monday.csv tuesday.csv
+    """
+    if again is not None:
+        _audit_again(run, new, again, window, as_json)
+        return
+    from oddshift.app.watch.page import PAGE, watch_page
+    from oddshift.app.watch.watching import watch as watched
+
+    with waiting("measuring windows; if interrupted, run the same command to continue", quiet=as_json):
+        found = watched(run, new, window=window, alpha=alpha)
+    write_atomic(run / PAGE, watch_page(found, run.name).encode(), mode=0o600)
+    step = next_step("watch", run, *new, *(("--window", window) if window else ()), "--again", f"{run}-2")
+    if as_json:
+        print(json.dumps({**asdict(found), "state": found.state, "again": step if found.alarms else ""}))
+    else:
+        _show(found, run / PAGE, step)
+    if found.alarms:
+        raise typer.Exit(NOT_SHOWN)
+
+
+def _show(found: Watch, page: Path, step: str) -> None:
+    console = console_for(False)
+    for line in (*repr(found).splitlines(), *found.notes):
+        console.print(line, soft_wrap=True)
+    console.print(f"windows: {found.counted} counted now, {found.known} known before; rows waiting: {found.waiting}")
+    console.print(f"page: {page}", soft_wrap=True)
+    if found.alarms:
+        console.print(f"next: {step}", soft_wrap=True)
+
+
+def _audit_again(run: Path, new: list[Path], folder: Path, window: int, as_json: bool) -> None:
+    from oddshift.app.display import show_audit
+    from oddshift.app.run_folder import summary
+    from oddshift.app.terminology import reword_for, reword_plain
+    from oddshift.app.watch.watching import audit_again
+
+    console = console_for(as_json)
+    with waiting("fitting and running attackers on the newest windows", quiet=as_json):
+        found = audit_again(run, new, folder, window=window)
+    show_audit(found, console)
+    if as_json:
+        print(json.dumps(reword_plain(summary(found), reword_for(found.detector))))
+    else:
+        console.print(f"run: {folder}", soft_wrap=True)
+        console.print(f"next: {next_step('report', folder)}", soft_wrap=True)
+    if found.state != "certified":
+        raise typer.Exit(NOT_SHOWN)
+
+
+Place = Annotated[Path, typer.Argument(metavar="POLICY", help="A policy.json, or the folder that holds one.")]
+
+ledger = typer.Typer(help="Show or check the ledger of releases that is kept with a policy.", no_args_is_help=True)
+
+
+@ledger.command()
+def show(policy: Place, as_json: Json = False) -> None:
+    """Print totals: releases, records, users, and the largest budgets that were spent.
+
+    Example: oddshift ledger show mail-run/policy.json
+    """
+    from oddshift.protect import Ledger
+
+    found = Ledger.beside(policy).totals()
+    if as_json:
+        print(json.dumps({**asdict(found), **_budgets(found.most_composed, found.user_most_spent)}))
+        return
+    console = console_for(False)
+    states = ", ".join(f"{count:,} {state}" for state, count in found.releases.items()) or "none"
+    console.print(f"releases: {states}")
+    console.print(
+        f"records: {found.records:,}, {found.repeated:,} of them released more than once, "
+        f"{found.kept:,} with their release kept; largest metric budget of a release: {found.most_composed:g}"
+    )
+    if found.unnamed_rows:
+        console.print(f"rows without an id: {found.unnamed_rows:,}, which are recognised only when many of them return")
+    if found.users:
+        console.print(
+            f"users: {found.users:,}, {found.user_releases:,} releases of their records; "
+            f"largest composed metric budget of a user: {found.user_most_spent:g}"
+        )
+    if found.releases.get("crashed"):
+        console.print("a crashed release never became visible; its records can be claimed by protect --take-over")
+
+
+@ledger.command()
+def check(policy: Place, as_json: Json = False) -> None:
+    """Check that the ledger is complete and was not replaced by an older copy; the exit code is 2 when it is damaged.
+
+    Example: oddshift ledger check mail-run/policy.json
+    """
+    from oddshift.protect import Ledger
+
+    problems = Ledger.beside(policy).check()
+    if as_json:
+        print(json.dumps({"holds": not problems, "problems": problems}))
+    else:
+        console = console_for(False)
+        for line in problems:
+            console.print(line, markup=False)
+        if not problems:
+            console.print(
+                "The ledger is complete, and not older than its counter. "
+                "Replacing both the ledger and its counter by older copies would not be noticed."
+            )
+    if problems:
+        raise typer.Exit(NOT_SHOWN)
+
+
+def _budgets(record: float, user: float) -> dict[str, str | float]:
+    """Budgets for JSON, which cannot say infinity."""
+    values = {"most_composed": record, "user_most_spent": user}
+    return {name: value if value < float("inf") else "inf" for name, value in values.items()}

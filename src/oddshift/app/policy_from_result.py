@@ -1,0 +1,91 @@
+"""The policies that answers lead to: of an audited mechanism as it is, or of the scales that an adaptation chose."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from oddshift.adapt import Adaptation, AdaptTask, Experiment
+from oddshift.adapt.comparison import verify_epsilon
+from oddshift.adapt.evaluation import SCALED
+from oddshift.app.preparation import Prepared
+from oddshift.attackers.attacker import Knowledge
+from oddshift.audit import Audit
+from oddshift.base.arrays import FloatArray
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import Codec, Columns, TextCodec, TextVocabulary
+from oddshift.data.codecs.text.cells import TextCells
+from oddshift.data.detectors.stored_detectors import KeptByName, finds_the_same
+from oddshift.mechanisms import Mechanism, MechanismSettings
+from oddshift.protect.ledger.terms import UserLimit
+from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy, stored_codec
+from oddshift.protect.policies.vocabulary import CodecVocabulary, NamedVocabulary
+
+
+def why_no_policy(prepared: Prepared) -> str:
+    """Why no policy can be made of these data, whatever was certified; empty where one can."""
+    if prepared.codec is None:
+        return "the records were built by hand: there is no data to protect"
+    try:
+        _, learned = stored_codec(prepared.codec)
+    except InvalidInput as error:
+        return str(error)
+    if prepared.certify_rows is None or _finds_again(prepared.codec, learned, prepared.certify_rows):
+        return ""
+    return f"made again from a policy, {type(prepared.codec).__name__} finds other secrets than were certified"
+
+
+def _finds_again(codec: Codec, learned: CodecVocabulary, rows: Columns) -> bool:
+    """Whether what a policy stores of another package's codec or detectors finds in rows what the original finds.
+
+    Tests show this of our own; those of others are put to the proof on the certified rows.
+    """
+    if isinstance(learned, NamedVocabulary):
+        again = type(codec).from_policy(codec.to_policy()[0], learned.learned, codec.space, codec.tiers)
+        first, second = (each.encode(rows).records for each in (codec, again))
+        return np.array_equal(first.points, second.points) and np.array_equal(first.offsets, second.offsets)
+    if not isinstance(codec, TextCodec) or not isinstance(learned, TextVocabulary):
+        return True
+    texts = TextCells.of(rows, codec.settings.text).documents
+    pairs = zip(codec.finders.detectors, learned.detectors, strict=True)
+    return all(finds_the_same(found, kept, texts) for found, kept in pairs if isinstance(kept, KeptByName))
+
+
+def audited_policy(
+    found: Audit, prepared: Prepared, known: Knowledge, mechanism: MechanismSettings | Mechanism
+) -> Policy | None:
+    """The policy of a mechanism that was certified as it is; one whose noise has scales gets it from an adaptation."""
+    if isinstance(mechanism, Mechanism) or mechanism.name in SCALED or found.verdict is None:
+        return None
+    if found.state != "certified" or prepared.codec is None or why_no_policy(prepared):
+        return None
+    certificate = certificate_terms(found.verdict, found.evidence)
+    try:
+        return make_policy(
+            prepared.codec, known.mechanism, known.tiers, calibrated=mechanism.calibrated, certificate=certificate
+        )
+    except InvalidInput:  # a mechanism that no policy can store was certified all the same
+        return None
+
+
+def with_user_limit(policy: Policy, limit: UserLimit | None) -> Policy:
+    """The policy with the limit on what users spend that a configuration states."""
+    return replace(policy, terms=replace(policy.terms, user_limit=limit))
+
+
+def adapted_policy(found: Adaptation, task: AdaptTask, prepared: Prepared, asked: MechanismSettings) -> Policy:
+    """The policy of certified or proposed scales, marked as such; its exact ε is computed again first."""
+    assert found.scales is not None
+    assert found.verdict is not None
+    assert prepared.codec is not None
+    tiers = task.known.tiers.with_scales(found.scales)
+    nothing: FloatArray = task.known.log_prior[:0]
+    experiment = Experiment(task.known, task.family, task.split.fit, nothing, task.settings)
+    mechanism = experiment.released(found.scales, remap=found.remapped)
+    nominal = asked.epsilon or task.settings.epsilon
+    verify_epsilon(mechanism, nominal * (1.0 if asked.calibrated else max(found.scales)))
+    certificate = replace(UNCERTIFIED, sentence=f"Not certified: {found.basis}.")
+    if found.chosen is not None:
+        certificate = certificate_terms(found.verdict, found.evidence)
+    return make_policy(prepared.codec, mechanism, tiers, calibrated=asked.calibrated, certificate=certificate)

@@ -1,0 +1,171 @@
+"""Answers: an audit or an adaptation that Python can show, keep in a run folder, and turn into a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from oddshift.adapt import Adaptation
+from oddshift.app.illustration import Illustration
+from oddshift.app.report import page, read_sources
+from oddshift.app.report.opening import opening_of_adaptation, opening_of_audit
+from oddshift.app.report.wording import adaptation_sentence, verdict_sentence
+from oddshift.app.run_folder import write_adaptation, write_run
+from oddshift.app.terminology import reword_for
+from oddshift.audit import AttackerResult, Audit
+from oddshift.base.errors import InvalidInput
+from oddshift.base.storage import write_atomic
+from oddshift.evidence.certificates import Certificate
+from oddshift.protect.release import ReleasePolicy
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The state (`certified`, `violated` or `undecided`) and the sentence that says what it means."""
+
+    state: str
+    sentence: str
+
+    def __str__(self) -> str:
+        """The sentence."""
+        return self.sentence
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditRun:
+    """An audit with everything that a run folder keeps; `result` holds every number.
+
+    `policy` releases data through the audited mechanism where that is certified and has no scales to adapt (a mask).
+    """
+
+    result: Audit
+    configuration: str = ""
+    illustration: Illustration | None = None
+    policy: ReleasePolicy | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What was found, in one sentence."""
+        return Verdict(self.result.state, verdict_sentence(self.result))
+
+    @property
+    def attackers(self) -> tuple[AttackerResult, ...]:
+        """Every attacker and the two controls, on the certify documents."""
+        return self.result.attackers
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """The certificates behind the verdict."""
+        return self.result.certificates
+
+    def save(self, folder: str | Path) -> Path:
+        """Write a run folder: what `verify`, `report` and `compare` read."""
+        home = Path(folder)
+        if self.illustration is not None:
+            self.illustration.write(home)
+        if self.policy is not None:
+            self.policy.save(home)
+        return write_run(home, self.result, self.configuration)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the report as one self-contained page."""
+        return _written(path, self._repr_html_())
+
+    def __repr__(self) -> str:
+        """What happened to the data, the verdict and what it rests on, without a secret."""
+        found, asked = self.result, self.result.settings
+        fit, select, certify = found.documents
+        best = found.row(found.deciding_rates[0].claim.attacker)
+        rates = ", ".join(f"{t.tier} {t.anchored:.2%} (first guess right {t.top1:.1%})" for t in best.tiers)
+        begins = opening_of_audit(found)
+        lines = "\n".join(
+            (
+                begins.headline,
+                *begins.lines(),
+                *begins.by_kind(),
+                self.verdict.sentence,
+                f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.",
+                f"Attacker with the worst bound: {best.name}, {best.joint_gain:+.3f} nats of joint gain.",
+                f"Pairs with the true value beyond epsilon = {asked.epsilon:g}: {rates}.",
+                f"One release alone: exact epsilon {found.exact_epsilon:.4f}; found by {found.detector}.",
+            )
+        )
+        return reword_for(found.detector)(lines)
+
+    def _repr_html_(self) -> str:
+        """The report, as a notebook shows it."""
+        with TemporaryDirectory() as folder:
+            return str(page(read_sources(replace(self, policy=None).save(folder))))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AdaptRun:
+    """An adaptation and its policy; `policy` is None when nothing was certified, and `why` gives the reason."""
+
+    result: Adaptation
+    policy: ReleasePolicy | None
+    why: str
+    configuration: str = ""
+    ask: Callable[[], AuditRun] | None = field(default=None)
+
+    @property
+    def certified(self) -> bool:
+        """Whether some scales were certified."""
+        return self.result.state == "certified"
+
+    @property
+    def scales(self) -> tuple[float, ...] | None:
+        """The share of ε that each tier spends, from the most sensitive on; None when nothing was certified."""
+        return self.result.chosen
+
+    @property
+    def verdict(self) -> Verdict:
+        """What was found, in one sentence."""
+        return Verdict(self.result.state, adaptation_sentence(self.result))
+
+    @property
+    def audit(self) -> AuditRun:
+        """The audit of the same data and budget, before anything was adapted; computed when it is first asked for."""
+        if self.ask is None:
+            raise InvalidInput(
+                "this adaptation was read from a folder without an audit, expected one in the same folder"
+            )
+        return self.ask()
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the adaptation and its policy into a run folder."""
+        home = write_adaptation(folder, self.result, self.configuration)
+        if self.policy is not None:
+            self.policy.save(home)
+        return home
+
+    def report(self, path: str | Path) -> Path:
+        """Write the report as one self-contained page."""
+        return _written(path, self._repr_html_())
+
+    def __repr__(self) -> str:
+        """The verdict and what it costs, without a secret."""
+        found = self.result
+        begins = opening_of_adaptation(found)
+        lines = [begins.headline, *begins.lines(), *begins.by_kind(), self.verdict.sentence]
+        lines += [f"No policy: {self.why}."] if self.why else []
+        lines += [
+            f"{row.name}: loss {row.outcome.loss:.4f}, "
+            + ", ".join(f"{t.tier} rate {t.rate:.2%}, first guess right {t.top1:.1%}" for t in row.outcome.tiers)
+            for row in found.compared[:3]
+        ]
+        return reword_for(found.detector)("\n".join(lines))
+
+    def _repr_html_(self) -> str:
+        """The report, as a notebook shows it."""
+        with TemporaryDirectory() as folder:
+            self.audit.save(folder)
+            write_adaptation(folder, self.result, self.configuration)
+            return str(page(read_sources(Path(folder))))
+
+
+def _written(path: str | Path, text: str) -> Path:
+    write_atomic(path, text.encode())
+    return Path(path)

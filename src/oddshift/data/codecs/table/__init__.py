@@ -1,0 +1,1 @@
+"""Tables: cells or rows are secrets; public columns are left alone."""

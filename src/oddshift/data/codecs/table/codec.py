@@ -1,0 +1,299 @@
+"""Tables: each cell is a secret that stays in its column, or each row is one; public columns are left alone.
+
+The paper's case beyond text: the 30 z-scored measurements of a Breast Cancer Wisconsin record as one secret.
+
+What a table codec says about itself: which values count as public, what stays, and what a row costs.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.base.arrays import BoolArray, IntArray
+from oddshift.data.codecs.codec import Columns, Counts, checked_outputs, length_of, points_of, rows_by_bytes
+from oddshift.data.codecs.table.cells import (
+    cell_space,
+    column_tiers,
+    learn_domains,
+    public_steps,
+    read_cells,
+    table_context,
+)
+from oddshift.data.codecs.table.domains import ColumnDomain
+from oddshift.data.codecs.table.rows import TableVocabulary, learn_rows
+from oddshift.data.codecs.table.settings import TableSettings, groups_of
+from oddshift.data.formats.cells import is_missing
+from oddshift.model.records import Records, offsets_of
+from oddshift.model.release import one_tier
+from oddshift.model.space import Space
+from oddshift.model.tiers import Tiers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EncodedTable:
+    """A table as secrets: `order` is the row (or cell, row by row) behind each position.
+
+    `rows` is the first row of each document; `unseen` counts values outside the domains, `size` all rows. `kept` are
+    the cells that stay as they are because they are missing, by column; `as_text` says whose cells are strings.
+    `groups` names the group of every document, where values belong to it.
+    """
+
+    records: Records
+    settings: TableSettings
+    vocabulary: TableVocabulary
+    order: IntArray
+    rows: IntArray
+    size: int
+    unseen: int
+    kept: dict[str, dict[int, Any]]
+    as_text: frozenset[str]
+    masked_columns: tuple[str, ...]
+    groups: tuple[bytes, ...]
+    keep: None = None
+
+    def __repr__(self) -> str:
+        """Counts only."""
+        return f"EncodedTable({self.records!r}, {self.settings.unit}s)"
+
+    @property
+    def counts(self) -> Counts:
+        """A cell of an unseen category is masked; a missing one is not a secret."""
+        width = 1 if self.settings.unit == "row" else len(self.settings.secret)
+        found = self.size * width - sum(map(len, self.kept.values()))
+        return Counts(found=found, perturbed=len(self.order), masked=found - len(self.order), unseen=self.unseen)
+
+    def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
+        """The secret columns with released values, rows in the order of the table; None where a cell is masked."""
+        chosen = checked_outputs(outputs, 1 if masked else len(self.records.space), len(self.order))
+        columns = self.settings.secret
+        hidden = {name: [None] * self.size for name in self.masked_columns}
+        if masked:
+            return {**{name: [None] * self.size for name in columns}, **hidden}
+        if self.settings.unit == "cell":
+            return {**self._cells(chosen), **hidden}
+        point = np.empty(self.size, dtype=np.int64)
+        point[self.order] = chosen
+        rows = self.vocabulary.values
+        return {**{name: [rows[p][c] for p in point] for c, name in enumerate(columns)}, **hidden}
+
+    @property
+    def is_once(self) -> BoolArray:
+        """Which positions hold a value of their group: rows that agree share one draw."""
+        return self.settings.is_once(self.vocabulary.domains)[self.records.points]
+
+    def crossing(self, outputs: npt.ArrayLike) -> int:
+        """How many outputs are values of another column than their cell's: a mechanism that keeps the tier has none."""
+        if self.settings.unit == "row":
+            return 0
+        column = self.records.space.points[np.asarray(outputs), 0].astype(np.int64)
+        return int((column != self.order % len(self.vocabulary.domains)).sum())
+
+    def _cells(self, chosen: IntArray) -> dict[str, list[Any]]:
+        domains = self.vocabulary.domains
+        column, row = self.order % len(domains), self.order // len(domains)
+        reads = [cell for d in domains for cell in d.shown(as_text=d.name in self.as_text)]
+        shown = np.empty(len(reads), dtype=object)
+        shown[:] = reads
+        released: dict[str, list[Any]] = {}
+        for c, domain in enumerate(domains):
+            cells: npt.NDArray[Any] = np.full(self.size, None, dtype=object)
+            mine = column == c
+            cells[row[mine]] = shown[chosen[mine]]
+            for place, cell in self.kept[domain.name].items():
+                cells[place] = cell
+            released[domain.name] = cells.tolist()
+        return released
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableCodec:
+    """The domains of the columns (or the distinct rows of the fit part) as points; others are taken for the nearest."""
+
+    settings: TableSettings
+    space: Space
+    tiers: Tiers
+    vocabulary: TableVocabulary
+
+    kind: ClassVar[str] = "table"
+    settings_class: ClassVar[type[TableSettings]] = TableSettings
+    vocabulary_class: ClassVar[type[TableVocabulary]] = TableVocabulary
+    point_names: ClassVar[None] = None
+
+    @classmethod
+    def fit(cls, columns: Columns, settings: TableSettings) -> TableCodec:
+        """Domains (or rows) and tiers of some rows."""
+        length_of(columns, settings.wanted(()), "the table")
+        if settings.unit == "row":
+            space, vocabulary = learn_rows(columns, settings)
+            return cls(settings, space, one_tier(space), vocabulary)
+        domains = learn_domains(columns, settings)
+        vocabulary = TableVocabulary(domains=domains, steps=public_steps(settings, columns))
+        return cls(settings, cell_space(domains, settings.weight), column_tiers(settings, domains), vocabulary)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What counts as public, what stays, and what a row costs."""
+        return tuple(table_notes(self.settings, self.vocabulary.domains))
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The secret columns, and those that are left empty."""
+        return (*self.settings.secret, *self.settings.masked)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The same, and the group where values belong to it."""
+        group = (self.settings.group,) if self.settings.of_group and self.settings.group else ()
+        return tuple(dict.fromkeys((*self.released, *group)))
+
+    def encode(self, columns: Columns, first: int = 1) -> EncodedTable:
+        """Rows of one group as a document; public columns, where there are any, as context."""
+        length_of(columns, self.settings.secret, "the table")
+        if self.settings.unit == "row":
+            coordinates = self.vocabulary.coordinates(self.settings, columns, first)
+            unseen = sum(int((codes < 0).sum()) for codes in coordinates[len(self.settings.numeric) :])
+            point = points_of(self.space, self._known, np.stack(coordinates, axis=1))[:, None]
+            return _arranged(self, columns, point, unseen, {})
+        found = [read_cells(domain, columns, self.settings, first) for domain in self.vocabulary.domains]
+        start = offsets_of(np.array([len(domain) for domain in self.vocabulary.domains]))[:-1]
+        point = np.stack([np.where(f.values < 0, -1, f.values + s) for f, s in zip(found, start, strict=True)], axis=1)
+        names = self.settings.secret
+        kept = {n: {int(r): columns[n][r] for r in f.kept} for n, f in zip(names, found, strict=True)}
+        return _arranged(self, columns, point, sum(f.outside for f in found), kept)
+
+    def stream(self) -> TableCodec:
+        """Itself: rows do not continue one another."""
+        return self
+
+    def to_policy(self) -> tuple[TableSettings, TableVocabulary]:
+        """The settings and the values."""
+        return self.settings, self.vocabulary
+
+    @classmethod
+    def from_policy(
+        cls, settings: TableSettings, vocabulary: TableVocabulary, space: Space, tiers: Tiers
+    ) -> TableCodec:
+        """The codec over stored points."""
+        return cls(settings, space, tiers, vocabulary)
+
+    @cached_property
+    def _known(self) -> dict[bytes, int]:
+        return rows_by_bytes(self.space)
+
+
+def _arranged(
+    codec: TableCodec, columns: Columns, point: IntArray, unseen: int, kept: dict[str, dict[int, Any]]
+) -> EncodedTable:
+    """Points (rows, secrets of a row) as documents, in order of group."""
+    settings, (size, width) = codec.settings, point.shape
+    groups = groups_of(columns, settings.group, size)
+    rows: IntArray = np.argsort(groups, kind="stable").astype(np.int64)
+    place = rows[:, None] * width + np.arange(width)
+    sizes = np.bincount(groups) * width
+    if settings.joint_by == "column":
+        place, sizes = place.T, np.full(width, size)
+    flat: IntArray = place.ravel().astype(np.int64)
+    is_known: BoolArray = point.ravel()[flat] >= 0
+    before = np.append(0, np.cumsum(is_known))[offsets_of(sizes)]
+    order = flat[is_known]
+    starts = rows[offsets_of(np.bincount(groups))[:-1]]
+    if settings.joint_by == "column":
+        starts = np.zeros(width, dtype=np.int64)
+    records = Records(
+        space=codec.space,
+        points=point.ravel()[order],
+        offsets=before,
+        joint_by=settings.joint_by,
+        context=table_context(
+            settings, codec.vocabulary, columns, rows, (point[rows] >= 0, kept), sizes=np.bincount(groups)
+        ),
+    )
+    return EncodedTable(
+        records,
+        settings,
+        codec.vocabulary,
+        order,
+        starts,
+        size,
+        unseen,
+        kept,
+        frozenset(n for n in settings.secret if any(isinstance(cell, str) for cell in columns[n])),
+        tuple(name for name in settings.masked if name in columns),
+        _group_names(columns, settings, starts),
+    )
+
+
+def _group_names(columns: Columns, settings: TableSettings, starts: IntArray) -> tuple[bytes, ...]:
+    """The group of every document; a row without one is a group of its own."""
+    if not settings.of_group or settings.group is None or settings.group not in columns:
+        return ()
+    cells = columns[settings.group]
+    return tuple(
+        b"row" + secrets.token_bytes(16) if is_missing(cells[row]) else b"is " + str(cells[row]).encode()
+        for row in starts.tolist()
+    )
+
+
+def breast_cancer() -> tuple[TableCodec, EncodedTable]:
+    """Read Breast Cancer Wisconsin (diagnostic): 569 records of 30 z-scored measurements, each one secret."""
+    from sklearn.datasets import load_breast_cancer
+
+    loaded = load_breast_cancer()
+    names = tuple(str(name) for name in loaded.feature_names)
+    columns = {name: loaded.data[:, c].tolist() for c, name in enumerate(names)}
+    codec = TableCodec.fit(columns, TableSettings(numeric=names, unit="row"))
+    return codec, codec.encode(columns)
+
+
+_GRIDS = {
+    "equal": "equal steps",
+    "log": "equal ratios, because they are skewed",
+    "quantile": "equal shares, because they are skewed",
+    "distinct": "the values found",
+}
+
+
+def table_notes(settings: TableSettings, domains: Sequence[ColumnDomain]) -> Iterator[str]:
+    """One sentence for each choice that a user should know of; never a value of a cell."""
+    if settings.unit == "row":
+        yield "a released row is a row of the fit part, somebody's own: unit = 'cell' releases public values only"
+    else:
+        yield from _domain_notes(domains)
+        if len(domains) > 1:
+            yield (
+                f"the {len(domains)} cells of a row are released one by one, each as a value of its own column; their "
+                f"budgets add up, so a whole row costs at most {len(domains)} times epsilon"
+            )
+    if settings.of_group:
+        agreeing = f"rows of one {settings.group} that agree, and which rows agree is public"
+        yield f"drawn once for all {agreeing}: {_columns(settings.of_group)}"
+    if settings.public:
+        yield f"released unchanged: {_columns(settings.public)}"
+    if settings.renamed:
+        yield f"released under pseudonyms: column {settings.group}, which says whose rows are read together"
+    if settings.masked:
+        yield f"left empty on release: {_columns(settings.masked)}"
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"column{'s' * (len(names) > 1)} {', '.join(name or 'without a name' for name in names)}"
+
+
+def _domain_notes(domains: Sequence[ColumnDomain]) -> Iterator[str]:
+    by_grid: dict[str, list[str]] = {}
+    for domain in domains:
+        if domain.spacing != "declared":
+            by_grid.setdefault(_GRIDS[domain.spacing], []).append(domain.name)
+    if by_grid:
+        learned = "; ".join(f"{', '.join(names)} ({grid})" for grid, names in by_grid.items())
+        yield f"these values were taken from the fit part and count as public, `domains` declares others: {learned}"
+    kept = [d.name for d in domains if d.keeps_missing]
+    if kept:
+        yield f"missing cells stay missing in {', '.join(kept)}: which cells are empty is public"

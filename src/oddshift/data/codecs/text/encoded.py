@@ -1,0 +1,341 @@
+"""Encoded text: tokens with their secrets, and the same texts with sensitive words replaced in place.
+
+The paper's case study: each sensitive word is a secret, its point a word vector, its tier PII or PoII. What was found
+and has no point is replaced by a mark of its kind.
+
+Substitutes: public names in place of marks, so that a release reads as text.
+
+**Guarantee**: a substitute is drawn from a fixed public list with randomness from the operating system, independently
+of the word it stands for; words that are equal within a document get the same substitute, as the pattern of equal
+positions is public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import SystemRandom
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from oddshift.base.arrays import BoolArray, IntArray, indices
+from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.codec import Counts, KindCounts
+from oddshift.data.codecs.text.casing import CASINGS, WRITTEN, cased, in_capitals
+from oddshift.data.codecs.text.cells import TextCells
+from oddshift.data.codecs.text.lexicon import Lexicon
+from oddshift.data.codecs.text.span_detection import FoundTokens, nothing_found
+from oddshift.data.codecs.text.tokens import Tokens, joined_tokens
+from oddshift.data.detectors.gazetteer import FAMILY_NAMES, GIVEN_NAMES, PLACE_NAMES
+from oddshift.data.detectors.kinds import mark_of
+from oddshift.model.records import SLOT, Context, Records, numbered
+from oddshift.model.tiers import Tiers
+
+MASK = "[MASKED]"
+"""The mark in a released text for a word whose kind is not revealed."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EncodedText:
+    """Tokenised documents with their secrets: `slots` and `masked` are token numbers.
+
+    `slots[i]` is the token of `records.points[i]`, and `kind_of_slot[i]` a row of `kinds`. `masked` are found tokens
+    without a point; `marks` is what a release shows for each. `casing` has a rule for each tier; `capitals` says which
+    tokens stand in a heading. `cells` are the columns that the texts came from, `users` who wrote each text. With
+    `substitutes` a mark is shown as a public name of its kind, drawn again at every decoding. `repeats` says how often
+    a secret is drawn.
+    """
+
+    tokens: Tokens
+    lexicon: Lexicon
+    records: Records
+    slots: IntArray
+    kind_of_slot: IntArray
+    kinds: tuple[str, ...]
+    masked: IntArray
+    marks: tuple[str, ...]
+    counts: Counts
+    casing: tuple[str, ...]
+    capitals: BoolArray
+    cells: TextCells | None = None
+    users: tuple[str, ...] | None = None
+    substitutes: bool = False
+    repeats: str = "each"
+    keep: None = None
+
+    def __repr__(self) -> str:
+        """Counts only; never a word."""
+        return f"EncodedText({self.records!r}, {len(self.masked)} marks)"
+
+    @property
+    def tiers(self) -> Tiers:
+        """The tiers of the lexicon's points."""
+        return self.lexicon.tiers
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """A document is a row."""
+        return np.arange(len(self.tokens), dtype=np.int64)
+
+    def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
+        """The columns with released words in place of secrets; a cell without text stays as it is."""
+        replaced = self.marked(outputs) if masked else self.replaced(outputs)
+        if self.substitutes:
+            replaced |= substituted(self.tokens, self.masked, self.marks)
+        if self.cells is None:
+            return {"text": list(self.tokens.texts(replaced))}
+        return self.cells.put_back(self.tokens, replaced)
+
+    def texts(self, outputs: npt.ArrayLike, words: Sequence[str | None] | None = None) -> tuple[str, ...]:
+        """The documents with every secret replaced by `words[output]`; None masks the word, "" deletes it.
+
+        `words` are by default the words of the lexicon's points, as they are mostly written. Casing follows the rule of
+        the released word's tier and the public words around, so it reveals nothing that those do not.
+        """
+        return self.tokens.texts(self.replaced(outputs, words))
+
+    def replaced(self, outputs: npt.ArrayLike, words: Sequence[str | None] | None = None) -> dict[int, str | None]:
+        """What `texts` puts in the place of every secret and masked token, by token number; None deletes it."""
+        if words is None:
+            rules, table = self.lexicon.written(self.casing)
+        else:
+            rules, table = tuple(self._rule(word) for word in words), tuple(words)
+        chosen = indices(outputs, "outputs", len(table))
+        if len(chosen) != len(self.slots):
+            raise InvalidInput(f"outputs has {len(chosen)} entries, expected {len(self.slots)} (one for each secret)")
+        opens = self.tokens.breaks[self.slots].tolist()
+        heading = self.capitals[self.slots].tolist()
+        replaced: dict[int, str | None] = dict(zip(self.masked.tolist(), self.marks, strict=True))
+        said: dict[tuple[int, bool, bool], str | None] = {}
+        for slot, way in zip(self.slots.tolist(), zip(chosen.tolist(), opens, heading, strict=True), strict=True):
+            if way not in said:
+                output, is_first, is_loud = way
+                said[way] = shown_word(table[output], rules[output], is_first, is_loud)
+            replaced[slot] = said[way]
+        return replaced
+
+    def marked(self, outputs: npt.ArrayLike) -> dict[int, str | None]:
+        """What a mask puts in the place of every found token: a mark of its kind."""
+        replaced = self.replaced(outputs, [None])
+        kinds = [mark_for(kind, self.tiers) for kind in self.kinds]
+        return replaced | {
+            slot: kinds[kind] for slot, kind in zip(self.slots.tolist(), self.kind_of_slot.tolist(), strict=True)
+        }
+
+    def unchanged(self, outputs: npt.ArrayLike) -> dict[str, int]:
+        """The number of secrets of each kind that the mechanism released unchanged."""
+        same = np.asarray(outputs) == self.records.points
+        times = np.bincount(self.kind_of_slot[same], minlength=len(self.kinds)).tolist()
+        return {kind: n for kind, n in zip(self.kinds, times, strict=True) if n}
+
+    def take(self, documents: IntArray) -> EncodedText:
+        """Some documents, in that order, without the columns that they came from."""
+        tokens = self.tokens.take(documents)
+        index = np.concatenate(
+            [np.arange(*self.tokens.offsets[d : d + 2]) for d in documents.tolist()] or [self.rows[:0]]
+        )
+        place = np.full(len(self.tokens.form), -1, dtype=np.int64)
+        kind, mark = place.copy(), np.full(len(place), -1, dtype=np.int64)
+        kind[self.slots], mark[self.masked] = self.kind_of_slot, np.arange(len(self.masked))
+        is_slot = np.zeros(len(place), dtype=np.bool_)
+        is_slot[self.slots] = True
+        slots, masked = np.flatnonzero(is_slot[index]), np.flatnonzero(mark[index] >= 0)
+        return EncodedText(
+            tokens,
+            self.lexicon,
+            self.records.take(documents),
+            slots,
+            kind[index][slots],
+            self.kinds,
+            masked,
+            tuple(self.marks[m] for m in mark[index][masked].tolist()),
+            Counts(found=len(slots) + len(masked), perturbed=len(slots), masked=len(masked)),
+            self.casing,
+            self.capitals[index],
+            repeats=self.repeats,
+        )
+
+    def restored(self) -> tuple[str, ...]:
+        """The original texts, byte for byte: the secrets in the clear."""
+        return self.tokens.texts()
+
+    def _rule(self, word: str | None) -> str:
+        point = self.lexicon.point_of.get(word or "", -1)
+        rule = "sentence" if point < 0 else self.casing[int(self.tiers.labels[point])]
+        return "sentence" if rule == WRITTEN else rule
+
+
+def shown_word(word: str | None, rule: str, opens_sentence: bool, in_heading: bool) -> str | None:
+    """What a release shows for an output: its word in the casing of a rule, MASK where there is none, None for ""."""
+    said = MASK if word is None else cased(word, rule, opens_sentence)
+    return (said.upper() if rule == WRITTEN and in_heading else said) or None
+
+
+def encode_tokens(
+    tokens: Tokens,
+    lexicon: Lexicon,
+    found: FoundTokens | None = None,
+    *,
+    unknown: str = "mark",
+    casing: Sequence[str] | None = None,
+    users: Sequence[Any] | None = None,
+    subgroups: Sequence[Any] | None = None,
+) -> EncodedText:
+    """Encode tokens with what was found among them: secrets where there is a point, marks of their kind elsewhere.
+
+    Types that the lexicon protects everywhere count as found. `unknown` is "mark" or "refuse".
+    """
+    rules = casing_rules(lexicon.tiers, casing)
+    fate = _fate(tokens, lexicon, nothing_found(len(tokens.form)) if found is None else found)
+    hidden = np.flatnonzero(fate.is_marked)
+    if len(hidden) and unknown == "refuse":
+        raise InvalidInput(
+            f"{len(hidden)} sensitive tokens have no point, {fate.counts.unseen} of them of unseen types, expected "
+            "none (unknown='refuse'); unknown='mark' marks them"
+        )
+    glued = _glued(tokens, fate, hidden)
+    if glued.any():
+        tokens, fate = joined_tokens(tokens, glued), fate.take(np.flatnonzero(~glued))
+        hidden = np.flatnonzero(fate.is_marked)
+    slots = np.flatnonzero(fate.point >= 0)
+    marks = tuple(mark_for(fate.kinds[k], lexicon.tiers) for k in fate.kind[hidden].tolist())
+    context = _context(tokens, fate, dict(zip(hidden.tolist(), marks, strict=True)))
+    groups, names = (None, ()) if subgroups is None else numbered([str(s) for s in subgroups])
+    records = Records(
+        space=lexicon.space,
+        points=fate.point[slots],
+        offsets=np.searchsorted(slots, tokens.offsets),
+        context=context,
+        users=None if users is None else numbered(users)[0],
+        subgroups=groups,
+        subgroup_names=tuple(str(name) for name in names),
+    )
+    who = None if users is None else tuple(str(user) for user in users)
+    capitals = in_capitals(tokens, fate.is_public)
+    kinds = fate.kind[slots], fate.kinds
+    return EncodedText(tokens, lexicon, records, slots, *kinds, hidden, marks, fate.counts, rules, capitals, users=who)
+
+
+def casing_rules(tiers: Tiers, casing: Sequence[str] | None) -> tuple[str, ...]:
+    """The casing of each tier: by default every word as it is mostly written."""
+    rules = tuple(casing or (WRITTEN,) * len(tiers))
+    if len(rules) != len(tiers) or not set(rules) <= set(CASINGS):
+        raise InvalidInput(f"casing={rules}, expected {len(tiers)} of {', '.join(CASINGS)}")
+    return rules
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Fate:
+    """What becomes of every token: the point that stands for it, or a mark of its kind; its span; the counts."""
+
+    point: IntArray
+    is_marked: BoolArray
+    kind: IntArray
+    span: IntArray
+    kinds: tuple[str, ...]
+    counts: Counts
+
+    @property
+    def is_public(self) -> BoolArray:
+        """Which tokens are released as they are."""
+        return (self.point < 0) & ~self.is_marked
+
+    def take(self, index: IntArray) -> _Fate:
+        columns = (self.point[index], self.is_marked[index], self.kind[index], self.span[index])
+        return _Fate(*columns, self.kinds, self.counts)
+
+
+def _fate(tokens: Tokens, lexicon: Lexicon, found: FoundTokens) -> _Fate:
+    occurrences = tokens.occurrences
+    kinds = tuple(dict.fromkeys((*found.kinds, *lexicon.everywhere_kinds)))
+    number = {kind: row for row, kind in enumerate(kinds)}
+    of_type = np.array([number[lexicon.everywhere[w]] if w in lexicon.everywhere else -1 for w in occurrences.types])
+    everywhere = of_type.astype(np.int64)[occurrences.type] if kinds else np.full(len(tokens.form), -1)
+    kind = np.where(found.is_found, found.kind, everywhere)
+    is_found = kind >= 0
+    point = np.where(is_found, lexicon.points_of(occurrences.types)[occurrences.type], -1)
+    is_marked = is_found & (point < 0)
+    seen = lexicon.masked_types
+    is_unseen = np.array([word not in seen for word in occurrences.types], dtype=np.bool_)[occurrences.type]
+    stays = found.stays & ~is_found
+    counts = Counts(
+        found=int(is_found.sum()),
+        perturbed=int((point >= 0).sum()),
+        masked=int(is_marked.sum()),
+        unseen=int((is_marked & is_unseen).sum()),
+        kinds=_by_kind(kinds, np.where(stays, found.kind, kind), point, stays),
+    )
+    return _Fate(point, is_marked, kind, found.span, kinds, counts)
+
+
+def _by_kind(kinds: tuple[str, ...], kind: IntArray, point: IntArray, stays: BoolArray) -> Mapping[str, KindCounts]:
+    """What happened to the tokens of each kind."""
+
+    def times(which: BoolArray) -> list[int]:
+        return np.bincount(kind[which], minlength=len(kinds)).tolist()
+
+    rows = zip(kinds, times(kind >= 0), times(point >= 0), times(stays), strict=True)
+    return {
+        name: KindCounts(found=found, perturbed=perturbed, marked=found - perturbed - left, left=left)
+        for name, found, perturbed, left in rows
+        if found
+    }
+
+
+def _glued(tokens: Tokens, fate: _Fate, hidden: IntArray) -> BoolArray:
+    """Which tokens belong to the mark before them: words without a point and punctuation between them, in one span."""
+    occurrences = tokens.occurrences
+    is_blank = np.array([not form.strip() for form in tokens.forms], dtype=np.bool_)[tokens.form]
+    solid = np.cumsum(occurrences.is_word[occurrences.type] | is_blank)  # what may not lie between two marks
+    glued = np.zeros(len(tokens.form), dtype=np.bool_)
+    before, after = hidden[:-1], hidden[1:]
+    span = fate.span[before]
+    near = (span == fate.span[after]) & (span >= 0) & (solid[after] - solid[before] == 1)
+    for a, b in zip(before[near].tolist(), after[near].tolist(), strict=True):
+        glued[a + 1 : b + 1] = True
+    return glued
+
+
+def mark_for(kind: str, tiers: Tiers) -> str:
+    """The mark of a kind, which is revealed only where tiers are public."""
+    return mark_of(kind) if tiers.is_public else MASK
+
+
+def _context(tokens: Tokens, fate: _Fate, marks: Mapping[int, str]) -> Context:
+    """The public side: types of untouched tokens, a slot for each secret, and the marks as symbols."""
+    occurrences = tokens.occurrences
+    is_public = fate.is_public
+    used, symbol = np.unique(occurrences.type[is_public], return_inverse=True)
+    number, kinds = numbered(list(marks.values()))
+    symbols = np.full(len(tokens.form), SLOT, dtype=np.int64)
+    symbols[is_public] = symbol
+    symbols[list(marks)] = len(used) + number
+    names = (*(occurrences.types[t] for t in used), *(str(kind) for kind in kinds))
+    return Context(tokens=symbols, offsets=tokens.offsets, symbols=names, breaks=tokens.breaks)
+
+
+_PERSON, _PLACE = mark_of("PERSON"), mark_of("GPE")
+
+
+def substituted(tokens: Tokens, masked: IntArray, marks: tuple[str, ...]) -> dict[int, str]:
+    """A public name for each mark of a person or a place; other kinds keep their marks."""
+    occurrences, draw = tokens.occurrences, SystemRandom()
+    chosen: dict[tuple[int, int], str] = {}
+    replaced = {}
+    for token, mark in zip(masked.tolist(), marks, strict=True):
+        if mark in (_PERSON, _PLACE):
+            secret = int(occurrences.document[token]), int(occurrences.type[token])
+            is_whole = " " in occurrences.types[secret[1]]
+            if secret not in chosen:
+                chosen[secret] = draw.choice(PLACE_NAMES) if mark == _PLACE else _person(draw, is_whole=is_whole)
+            replaced[token] = chosen[secret]
+    return replaced
+
+
+def _person(draw: SystemRandom, *, is_whole: bool) -> str:
+    """A surname, with a given name where a full name was replaced (the number of words is public)."""
+    family = draw.choice(FAMILY_NAMES)
+    return f"{draw.choice(GIVEN_NAMES)} {family}" if is_whole else family

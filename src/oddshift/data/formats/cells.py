@@ -1,0 +1,275 @@
+"""Types of cells: whole numbers, decimals of some precision and dates, read as numbers and written in their original
+form.
+
+A date counts in days since 1970. Messages never quote a cell; rows are counted from 1, without the header.
+
+Cells as numbers, texts or categories, with refusals that name column and row.
+
+Messages never quote a cell. Rows are counted from 1, without the header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from math import floor, isnan, log10
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from oddshift.base.arrays import BoolArray, FloatArray
+from oddshift.base.errors import InvalidInput
+
+T = TypeVar("T")
+
+MISSING_WORDS = frozenset({"", "na", "n/a", "null", "nan"})
+"""What a missing cell may contain, in any casing and surrounded by blanks."""
+
+DATE_FORMATS = (
+    *("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d"),
+    *("%d/%m/%Y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y"),
+    *("%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%B %d, %Y", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%z"),
+    *("%H:%M", "%H:%M:%S"),
+)
+"""Dates and times of day as text; where a column fits several, the first is taken: the day stands before the month."""
+
+EPOCHS = {"seconds": 1.0, "milliseconds": 1e3}
+"""Dates as numbers since 1970: for each unit, how many make a second."""
+
+MOSTLY = 0.95
+"""A column holds numbers or dates when at least this share of its cells does; the others are named as bad cells."""
+
+MOST_DIGITS = 6
+"""Decimals that a released number has at most."""
+
+_DAY = 86_400.0
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellType:
+    """What the cells of a column of numbers or dates are, so that released ones look the same.
+
+    `digits` are the decimals of a number. `form` is the form of a date: one of DATE_FORMATS, of EPOCHS, or `date` and
+    `datetime` for objects.
+    """
+
+    family: Literal["integer", "decimal", "date"]
+    digits: int = 0
+    form: str = ""
+
+    @property
+    def resolution(self) -> float:
+        """The smallest step between two values: one, a digit, a day, or a minute where dates have times."""
+        if self.family != "date":
+            return 10.0**-self.digits
+        return 1.0 if self.form in {"date", *DATE_FORMATS} and "%H" not in self.form else 1.0 / 1440.0
+
+    def written(self, value: float, *, as_text: bool) -> Any:
+        """A number as a cell of this type."""
+        if self.family == "date":
+            return _written_date(value, self.form)
+        if self.family == "integer":
+            return str(round(value)) if as_text else round(value)
+        return f"{value:.{self.digits}f}" if as_text else round(value, self.digits)
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell says that there is no value."""
+    if cell is None:
+        return True
+    if isinstance(cell, float):
+        return isnan(cell)
+    return isinstance(cell, str) and (not cell or (len(cell) < 8 and cell.strip().lower() in MISSING_WORDS))
+
+
+def missing_cells(cells: Sequence[Any]) -> BoolArray:
+    """Which cells are missing."""
+    return np.fromiter(_by_distinct(is_missing, cells), dtype=np.bool_, count=len(cells))
+
+
+def _by_distinct(function: Callable[[Any], T], cells: Sequence[Any]) -> Iterator[T]:
+    """The function of every cell, computed once for each distinct one, of which a long column has few."""
+    try:
+        known = {cell: function(cell) for cell in set(cells)}
+    except TypeError:  # a cell that cannot be a key
+        return map(function, cells)
+    return map(known.__getitem__, cells)
+
+
+def number_cells(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> FloatArray:
+    """A column as finite numbers, NaN where a cell is missing; the first row that is neither is named."""
+    cells = columns[name]
+    values = _numbers(cells)
+    if values.ndim != 1:
+        values = _numbers(["nan" if gone else cell for cell, gone in zip(cells, missing_cells(cells), strict=True)])
+    if values.ndim != 1:
+        values = np.array([_number(cell, name, row) for row, cell in enumerate(cells, start=first)])
+    bad = np.flatnonzero(np.isinf(values))
+    if len(bad):
+        raise InvalidInput(f"column {name!r} at row {first + int(bad[0])} is infinite, expected a finite number")
+    return values
+
+
+def _numbers(cells: Sequence[Any]) -> FloatArray:
+    """Cells as numbers; an array of two axes where they are not."""
+    try:
+        return np.array(cells, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.zeros((0, 0))
+
+
+def date_cells(columns: Mapping[str, Sequence[Any]], name: str, form: str, *, first: int = 1) -> FloatArray:
+    """A column of dates of one form in days since 1970, NaN where a cell is missing."""
+    if form in EPOCHS:
+        return number_cells(columns, name, first=first) / (_DAY * EPOCHS[form])
+    read, cells = _reader(form), columns[name]
+    days = np.array(list(_by_distinct(lambda cell: None if is_missing(cell) else read(cell), cells)), dtype=np.float64)
+    bad = np.flatnonzero(np.isnan(days) & ~missing_cells(cells))
+    if len(bad):
+        expected = f"a date like the others ({form})"
+        raise InvalidInput(f"column {name!r} at row {first + int(bad[0])} is not a date, expected {expected}")
+    return days
+
+
+def number_type(cells: Sequence[Any], values: FloatArray) -> CellType:
+    """Whole numbers, or as many decimals as the cells have (at most MOST_DIGITS)."""
+    known = values[~np.isnan(values)]
+    if not len(known) or (known == np.round(known)).all():
+        return CellType(family="integer")
+    if any(isinstance(cell, str) for cell in cells):
+        written = (str(cell).strip().lower() for cell in set(cells) if not is_missing(cell))
+        digits = max((len(text.partition(".")[2]) for text in written if "e" not in text), default=MOST_DIGITS)
+        return CellType(family="decimal", digits=min(max(digits, 1), MOST_DIGITS))
+    for digits in range(1, MOST_DIGITS):
+        if np.allclose(known, np.round(known, digits), rtol=0.0, atol=10.0 ** (-digits - 3)):
+            return CellType(family="decimal", digits=digits)
+    return CellType(family="decimal", digits=_significant(known))
+
+
+def date_form(cells: Sequence[Any], mostly: float = 1.0) -> str | None:
+    """The form that all cells share as dates, or at least a share `mostly` of them; None if they are not dates."""
+    known = [cell for cell in cells if not is_missing(cell)]
+    if not known:
+        return None
+    enough = mostly * len(known)
+    if sum(isinstance(cell, date) for cell in known) >= enough:
+        first = next(cell for cell in known if isinstance(cell, date))
+        return "datetime" if isinstance(first, datetime) else "date"
+    return next((form for form in DATE_FORMATS if _fits(known, form, enough)), None) or _epoch(known, enough)
+
+
+def _fits(known: Sequence[Any], form: str, enough: float) -> bool:
+    """Whether enough cells are dates of this form; given up as soon as too many are not."""
+    read, left = _reader(form), len(known) - enough
+    for cell in known:
+        left -= not isinstance(cell, str) or read(cell) is None
+        if left < 0:
+            return False
+    return True
+
+
+def _epoch(known: Sequence[Any], enough: float) -> str | None:
+    """The unit in which enough cells are numbers since 1970."""
+    try:
+        numbers = np.array(known, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    spans = {"seconds": (1e8, 1e10), "milliseconds": (1e11, 1e13)}  # between 1973 and 2286
+    return next((unit for unit, (a, b) in spans.items() if ((numbers >= a) & (numbers < b)).sum() >= enough), None)
+
+
+def _significant(known: FloatArray) -> int:
+    """Decimals that keep four digits of the spread."""
+    spread = float(known.std()) or 1.0
+    return min(max(3 - floor(log10(spread)), 1), MOST_DIGITS)
+
+
+def _number(cell: Any, name: str, row: int) -> float:
+    if is_missing(cell):
+        return float("nan")
+    try:
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(f"column {name!r} at row {row} is not a number") from None
+
+
+def _written_date(days: float, form: str) -> Any:
+    if form in EPOCHS:
+        return round(days * _DAY * EPOCHS[form])
+    moment = _START + timedelta(minutes=round(days * 1440.0))
+    if form == "date":
+        return moment.date()
+    return moment.replace(tzinfo=None) if form == "datetime" else moment.strftime(form)
+
+
+def _reader(form: str) -> Callable[[Any], float | None]:
+    """From a cell to days since 1970; None for what is not a date of that form."""
+    if form in {"date", "datetime"}:
+        return _days_of_object
+    return lambda cell: _days_of_text(cell.strip(), form) if isinstance(cell, str) else None
+
+
+def _days_of_object(cell: Any) -> float | None:
+    if isinstance(cell, datetime):
+        moment = cell if cell.tzinfo else cell.replace(tzinfo=UTC)
+        return (moment - _START).total_seconds() / _DAY
+    return float((cell - _START.date()).days) if isinstance(cell, date) else None
+
+
+@lru_cache(maxsize=65_536)
+def _days_of_text(text: str, form: str) -> float | None:
+    try:
+        moment = datetime.strptime(text, form)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (moment - _START).total_seconds() / _DAY
+
+
+def numbers(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> FloatArray:
+    """A column as finite numbers; the first row without one is named. `first` is the number of the first row."""
+    try:
+        values = np.array(columns[name], dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        values = np.zeros((0, 0))
+    if values.ndim != 1:
+        row = next(i for i, value in enumerate(columns[name], start=first) if not _is_number(value))
+        raise InvalidInput(f"column {name!r} at row {row} is not a number")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        kind = "NaN" if np.isnan(values[bad[0]]) else "infinite"
+        raise InvalidInput(f"column {name!r} at row {first + int(bad[0])} is {kind}, expected a finite number")
+    return values
+
+
+def strings(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> list[str]:
+    """A column as text; a missing value is refused, an empty string is data."""
+    values = columns[name]
+    for row, value in enumerate(values, start=first):
+        if value is None:
+            raise InvalidInput(f"column {name!r} at row {row} is missing, expected text")
+    return [value if isinstance(value, str) else str(value) for value in values]
+
+
+def categories(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> list[Any]:
+    """A column of plain values; a list, a table or NaN is not a category."""
+    try:
+        if not any(isinstance(value, float) and isnan(value) for value in set(columns[name])):
+            return list(columns[name])
+    except TypeError:  # some cell is not a plain value, and is named below
+        pass
+    for row, value in enumerate(columns[name], start=first):
+        if not isinstance(value, Hashable) or (isinstance(value, float) and isnan(value)):
+            raise InvalidInput(f"column {name!r} at row {row} is not a category, expected a plain value")
+    return list(columns[name])
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True

@@ -1,0 +1,149 @@
+"""Apply a policy to a data set: parts are tasks for processes or a cluster, and each part is released exactly once.
+
+Three steps: workers note the keys of all records; this process claims them in the ledger, in one transaction; workers
+draw and write the parts. The folder of the release appears when all parts are there. A release whose process died can
+be continued, because its parts and its claim are kept in a hidden folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from oddshift.base.errors import InvalidInput
+from oddshift.base.execution import SERIAL, Execution, started
+from oddshift.data.detectors.stored_detectors import kept_detector
+from oddshift.data.formats.data_file import uncounted
+from oddshift.data.formats.data_set import DataSet, refuse_other_columns
+from oddshift.protect.dataset.job import JobFolder, SetJob, StepTrack, UnfinishedRelease, Watch, stamp_of
+from oddshift.protect.dataset.part import forget_job
+from oddshift.protect.dataset.steps import BegunRelease, SetSteps
+from oddshift.protect.ledger.ledger import Ledger
+from oddshift.protect.ledger.terms import KeyBatch
+from oddshift.protect.policies import Policy
+from oddshift.protect.record_identity import survey
+from oddshift.protect.record_keys import RecordKeys
+from oddshift.protect.release_work import ReleaseTally, ReleaseWork
+from oddshift.protect.report import Protected, ProtectSettings
+from oddshift.protect.sanitizer import Sanitizer
+from oddshift.protect.staging import JOB, clear_dead, refuse_existing, staging_for
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SetMeans:
+    """How a data set is released, and nothing that changes what is released.
+
+    `is_continued` goes on with a release that stopped before its end. `watch` is called after every part, and `tell`
+    with every name that is released as it is, before anything is drawn.
+    """
+
+    execution: Execution = SERIAL
+    is_continued: bool = False
+    watch: Watch = lambda progress: None
+    tell: Callable[[tuple[str, ...]], None] = lambda names: None
+
+
+def protect_set(
+    data: DataSet,
+    out: str | Path,
+    policy: Policy,
+    ledger: Ledger,
+    settings: ProtectSettings | None = None,
+    means: SetMeans | None = None,
+) -> Protected:
+    """Release a data set as the new folder `out`, every record once.
+
+    **Guarantee**: all records are claimed in the ledger before any noise is drawn. When it returns, `out` is complete
+    and the release is recorded. When it refuses, there is no `out` and no claim. When it is killed, there is no `out`
+    or a complete one; the claim and the parts that are done stay, and each part is released once, however often workers
+    die.
+    """
+    asked, how, target = settings or ProtectSettings(), means or SetMeans(), Path(out)
+    if asked.keep_releases:
+        raise InvalidInput("releases of a data set cannot be kept, expected a single file with --keep-releases")
+    job = planned_job(data, target, policy, asked)
+    if asked.dry_run:
+        refuse_existing(target)
+        return _rehearsed(job, policy, ledger, asked, how)
+    begun = _begun(ledger, target)
+    if begun is None and how.is_continued:
+        raise InvalidInput(f"no release of {target} was begun and not finished, expected one to continue")
+    if begun is not None and not (how.is_continued or asked.take_over):
+        raise InvalidInput(
+            f"a release of {target} was begun and not finished: --continue finishes it, --take-over starts again"
+        )
+    if not how.is_continued:
+        refuse_existing(target)
+        begun = None
+        clear_dead(ledger, data_sets_too=asked.take_over)
+    try:
+        staged = None if begun is None else begun.staged
+        with staging_for(target, staged, stays_after=UnfinishedRelease) as staging, started(how.execution) as chosen:
+            first = ReleaseWork(policy, asked, job.opened(0, policy))
+            number = ledger.prepare(first.terms, staging.staged) if begun is None else begun.release
+            work = SetSteps(job, first, ledger, number, staging, chosen, how.watch)
+            with work.kept_unless_refused():
+                work.prepare(begun)
+                return work.done(how.tell, begun is not None and begun.is_publishing)
+    except OSError as error:
+        raise InvalidInput(f"{error.strerror or error} ({error.filename or target}); nothing was released") from error
+    finally:
+        forget_job()
+
+
+def planned_job(data: DataSet, out: Path, policy: Policy, settings: ProtectSettings) -> SetJob:
+    """The parts of a data set and how a policy is applied to them; refuses what no part could be released from."""
+    header = getattr(policy.settings, "header", None)
+    refuse_other_columns(data, header, allow_new_keys=settings.allow_new_keys)
+    parts = data.parts(keep_whole=policy.kind == "location")  # a trip is read as a whole
+    return SetJob(
+        folder=str(data.folder.absolute()),
+        out=str(out.absolute()),
+        policy=policy.sha256,
+        names=data.opened(parts[0], policy.kind, header).names,
+        header=None if header is None else tuple(header),
+        parts=parts,
+        stamps=tuple(stamp_of(data.folder / part.file) for part in parts),
+        columns=settings.columns,
+        clear=settings.clear,
+        id=settings.id,
+        user=settings.user,
+        limit=settings.limit,
+        detector=None if settings.detector is None else kept_detector(settings.detector),
+        allow_repeat=settings.allow_repeat,
+        allow_uncertified=settings.allow_uncertified,
+        allow_new_keys=settings.allow_new_keys,
+    )
+
+
+def _rehearsed(job: SetJob, policy: Policy, ledger: Ledger, settings: ProtectSettings, means: SetMeans) -> Protected:
+    """Count what would be released, and ask the ledger whether it may be; nothing is written, not even a new ledger."""
+    keys = ledger.keys() if ledger.exists else RecordKeys(bytes(32))
+    sanitizer, tally = Sanitizer(policy, detector=settings.detector), ReleaseTally()
+    batches: list[KeyBatch] = []
+    new_keys: dict[str, None] = {}
+    track = StepTrack("read", job, means.watch, tuple(range(len(job.parts))))
+    for number in track.numbers:
+        before = tally.records
+        work = ReleaseWork(policy, settings, job.opened(number, policy), tally, shared_sanitizer=sanitizer)
+        found = survey(work.file, work.known, keys, None, allow_new_keys=settings.allow_new_keys)
+        batches += found.in_memory
+        new_keys.update(dict.fromkeys(found.new_keys))
+        work.run(None, uncounted, None)
+        track.add(number, tally.records - before)
+    means.tell((*work.as_they_are(found), *(part.name for part in job.parts)))
+    claimed = ledger.preview(batches, work.terms) if ledger.exists else None
+    return replace(
+        work.report(Path(job.out), replace(found, mark="", new_keys=tuple(new_keys)), claimed), parts=len(job.parts)
+    )
+
+
+def _begun(ledger: Ledger, out: Path) -> BegunRelease | None:
+    """The unfinished release of a data set under this name, if there is one."""
+    for release, staged, is_publishing in ledger.unfinished():
+        place = Path(staged.path)
+        is_here = place.parent == out.absolute().parent and (place / JOB).is_file()
+        if is_here and JobFolder(place).job.out == str(out.absolute()):
+            return BegunRelease(release, staged, is_publishing)
+    return None
