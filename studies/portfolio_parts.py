@@ -216,7 +216,8 @@ def visits(rows: int) -> Setting:
     site = (kind + (rng.random(rows) < 0.3) * rng.integers(0, 4, rows)) % 4
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "visits.csv"
-        lines = [f"{k},{a:g},{c:g},{g},{s},{w}" for k, (a, c, g, s, w) in enumerate(zip(age, cost, kind, stay, site))]
+        cells = zip(age, cost, kind, stay, site, strict=True)
+        lines = [f"{k},{a:g},{c:g},{g},{s},{w}" for k, (a, c, g, s, w) in enumerate(cells)]
         file.write_text("\n".join(["visit,age,cost,group,stay,site", *lines]) + "\n", encoding="utf-8")
         return configured_setting(
             f'[data]\nkind = "table"\npath = "{file}"\nnumeric = ["age", "cost"]\ncategorical = ["group", "stay"]\n'
@@ -227,7 +228,7 @@ def visits(rows: int) -> Setting:
 
 def settings() -> dict[str, Callable[[], Setting]]:
     """Every setting by its name."""
-    news, films = sampled(ag_news(), "ag_news", 3_000), sampled(imdb(), "imdb", 1_200)
+    news, films = sampled(ag_news(), "ag_news", 2_000), sampled(imdb(), "imdb", 500)
     places = PLACES.format(data=data_folder().resolve())
     worlds = {**WORLDS, **{f"wide: {k}": w for k, w in WIDE_WORLDS.items()}}
     return {
