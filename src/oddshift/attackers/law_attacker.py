@@ -88,8 +88,8 @@ class LawAttacker:
                 continue
             shift[:, block.points] += block.context
             prior = block.log_prior
-            if prior.ndim == 2:  # points outside the candidates belong to no claim
-                prior = np.tile(self.known.log_prior, (len(shift), 1))
+            if prior.ndim == 2:  # other points belong to no claim
+                prior = np.full_like(shift, -np.inf)
                 prior[:, block.points] = block.log_prior
             yield Beliefs(block.positions, shift, prior if prior.ndim == 2 else self.known.log_prior)
 
