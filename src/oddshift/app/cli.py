@@ -34,22 +34,22 @@ DEFECT = 3
 TRACEBACK = "ODDSHIFT_TRACEBACK"
 """The variable that asks for the traceback of a defect; a traceback may quote data, so none is shown unasked."""
 
-COMMANDS = (
-    "demo",
-    "init",
-    "audit",
-    "adapt",
-    "protect",
-    "ledger",
-    "watch",
-    "report",
-    "verify",
-    "sign",
-    "witness",
-    "compare",
-    "doctor",
-)
-"""The commands in the order of a first use; `audit` lives in `commands/audit_command.py`, and so on."""
+COMMANDS = {
+    "demo": "commands.demo_command",
+    "init": "commands.init_command",
+    "audit": "commands.audit_command",
+    "adapt": "commands.adapt_command",
+    "protect": "commands.protect_command",
+    "ledger": "commands.run_commands",
+    "watch": "commands.run_commands",
+    "report": "commands.run_commands",
+    "verify": "commands.evidence_commands",
+    "sign": "commands.evidence_commands",
+    "witness": "commands.evidence_commands",
+    "compare": "commands.run_commands",
+    "doctor": "commands.doctor_command",
+}
+"""The commands in the order of a first use, each with the module of the application that it lives in."""
 
 
 class CommandsOnDemand(TyperGroup):
@@ -67,7 +67,7 @@ class CommandsOnDemand(TyperGroup):
 @cache
 def _command(name: str) -> Any:
     """The command of a name, put together once in a process."""
-    found = getattr(import_module(f"oddshift.app.commands.{name}_command"), name)
+    found = getattr(import_module(f"oddshift.app.{COMMANDS[name]}"), name)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
         alone.command(name)(found)
