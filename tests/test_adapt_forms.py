@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from oddshift.adapt.evaluation import DIGITS, SCALED, Measuring, rounded_scales, scale_family
-from oddshift.adapt.form_cache import KEPT
 from oddshift.adapt.presets import CLEAR, PRESETS
-from oddshift.adapt.release_form import ReleaseForm, chosen_form
+from oddshift.adapt.release_form import KEPT, ReleaseForm, chosen_form
 from oddshift.adapt.result import ScaledOutcome, TierOutcome
 from oddshift.adapt.rounds import rounds, weighted
 from oddshift.adapt.settings import AdaptSettings

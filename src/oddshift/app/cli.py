@@ -35,21 +35,21 @@ TRACEBACK = "ODDSHIFT_TRACEBACK"
 """The variable that asks for the traceback of a defect; a traceback may quote data, so none is shown unasked."""
 
 COMMANDS = {
-    "demo": "commands.demo_command",
-    "init": "commands.init_command",
-    "audit": "commands.audit_command",
-    "adapt": "commands.adapt_command",
-    "protect": "commands.protect_command",
-    "ledger": "commands.run_commands",
-    "watch": "commands.run_commands",
-    "report": "commands.run_commands",
-    "verify": "commands.evidence_commands",
-    "sign": "commands.evidence_commands",
-    "witness": "commands.evidence_commands",
-    "compare": "commands.run_commands",
-    "doctor": "commands.doctor_command",
+    "demo": "demo_command",
+    "init": "init_command",
+    "audit": "audit_command",
+    "adapt": "adapt_command",
+    "protect": "protect_command",
+    "ledger": "run_commands",
+    "watch": "run_commands",
+    "report": "run_commands",
+    "verify": "evidence_commands",
+    "sign": "evidence_commands",
+    "witness": "evidence_commands",
+    "compare": "run_commands",
+    "doctor": "run_commands",
 }
-"""The commands in the order of a first use, each with the module of the application that it lives in."""
+"""The commands in the order of a first use, and the file of `commands/` in which each one lives."""
 
 
 class CommandsOnDemand(TyperGroup):
@@ -67,7 +67,7 @@ class CommandsOnDemand(TyperGroup):
 @cache
 def _command(name: str) -> Any:
     """The command of a name, put together once in a process."""
-    found = getattr(import_module(f"oddshift.app.{COMMANDS[name]}"), name)
+    found = getattr(import_module(f"oddshift.app.commands.{COMMANDS[name]}"), name)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
         alone.command(name)(found)
