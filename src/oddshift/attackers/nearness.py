@@ -55,6 +55,12 @@ def is_spatial(space: Space) -> bool:
     return name == "haversine" or (name in {"euclidean", "manhattan"} and space.points.shape[1] <= LINES)
 
 
+def nearest_distance(space: Space) -> float:
+    """The median distance from a point to the nearest other one."""
+    apart = space.distances + np.diag(np.full(len(space), np.inf))
+    return float(np.median(apart.min(axis=1)))
+
+
 def step_laws(space: Space, law: FloatArray) -> list[FloatArray]:
     """p(b|a) ∝ exp(−d(a,b)/h), and the same times law(b), for steps much shorter than the whole, (points, points) each.
 
@@ -62,9 +68,7 @@ def step_laws(space: Space, law: FloatArray) -> list[FloatArray]:
     """
     if not is_spatial(space) or len(space) < 2:
         return []
-    distances = space.distances
-    apart = distances + np.diag(np.full(len(space), np.inf))
-    nearest = float(np.median(apart.min(axis=1)))
+    distances, nearest = space.distances, nearest_distance(space)
     narrow = WIDTHS[0] * float(distances.sum()) / (len(space) * (len(space) - 1))
     found = []
     for width in (step * nearest for step in STEPS if step * nearest < narrow):
@@ -80,9 +84,7 @@ def measured_steps(space: Space, counts: FloatArray, law: FloatArray) -> list[Fl
     """
     if not is_spatial(space) or len(space) < 2 or not counts.any():
         return []
-    distances = space.distances
-    apart = distances + np.diag(np.full(len(space), np.inf))
-    nearest = float(np.median(apart.min(axis=1)))
+    distances, nearest = space.distances, nearest_distance(space)
     bins = np.minimum(np.round(distances / (_BIN * nearest)), _BINS).astype(np.int64)
     leaving = np.broadcast_to(counts.sum(axis=1)[:, None], counts.shape)
     taken = np.bincount(bins.ravel(), weights=counts.ravel(), minlength=_BINS + 1)

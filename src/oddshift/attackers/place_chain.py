@@ -14,7 +14,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.backoff import DISCOUNTS, STRENGTHS, Backoff, mixing_weights, observations
-from oddshift.attackers.nearness import measured_steps, normalised_rows
+from oddshift.attackers.nearness import _FLOOR, measured_steps, nearest_distance, normalised_rows
 from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.space import Space
@@ -25,7 +25,6 @@ FOLDS = 4
 REACHES = (0.2, 0.35, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0)
 """Lengths of steps, in units of the median distance from a point to the nearest other one."""
 
-_FLOOR = 1e-9  # of every kernel, so that no row is empty
 _SMALL = 1e-12
 
 Laws = Callable[[FloatArray, FloatArray], Iterator[FloatArray]]
@@ -75,8 +74,7 @@ def step_table(known: Knowledge) -> FloatArray:
 
 
 def _laws_of(space: Space) -> Laws:
-    distances = space.distances
-    nearest = float(np.median((distances + np.diag(np.full(len(space), np.inf))).min(axis=1)))
+    distances, nearest = space.distances, nearest_distance(space)
 
     def laws(counts: FloatArray, law: FloatArray) -> Iterator[FloatArray]:
         yield np.broadcast_to(law, counts.shape)
