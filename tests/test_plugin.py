@@ -6,10 +6,10 @@ from scipy.sparse import csr_array
 
 import oddshift as od
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.chain import ChainLaw, fit_plugin
 from oddshift.attackers.controls import Exact, Null, Own
 from oddshift.attackers.estimated_chain import ChainStep, EstimatedChain
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.topic_chain import ChainLaw, fit_plugin
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.tiers import Tiers
@@ -174,6 +174,6 @@ def test_beliefs_come_in_blocks_that_the_number_of_documents_does_not_enlarge(mo
     attacker = fit_plugin(knowledge(em, tiers, records), rng=np.random.default_rng(0))
     release = perturb(records, em, tiers, np.random.default_rng(1))
     whole = _shifts(attacker, release)
-    monkeypatch.setattr("oddshift.attackers.topic_chain._BLOCK_ENTRIES", 2 * LENGTH * K)
+    monkeypatch.setattr("oddshift.attackers.chain._BLOCK_ENTRIES", 2 * LENGTH * K)
     assert {len(block.positions) for block in attacker.beliefs(release)} == {2 * LENGTH}
     assert _shifts(attacker, release) == pytest.approx(whole)
