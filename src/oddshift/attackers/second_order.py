@@ -12,11 +12,11 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, observations
+from oddshift.attackers.chain import triples
 from oddshift.attackers.chain_laws import fit_chain, smoothed_table
 from oddshift.attackers.law_attacker import log_floor
 from oddshift.attackers.spatial import normalised_rows, onward_laws
 from oddshift.base.arrays import FloatArray, IntArray
-from oddshift.model.records import Records
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,9 +94,3 @@ def fit_second_order(known: Knowledge) -> SecondOrder:
     counts = seen.table(*shape)
     steps = backed_off(seen, counts, bases).reshape(size, size, size)
     return SecondOrder(chain.first[0], near, np.ascontiguousarray(steps.transpose(1, 0, 2)))
-
-
-def triples(fit: Records) -> tuple[IntArray, IntArray, IntArray]:
-    """Each secret with the next two of the same document."""
-    same = fit.document_of_position[2:] == fit.document_of_position[:-2]
-    return fit.points[:-2][same], fit.points[1:-1][same], fit.points[2:][same]

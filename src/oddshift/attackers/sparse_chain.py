@@ -21,10 +21,10 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import Observations, fit_backoff, observed
+from oddshift.attackers.chain import triples
 from oddshift.attackers.estimated_chain import totals
 from oddshift.attackers.law_attacker import Terms, log_floor
 from oddshift.attackers.paired_log_score import Gain, choosing_clusters, standard_error
-from oddshift.attackers.second_order import triples
 from oddshift.attackers.sparse_law import (
     SparseLaw,
     alike_batches,
