@@ -93,7 +93,7 @@ def observations(context: IntArray, value: IntArray, contexts: int, values: int)
 
 
 def supported(context: IntArray, value: IntArray, values: int, units: IntArray, least: int) -> npt.NDArray[np.bool_]:
-    """Whether at least so many of the units hold a pair, for the distinct pairs in the order of `observations`.
+    """Whether at least `least` of the units hold a pair, for the distinct pairs in the order of `observations`.
 
     >>> supported(*(np.array([0, 0, 1]),) * 2, 2, np.array([4, 5, 5]), 2)
     array([ True, False])
