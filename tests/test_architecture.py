@@ -67,6 +67,15 @@ def imported(tree):
             assert node.level == 0, "imports are absolute, so that their direction can be read"
 
 
+def test_nothing_that_is_ignored_is_in_the_repository():
+    """A link to a virtual environment that is committed replaces the environment itself where it is checked out."""
+    root = SOURCE.parent.parent
+    if not (root / ".git").exists():
+        pytest.skip("no repository")
+    tracked = ["git", "-C", str(root), "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    assert subprocess.run(tracked, capture_output=True, text=True, check=True).stdout == ""
+
+
 def test_every_file_is_in_a_room():
     assert len(ROOMS) <= 12
     known = {*ROOMS, "__init__", "__main__"}
