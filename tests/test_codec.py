@@ -53,7 +53,7 @@ def test_every_count_is_the_sum_of_both(a, b):
 
 def test_after_a_draw_only_the_unchanged_are_counted_anew():
     counts = Counts(found=5, kinds={"PERSON": KindCounts(found=3, unchanged=9), "ORG": KindCounts(found=2)})
-    drawn = counts.after_draw({"PERSON": 1, "GPE": 4})
+    drawn = counts.after_draw({"PERSON": 1, "GPE": 4}, {})
     assert {name: kind.unchanged for name, kind in drawn.kinds.items()} == {"PERSON": 1, "ORG": 0}
     assert drawn.found == 5
     assert counts.kinds["PERSON"].unchanged == 9

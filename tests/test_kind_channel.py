@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from oddshift.adapt.evaluation import Experiment
-from oddshift.adapt.release_form import KeptForms, ReleaseForm, chosen_form
+from oddshift.adapt.release_form import KeptForms, ReleaseForm
 from oddshift.adapt.settings import AdaptSettings
+from oddshift.adapt.tier_forms import chosen_form
 from oddshift.attackers.attacker import Knowledge
 from oddshift.mechanisms import Channel, Tiered
 from oddshift.mechanisms.tiered import KindChannel
