@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.adapt.release_form import KeptForms, KindForm
+from oddshift.adapt.form_cache import KeptForms
+from oddshift.adapt.release_form import KindForm
 from oddshift.adapt.result import ScaledOutcome, Scales, TierOutcome
 from oddshift.adapt.settings import AdaptSettings, FormChoice
 from oddshift.adapt.tier_forms import ChosenForm, TierOption, chosen_form, formed, outputs_law, tier_options

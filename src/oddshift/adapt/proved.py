@@ -90,7 +90,7 @@ def check_documents(plan: Countable, tiers: Tiers, settings: AdaptSettings) -> N
 
 
 def smallest_delta(units: int, alpha: float, method: str) -> str:
-    """The smallest δ that so many units certify at that level, rounded up, so that it does when it is tried."""
+    """The smallest δ that a number of units certifies at a level, rounded up: it does so when it is tried."""
     least = METHODS[method].upper(np.zeros(units), alpha) if units else 1.0
     rounded = ceil(least * 1e4) / 1e4
     if not rounded < 1.0:

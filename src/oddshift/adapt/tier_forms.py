@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from oddshift.adapt.release_form import Form, KeptForms, KindForm, ReleaseForm
+from oddshift.adapt.form_cache import KeptForms
+from oddshift.adapt.release_form import Form, KindForm, ReleaseForm
 from oddshift.adapt.settings import AdaptSettings, FormChoice
 from oddshift.base.arrays import FloatArray
 from oddshift.mechanisms.forms import IGNORING, Surrogate, TierForm

@@ -90,7 +90,7 @@ class Counts:
         return replace(self.with_marks(sum(marks.values())), kinds=kinds)
 
     def with_marks(self, marks: int) -> Counts:
-        """The same counts with so many secrets released as marks instead of perturbed."""
+        """The same counts with some secrets released as marks instead of perturbed."""
         return replace(self, perturbed=self.perturbed - marks, masked=self.masked + marks)
 
 
