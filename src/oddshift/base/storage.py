@@ -174,7 +174,7 @@ def encode(value: Any, arrays: Arrays, where: str = "value") -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         every = _stored_fields(type(value))
         later = {f for f in every if f.metadata.get(ADDED_LATER)}
-        stored = [f for f in every if f not in later or not np.array_equal(getattr(value, f.name), f.default)]
+        stored = [f for f in every if f not in later or not np.array_equal(getattr(value, f.name), f.default)]  # type: ignore[arg-type]
         for f in dataclasses.fields(value):
             if f not in stored and f not in later and getattr(value, f.name) != f.default:
                 raise InvalidInput(f"{where}.{f.name} is not its default, which the name of the class stands for")

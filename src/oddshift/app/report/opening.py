@@ -194,7 +194,7 @@ def _is_searched(detector: str) -> bool:
 
 def _plain(state: str) -> str:
     return {
-        "certified": "Certified",
+        "certified": "Protected as asked",
         "proved": "Proved",
         "violated": "Not protected as asked",
         "undecided": "Not settled, which is not a pass",
