@@ -142,7 +142,7 @@ def test_rows_too_few_for_two_means_have_one_point_that_is_nobodys():
     table = np.array([[5.0], [6.0], [7.0]])
     assert [cell_means(table, None, 2)[0].tolist(), cell_means(table, ["a", "a", "b"], 1)[0].tolist()] == [
         [[0.0]],
-        [[6.0], [5.0], [0.0]],
+        [[5.0], [6.0], [0.0]],
     ]
 
 

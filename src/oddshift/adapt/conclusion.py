@@ -12,7 +12,7 @@ from oddshift.adapt.frontier import hypervolume, uniform_outcomes
 from oddshift.adapt.notes import assumptions, basis_in_words, proof_assumptions, unproved, warnings
 from oddshift.adapt.proved import Countable, Proved, tier_releases
 from oddshift.adapt.readers import Readers
-from oddshift.adapt.result import Adaptation, Round, ScaledOutcome, Scales
+from oddshift.adapt.result import Adaptation, Compared, Round, ScaledOutcome, Scales
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.adapt.size_check import Refits
 from oddshift.attackers.attacker import Attacker, Knowledge
@@ -87,7 +87,7 @@ def concluded_proof(
         remapped=form.remapped and "noise" in proved.forms,
         remap_reason=form.reason if "noise" in proved.forms else "",
         exact_epsilon=released_epsilon(released),
-        compared=(),
+        compared=() if search is None or made is None else tuple(_compared(search, task, made)),
         constant_loss=experiment.constant_loss,
         constant_outputs=experiment.constant_outputs,
         hypervolumes=(),
@@ -126,7 +126,7 @@ def concluded(search: SearchResult, task: AdaptTask, made: Certification, plan: 
         remapped=remapped,
         remap_reason="" if taken is None else certifying.at(taken.tested.scales).form.reason,
         exact_epsilon=None if released is None else released_epsilon(released),
-        compared=tuple(compared(search.measuring, certifying, taken, _reader(attacker, task, made.readers))),
+        compared=tuple(_compared(search, task, made)),
         constant_loss=experiment.constant_loss,
         constant_outputs=experiment.constant_outputs,
         left=() if taken is None else left_to_learn(taken, made),
@@ -139,6 +139,12 @@ def concluded(search: SearchResult, task: AdaptTask, made: Certification, plan: 
         tiers=() if taken is None else tier_releases(certifying, plan, taken.tested.scales, taken.outcome.forms),
         loss=None if taken is None else taken.outcome.loss,
     )
+
+
+def _compared(search: SearchResult, task: AdaptTask, made: Certification) -> list[Compared]:
+    """The choice next to others, read by the attacker that stands for it."""
+    attacker = search.search_attacker if search.taken is None else made.strongest(search.taken)
+    return compared(search.measuring, made.certifying, search.taken, _reader(attacker, task, made.readers))
 
 
 def _counting(taken: Trial | None, attacker: Attacker, task: AdaptTask) -> list[Attacker]:

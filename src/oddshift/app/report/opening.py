@@ -139,12 +139,13 @@ def opening_of_adaptation(found: Adaptation) -> Opening:
 
 def cost_in_words(found: Adaptation) -> str:
     """What the policy costs, next to the mechanism before it was adapted."""
-    plain = found.choice("EM")
-    if found.loss is None:
+    mine, plain = found.choice("AmPL, remapped" if found.remapped else "AmPL"), found.choice("EM")
+    loss = found.loss if found.loss is not None or mine is None else mine.loss
+    if loss is None:
         return "its cost was not measured"
     before = "" if plain is None else f" ({number(plain.loss)} before adapting)"
     constant = f", where {found.constant_name} costs {number(found.constant_loss)}"
-    return f"the cost is an expected loss of {number(found.loss)}{before}{constant}{_marks_in_words(found, found.loss)}"
+    return f"the cost is an expected loss of {number(loss)}{before}{constant}{_marks_in_words(found, loss)}"
 
 
 def _marks_in_words(found: Adaptation, loss: float) -> str:
