@@ -16,8 +16,7 @@ from oddshift.audit.notes import CONTROLS, assumptions, beyond, single_exceeds, 
 from oddshift.audit.result import AttackerResult, PairSplit, TierRates, learning_curve, tier_rates
 from oddshift.audit.scan import Budget
 from oddshift.audit.settings import TRIAL, AuditSettings, CpuLimit, fit_within, rows_within, within_cpu
-from oddshift.audit.vacuous import vacuous_reason
-from oddshift.audit.verdict_rule import GuessValues, Seen
+from oddshift.audit.verdict import GuessValues, Seen, vacuous_reason
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import zero_failures
 from oddshift.evidence.certificates import Claim, certify, evidence_of

@@ -16,7 +16,7 @@ from oddshift.app.report.opening import (
 )
 from oddshift.app.report.wording import number, percent
 from oddshift.app.terminology import nearest_alternative
-from oddshift.audit.replacement_counts import DataFate, KindFate
+from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.audit.result import _guesses
 from oddshift.base.errors import InvalidInput
 from oddshift.data.detectors import PlantedRecall

@@ -7,7 +7,7 @@ import pytest
 from oddshift.adapt.result import TierLeft
 from oddshift.app.policy_run import expected_lines, released_line
 from oddshift.app.run_folder import write_adaptation
-from oddshift.audit.replacement_counts import DataFate, KindFate
+from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.data.codecs import KindCounts
 from policies import people_policy
 from reports import made_up_adaptation

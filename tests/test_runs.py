@@ -45,8 +45,7 @@ from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit import AuditSettings, audit
-from oddshift.audit.beliefs import belief
-from oddshift.audit.examples import SHOWN_CANDIDATES, examples
+from oddshift.audit.examples import SHOWN_CANDIDATES, belief, examples
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.data.codecs.text.passages import Passage, Passages, Piece
 from oddshift.evidence.certificates import load_evidence, verify_file

@@ -9,8 +9,7 @@ from oddshift.app.preparation import prepare
 from oddshift.app.run import ask_adapt, ask_audit
 from oddshift.audit import AuditSettings
 from oddshift.audit.claims import TierValues
-from oddshift.audit.vacuous import is_vacuous, vacuous_reason
-from oddshift.audit.verdict_rule import GuessValues, Seen
+from oddshift.audit.verdict import GuessValues, Seen, is_vacuous, vacuous_reason
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import MechanismSettings
 

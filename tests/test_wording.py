@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.app.display import headline
+from oddshift.app.report.page_head import SECRETS_SHOWN, verdict
 from oddshift.app.report.sources import Sources
-from oddshift.app.report.verdict import SECRETS_SHOWN, verdict
 from oddshift.app.report.wording import (
     SIGNS,
     TITLES,
@@ -22,7 +22,7 @@ from oddshift.app.report.wording import (
     verdict_sentence,
     worst_in_words,
 )
-from oddshift.audit.verdict_rule import counted_attackers, shown_violations
+from oddshift.audit.verdict import counted_attackers, shown_violations
 from oddshift.bounds.methods import STATES
 from reports import complete, made_up_adaptation, small_audit
 

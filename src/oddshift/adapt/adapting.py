@@ -28,9 +28,9 @@ from oddshift.adapt.size_check import Refits, half_fits, without_growing
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.paired_log_score import choosing_units
-from oddshift.audit.choice import standing, strongest
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder
 from oddshift.audit.measurement import certify_uniforms
+from oddshift.audit.verdict import standing, strongest
 from oddshift.base.arrays import one_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, Progress, silent

@@ -22,13 +22,10 @@ from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.paired_log_score import choosing_units, units_of
-from oddshift.audit.choice import standing
 from oddshift.audit.claims import ClaimBuilder
 from oddshift.audit.recalibration import Recalibrated, recalibrated
 from oddshift.audit.scan import Scan
-from oddshift.audit.vacuous import vacuous_reason
-from oddshift.audit.verdict import worst_of_release
-from oddshift.audit.verdict_rule import (
+from oddshift.audit.verdict import (
     Basis,
     GuessValues,
     Judgement,
@@ -37,8 +34,11 @@ from oddshift.audit.verdict_rule import (
     basis_of,
     judged,
     rate_parts,
+    standing,
     success_parts,
+    vacuous_reason,
 )
+from oddshift.audit.worst_pair import worst_of_release
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, zero_failures
 from oddshift.evidence.certificates import Certificate, Claim

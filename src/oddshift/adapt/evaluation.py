@@ -23,7 +23,7 @@ from oddshift.adapt.result import ScaledOutcome, Scales, TierOutcome
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.paired_log_score import choosing_units, gain, standard_error, units_of
-from oddshift.audit.joint_scan import joint_scan, joint_scores
+from oddshift.audit.recalibration import joint_scan, joint_scores
 from oddshift.audit.scan import Budget, Scan, Scores
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput

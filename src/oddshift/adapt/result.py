@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.paired_log_score import Gain
+from oddshift.audit.release_use import DataFate
 from oddshift.audit.released_table import ReleasedTable
-from oddshift.audit.replacement_counts import DataFate
-from oddshift.audit.verdict_rule import counted_attackers
+from oddshift.audit.verdict import counted_attackers
 from oddshift.evidence.certificates import Evidence, JointCertificate
 
 Scales = tuple[float, ...]

@@ -19,7 +19,7 @@ from oddshift.app.terminology import Speaking, reword_for
 from oddshift.attackers.calibration import Calibration
 from oddshift.audit import AttackerResult, Audit
 from oddshift.audit.released_table import release_headline
-from oddshift.audit.verdict_rule import base_name, worst_of_both
+from oddshift.audit.verdict import base_name, worst_of_both
 from oddshift.evidence.certificates import Certificate
 
 if TYPE_CHECKING:

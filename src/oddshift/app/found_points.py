@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.app.terminology import nearest_alternative
-from oddshift.audit.replacement_counts import DataFate, KindFate
+from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import EncodedText

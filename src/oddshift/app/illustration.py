@@ -11,8 +11,7 @@ from oddshift.app.run import Audited
 from oddshift.app.run_folder import BY_POLICY, read_belief, write_belief, write_examples
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.controls import Null, Own
-from oddshift.audit.beliefs import Belief, belief
-from oddshift.audit.examples import Example, examples
+from oddshift.audit.examples import Belief, Example, belief, examples
 from oddshift.base.arrays import IntArray
 from oddshift.data.codecs import EncodedText
 from oddshift.data.codecs.text.passages import Passage, Passages, passages

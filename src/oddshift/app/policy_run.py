@@ -7,7 +7,7 @@ from pathlib import Path
 
 from oddshift.app.report.opening import found_sentence, missed_sentence, opening_of_adaptation
 from oddshift.app.run_folder import ADAPTATION, read_adaptation
-from oddshift.audit.replacement_counts import DataFate, KindFate
+from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.data.codecs import KindCounts
 from oddshift.protect.policies import Policy
 

@@ -22,8 +22,8 @@ from oddshift.attackers.attacker import Attacker, Knowledge, Retrained, knowledg
 from oddshift.attackers.learning_size import Refittable
 from oddshift.audit import Audit, AuditSettings, audit
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
+from oddshift.audit.release_use import DataFate
 from oddshift.audit.released_table import ReleasedTable, release_sentences
-from oddshift.audit.replacement_counts import DataFate
 from oddshift.audit.settings import CpuLimit, fit_within, rows_within, within_cpu
 from oddshift.base.execution import silent
 from oddshift.data.codecs import TableCodec, TextCodec

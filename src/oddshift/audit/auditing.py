@@ -18,16 +18,15 @@ from oddshift.attackers.calibration import Calibration, calibration
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.learning_size import Refittable
 from oddshift.attackers.paired_log_score import units_of
-from oddshift.audit.choice import strongest
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder, TierValues, caps_of_tiers
 from oddshift.audit.measurement import AuditReleases, Measurement, part_streams
 from oddshift.audit.notes import assumptions, single_exceeds, warnings
 from oddshift.audit.proven import Proven
 from oddshift.audit.result import Audit, SubgroupRate, attacker_result
-from oddshift.audit.saturation import Refit, learning_of_size
 from oddshift.audit.scan import Budget
 from oddshift.audit.settings import AuditSettings
-from oddshift.audit.verdict import AuditTrials, audit_trials, concluded
+from oddshift.audit.trials import AuditTrials, Refit, audit_trials, concluded, learning_of_size
+from oddshift.audit.verdict import strongest
 from oddshift.audit.witness_search import search_witness
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, Progress, run, silent

@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 
 from oddshift.audit.table_risks import INFERRING, MixedTable, Risk, table_risks
-from oddshift.audit.vacuous import is_vacuous
+from oddshift.audit.verdict import is_vacuous
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 

@@ -16,14 +16,12 @@ from oddshift.attackers.calibration import Calibration
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.paired_log_score import Units, choosing_units, gain, units_of
 from oddshift.attackers.training import Curve
-from oddshift.audit.choice import standing
 from oddshift.audit.measurement import AuditReleases, Measurement
-from oddshift.audit.release_use import ReleaseUse
+from oddshift.audit.release_use import DataFate, ReleaseUse
 from oddshift.audit.released_table import ReleasedTable
-from oddshift.audit.replacement_counts import DataFate
 from oddshift.audit.scan import Scan
 from oddshift.audit.settings import AuditSettings
-from oddshift.audit.verdict_rule import base_name, counted_attackers, shown_violations, worst_of_each
+from oddshift.audit.verdict import base_name, counted_attackers, shown_violations, standing, worst_of_each
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.evidence.certificates import Certificate, Claim, Evidence, JointCertificate
 from oddshift.evidence.witness import AnyWitness

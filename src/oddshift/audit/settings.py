@@ -22,7 +22,7 @@ from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.reconstruction import PaperOptions
 from oddshift.audit.claims import check_caps
 from oddshift.audit.scan import Budget, scan
-from oddshift.audit.vacuous import VACUOUS, check_vacuous
+from oddshift.audit.verdict import VACUOUS, check_vacuous
 from oddshift.base.arrays import one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, ONE_SHOT

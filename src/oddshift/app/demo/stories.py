@@ -19,7 +19,7 @@ from oddshift.app.display import attackers_table, choice_line, comparison_table,
 from oddshift.app.report.opening import opening_of_adaptation, opening_of_audit
 from oddshift.app.terminology import Speaking
 from oddshift.audit import Audit
-from oddshift.audit.beliefs import Belief
+from oddshift.audit.examples import Belief
 from oddshift.base.arrays import FloatArray
 from oddshift.data.embedded import people
 from oddshift.evidence.witness import guess_game

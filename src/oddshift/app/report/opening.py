@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from oddshift.adapt.result import Adaptation
 from oddshift.app.report.wording import number, percent
 from oddshift.audit import Audit
-from oddshift.audit.replacement_counts import DataFate, KindFate
+from oddshift.audit.release_use import DataFate, KindFate
 
 FATE_HEAD = ("kind", "found", "perturbed", "unchanged", "marked", "left")
 """What is said of each kind: `unchanged` are among the perturbed ones."""

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from importlib import resources
 
 from oddshift.app.report.markup import NOTHING, Html, tag
+from oddshift.app.report.page_head import verdict
 from oddshift.app.report.page_sections import SECTIONS
 from oddshift.app.report.sources import Sources
-from oddshift.app.report.verdict import verdict
 from oddshift.app.terminology import reword_for, reword_html
 
 

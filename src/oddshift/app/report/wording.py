@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from oddshift.adapt.result import Adaptation, Scales
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.audit import Audit
-from oddshift.audit.verdict_rule import shown_violations, worst_of_both
+from oddshift.audit.verdict import shown_violations, worst_of_both
 from oddshift.evidence.certificates import Certificate, Claim, SuccessClaim
 
 TITLES = {"certified": "Certified", "violated": "Violated", "undecided": "Undecided"}

@@ -23,11 +23,10 @@ from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.paired_log_score import units_of
-from oddshift.audit.choice import standing
 from oddshift.audit.recalibration import recalibrated
 from oddshift.audit.scan import Budget, scores
 from oddshift.audit.settings import DEFAULT_ATTACKERS, AuditSettings
-from oddshift.audit.verdict_rule import basis_of
+from oddshift.audit.verdict import basis_of, standing
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint

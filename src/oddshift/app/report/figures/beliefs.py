@@ -13,7 +13,7 @@ from oddshift.app.report.markup import Html, join
 from oddshift.app.report.svg import AxisScale, Frame, axis_below, box, drawing, fitted, line, mark, text, width_of
 from oddshift.app.report.wording import number, percent
 from oddshift.audit import Audit
-from oddshift.audit.beliefs import Belief
+from oddshift.audit.examples import Belief
 
 ROW = 30.0
 
