@@ -37,7 +37,7 @@ def numbers_of(drawn):
 def tier_rates(tier, anchored, uniform=0.01, split=None):
     return TierRates(
         tier=tier, documents=100, positions=300, uniform=uniform, anchored=anchored, diagnostic=0.0, worst=None,
-        worst_documents=0, top1=0.5, top5=0.9, mean=0.3, quantiles=(0.1, 0.2, 0.3), pair_split=split,
+        worst_documents=0, top1=0.5, top5=0.9, before=0.0, mean=0.3, quantiles=(0.1, 0.2, 0.3), pair_split=split,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.app.display import headline
-from oddshift.app.report.page_head import SECRETS_SHOWN, verdict
+from oddshift.app.report.page_head import SECRETS_SHOWN, page_head
 from oddshift.app.report.sources import Sources
 from oddshift.app.report.wording import (
     SIGNS,
@@ -207,14 +207,14 @@ def words_of(markup):
 def test_the_head_of_the_page_has_a_card_for_each_part_and_says_each_note_once(found):
     audit = replace(complete(found), assumptions=("the same", "mine"), warnings=("careful",))
     adapted = replace(made_up_adaptation(), assumptions=("the same", "yours"), warnings=("careful",))
-    both = verdict(Sources(name="x", audit=audit, adaptation=adapted))
+    both = page_head(Sources(name="x", audit=audit, adaptation=adapted))
     assert both.count('class="card') == 3  # what everyone reads, then a certificate for each part
     assert both.index("The release under the policy") < both.index("Certificate of the policy")
     assert both.index("Certificate of the policy") < both.index("Certificate of the mechanism as audited")
     said = words_of(both)
     assert [said.count(line) for line in ("the same", "mine", "yours", "careful")] == [1, 1, 1, 1]
     assert SECRETS_SHOWN not in said
-    alone = verdict(Sources(name="x", adaptation=replace(adapted, warnings=()), has_secrets=True))
+    alone = page_head(Sources(name="x", adaptation=replace(adapted, warnings=()), has_secrets=True))
     assert alone.count('class="card') == 2
     assert SECRETS_SHOWN in words_of(alone)
     assert "Notes" not in words_of(alone)
@@ -222,13 +222,13 @@ def test_the_head_of_the_page_has_a_card_for_each_part_and_says_each_note_once(f
 
 def test_the_facts_tell_whether_one_release_alone_is_within_the_budget(found):
     for exceeds, said in ((False, "within"), (True, "beyond")):
-        shown = words_of(verdict(Sources(name="x", audit=replace(found, single_exceeds=exceeds))))
+        shown = words_of(page_head(Sources(name="x", audit=replace(found, single_exceeds=exceeds))))
         assert f"which is {said} the budget" in shown
 
 
 def test_a_state_is_shown_by_sign_and_word_and_not_by_colour_alone(found):
     for state in STATES:
-        card = verdict(Sources(name="x", audit=with_state(found, state)))
+        card = page_head(Sources(name="x", audit=with_state(found, state)))
         assert f'class="card {state}"' in card
         assert SIGNS[state] in words_of(card)
         assert TITLES[state] in words_of(card)

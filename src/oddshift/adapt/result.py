@@ -115,7 +115,8 @@ class TierLeft:
     """What is left to learn about one tier under the scales that were taken, on the certify documents.
 
     The share of right first guesses before any release, from one release `alone`, and `together`, by the strongest
-    attacker; `upper` is the largest certified upper bound on it, None where no cap was asked. `worst` is the share of
+    attacker; `public` is that from the public context W alone, where the attacker reads W; `upper` is the largest
+    certified upper bound on the last, None where no cap was asked. `worst` is the share of
     units in which any pair at one uniform position exceeds ε.
     """
 
@@ -125,6 +126,7 @@ class TierLeft:
     together: float
     worst: float
     upper: float | None = None
+    public: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -13,6 +13,7 @@ from oddshift.bounds import zero_failures
 from oddshift.evidence.certificates import Evidence
 from oddshift.evidence.witness import AnyWitness, Witness
 from oddshift.leakage.mpl import exceeds_budget, nearest_distance
+from oddshift.model.nouns import nouns_of
 
 CONTROLS = frozenset({"null", "own"})
 
@@ -20,12 +21,12 @@ CONTROLS = frozenset({"null", "own"})
 def assumptions(known: Knowledge, claims: ClaimBuilder, counting: Sequence[Attacker]) -> tuple[str, ...]:
     """What the certificates assume; `counting` are the attackers that they rest on."""
     said = [
-        f"documents (by {claims.unit}) are independent draws of one population",
+        f"{claims.unit}s are independent draws of one population",
         "the noise of every position is drawn independently",
         "vocabulary, tiers and prior come from the fit records and are treated as public",
         f"tiers are {'public' if known.tiers.is_public else 'secret'}",
         *(f"attacker {attacker.name} {_reads(attacker)}" for attacker in counting),
-        f"detector: {claims.detector}; names it misses are released in the clear",
+        f"detector: {claims.detector}; {nouns_of(claims.detector).in_clear}",
     ]
     reads_by_size = any(attacker.name.startswith("portfolio") for attacker in counting)
     if reads_by_size and (left_out := out_of_reach(known)):
@@ -71,8 +72,8 @@ def warnings(
 
 def _idle(results: Sequence[AttackerResult]) -> list[str]:
     return [
-        f"attacker {row.name} learned nothing: its log score on the select documents does not beat "
-        f"the single release under its own prior{' given W' if row.with_context else ''} beyond chance"
+        f"attacker {row.name} did not significantly beat the single-release baseline"
+        f"{' given W' if row.with_context else ''} in log score"
         for row in results
         if not row.learned and row.name not in CONTROLS
     ]
@@ -83,7 +84,7 @@ def _nobody(evidence: Sequence[Evidence], settings: AuditSettings) -> list[str]:
     if not any(item.certificate.claim.withheld == NOTHING_LEARNED for item in evidence):
         return []
     others = (
-        "an attacker of your own, or more documents to learn from"
+        "an attacker of your own, or more data to learn from"
         if ALL in settings.attackers
         else 'other attackers: attackers = "all" takes every one that suits the data'
     )

@@ -23,7 +23,7 @@ from oddshift.attackers.combination import Combination, may_share, shared_belief
 from oddshift.attackers.paired_log_score import Units, gain, units_of
 from oddshift.audit.beliefs import Joining, TierBeliefs, tier_beliefs
 from oddshift.audit.scan import Budget, Scan, Scanning, Scores, refuse_gaps
-from oddshift.audit.verdict import RECALIBRATED
+from oddshift.audit.verdict import RECALIBRATED, Basis
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.identity import content
 from oddshift.base.logarithms import log_sum
@@ -98,6 +98,16 @@ def recalibrated(attacker: Attacker, release: Release, truth: Records, budget: B
     if better.mean <= ALIKE * better.error:
         return attacker
     return Recalibrated(budget.mechanism, attacker, weight)
+
+
+def recalibrated_judges(
+    attackers: Sequence[Attacker], basis: Basis, release: Release, truth: Records, budget: Budget
+) -> dict[int, Attacker]:
+    """By place, the attackers that count as recalibrated on select documents, where that changes them."""
+    if basis.carrier:
+        return {}
+    made = {place: recalibrated(attackers[place], release, truth, budget) for place in basis.counting}
+    return {place: judge for place, judge in made.items() if judge is not attackers[place]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

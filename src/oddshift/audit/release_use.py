@@ -100,15 +100,15 @@ class ReleaseUse:
     def sentences(self) -> tuple[str, ...]:
         """The findings in words."""
         found = [
-            f"the task {task.name} is right in {task.before:.1%} of documents as they were and in {task.after:.1%} "
-            f"as released; {task.baseline:.1%} needs no data"
+            f"the task {task.name} is right in {task.before:.1%} of cases with the data as they were and in "
+            f"{task.after:.1%} as released; {task.baseline:.1%} needs no data"
             for task in self.tasks
         ]
         if self.attribute is not None:
             a = self.attribute
             found.append(
-                f"the {self.attribute_column} of a document is inferred from its release in {a.accuracy:.1%} of "
-                f"{a.documents} documents, and without it in {a.prior_accuracy:.1%}; the gain is {a.gain:.3f} ± "
+                f"the {self.attribute_column} of a record is inferred from its release in {a.accuracy:.1%} of "
+                f"{a.documents} records, and without it in {a.prior_accuracy:.1%}; the gain is {a.gain:.3f} ± "
                 f"{a.gain_error:.3f} nats"
             )
         if self.losses:

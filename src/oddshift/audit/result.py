@@ -47,6 +47,7 @@ class PairSplit:
 class TierRates:
     """One attacker on one tier: the share of pairs beyond ε under each law, averaged over documents.
 
+    `top1` first guesses are right with the release, `before` under the attacker's own prior (given W, if it reads W).
     `diagnostic` is the anchored share beyond scale·ε. `worst` is the share of units in which any pair at one uniform
     position exceeds ε (`worst_documents` of them; None where it was not asked). `pair_split` splits the pairs
     of secret tiers.
@@ -62,6 +63,7 @@ class TierRates:
     worst_documents: int
     top1: float
     top5: float
+    before: float
     mean: float
     quantiles: tuple[float, float, float]
     pair_split: PairSplit | None
@@ -92,6 +94,10 @@ class AttackerResult:
     tiers: tuple[TierRates, ...]
     histogram: FloatArray
     curve: Curve
+
+    def before(self, tier: str) -> float | None:
+        """The share of right first guesses under the attacker's own prior in one tier, if that was measured."""
+        return next((rates.before for rates in self.tiers if rates.tier == tier), None)
 
 
 @dataclass(frozen=True)
@@ -237,6 +243,7 @@ def tier_rates(scan: Scan, truth: Records, tiers: Tiers, worst: dict[int, FloatA
             "diagnostic": detail.diagnostic,
             "top1": scan.hit,
             "top5": (scan.rank < 5).astype(np.float64),
+            "before": scan.prior_hit,
             "mean": detail.mean[:, 0],
         }
         means = {key: float(units.means(value, keep).mean()) for key, value in values.items()}

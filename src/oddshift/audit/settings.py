@@ -215,7 +215,7 @@ def fit_within(
 
 
 def _learning_from(size: int, fit: Records, limit: CpuLimit) -> str:
-    return f"limited to {limit.seconds:g} CPU s: attackers learn from {size} of {len(fit)} fit documents"
+    return f"limited to {limit.seconds:g} CPU s: attackers learn from {size} of {len(fit)} records"
 
 
 def within_cpu(
@@ -241,7 +241,7 @@ def within_cpu(
         for part in (split.select, split.certify)
     )
     left = len(select) + len(certify)
-    note = f"limited to {limit.seconds:g} CPU s: {left} of {wanted} select and certify documents, drawn at random"
+    note = f"limited to {limit.seconds:g} CPU s: {left} of {wanted} records to choose and certify with, drawn at random"
     return replace(split, select=select, certify=certify), note
 
 

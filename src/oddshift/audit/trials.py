@@ -11,7 +11,7 @@ show a violation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -23,7 +23,7 @@ from oddshift.attackers.paired_log_score import choosing_units, gain, units_of
 from oddshift.audit.claims import INDEPENDENT, Barred, ClaimBuilder, TierCaps, TierValues, caps_of_tiers, values_by_tier
 from oddshift.audit.measurement import AuditReleases, Measurement
 from oddshift.audit.proven import Proven
-from oddshift.audit.recalibration import joint_scan, recalibrated
+from oddshift.audit.recalibration import joint_scan, recalibrated_judges
 from oddshift.audit.scan import Scan, Scores, scan, scores
 from oddshift.audit.settings import AuditSettings
 from oddshift.audit.verdict import (
@@ -34,6 +34,7 @@ from oddshift.audit.verdict import (
     Seen,
     Standing,
     basis_of,
+    deciding_parts,
     judged,
     rate_parts,
     standing,
@@ -149,31 +150,20 @@ def concluded(trials: AuditTrials) -> tuple[Judgement | None, tuple[Evidence, ..
     if settings.delta is None:
         counted = [part for k in basis.counting for part in _rate(trials, k, settings.law, accuses=False)]
         return None, _evidence((*shown, *counted, *_before(trials), *capped), trials)
-    deciding = list(_deciding(trials))
+    deciding = _deciding(trials)
     found = judged([*deciding, *(part for part in capped if part.claim.limit is not None)], trials.claims)
     return found, _evidence((*shown, *deciding, *_before(trials), *capped), trials)
 
 
-def _deciding(trials: AuditTrials) -> Iterator[Part]:
+def _deciding(trials: AuditTrials) -> list[Part]:
     """The rate claims that the verdict rests on; every attacker accuses, and only after its own recalibration."""
-    basis, law, names = trials.basis, trials.releases.settings.law, trials.releases.budget.tiers.names
-    judges = _judges(trials)
-    for place in basis.counting or (basis.strongest,):
-        yield from _rate(trials, place, law, accuses=place not in judges)
-    for place, seen in zip(judges, _judged(trials, list(judges.values())), strict=True):
-        yield from rate_parts(seen, law, trials.claims, names, basis, accuses=True, bar=trials.bar(place))
-
-
-def _judges(trials: AuditTrials) -> dict[int, Attacker]:
-    """By place, attackers that count as recalibrated on select documents, where that changes them."""
     releases, basis = trials.releases, trials.basis
-    if basis.carrier:
-        return {}
-    made = {
-        place: recalibrated(trials.attackers[place], releases.select_release, releases.select, releases.budget)
-        for place in basis.counting
-    }
-    return {place: judge for place, judge in made.items() if judge is not trials.attackers[place]}
+    law, names = releases.settings.law, releases.budget.tiers.names
+    select, release = releases.select, releases.select_release
+    judges = recalibrated_judges(trials.attackers, basis, release, select, releases.budget)
+    seen = {place: trials.seen(place, law) for place in basis.counting or (basis.strongest,)}
+    accused = dict(zip(judges, _judged(trials, list(judges.values())), strict=True))
+    return deciding_parts(seen, accused, law, trials.claims, names, basis, trials.bar)
 
 
 def _judged(trials: AuditTrials, judges: Sequence[Attacker]) -> list[Seen]:

@@ -20,7 +20,7 @@ mPL ≤ ε alone does not rule it out, because ε may be arbitrarily large; so n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from oddshift.attackers.attacker import Attacker
@@ -231,6 +231,28 @@ def rate_parts(
     return found
 
 
+def deciding_parts(
+    seen: Mapping[int, Seen],
+    recalibrated: Mapping[int, Seen],
+    law: str,
+    claims: ClaimBuilder,
+    names: Sequence[str],
+    basis: Basis,
+    bar: Callable[[int], Barred | None],
+) -> list[Part]:
+    """The rate claims of every attacker that counts, by place; each accuses, as recalibrated where that changed it.
+
+    `bar` says of a place why its attacker certifies nothing, if so. Audits and adaptations decide by these parts.
+    """
+    found: list[Part] = []
+    for place in basis.counting or (basis.strongest,):
+        accuses = place not in recalibrated
+        found += rate_parts(seen[place], law, claims, names, basis, accuses=accuses, bar=bar(place))
+    for place, judge in recalibrated.items():
+        found += rate_parts(judge, law, claims, names, basis, accuses=True, bar=bar(place))
+    return found
+
+
 def success_parts(
     seen: Seen, caps: Sequence[TierCaps], claims: ClaimBuilder, names: Sequence[str], *, every_tier: bool = False
 ) -> list[Part]:
@@ -288,4 +310,4 @@ def vacuous_reason(everyone: Iterable[Seen], names: Sequence[str], limits: tuple
         if is_vacuous(right, before, limits):
             worst[row.after.tier] = max(worst.get(row.after.tier, (0.0, 0.0)), (right, before))
     said = [f"{names[tier]} {right:.0%} (before any release {before:.0%})" for tier, (right, before) in worst.items()]
-    return f"the release is vacuous, first guesses are right too often: {', '.join(said)}" if said else ""
+    return f"nearly every first guess is right: {', '.join(said)}" if said else ""

@@ -26,7 +26,6 @@ def adapt(
     from oddshift.app.configured_runs import run_adapt
     from oddshift.app.display import show_adaptation
     from oddshift.app.run_folder import POLICY, adaptation_summary
-    from oddshift.app.terminology import reword_for, reword_plain
 
     console = console_for(as_json)
     text = read_config(config)
@@ -34,8 +33,7 @@ def adapt(
         found = run_adapt(text, out, str(config), home=config.parent, progress=progress, say=saying(console))
     if as_json:
         policy = str(out / POLICY) if found.scales is not None else None
-        said = reword_plain(adaptation_summary(found), reword_for(found.detector))
-        print(json.dumps({**said, "policy": policy}))
+        print(json.dumps({**adaptation_summary(found), "policy": policy}))
     else:
         show_adaptation(found, console)
         console.print(f"run: {out}")

@@ -38,7 +38,6 @@ def audit(
     from oddshift.app.configuration import read_config
     from oddshift.app.demo import PEOPLE
     from oddshift.app.fit_cache import KEPT
-    from oddshift.app.terminology import reword_for, reword_plain
 
     if demo == (config is not None):
         raise InvalidInput("audit takes either a configuration file or --demo")
@@ -47,7 +46,7 @@ def audit(
     origin = {} if config is None else {"source": str(config), "home": config.parent}
     found = audited(text, out, console, max_cpu=max_cpu, keep_examples=keep_examples, keep=keep, **origin)
     if as_json:
-        print(json.dumps(reword_plain(found, reword_for(found["detector"]))))
+        print(json.dumps(found))
     else:
         console.print(f"run: {out}", markup=False, soft_wrap=True)
         if (out / KEPT).is_dir():

@@ -93,7 +93,7 @@ def make_baseline(
     attackers, notes = _attackers(prepared, known, settings, fits)
     budget = Budget(known.mechanism, known.tiers, settings.epsilon)
     codec = prepared.codec
-    zero = Dataset(prepared.certify_rows, codec.settings, "the certify documents")
+    zero = Dataset(prepared.certify_rows, codec.settings, "the certify part")
     first = window_values(Watcher(codec, budget, attackers, settings), zero, np.random.default_rng([settings.seed, 31]))
     return Baseline(
         "" if policy is None else policy.sha256,
