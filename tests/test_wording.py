@@ -153,7 +153,7 @@ def test_only_a_certified_audit_is_said_to_keep_its_budget_in_every_tier(found, 
     said = verdict_sentence(with_state(found, state))
     assert ("In every tier, at most" in said) == (state == "certified")
     assert ("give too much away" in said) == (state == "violated")
-    assert ("not a pass" in said) == (state == "undecided")
+    assert ("not certified" in said) == (state == "undecided")
     assert percent(found.deciding_rates[0].mean) in said
     assert said.endswith(".")
 
@@ -163,7 +163,7 @@ def test_a_withheld_verdict_gives_its_reason(found):
     certificates = [replace(i.certificate, claim=c) for i, c in zip(found.evidence, claims, strict=True)]
     evidence = [replace(i, certificate=c) for i, c in zip(found.evidence, certificates, strict=True)]
     held = replace(found, evidence=tuple(evidence))
-    assert verdict_sentence(held) == "No verdict can be given, and that is not a pass: nobody learned."
+    assert verdict_sentence(held) == "Undecided (counts as not certified): nobody learned."
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_withheld_verdict_gives_its_reason(found):
     [
         ("anchored", "contain the true value"),
         ("uniform", "all pairs of candidates"),
-        ("worst", "documents contain a pair"),
+        ("worst", "units contain a pair"),
     ],
 )
 def test_the_pair_law_is_said_in_words(found, law, words):
@@ -183,7 +183,7 @@ def test_the_pair_law_is_said_in_words(found, law, words):
 def test_the_level_sentence_names_the_attacker_the_law_and_the_documents(found):
     said = level_sentence(found)
     assert f"attacker {found.strongest} estimates, under the {found.settings.law} pair law" in said
-    assert f"on {found.documents[2]} documents that no attacker learned from" in said
+    assert f"on {found.documents[2]} records that no attacker learned from" in said
 
 
 def test_a_failed_search_is_not_said_to_show_that_no_scales_exist():
@@ -240,7 +240,7 @@ def test_a_violation_is_said_even_where_no_pass_could_have_been_given(found):
         for e in found.evidence
         if e.certificate.claim.pair_law in ("uniform", "anchored", "worst")
     ]
-    for state, start in (("undecided", "No verdict can be given"), ("violated", "Read together, the releases")):
+    for state, start in (("undecided", "Undecided"), ("violated", "Read together, the releases")):
         judged = replace(found, evidence=tuple(held), verdict=replace(found.verdict, state=state))
         assert verdict_sentence(judged).startswith(start)
 

@@ -119,7 +119,8 @@ def verdict_sentence(audit: Audit) -> str:
         return f"In every tier, at most {most} of {pairs}. The worst that an attacker finds is {worst}."
     if audit.state == "violated":
         return _violation(audit, f"more than {most} of {pairs}: {worst}")
-    return f"Undecided (counts as not certified): {reasons_of_doubt(audit)}."
+    start = f"Undecided (counts as not certified): {reasons_of_doubt(audit)}"
+    return f"{start}." if withheld else f"{start}. Of {pairs}, the worst that an attacker finds is {worst}."
 
 
 def _violation(audit: Audit, said: str) -> str:
