@@ -44,8 +44,8 @@ def test_the_sentence_names_attacker_sizes_and_rates():
     sentence = learning(0.02, 0.04).sentence
     assert "attacker counts" in sentence
     assert "200 documents: gain +0.200, rate all 0.02; 400 documents: gain +0.300, rate all 0.04" in sentence
-    reason = "attacker counts has not settled: all 0 from 100 training records, 0.02 from 200, 0.04 from 400; 800 might reach 0.08"
-    assert learning(0.02, 0.04).reason(0.05) == f"{reason} with 800"
+    reason = "attacker counts has not settled: all 0 from 100 training records, 0.02 from 200, 0.04 from 400"
+    assert learning(0.02, 0.04).reason(0.05) == f"{reason}; 800 might reach 0.08"
     assert "800 might exceed the limit" in learning(0.0, 0.04).reason(0.05)
 
 

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from oddshift.adapt import Adaptation
 from oddshift.app.illustration import Illustration
+from oddshift.app.inputs import Inputs
 from oddshift.app.report import page, read_sources
 from oddshift.app.report.first_screen import screen_of_adaptation, screen_of_audit
 from oddshift.app.report.wording import adaptation_sentence, verdict_sentence
@@ -59,14 +60,14 @@ class AuditRun:
         """The certificates behind the verdict."""
         return self.result.certificates
 
-    def save(self, folder: str | Path) -> Path:
-        """Write a run folder: what `verify`, `report` and `compare` read."""
+    def save(self, folder: str | Path, inputs: Inputs | None = None) -> Path:
+        """Write a run folder for `verify`, `report` and `compare`; without `inputs` no later run continues it."""
         home = Path(folder)
         if self.illustration is not None:
             self.illustration.write(home)
         if self.policy is not None:
             self.policy.save(home)
-        return write_run(home, self.result, self.configuration)
+        return write_run(home, self.result, self.configuration, inputs)
 
     def report(self, path: str | Path) -> Path:
         """Write the report as one self-contained page."""
@@ -84,13 +85,17 @@ class AuditRun:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdaptRun:
-    """An adaptation and its policy; `policy` is None when nothing was certified, and `why` gives the reason."""
+    """An adaptation and its policy; `policy` is None when nothing was certified, and `why` gives the reason.
+
+    `proposal` is then the policy of scales that were measured only, if there are any.
+    """
 
     result: Adaptation
     policy: ReleasePolicy | None
     why: str
     configuration: str = ""
     ask: Callable[[], AuditRun] | None = field(default=None)
+    proposal: ReleasePolicy | None = None
 
     @property
     def certified(self) -> bool:
@@ -116,12 +121,11 @@ class AdaptRun:
             )
         return self.ask()
 
-    def save(self, folder: str | Path) -> Path:
-        """Write the adaptation and its policy into a run folder."""
-        home = write_adaptation(folder, self.result, self.configuration)
+    def save(self, folder: str | Path, inputs: Inputs | None = None) -> Path:
+        """Write the adaptation and its policy into a run folder; without `inputs` no later run continues it."""
         if self.policy is not None:
-            self.policy.save(home)
-        return home
+            self.policy.save(folder)
+        return write_adaptation(folder, self.result, self.configuration, inputs)
 
     def report(self, path: str | Path) -> Path:
         """Write the report as one self-contained page."""
