@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize, Refittable, SizeStep, smaller_fits
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.recalibration import Recalibrated
 from oddshift.evidence.certificates import verify
@@ -43,7 +43,9 @@ def test_one_lucky_doubling_does_not_hide_the_growth_of_two():
 def test_the_sentence_names_attacker_sizes_and_rates():
     sentence = learning(0.02, 0.04).sentence
     assert "attacker counts" in sentence
-    assert "200 documents: gain +0.200, rate all 0.02; 400 documents: gain +0.300, rate all 0.04" in sentence
+    assert (
+        "200 training records: gain +0.200, rate all 0.02; 400 training records: gain +0.300, rate all 0.04" in sentence
+    )
     reason = "attacker counts has not settled: all 0 from 100 training records, 0.02 from 200, 0.04 from 400"
     assert learning(0.02, 0.04).reason(0.05) == f"{reason}; 800 might reach 0.08"
     assert "800 might exceed the limit" in learning(0.0, 0.04).reason(0.05)

@@ -76,7 +76,7 @@ class LearningOfSize:
         shown = []
         for step in self.steps:
             rates = ", ".join(f"{name} {rate:.4g}" for name, rate in zip(self.tiers, step.rates, strict=True))
-            shown.append(f"{step.documents} documents: gain {step.gain:+.3f}, rate {rates}")
+            shown.append(f"{step.documents} training records: gain {step.gain:+.3f}, rate {rates}")
         return f"attacker {self.attacker} by size of the fit: {'; '.join(shown)}"
 
     def reason(self, delta: float) -> str:

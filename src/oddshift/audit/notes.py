@@ -13,7 +13,7 @@ from oddshift.bounds import zero_failures
 from oddshift.evidence.certificates import Evidence
 from oddshift.evidence.witness import AnyWitness, Witness
 from oddshift.leakage.mpl import exceeds_budget, nearest_distance
-from oddshift.model.nouns import nouns_of
+from oddshift.model.nouns import nouns_of, units_in_words
 
 CONTROLS = frozenset({"null", "own"})
 
@@ -21,7 +21,7 @@ CONTROLS = frozenset({"null", "own"})
 def assumptions(known: Knowledge, claims: ClaimBuilder, counting: Sequence[Attacker]) -> tuple[str, ...]:
     """What the certificates assume; `counting` are the attackers that they rest on."""
     said = [
-        f"{claims.unit}s are independent draws of one population",
+        f"{units_in_words(claims.unit, claims.detector)} are independent draws of one population",
         "the noise of every position is drawn independently",
         "vocabulary, tiers and prior come from the fit records and are treated as public",
         f"tiers are {'public' if known.tiers.is_public else 'secret'}",
@@ -113,13 +113,17 @@ def _too_few(evidence: Sequence[Evidence], settings: AuditSettings) -> list[str]
     needs = zero_failures(settings.delta, settings.alpha, settings.method)
     found = (
         f"{item.certificate.claim.tier}: too few units to certify delta = {settings.delta:g} by {settings.method}: "
-        f"at least {needs} independent units ({item.certificate.claim.unit}) are needed, there are {len(item.values)}"
+        f"at least {needs} independent units ({_counted(item)}) are needed, there are {len(item.values)}"
         for item in evidence
         if item.certificate.claim.pair_law == settings.law
         and item.certificate.claim.attacker == evidence[0].certificate.claim.attacker
         and len(item.values) < needs
     )
     return list(dict.fromkeys(found))
+
+
+def _counted(item: Evidence) -> str:
+    return units_in_words(item.certificate.claim.unit, item.certificate.claim.detector)
 
 
 def _alone(known: Knowledge, settings: AuditSettings) -> list[str]:

@@ -82,3 +82,12 @@ def nouns_of(detector: str) -> Nouns:
         return NOUNS["text"]
     kind = next((k for k, start in _FOUND.items() if detector.startswith(f"none ({start}")), "records")
     return NOUNS["grouped table" if kind == "table" and _GROUPED in detector else kind]
+
+
+def units_in_words(unit: str, detector: str) -> str:
+    """What certificates count, in the plural: users and other columns by their names, else what is read together.
+
+    >>> units_in_words("document", "none (columns age)"), units_in_words("user", "patterns")
+    ('rows', 'users')
+    """
+    return nouns_of(detector).records if unit == "document" else f"{unit}s"

@@ -18,6 +18,7 @@ from oddshift.audit import Audit
 from oddshift.audit.release_use import ReleaseUse
 from oddshift.data.codecs.text.passages import Passage, Piece
 from oddshift.evidence.certificates import Certificate
+from oddshift.model.nouns import units_in_words
 
 TIER_MARKS = 6
 """Number of different tier marks in a text; further tiers share them."""
@@ -130,7 +131,7 @@ def _shares(made: Certificate) -> tuple[str, str, str]:
 
 
 def _units(audit: Audit) -> str:
-    return f"{audit.certificates[0].claim.unit}s"
+    return units_in_words(audit.certificates[0].claim.unit, audit.detector)
 
 
 def repair(sources: Sources) -> Html:

@@ -16,7 +16,7 @@ from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.bounds import METHODS, Clustering, Method, decision, design_effect, holm
 from oddshift.bounds.checks import bracket, error_level, unit_values
 from oddshift.evidence.certificates.claim import AnyClaim, Claim, SuccessClaim
-from oddshift.model.nouns import nouns_of
+from oddshift.model.nouns import nouns_of, units_in_words
 
 DEFAULT_METHOD = "betting"
 """Valid for fractions, at any stopping time, in any order."""
@@ -81,10 +81,11 @@ class Certificate:
 
     def _terms(self) -> str:
         c = self.claim
+        counted = units_in_words(c.unit, c.detector)
         assumed = f" Assumed: {'; '.join(c.assumptions)}." if c.assumptions else ""
         return (
             f"Bounds [{c.stated(self.lower):.6g}, {c.stated(self.upper):.6g}], each one-sided at level {self.alpha:g} "
-            f"by {self.method}, mean {c.stated(self.mean):.6g} over {self.documents} independent units ({c.unit}; "
+            f"by {self.method}, mean {c.stated(self.mean):.6g} over {self.documents} independent units ({counted}; "
             f"{self.excluded} without the tier). About {c.subject}; {nouns_of(c.detector).in_clear}."
             f"{assumed}"
         )
