@@ -37,7 +37,7 @@ def test_the_reason_names_the_tiers_and_the_strongest_guesses():
     calm = Seen(None, (), (guesses(0, 0.4, 0.3), guesses(1, 0.92, 0.3)))
     keen = Seen(None, (), (guesses(0, 0.5, 0.3), guesses(1, 0.98, 0.3)))
     said = vacuous_reason([calm, keen], ["age", "vote"])
-    assert said == "the release is vacuous, first guesses are right too often: vote 98% (before any release 30%)"
+    assert said == "nearly every first guess is right: vote 98% (before any release 30%)"
     assert not vacuous_reason([Seen(None, (), (guesses(0, 0.5, 0.3),))], ["age"])
 
 

@@ -74,10 +74,8 @@ def _show_notes(found: Audit | Adaptation, console: Console) -> None:
 
 def show_first_screen(screen: FirstScreen, console: Console) -> None:
     """Print what everyone should read, and the numbers behind it, before any certificate."""
-    for question, answer in screen.answers:
-        console.print(question, style="bold", markup=False)
-        for line in answer:
-            console.print(f"  {line}", markup=False)
+    for line in screen.lines():
+        console.print(line, style="" if line.startswith(" ") else "bold", markup=False)
     for head, rows in ((FATE_HEAD, screen.fate_rows), (screen.guess_head, screen.guess_rows)):
         if rows:
             console.print(_plain_table(head, rows))

@@ -89,9 +89,10 @@ class FirstScreen:
         return tuple(zip(QUESTIONS, ((self.publish,), self.learned, self.worth), strict=True))
 
     def lines(self) -> Iterator[str]:
-        """Every question and its answer, a line each."""
+        """Every question, and below it the sentences of its answer."""
         for question, answer in self.answers:
-            yield f"{question} {' '.join(answer)}"
+            yield question
+            yield from (f"  {line}" for line in answer)
 
     @property
     def fate_rows(self) -> list[tuple[str, ...]]:
