@@ -122,8 +122,8 @@ class FirstScreen:
         """What the table of guesses shows."""
         return (
             f"First guesses that are right: with nothing but how frequent {self.nouns.values} are, from the release of "
-            f"one secret, and from all releases of a {self.nouns.record}. Worst pairs: how often two candidates can be "
-            "told apart beyond ε, whether one of them is the truth or not."
+            f"one secret, and from all releases of a {self.nouns.record}. Worst pairs: how often two candidates are "
+            "distinguished beyond ε, whether one of them is the truth or not."
         )
 
 
