@@ -37,6 +37,9 @@ NOUNS: dict[str, Nouns] = {
         "what no detector finds is released in the clear",
         is_searched=True,
     ),
+    "marked text": Nouns(
+        "document", "documents", "word", "words", "the public words", "all other words are released as they are"
+    ),
     "table": Nouns("row", "rows", "value", "values", "the public columns", _COLUMNS),
     "grouped table": Nouns("group of rows", "groups of rows", "value", "values", "the public columns", _COLUMNS),
     "location": Nouns("trip", "trips", "place", "places", "the times", _TRIPS),
@@ -51,7 +54,12 @@ NOUNS: dict[str, Nouns] = {
 
 _GROUPED = "; rows are read together by "
 
-_FOUND = {"table": "columns ", "location": "every fix", "vectors": "every vector"}
+_FOUND = {
+    "table": "columns ",
+    "location": "every fix",
+    "vectors": "every vector",
+    "marked text": "the embedded corpus",
+}
 
 
 def who_found(kind: str, columns: tuple[str, ...], group: str = "") -> str:
