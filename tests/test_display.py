@@ -104,7 +104,9 @@ def test_secret_tiers_have_a_column_for_pairs_across(found):
 
 def test_an_attacker_that_still_learns_is_named_in_the_headline_with_the_wording_of_its_state(found):
     wording = "certified for an attacker with 120 training records, not for a better one"
-    reason = "attacker plugin has not settled: PERSON 0.01 from 60 training records, 0.02 from 120; 240 might reach 0.04"
+    reason = (
+        "attacker plugin has not settled: PERSON 0.01 from 60 training records, 0.02 from 120; 240 might reach 0.04"
+    )
     grows = [
         replace(e, certificate=replace(e.certificate, state="undecided", upper=0.04,
                 claim=replace(e.certificate.claim, withheld=reason, may_violate=True, unsaturated=120)))

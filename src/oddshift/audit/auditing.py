@@ -61,7 +61,7 @@ def audit(  # noqa: PLR0913 (the last ones say how the work is done, never what 
     certifies nothing.
 
     **Guarantee**: the verdict errs with probability at most `settings.alpha` about the leakage as estimated by every
-    attacker that learned something: certified only if all of them stay within δ (`verdict_rule` has the rule). The
+    attacker that learned something: certified only if all of them stay within δ (`verdict` has the rule). The
     witness trusts no attacker. Estimates outside [witness, upper bound] are flagged.
     """
     refits = {each.attacker.name: each.fit for each in attackers if isinstance(each, Refittable)}

@@ -165,11 +165,11 @@ def screen_of_adaptation(found: Adaptation) -> FirstScreen:
     """The first screen of an adaptation: of the release under its policy, where there is one."""
     nouns, asked = nouns_of(found.detector), found.settings
     guessed = [Guessed(t.tier, t.before, t.public, t.alone, t.together, t.upper, t.worst) for t in found.left]
-    kind = guarantee_of(found)
+    kind = found.guarantee
     at_most = f"{exceeding(asked.epsilon)} in at most {percent(asked.delta)} of cases"
     tested = f"tested on {found.documents[2]:,} {nouns.records} that nothing was learned from or chosen on"
     if kind == "proved":
-        state, publish = "certified", "Yes, proved: the limits hold whatever a reader knows, and rest on no sample."
+        state, publish = "certified", f"Yes, proved: {found.proof}."
     elif kind == "certified":
         sure = percent(1.0 - asked.alpha)
         state, publish = "certified", f"Yes, certified at {sure}: in every tier, {at_most}, {tested}."
@@ -191,19 +191,14 @@ def screen_of_adaptation(found: Adaptation) -> FirstScreen:
     )
 
 
-def guarantee_of(found: Adaptation) -> str:
-    """The kind of guarantee: `proved`, `certified` or `measured only`."""
-    return "certified" if found.chosen is not None else "measured only"
-
-
 def kept_share(found: Adaptation) -> float | None:
     """The share of information that the release keeps: 0 for one constant value of each kind, 1 for the original.
 
     1 − loss/loss of the constant values, where words that become marks count as constant. None where nothing was taken.
     """
     mine = found.choice("AmPL, remapped" if found.remapped else "AmPL")
-    if mine is None or not found.constant_loss > 0.0:
-        return None
+    if found.kept is not None or mine is None or not found.constant_loss > 0.0:
+        return found.kept
     return 1.0 - found.loss_with_marks(mine.loss) / found.constant_loss
 
 
