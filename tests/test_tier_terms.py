@@ -14,7 +14,6 @@ from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.repetition import fit_copies
 from oddshift.attackers.tier_terms import RememberedColumns, prior_part, remember, terms_by_tier
-from oddshift.attackers.topics import fit_topic_shares
 from oddshift.attackers.word_prior import fit_word_prior
 from oddshift.audit.scan import Budget, scan
 from oddshift.mechanisms import Tiered
@@ -44,7 +43,6 @@ def parts(world):
         fit_gap_chain(world.known, rng=rng),
         fit_cooccurrence(world.known),
         LawAttacker(world.known, fit_copies(world.known), "copies"),
-        LawAttacker(world.known, fit_topic_shares(world.known, rng), "topic shares"),
     )
 
 
