@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from oddshift.evidence import witness
     from oddshift.evidence.certificates import Certificate, Claim, SuccessClaim, certify, certify_joint, verify_file
     from oddshift.evidence.witness import Witness, witness_mdp
-    from oddshift.protect.release import ReleasePolicy
+    from oddshift.protect.release import ReleasePolicy, repair
 
 __version__ = "0.1.0"
 
@@ -65,6 +65,7 @@ _ON_DEMAND = {
     **dict.fromkeys(("StoredRun", "adapt", "audit", "load_policy", "load_run"), "oddshift.app.api"),
     "Dataset": "oddshift.data.dataset",
     "ReleasePolicy": "oddshift.protect.release",
+    "repair": "oddshift.protect.release",
     "Watch": "oddshift.app.watch.series",
     "watch": "oddshift.app.watch.watching",
 }
@@ -152,6 +153,7 @@ __all__ = [
     "most_likely",
     "mpl",
     "read",
+    "repair",
     "scaled",
     "summed",
     "table",

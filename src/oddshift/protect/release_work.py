@@ -187,12 +187,17 @@ class ReleaseWork:
         outputs = sanitizer.outputs(encoded) if is_drawn else None
         if outputs is not None and self.shared is not None:
             self.shared.redraw(sanitizer, encoded, outputs, first, rows)
+        if outputs is not None:
+            outputs = sanitizer.repaired(encoded, outputs)
         self.tally.add(rows, encoded, self.policy.vocabulary.labels, None if sanitizer.is_mask else outputs)
         return ({}, None) if outputs is None else (encoded.decode(outputs, masked=sanitizer.is_mask), encoded.keep)
 
     def _drawn_with_more_noise(self, encoded: Encoded, names: Shown) -> Shown:
         """The cells of a block, drawn again with NOISIER times the noise, next to its pseudonyms."""
-        return {**encoded.decode(self._noisier.outputs(encoded), masked=False), **names}
+        return {
+            **encoded.decode(self._noisier.repaired(encoded, self._noisier.outputs(encoded)), masked=False),
+            **names,
+        }
 
     def _names(self, encoded: Encoded, block: Block) -> Shown:
         """The pseudonyms of one block."""

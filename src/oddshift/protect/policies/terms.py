@@ -7,10 +7,10 @@ behind it. The points themselves are in the companion file (see `vocabulary`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from oddshift.base.errors import InvalidInput
-from oddshift.base.storage import digest
+from oddshift.base.storage import ADDED_LATER, digest
 from oddshift.data.codecs import PlaceSettings, TableSettings, TextSettings, VectorSettings
 from oddshift.evidence.certificates import Certificate, Evidence, JointCertificate
 from oddshift.protect.ledger.terms import UserLimit
@@ -50,6 +50,21 @@ class RemapTerms:
     cost: str
     prior_hash: str
     outputs_left: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairTerms:
+    """The repair after the noise: what becomes of each tier, and what the law behind it was learned from.
+
+    `modes` has `drawn`, `best` or `typical` for every tier; `source` is `release`, `fit` (every statistic from at least
+    `least` documents) or `public`; `law` is the digest of the stored law, empty where each release teaches its own.
+    """
+
+    modes: tuple[str, ...]
+    source: str
+    least: int
+    cost: str
+    law: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +121,7 @@ class PolicyTerms:
     user_limit: UserLimit | None = None
     confidentiality: str = CONFIDENTIAL
     layout: int = LAYOUT
+    repair: RepairTerms | None = field(default=None, metadata={ADDED_LATER: True})
 
     def __post_init__(self) -> None:
         """Refuse scales that spend more than the nominal ε, unless it was calibrated."""
