@@ -63,9 +63,10 @@ def cost_name(policy: Policy) -> str:
     """What a changed value costs under a policy."""
     if policy.terms.remap is not None:
         return policy.terms.remap.cost
-    if policy.space.metric.name in COSTS:
-        return policy.space.metric.name if policy.kind not in ("text", "vectors") else "cosine"
-    return "euclidean" if policy.kind == "table" else "cosine"
+    if policy.kind == "text":
+        return "cosine"
+    metric = policy.space.metric.name
+    return metric if metric in COSTS else "euclidean"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
