@@ -8,10 +8,14 @@ in all columns of a row, so the leakage before repair is too; nothing here was c
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import norm, rankdata
+from sklearn import datasets
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from statsmodels import datasets as other
 
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.repair import LEAST, best_outputs, fit_law, law_of_release
@@ -42,7 +46,6 @@ class Released:
     secrets: Records
     known: Knowledge
     forms: dict[str, IntArray]
-    constant: float
     cost: str
 
     def loss(self, name: str) -> float:
@@ -82,7 +85,7 @@ def released(fit: Records, secrets: Records, tiers: Tiers, epsilon: float, cost:
     always = np.zeros(len(tiers), dtype=np.int64)
     always[tiers.labels[constant]] = constant
     forms["constant"] = always[tiers.labels[secrets.points]]
-    return Released(secrets, known, forms, 0.0, cost)
+    return Released(secrets, known, forms, cost)
 
 
 def noise(space: Space, tiers: Tiers, epsilon: float) -> Mechanism:
@@ -161,9 +164,6 @@ class Table:
 
 def tables() -> list[Table]:
     """Tables that ship with scikit-learn and statsmodels."""
-    from sklearn import datasets
-    from statsmodels import datasets as other
-
     cancer, sugar, wine = (getattr(datasets, f"load_{name}")() for name in ("breast_cancer", "diabetes", "wine"))
     found = [
         Table("fair", other.fair.load_pandas().data.to_numpy(float), 8),
@@ -197,14 +197,14 @@ def table_rows(source: Table) -> tuple[list[list[str]], list[list[str]]]:
     names = tuple(f"c{c}" for c in range(width))
     tiers = Tiers(column, names=names, scales=(1.0,) * width, is_public=True)
     records = Records(space=space, points=codes.ravel(), offsets=np.arange(rows + 1) * width)
-    cut = round(0.75 * rows)
-    fit, test = records.take(np.arange(cut)), value[codes[cut:]]
+    one, two = round(0.4 * rows), round(0.8 * rows)
+    fit, secrets = records.take(np.arange(one)), records.take(np.arange(one, two))
     losses, use = [], []
     for epsilon in BUDGETS["cells"]:
-        found = released(fit, fit, tiers, epsilon, "euclidean", learns=True)
+        found = released(fit, secrets, tiers, epsilon, "euclidean", learns=True)
         losses.append(row_of(source.name, epsilon, found))
         shown = {name: value[points].reshape(-1, width) for name, points in found.forms.items()}
-        use.append(use_row(source, epsilon, value[codes[:cut]], shown, test))
+        use.append(use_row(source, epsilon, value[codes[one:two]], shown, value[codes[two:]]))
     return losses, use
 
 
@@ -214,8 +214,8 @@ def use_row(
     """AUC on held-out originals, the slope of correlations and the largest move of a mean, for several releases."""
     rng = np.random.default_rng(3)
     made = {**shown, "copula": copula(old, rng), "shuffled": rng.permuted(old, axis=0)}
-    score: Callable[[FloatArray], str] = lambda rows: f"{auc(rows, test, source.target):.3f}"
-    said = [score(old), *(score(made[name]) for name in ("copula", "shuffled", "raw", "best", "typical"))]
+    order = ("copula", "shuffled", "raw", "best", "typical")
+    said = [f"{auc(rows, test, source.target):.3f}" for rows in (old, *(made[name] for name in order))]
     slopes = [f"{slope(old, made[name]):.2f}" for name in ("raw", "best", "typical")]
     moved = [f"{np.abs(made[name].mean(axis=0) - old.mean(axis=0)).max():.2f}" for name in ("raw", "best", "typical")]
     return [source.name, f"{epsilon:g}", *said, *slopes, *moved]
@@ -223,9 +223,6 @@ def use_row(
 
 def auc(train: FloatArray, test: FloatArray, target: int) -> float:
     """Logistic regression for one column above its median, from the other columns."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.metrics import roc_auc_score
-
     middle = np.median(test[:, target])
     old, new = ((rows[:, target] > middle).astype(int) for rows in (train, test))
     if old.min() == old.max():
@@ -244,8 +241,6 @@ def slope(old: FloatArray, new: FloatArray) -> float:
 
 def copula(rows: FloatArray, rng: np.random.Generator) -> FloatArray:
     """A Gaussian copula of the rows: normal scores, their correlations, and the quantiles of every column."""
-    from scipy.stats import norm, rankdata
-
     scores = norm.ppf((rankdata(rows + 1e-9 * rng.random(rows.shape), axis=0) - 0.5) / len(rows))
     drawn = norm.cdf(rng.multivariate_normal(np.zeros(rows.shape[1]), np.corrcoef(scores.T), size=len(rows)))
     return np.column_stack([np.sort(rows[:, c])[(drawn[:, c] * len(rows)).astype(int)] for c in range(rows.shape[1])])
@@ -275,14 +270,17 @@ def main() -> None:
     second = ["data", "ε", "original", "copula", "shuffled", *ours]
     second += [*(f"slope, {name}" for name in ours), *(f"mean moves (sd), {name}" for name in ours)]
     about = " ".join((__doc__ or "").split())
-    text = (
-        f"{about}\n\n## What is lost\n\nMean cost of a secret (half of one minus the cosine for words, distance in standard "
-        "deviations for cells); pairs: total variation between successive secrets and the true ones. `keeps` is one "
-        f"less the loss over that of one constant value of each kind.\n\n{table(header, losses)}\n\n## What tables still "
-        "serve for\n\nArea under the curve of a logistic regression that is trained on the release and tested on "
-        "original rows that were never released; slope of correlations on the true ones; largest move of a mean.\n\n"
-        f"{table(second, use)}"
+    lost = (
+        "Mean cost of a secret (half of one minus the cosine for words, distance in standard deviations for cells); "
+        "pairs: total variation between successive secrets and the true ones. `keeps` is one less the loss over that "
+        "of one constant value of each kind."
     )
+    serves = (
+        "Area under the curve of a logistic regression that is trained on the release and tested on original rows that "
+        "were never released; slope of correlations on the true ones; largest move of a mean."
+    )
+    parts = [about, "## What is lost", lost, table(header, losses)]
+    text = "\n\n".join([*parts, "## What tables still serve for", serves, table(second, use)])
     write("worth", "What a release is worth", text)
 
 
