@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from oddshift.evidence import witness
     from oddshift.evidence.certificates import Certificate, Claim, SuccessClaim, certify, certify_joint, verify_file
     from oddshift.evidence.witness import Witness, witness_mdp
+    from oddshift.protect.channel_inversion import estimate
     from oddshift.protect.release import ReleasePolicy, repair
 
 __version__ = "0.1.0"
@@ -66,6 +67,7 @@ _ON_DEMAND = {
     "Dataset": "oddshift.data.dataset",
     "ReleasePolicy": "oddshift.protect.release",
     "repair": "oddshift.protect.release",
+    "estimate": "oddshift.protect.channel_inversion",
     "Watch": "oddshift.app.watch.series",
     "watch": "oddshift.app.watch.watching",
 }
@@ -143,6 +145,7 @@ __all__ = [
     "certify",
     "certify_joint",
     "embeddings",
+    "estimate",
     "estimate_independent",
     "estimate_joint",
     "estimate_markov",

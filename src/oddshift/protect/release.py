@@ -31,6 +31,7 @@ from oddshift.data.formats import Count, DataFile, open_data
 from oddshift.data.formats.data_set import find_data_set
 from oddshift.data.frames import column_like, columns_of, frame_like, is_frame, list_of
 from oddshift.model.records import Records
+from oddshift.protect.channel_inversion import write_key
 from oddshift.protect.dataset.release import SetMeans, protect_set
 from oddshift.protect.ledger.ledger import Ledger
 from oddshift.protect.old_ledger import OLD_LEDGER, earlier_releases
@@ -277,6 +278,8 @@ class ReleasePolicy:
         """Write the policy and its vocabulary into a folder that only its owner can read, and return it from there."""
         home = Path(folder)
         save_policy(home, self.policy)
+        with suppress(InvalidInput):  # only tables have a public half
+            write_key(home, self.policy)
         return replace(self, folder=home)
 
 
