@@ -102,6 +102,7 @@ def public_key(policy: Policy) -> dict[str, Any]:
         first += len(domain)
         tier = int(policy.tiers.labels[points[0]])
         mode = "drawn" if repair is None else repair.modes[tier]
+        mode = "mark" if policy.marked[points].any() else mode
         channel = np.exp(mechanism.log_likelihood(points)[:, points])
         if np.abs(channel.sum(axis=1) - 1.0).max() > 1e-9:
             raise InvalidInput(f"column {number + 1} may be released as another one's value, expected outputs = 'tier'")
@@ -207,7 +208,7 @@ def _column(key: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         raise InvalidInput(f"the key has no column {name!r}, expected one of {names}")
     if part["mode"] != "drawn":
         raise InvalidInput(
-            f"column {name!r} was repaired ({part['mode']}) after the noise, which cannot be inverted; "
+            f"column {name!r} was repaired or marked ({part['mode']}) after the noise, which cannot be inverted; "
             "only a release of the values as they were drawn can"
         )
     return part

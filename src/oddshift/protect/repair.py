@@ -35,6 +35,8 @@ def with_repair(policy: Policy, mode: str, records: Records | None = None, sourc
     LEAST, or a corpus that the user names (`source` = public). Without any, each release teaches its own.
     """
     one_of(mode, "mode", ("best", "typical"))
+    if policy.marked.any():
+        raise InvalidInput("the policy shows marks, and repair reads every output; expected one without marks")
     law, taught = None, "release"
     if records is not None:
         taught = one_of(source, "source", ("fit", "public"))
