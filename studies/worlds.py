@@ -27,7 +27,7 @@ from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder
 from oddshift.audit.measurement import AuditReleases
 from oddshift.audit.saturation import learning_of_size
 from oddshift.audit.scan import Budget, scan
-from oddshift.audit.verdict import AuditTrials, audit_trials, concluded
+from oddshift.audit.verdict import AuditTrials, audit_trials, completed, concluded
 from oddshift.base.arrays import FloatArray
 from oddshift.base.storage import load, save
 from oddshift.bounds import clopper_pearson_upper
@@ -151,7 +151,8 @@ def audit_of(world: KnownWorld, size: int, seed: int, rate: float) -> Outcome:
     seen = [perturb(part, mechanism, tiers, rng) for part in (select, certify)]
     releases = AuditReleases(seen[0], select, seen[1], certify, Budget(mechanism, tiers, EPSILON), settings, None)
     measured = [releases.measure(task) for task in enumerate(attackers)]
-    trials = audit_trials(attackers, measured, releases, ClaimBuilder(settings, NO_DETECTOR, "document"), None)
+    claims = ClaimBuilder(settings, NO_DETECTOR, "document")
+    trials = completed(audit_trials(attackers, measured, releases, claims, None), known)
     below, upper = asked_verdict(trials, BELOW * rate)
     sizes = _sizes(trials, known, seed) if below == "certified" else ()
     exact = scan(

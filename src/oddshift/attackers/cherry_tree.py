@@ -166,52 +166,72 @@ class RowTree:
         return [message[:, bin_of] for message, bin_of in zip(self.tree.told(binned), self.bins, strict=True)]
 
 
-def place_threes(known: Knowledge) -> dict[int, Threes]:
-    """The threes of documents of every length that has any."""
-    points = len(known.log_prior)
-    if points > MOST_VALUES:
-        return {}
-    lengths = (int(length) for length in np.unique(known.fit.lengths))
-    found = {length: threes_of(Ties(_places(known, length), (points,) * length)) for length in lengths}
-    return {length: threes for length, threes in found.items() if threes}
+@dataclass(frozen=True, eq=False, repr=False)
+class Binned:
+    """Fit documents with fixed places: values by bin, the bin of every point in its place, and its share of that bin.
+
+    `names` says in words what each place is.
+    """
+
+    ties: Ties
+    number: IntArray
+    share: FloatArray
+    names: tuple[str, ...]
+
+    def predicted(self, place: int, parents: tuple[int, ...], points: IntArray) -> FloatArray:
+        """Pr[point at the place | those at others] by counts, for other documents of points (documents, places)."""
+        bins = self.number[points]
+        return self.ties.predicted(place, parents, bins) * self.share[points[:, place]]
 
 
-def _places(known: Knowledge, length: int) -> IntArray:
-    """The fit documents of one length, (documents, places)."""
-    fit = known.fit
-    return fit.points[fit.offsets[:-1][fit.lengths == length][:, None] + np.arange(length)]
+def place_cells(known: Knowledge, length: int) -> Binned:
+    """The fit documents of one length, whose places have all points."""
+    fit, points = known.fit, len(known.log_prior)
+    values = fit.points[fit.offsets[:-1][fit.lengths == length][:, None] + np.arange(length)]
+    names = tuple(f"position {place + 1}" for place in range(length))
+    return Binned(Ties(values, (points,) * length), np.arange(points), np.ones(points), names)
 
 
-def fit_place_trees(known: Knowledge, threes: Mapping[int, Threes]) -> PlaceTrees:
-    """A law for the documents of every length that has threes."""
-    law = np.exp(known.log_prior)
-    trees = {n: cherry_tree(Ties(_places(known, n), (len(law),) * n), some) for n, some in threes.items()}
-    return PlaceTrees(trees, law / law.sum())
-
-
-def row_threes(known: Knowledge, layout: RowLayout) -> Threes:
-    """The threes among the columns of a table."""
-    return threes_of(_columns(known, layout)[0])
-
-
-def fit_row_tree(known: Knowledge, layout: RowLayout, threes: Threes) -> RowTree:
-    """A law for the columns of a table that has threes."""
-    ties, bins, inside = _columns(known, layout)
-    return RowTree(layout, cherry_tree(ties, threes), bins, inside)
-
-
-def _columns(known: Knowledge, layout: RowLayout) -> tuple[Ties, tuple[IntArray, ...], tuple[FloatArray, ...]]:
-    """The cells of the fit records by bin, the bin of every value, and the law of values inside each."""
-    cells, bins, inside = row_cells(known, layout).values, [], []
-    binned = np.full_like(cells, -1)
+def column_cells(known: Knowledge, layout: RowLayout) -> Binned:
+    """The rows of the fit records, of which every column has points of its own."""
+    cells, number = row_cells(known, layout).values, np.zeros(len(known.log_prior), dtype=np.int64)
+    binned, share, sizes = np.full_like(cells, -1), np.zeros(len(known.log_prior)), []
     for column, points in enumerate(layout.members):
         has = cells[:, column] >= 0
         mass = np.asarray(np.bincount(cells[has, column], minlength=len(points)) + 0.5, dtype=np.float64)
         bin_of = bins_of(mass)
         binned[has, column] = bin_of[cells[has, column]]
-        bins.append(bin_of)
-        inside.append(mass / np.bincount(bin_of, weights=mass)[bin_of])
-    return Ties(binned, tuple(int(each.max()) + 1 for each in bins)), tuple(bins), tuple(inside)
+        number[points], share[points] = bin_of, mass / np.bincount(bin_of, weights=mass)[bin_of]
+        sizes.append(int(bin_of.max()) + 1)
+    names = tuple(known.tiers.names[tier] for tier in np.argsort(layout.column_of_tier))
+    return Binned(Ties(binned, tuple(sizes)), number, share, names)
+
+
+def place_threes(known: Knowledge) -> dict[int, Threes]:
+    """The threes of documents of every length that has any."""
+    if len(known.log_prior) > MOST_VALUES:
+        return {}
+    found = {int(n): threes_of(place_cells(known, int(n)).ties) for n in np.unique(known.fit.lengths)}
+    return {length: threes for length, threes in found.items() if threes}
+
+
+def fit_place_trees(known: Knowledge, threes: Mapping[int, Threes]) -> PlaceTrees:
+    """A law for the documents of every length that has threes."""
+    law = np.exp(known.log_prior)
+    trees = {length: cherry_tree(place_cells(known, length).ties, some) for length, some in threes.items()}
+    return PlaceTrees(trees, law / law.sum())
+
+
+def row_threes(known: Knowledge, layout: RowLayout) -> Threes:
+    """The threes among the columns of a table."""
+    return threes_of(column_cells(known, layout).ties)
+
+
+def fit_row_tree(known: Knowledge, layout: RowLayout, threes: Threes) -> RowTree:
+    """A law for the columns of a table that has threes."""
+    cells = column_cells(known, layout)
+    bins, inside = (tuple(cells.number[m] for m in layout.members), tuple(cells.share[m] for m in layout.members))
+    return RowTree(layout, cherry_tree(cells.ties, threes), bins, inside)
 
 
 def bins_of(mass: FloatArray, most: int = MOST_VALUES) -> IntArray:

@@ -20,7 +20,7 @@ from oddshift.base.arrays import FloatArray, IntArray
 FEWEST = 100
 """Smallest number of documents from which threes are told from pairs."""
 
-MOST_PLACES = 16
+MOST_PLACES = 24
 """Largest number of places among which every three are compared."""
 
 TRIED = tuple(Backoff(discount, strength) for discount in (0.0, 0.6) for strength in (1.0, 10.0, 100.0))
@@ -60,16 +60,9 @@ class Ties:
         """The documents that have values at all of these places."""
         return np.flatnonzero((self.values[:, places] >= 0).all(axis=1))
 
-    def context(self, rows: IntArray, places: Sequence[int]) -> tuple[IntArray, int]:
-        """One number for the values at some places, and how many numbers there are."""
-        number, size = np.zeros(len(rows), dtype=np.int64), 1
-        for place in places:
-            number, size = number * self.sizes[place] + self.values[rows, place], size * self.sizes[place]
-        return number, size
-
     def seen(self, rows: IntArray, place: int, parents: Sequence[int]) -> Observations:
         """Counts of a value given others."""
-        context, size = self.context(rows, parents)
+        context, size = _numbered(self.values[rows], parents, self.sizes)
         return observations(context, self.values[rows, place], size, self.sizes[place])
 
     def told(self, place: int, parents: tuple[int, ...]) -> float:
@@ -93,10 +86,42 @@ class Ties:
             self._tables[place, parent] = backed_off(seen, seen.table(*shape), laws)
         return self._tables[place, parent]
 
+    def broader(self, place: int, parents: tuple[int, ...], values: IntArray) -> list[FloatArray]:
+        """What is predicted without counts of all together, for documents of values (documents, places)."""
+        mine, law = values[:, place], self.laws[place]
+        if len(parents) == 1:
+            return [law[mine]]
+        one, two = (self.pair_table(place, p)[values[:, p]] for p in parents)
+        at = np.arange(len(mine))
+        return [one[at, mine], two[at, mine], _products(one, two, law, mine)]
+
+    def counted(self, place: int, parents: tuple[int, ...]) -> tuple[Observations, FloatArray, Backoff, int]:
+        """Counts of a value given others, the best broader law at each, how far counts are trusted, and its number."""
+        seen = self.seen(self.having(place, *parents), place, parents)
+        values, context = np.zeros((len(seen.count), len(self.sizes)), dtype=np.int64), seen.context
+        values[:, place] = seen.value
+        for parent in reversed(parents):
+            values[:, parent], context = context % self.sizes[parent], context // self.sizes[parent]
+        laws = self.broader(place, parents, values)
+        number = max(range(len(laws)), key=lambda k: float(seen.count @ np.log(laws[k])))
+        best = max(TRIED, key=lambda backoff: backoff.score(seen, laws[number]))
+        return seen, laws[number], best, number
+
+    def predicted(self, place: int, parents: tuple[int, ...], values: IntArray) -> FloatArray:
+        """Pr[value | others] of other documents, (documents, places), from these counts."""
+        seen, _, best, number = self.counted(place, parents)
+        context, _ = _numbered(values, parents, self.sizes)
+        size = int(np.prod([self.sizes[p] for p in parents]))
+        counts = seen.table(size, self.sizes[place])
+        mine = counts[context, values[:, place]]
+        total, kinds = counts.sum(axis=1)[context], (counts > 0).sum(axis=1)[context]
+        asked = Observations(context, values[:, place], mine, total, kinds.astype(np.float64))
+        return best.predicted(asked, self.broader(place, parents, values)[number])
+
     def entropy(self, *places: int) -> float:
         """The entropy of the values at some places together, with what few observations hide of it (Miller)."""
         if places not in self._entropy:
-            number, size = self.context(self.having(*places), places)
+            number, size = _numbered(self.values[self.having(*places)], places, self.sizes)
             if size <= 1_000_000:
                 count = np.bincount(number)
                 count = count[count > 0]
@@ -107,29 +132,42 @@ class Ties:
         return self._entropy[places]
 
 
+def _numbered(values: IntArray, places: Sequence[int], sizes: Sequence[int]) -> tuple[IntArray, int]:
+    """One number for the values at some places, and how many numbers there are."""
+    number, size = np.zeros(len(values), dtype=np.int64), 1
+    for place in places:
+        number, size = number * sizes[place] + values[:, place], size * sizes[place]
+    return number, size
+
+
 def threes_of(ties: Ties) -> Threes:
     """The threes in which some value is told more than pairs explain, beyond chance; the strongest first."""
-    if len(ties.values) < FEWEST or not 3 <= len(ties.sizes) <= MOST_PLACES:
-        return ()
-    ranked = sorted(((_quickly(ties, three), three) for three in combinations(range(len(ties.sizes)), 3)), reverse=True)
     found = []
-    for together, three in ranked[:MOST_TRIED]:
-        if together > LEAST:
-            gains = (beyond_pairs(ties, three[k], three[k - 2], three[k - 1]) for k in range(3))
-            found.append((max(gains), three))
+    for _, three in quick_threes(ties)[:MOST_TRIED]:
+        gains = (beyond_pairs(ties, three[k], three[k - 2], three[k - 1]) for k in range(3))
+        found.append((max(gains), three))
     return tuple(three for gain, three in sorted(found, reverse=True) if gain > LEAST)
 
 
-def _quickly(ties: Ties, three: tuple[int, int, int]) -> float:
-    """The information of three places on each other, less that of the two pairs of them that have most, and chance.
+def quick_threes(ties: Ties) -> list[tuple[float, tuple[int, int, int]]]:
+    """Threes whose information goes beyond that of the two strongest of their pairs, and beyond chance."""
+    if len(ties.values) < FEWEST or not 3 <= len(ties.sizes) <= MOST_PLACES:
+        return []
+    found = []
+    for a, b, c in combinations(range(len(ties.sizes)), 3):
+        pairs = sorted(max(0.0, information(ties, pair)) for pair in ((a, b), (a, c), (b, c)))
+        found.append((information(ties, (a, b, c)) - pairs[1] - pairs[2], (a, b, c)))
+    return sorted((row for row in found if row[0] > LEAST), reverse=True)
 
-    Where nothing depends 2n times the information is about χ² with as many degrees of freedom as free cells.
+
+def information(ties: Ties, places: tuple[int, ...]) -> float:
+    """How much less doubt places leave together than each alone, less one standard error of what chance gives.
+
+    Where nothing depends 2n times that is about χ² with as many degrees of freedom as free cells.
     """
-    alone = {p: ties.entropy(p) for p in three}
-    pairs = sorted(alone[p] + alone[q] - ties.entropy(p, q) for p, q in combinations(three, 2))
-    free = np.prod([ties.sizes[p] - 1 for p in three])
-    chance = float(np.sqrt(2.0 * free)) / (2 * len(ties.values))
-    return sum(alone.values()) - ties.entropy(*three) - max(pairs[1], 0.0) - max(pairs[2], 0.0) - chance
+    free = float(np.prod([ties.sizes[p] - 1 for p in places]))
+    chance = np.sqrt(2.0 * free) / (2 * len(ties.values))
+    return sum(ties.entropy(p) for p in places) - ties.entropy(*places) - float(chance)
 
 
 def beyond_pairs(ties: Ties, place: int, first: int, second: int) -> float:
@@ -137,12 +175,7 @@ def beyond_pairs(ties: Ties, place: int, first: int, second: int) -> float:
     rows = ties.having(place, first, second)
     if len(rows) < FEWEST:
         return 0.0
-    seen = ties.seen(rows, place, (first, second))
-    one, two = ties.pair_table(place, first), ties.pair_table(place, second)
-    a, b = seen.context // ties.sizes[second], seen.context % ties.sizes[second]
-    pairs = one[a, seen.value], two[b, seen.value], _products(one[a], two[b], ties.laws[place], seen.value)
-    plain = max(pairs, key=lambda law: seen.count @ np.log(law))
-    best = max(TRIED, key=lambda backoff: backoff.score(seen, plain))
+    seen, plain, best, _ = ties.counted(place, (first, second))
     gains = np.log(np.maximum(best.left_out(seen, plain), _SMALL) / plain)
     mean = float(seen.count @ gains) / len(rows)
     error = float(np.sqrt(seen.count @ (gains - mean) ** 2)) / len(rows)
