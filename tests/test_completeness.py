@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from oddshift.adapt import AdaptSettings, AdaptTask, adapt
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.cherry_tree import fit_place_trees, place_threes
 from oddshift.attackers.combination import Combination
@@ -14,7 +15,7 @@ from oddshift.attackers.law_attacker import Dense, LawAttacker
 from oddshift.attackers.positional_pairs import fit_ties
 from oddshift.audit import AuditSettings
 from oddshift.audit.auditing import audit
-from oddshift.mechanisms import Exponential
+from oddshift.mechanisms import Exponential, Tiered
 from oddshift.model.records import Records, Split
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.space import Space
@@ -81,7 +82,7 @@ def test_other_attackers_and_long_documents_are_not_tested():
     some = Records.from_documents(SPACE, [rng.integers(POINTS, size=n) for n in (30, 40)] * 40)
     known = knowledge(MECHANISM, TIERS, some)
     release = perturb(some, MECHANISM, TIERS, rng)
-    assert completeness([reader(known, fit_ties(known))], known, release, some) is None
+    assert completeness([reader(known, fit_place_trees(known, {}))], known, release, some) is None
 
 
 def test_the_clear_channel_is_one():
@@ -100,3 +101,18 @@ def test_an_audit_certifies_only_what_attackers_read(three):
     assert found.verdict.state == ("undecided" if three else "certified")
     said = " ".join(found.assumptions)
     assert ("position 1 with position 2 with position 3" in said) == three
+
+
+@pytest.mark.parametrize("three", [False, True])
+def test_an_adaptation_certifies_only_what_attackers_read(three):
+    rng = np.random.default_rng(6)
+    split = Split(*(documents(n, rng, three=three) for n in (1_000, 400, 400)), by="document")
+    known = knowledge(Tiered(SPACE, TIERS, 2.0), TIERS, split.fit)
+    settings = AdaptSettings(epsilon=2.0, delta=0.5, remap="never", cost="euclidean", grid=(0.5, 1.0))
+    pairs = replace(reader(known, fit_ties(known)), name="pairs")
+    task = AdaptTask(
+        split=split, known=known, family=lambda tiers: Tiered(SPACE, tiers, 2.0), attackers=(pairs,), settings=settings
+    )
+    found = adapt(task)
+    assert (found.chosen is None) == three
+    assert ("position 1 with position 2" in found.sequence[-1].failed) == three

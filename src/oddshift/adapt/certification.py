@@ -217,7 +217,8 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     scans, judged_by = dict(zip(places, found, strict=False)), zip(judges, found[len(places) :], strict=True)
     seen = {place: _seen(readers[place], each, situation, made) for place, each in scans.items()}
     empty = vacuous_reason(seen.values(), known.tiers.names, certifying.settings.vacuous)
-    claimed = replace(basis, withheld=empty) if empty else basis
+    why = empty or made.readers.unread([readers[place] for place in basis.counting], known)
+    claimed = replace(basis, withheld=why) if why else basis
     accused = [_seen(judge, each, situation, made) for judge, each in judged_by]
     parts = [*_rates(seen, accused, claimed, situation, made), *_guesses(seen, situation, made)]
     judgement = judged(parts, made.claims)

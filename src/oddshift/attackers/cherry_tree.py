@@ -124,7 +124,7 @@ class PlaceTrees:
     @property
     def width(self) -> int:
         """Tables of three places, in multiples of the number of points; batches of documents are cut inside."""
-        return len(self.trees) and len(self.law)
+        return len(self.law)
 
     def messages(self, seen: FloatArray) -> FloatArray:
         """What the others say about each place."""
