@@ -62,7 +62,7 @@ def test_messages_leave_the_own_output_out(shape):
     rng = np.random.default_rng(1)
     tree = random_tree(shape, rng)
     seen = rng.random((1, len(shape), POINTS))
-    found = np.exp(tree.told(by_place(seen)))
+    found = np.exp(tree.messages(by_place(seen)))
     for t in range(len(shape)):
         others = seen[0].copy()
         others[t] = 1.0
@@ -74,7 +74,7 @@ def test_a_value_that_an_output_excludes_still_hears_the_others():
     tree = random_tree(SHAPES["second order"], np.random.default_rng(2))
     seen = np.ones((1, 5, POINTS))
     seen[0, 2] = [1.0, 0.0, 0.5]
-    said = np.exp(tree.told(by_place(seen)))[2, 0]
+    said = np.exp(tree.messages(by_place(seen)))[2, 0]
     seen[0, 2] = 1.0
     assert said / said.sum() == pytest.approx(marginal(posterior_table(tree, seen[0]), 2), abs=1e-9)
 
@@ -125,8 +125,8 @@ def test_a_check_digit_is_found_alone_and_next_to_a_tie(tie):
     fresh = check_digit(500, rng, tie=tie)
     seen = np.eye(8)[fresh] * 0.999 + 0.001 / 8
     seen[:, 2] = 1.0  # the third value was not released: the first two decide it
-    told = np.exp(tree.marginals(by_place(seen)))[2][np.arange(500), fresh[:, 2]]
-    assert np.log(told).mean() > -0.2  # guessing gives -2.08
+    found = np.exp(tree.marginals(by_place(seen)))[2][np.arange(500), fresh[:, 2]]
+    assert np.log(found).mean() > -0.2  # guessing gives -2.08
     assert {frozenset((c.place, *c.parents)) for c in tree.cherries} >= {frozenset((0, 1, 2))}
     assert any({c.place, *c.parents} == {3, 4} for c in tree.cherries) == tie
 
@@ -138,8 +138,8 @@ def test_what_three_tell_is_counted_beyond_pairs():
     assert threes_of(ties) == ((0, 1, 2),)
     assert beyond_pairs(ties, 2, 0, 1) == pytest.approx(np.log(8), abs=0.1)
     assert beyond_pairs(ties, 4, 3, 0) == 0.0  # 3 alone tells all of it
-    assert ties.told(4, (3,)) > 1.0
-    assert ties.told(2, (0,)) < 0.01
+    assert ties.dependence(4, (3,)) > 1.0
+    assert ties.dependence(2, (0,)) < 0.01
     values[::2, 2] = -1  # missing cells are left out
     assert threes_of(Ties(values, (8,) * 5)) == ((0, 1, 2),)
 
@@ -150,7 +150,7 @@ def test_independent_values_have_no_threes_and_are_told_nothing():
     tree = estimated(values, 6)
     assert all(len(c.parents) < 2 for c in tree.cherries)
     fresh = rng.integers(6, size=(2_000, 4))
-    said = np.stack(tree.told(by_place(np.eye(6)[fresh] * 0.9 + 0.1 / 6)), axis=1)
+    said = np.stack(tree.messages(by_place(np.eye(6)[fresh] * 0.9 + 0.1 / 6)), axis=1)
     said -= np.log(np.exp(said).sum(axis=2, keepdims=True))
     score = np.take_along_axis(said, fresh[..., None], axis=2).mean()
     assert score == pytest.approx(-np.log(6), abs=0.01)

@@ -75,7 +75,7 @@ class CherryTree:
             found[:, cherry.place] = (sums <= below).sum(axis=1).clip(max=rows.shape[1] - 1)
         return found
 
-    def told(self, seen: Sequence[FloatArray]) -> list[FloatArray]:
+    def messages(self, seen: Sequence[FloatArray]) -> list[FloatArray]:
         """What the others say about each place, in logarithms, each row up to a constant."""
         most = max(c.law.size for c in self.cherries)
         step, found = max(1, BATCH_ENTRIES // most), []
@@ -131,7 +131,7 @@ class PlaceTrees:
         tree = self.trees.get(seen.shape[1])
         if tree is None:
             return np.broadcast_to(np.log(self.law), seen.shape)
-        return np.stack(tree.told([seen[:, t] for t in range(seen.shape[1])]), axis=1)
+        return np.stack(tree.messages([seen[:, t] for t in range(seen.shape[1])]), axis=1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,22 +148,22 @@ class RowTree:
 
     def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
         """c = what the other cells of the row say about a cell, less what is said without any."""
-        nothing = self.told([np.ones((1, len(each))) for each in self.bins])
+        nothing = self.messages([np.ones((1, len(each))) for each in self.bins])
         for batch in row_batches(known, release, self.layout):
             shape = batch.seen[0].shape[:2]
-            said = self.told([each.reshape(-1, each.shape[2]) for each in batch.seen])
+            said = self.messages([each.reshape(-1, each.shape[2]) for each in batch.seen])
             context = [(a - b).reshape(*shape, -1) for a, b in zip(said, nothing, strict=True)]
             found = spread_over_points(batch, self.layout, context, len(known.log_prior))
             yield Terms(batch.positions, found, known.log_prior)
 
-    def told(self, seen: Sequence[FloatArray]) -> list[FloatArray]:
+    def messages(self, seen: Sequence[FloatArray]) -> list[FloatArray]:
         """What the others say about each cell; all values of a bin hear the same."""
         binned = []
         for each, law, bin_of in zip(seen, self.inside, self.bins, strict=True):
             onto = np.zeros((len(law), int(bin_of.max()) + 1))
             onto[np.arange(len(law)), bin_of] = law
             binned.append(each @ onto)
-        return [message[:, bin_of] for message, bin_of in zip(self.tree.told(binned), self.bins, strict=True)]
+        return [message[:, bin_of] for message, bin_of in zip(self.tree.messages(binned), self.bins, strict=True)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -274,10 +274,10 @@ def graph_of(ties: Ties, threes: Threes) -> Edges:
         tried = [grown, *(grown | {pair} for pair in everyone if pair not in grown)]  # one more tie may close a ring
         edges = next((each for each in tried if hung(each, len(places))), edges)
     group = list(places)
-    for p, q in [*edges, *sorted(everyone, key=lambda pair: -ties.told(pair[1], (pair[0],)))]:
+    for p, q in [*edges, *sorted(everyone, key=lambda pair: -ties.dependence(pair[1], (pair[0],)))]:
         if group[p] != group[q]:
             group = [group[p] if g == group[q] else g for g in group]
-            edges |= {(p, q)} if ties.told(q, (p,)) > 0 else edges
+            edges |= {(p, q)} if ties.dependence(q, (p,)) > 0 else edges
     return edges
 
 

@@ -79,7 +79,7 @@ class Completeness:
         places = [" with ".join(each) for each in self.missing[:3]]
         return (
             f"documents show dependence that no attacker reads, between {' and between '.join(places)} "
-            f"({self.gains[0]:.2f} nats a document, level {LEVEL:g})"
+            f"({self.gains[0]:.2f} nats for each document, level {LEVEL:g})"
         )
 
 

@@ -44,7 +44,7 @@ class Ties:
 
     values: IntArray
     sizes: tuple[int, ...]
-    _told: dict[tuple[int, ...], float] = field(default_factory=dict)
+    _dependence: dict[tuple[int, ...], float] = field(default_factory=dict)
     _entropy: dict[tuple[int, ...], float] = field(default_factory=dict)
     _tables: dict[tuple[int, int], FloatArray] = field(default_factory=dict)
 
@@ -65,17 +65,17 @@ class Ties:
         context, size = _numbered(self.values[rows], parents, self.sizes)
         return observations(context, self.values[rows, place], size, self.sizes[place])
 
-    def told(self, place: int, parents: tuple[int, ...]) -> float:
+    def dependence(self, place: int, parents: tuple[int, ...]) -> float:
         """Nats that the parents tell of a place, each document predicted from all others, beyond its law."""
         key = (place, *parents)
-        if key not in self._told:
+        if key not in self._dependence:
             rows, law = self.having(*key), self.laws[place]
             if not len(rows):
                 return 0.0
             seen = self.seen(rows, place, parents)
             score = max(backoff.score(seen, law[seen.value]) for backoff in TRIED)
-            self._told[key] = float(score - seen.count @ np.log(law[seen.value])) / len(rows)
-        return self._told[key]
+            self._dependence[key] = float(score - seen.count @ np.log(law[seen.value])) / len(rows)
+        return self._dependence[key]
 
     def pair_table(self, place: int, parent: int) -> FloatArray:
         """Pr[value | value of a parent], (values of the parent, values)."""
