@@ -34,6 +34,7 @@ from oddshift.bounds import clopper_pearson_upper
 from oddshift.mechanisms import Exponential, Mechanism
 from oddshift.model.release import one_tier, perturb
 from studies.tables import table, write
+from studies.three_laws import THREES
 from studies.wide_laws import WIDE_WORLDS
 from studies.world_laws import WORLDS, KnownWorld
 
@@ -53,8 +54,8 @@ Task = tuple[str, int, int]
 
 Made = TypeVar("Made")
 
-EVERY: dict[str, Callable[[int], KnownWorld]] = WORLDS | WIDE_WORLDS
-"""The worlds of this study and those over more points (`studies.wide_worlds`)."""
+EVERY: dict[str, Callable[[int], KnownWorld]] = WORLDS | WIDE_WORLDS | THREES
+"""The worlds of this study, those over more points (`studies.wide_worlds`), and threes (`studies.threes`)."""
 
 HEADER = [
     "world", "fit documents", "true rate", "found / true (range)", "found / exact on the same documents",
