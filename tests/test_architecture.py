@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from oddshift.attackers import ATTACKERS
 from oddshift.data.codecs import CODECS
 from oddshift.data.detectors import DETECTORS
