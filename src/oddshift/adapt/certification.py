@@ -221,7 +221,8 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     recalibrated = {place: _seen(judge, each, situation, made) for (place, judge), each in accused}
     names, law = known.tiers.names, certifying.settings.law
     empty = vacuous_reason(seen.values(), names, certifying.settings.vacuous)
-    bar = Barred(empty) if empty else None
+    why = empty or made.readers.unread([readers[place] for place in basis.counting], known)
+    bar = Barred(why) if why else None
     rates = deciding_parts(seen, recalibrated, law, made.claims, names, basis, lambda _: bar)
     parts = [*rates, *_guesses(seen, situation, made)]
     judgement = judged(parts, made.claims)

@@ -12,12 +12,13 @@ show a violation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.completeness import Completeness, completeness
 from oddshift.attackers.learning_size import LearningOfSize, SizeStep, smaller_fits
 from oddshift.attackers.paired_log_score import choosing_units, gain, units_of
 from oddshift.audit.claims import INDEPENDENT, Barred, ClaimBuilder, TierCaps, TierValues, caps_of_tiers, values_by_tier
@@ -67,6 +68,7 @@ class AuditTrials:
     basis: Basis
     worst: dict[int, dict[int, FloatArray]]
     learning: dict[int, LearningOfSize] = field(default_factory=dict)
+    completeness: Completeness | None = None
 
     @property
     def strongest(self) -> Attacker:
@@ -90,9 +92,11 @@ class AuditTrials:
         return Seen(self.attackers[place], self._rates(place, law), self._guesses(found))
 
     def bar(self, place: int) -> Barred | None:
-        """Why an attacker certifies nothing: the release is vacuous, or it still learns from more documents."""
+        """Why an attacker certifies nothing: the release is vacuous, there is more to learn, or it learns from more."""
         if self._vacuous:
             return Barred(self._vacuous)
+        if self.completeness is not None and self.completeness.reason:
+            return Barred(self.completeness.reason)
         learning, delta = self.learning.get(place), self.releases.settings.delta
         if learning is None or delta is None or learning.is_saturated(delta):
             return None
@@ -140,6 +144,13 @@ def audit_trials(
     asked = {basis.strongest, *(basis.counting if releases.settings.law == "worst" else ())}
     worst = {place: worst_of_units(attackers[place], releases) for place in sorted(asked)}
     return AuditTrials(tuple(attackers), tuple(measured), releases, claims, basis, worst)
+
+
+def completed(trials: AuditTrials, known: Knowledge) -> AuditTrials:
+    """With the test whether select documents depend in ways that no attacker reads which the verdict rests on."""
+    counting = [trials.attackers[place] for place in trials.basis.counting]
+    found = completeness(counting, known, trials.releases.select_release, trials.releases.select)
+    return replace(trials, completeness=found)
 
 
 def concluded(trials: AuditTrials) -> tuple[Judgement | None, tuple[Evidence, ...]]:
