@@ -201,7 +201,7 @@ def table_rows(source: Table) -> tuple[list[list[str]], list[list[str]]]:
     fit, secrets = records.take(np.arange(one)), records.take(np.arange(one, two))
     losses, use = [], []
     for epsilon in BUDGETS["cells"]:
-        found = released(fit, secrets, tiers, epsilon, "euclidean", learns=True)
+        found = released(fit, secrets, tiers, epsilon, "euclidean", learns=False)
         losses.append(row_of(source.name, epsilon, found))
         shown = {name: value[points].reshape(-1, width) for name, points in found.forms.items()}
         use.append(use_row(source, epsilon, value[codes[one:two]], shown, value[codes[two:]]))
@@ -251,9 +251,10 @@ def main() -> None:
     losses, use = corpus_rows(), []
     for source in tables():
         mine, its_use = table_rows(source)
+        print(*mine, *its_use, sep="\n", file=sys.stderr)
         losses += mine
         use += its_use
-    losses += news_rows(int(sys.argv[1]) if len(sys.argv) > 1 else 3_000)
+    losses += news_rows(int(sys.argv[1]) if len(sys.argv) > 1 else 1_500)
     first = [
         "data",
         "ε",
