@@ -9,7 +9,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger
-from oddshift.protect.ledger.ledger import store
+from oddshift.protect.ledger import store
 from test_ledger_store import TERMS, KeyBatch, claim, copied, put_back
 
 
@@ -81,7 +81,7 @@ def test_threads_have_connections_of_their_own(ledger):
         for worker in workers:
             worker.join()
         assert held(ledger.path) == [*range(1, 7), 100]
-    assert not kept.kept._open
+    assert not kept.engine.kept._open
 
 
 def test_a_ledger_is_the_same_open_or_not(ledger):

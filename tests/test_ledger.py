@@ -8,10 +8,10 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger, UserLimit
-from oddshift.protect.ledger.ledger import StagedFolder, terms
+from oddshift.protect.ledger import terms
+from oddshift.protect.ledger.ledger import StagedFolder
 from oddshift.protect.ledger.store import COUNT, LEDGER
 from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
-from oddshift.protect.overrides import kept_cells
 from oddshift.protect.record_keys import WIDTH
 
 ONCE = ClaimTerms(policy="p", epsilon=1.0)
@@ -20,8 +20,8 @@ HERE = StagedFolder("/nowhere/.oddshift-1", 1, 2)
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / LEDGER)
+def ledger(any_ledger):
+    return any_ledger
 
 
 def batch(ledger, ids, users=()):
@@ -161,12 +161,11 @@ def test_only_the_records_of_a_dead_release_can_be_taken_over(ledger):
         claim(ledger, ["b"], take)
 
 
-def test_kept_releases_are_given_again(ledger, tmp_path):
+def test_kept_releases_are_given_again(ledger):
     keep = ClaimTerms(policy="p", epsilon=1.0, is_kept=True)
     found = claim(ledger, ["a", "b"], keep)
-    with kept_cells(tmp_path / "cells.db") as cells:
-        cells.put([(1, {"text": "x"}), (2, {"text": "y"})])
-    ledger.finish(found.release, tmp_path / "cells.db")
+    one, two = batch(ledger, ["a"]).keys, batch(ledger, ["b"]).keys
+    ledger.finish(found.release, [(one, '{"text": "x"}'), (two, '{"text": "y"}'), (bytes(WIDTH), "null")])
     again = claim(ledger, ["b", "c", "a"], keep)
     assert again.kept.tolist() == [1, 3]
     assert again.records == 1
@@ -238,7 +237,8 @@ def test_an_epsilon_below_zero_is_refused(ledger):
         claim(ledger, ["a"], ClaimTerms(policy="p", epsilon=-1.0))
 
 
-def test_totals_and_files_show_no_record(ledger, tmp_path):
+def test_totals_and_files_show_no_record(tmp_path):
+    ledger = Ledger(tmp_path / LEDGER)
     claim(ledger, ["Ann-Secret-7"], users=["Bob-Secret-8"])
     for path in tmp_path.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path

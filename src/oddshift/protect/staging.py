@@ -10,6 +10,7 @@ import errno
 import os
 import secrets
 import shutil
+import socket
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -61,7 +62,7 @@ class Staging:
     def staged(self) -> StagedFolder:
         """The folder as the ledger notes it."""
         found = os.fstat(self.folder)
-        return StagedFolder(str(self.home.absolute()), found.st_dev, found.st_ino)
+        return StagedFolder(str(self.home.absolute()), found.st_dev, found.st_ino, socket.gethostname())
 
     def publish(self, note: bytes) -> None:
         """Make the release visible, its sidecar first; both are complete before, and nothing is overwritten."""

@@ -28,6 +28,7 @@ IN = "A .csv, .jsonl, .parquet, .txt or .npz file, a folder, or a pattern."
 STREAM = "Answer JSON lines from standard input by released ones on standard output, instead of IN and OUT."
 PAST = "What to do with records beyond that: refuse, mask, drop or noise."
 REPEAT = "Release records again. Together the releases leak more than was certified, and the output says so."
+ID_ONLY = "Know records by their id alone: equal texts under new ids are other records."
 KEEP = "Keep what is released; a record that was released before gets its earlier release again."
 NEW_KEYS = "Also release JSON keys that first appear in later lines."
 UNCERTIFIED = "Apply a policy that is not certified."
@@ -47,6 +48,7 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     detector: Annotated[str, typer.Option(help="One more spaCy pipeline that finds names.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would change; write nothing.")] = False,
     identity: Annotated[str, typer.Option("--id", help="The column that names a record (default: its content).")] = "",
+    id_only: Annotated[bool, typer.Option("--id-only", help=ID_ONLY)] = False,
     user: Annotated[str, typer.Option(help="The column that names a user, whose releases are counted.")] = "",
     user_budget: Annotated[float | None, typer.Option(help="The most that the releases of a user may spend.")] = None,
     past_budget: Annotated[str, typer.Option(help=PAST)] = "refuse",
@@ -72,6 +74,7 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
         clear=tuple(clear or ()),
         detector=_pipeline(detector) if detector else None,
         id=identity,
+        id_only=id_only,
         user=user,
         limit=None if user_budget is None else UserLimit(budget=user_budget, past=past_budget),
         keep_releases=keep_releases,

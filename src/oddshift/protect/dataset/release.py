@@ -16,7 +16,7 @@ from oddshift.base.execution import SERIAL, Execution, started
 from oddshift.data.detectors.stored_detectors import kept_detector
 from oddshift.data.formats.data_file import uncounted
 from oddshift.data.formats.data_set import DataSet, refuse_other_columns
-from oddshift.protect.dataset.job import JobFolder, SetJob, StepTrack, UnfinishedRelease, Watch, stamp_of
+from oddshift.protect.dataset.job import CLAIM, JobFolder, SetJob, StepTrack, UnfinishedRelease, Watch, stamp_of
 from oddshift.protect.dataset.part import forget_job
 from oddshift.protect.dataset.steps import BegunRelease, SetSteps
 from oddshift.protect.ledger.ledger import Ledger
@@ -27,7 +27,7 @@ from oddshift.protect.record_keys import RecordKeys
 from oddshift.protect.release_work import ReleaseTally, ReleaseWork
 from oddshift.protect.report import Protected, ProtectSettings
 from oddshift.protect.sanitizer import Sanitizer
-from oddshift.protect.staging import JOB, clear_dead, refuse_existing, staging_for
+from oddshift.protect.staging import JOB, Staging, clear_dead, refuse_existing, staging_for
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,7 +62,7 @@ def protect_set(
     asked, how, target = settings or ProtectSettings(), means or SetMeans(), Path(out)
     if asked.keep_releases:
         raise InvalidInput("releases of a data set cannot be kept, expected a single file with --keep-releases")
-    job = planned_job(data, target, policy, asked)
+    job = replace(planned_job(data, target, policy, asked), ledger=ledger.engine.name if ledger.is_shared else "")
     if asked.dry_run:
         refuse_existing(target)
         return _rehearsed(job, policy, ledger, asked, how)
@@ -81,7 +81,7 @@ def protect_set(
         staged = None if begun is None else begun.staged
         with staging_for(target, staged, stays_after=UnfinishedRelease) as staging, started(how.execution) as chosen:
             first = ReleaseWork(policy, asked, job.opened(0, policy))
-            number = ledger.prepare(first.terms, staging.staged) if begun is None else begun.release
+            number = _number(ledger, begun, first, staging)
             work = SetSteps(job, first, ledger, number, staging, chosen, how.watch)
             with work.kept_unless_refused():
                 work.prepare(begun)
@@ -90,6 +90,14 @@ def protect_set(
         raise InvalidInput(f"{error.strerror or error} ({error.filename or target}); nothing was released") from error
     finally:
         forget_job()
+
+
+def _number(ledger: Ledger, begun: BegunRelease | None, first: ReleaseWork, staging: Staging) -> int:
+    """The number under which a release claims, or has claimed."""
+    if begun is None:
+        return ledger.prepare(first.terms, staging.staged)
+    is_claimed = (staging.home / CLAIM).is_file()
+    return begun.release if is_claimed else ledger.restart(begun.release)
 
 
 def planned_job(data: DataSet, out: Path, policy: Policy, settings: ProtectSettings) -> SetJob:
@@ -108,10 +116,12 @@ def planned_job(data: DataSet, out: Path, policy: Policy, settings: ProtectSetti
         columns=settings.columns,
         clear=settings.clear,
         id=settings.id,
+        id_only=settings.id_only,
         user=settings.user,
         limit=settings.limit,
         detector=None if settings.detector is None else kept_detector(settings.detector),
         allow_repeat=settings.allow_repeat,
+        take_over=settings.take_over,
         allow_uncertified=settings.allow_uncertified,
         allow_new_keys=settings.allow_new_keys,
     )
