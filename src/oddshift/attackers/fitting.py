@@ -23,8 +23,8 @@ from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Exact, Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.language_model import LanguageModel
+from oddshift.attackers.paper_options import PaperOptions
 from oddshift.attackers.portfolio import fit_portfolio
-from oddshift.attackers.reconstruction import PaperOptions
 from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.attackers.training import Schedule
 from oddshift.base.errors import InvalidInput
