@@ -186,13 +186,10 @@ COMMANDS = "app.commands."
 
 LOCAL = {
     "attackers.fitting": {
-        *(
-            "attackers.informed",
-            "attackers.masked",
-            "attackers.paper",
-            "attackers.reconstruction",
-            "attackers.temperature",
-        ),
+        "attackers.informed",
+        "attackers.paper",
+        "attackers.reconstruction",
+        "attackers.temperature",
     },  # load torch
     "protect.integrations.spacy_component": {"protect", "protect.policies"},  # spaCy imports it for every pipeline
 }

@@ -13,13 +13,14 @@ Parts are the same where nothing but the mechanism could tell them apart, and th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge, release_blocks
 from oddshift.attackers.candidate_sampling import held_out_by_tier
 from oddshift.attackers.cooccurrence import Cooccurrence
+from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.attackers.term_weights import ContextTerms, best_weights_of_sides
 from oddshift.attackers.tier_terms import BLOCK_ENTRIES, CandidateTerms, prepared, prior_part, terms_by_tier
@@ -266,7 +267,7 @@ def _distinct(readers: Sequence[Combination]) -> tuple[list[list[int]], list[Att
 
 
 def _content(part: Attacker) -> object:
-    """What tells parts apart: the counts of co-occurrence, and otherwise the object itself."""
-    if type(part) is Cooccurrence:
-        return fingerprint(tuple(getattr(part, each.name) for each in fields(part) if each.name != "known"))
-    return id(part)
+    """What tells parts apart: the counts of co-occurrence, another law or attacker by itself."""
+    if not isinstance(part, LawAttacker):
+        return id(part)
+    return fingerprint(part.law) if isinstance(part.law, Cooccurrence) else id(part.law)

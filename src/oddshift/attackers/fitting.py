@@ -104,20 +104,6 @@ def _informed(architecture: str, reads_context: bool = False) -> Fit:
     return fit
 
 
-def _masked(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-    """The masked network, its term weighed on documents that it was not trained on."""
-    limits, seed = options or FitOptions(), int(rng.integers(1 << 31))
-
-    def fit(part: Knowledge) -> Attacker:
-        from oddshift.attackers.masked import MASKED_SCHEDULE, MaskedSettings, fit_masked
-
-        schedule = _limited(replace(MASKED_SCHEDULE, seed=seed), limits)
-        settings = MaskedSettings(width=limits.width) if limits.width else MaskedSettings()
-        return fit_masked(part, settings, schedule, checkpoint=_file(limits, "masked", part))
-
-    return replace(fit_and_combine(known, [fit], refit=(False,), rng=rng), name="masked")
-
-
 def _counts(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
     """All evidence from counts, weighed together: chain with topics, and co-occurrence."""
     seed = int(rng.integers(1 << 31))
@@ -231,7 +217,6 @@ ATTACKERS: Registry[Fit] = Registry(
         "rnn": _informed("rnn"),
         "lstm": _informed("lstm"),
         "transformer": _informed("transformer"),
-        "masked": _masked,
         "lstm+W": _informed("lstm", reads_context=True),
         "combination": _combination(),
         "combination+W": _combination(reads_context=True),
@@ -239,6 +224,7 @@ ATTACKERS: Registry[Fit] = Registry(
         "paper-lstm": _paper("lstm"),
         "paper-transformer": _paper("transformer"),
     },
+    retired={"masked": "lstm"},
 )
 """Every attacker by name, those of installed packages included; names that end in +W read the public context, the
 paper's are for reproduction only, and `exact` needs a known law."""
@@ -278,7 +264,6 @@ COSTS: Mapping[str, AttackerCost] = {
     "portfolio": AttackerCost(0.5, 1e-4, 1e-8, 3e-7),
     "portfolio+W": AttackerCost(1.0, 2e-4, 1e-7, 4e-7),
     "language+W": AttackerCost(5.0, 2e-2, 1e-7, 4e-7),
-    "masked": AttackerCost(8.0, 1.5e-4, 1e-7, 2e-5, epochs=12),
     "rnn": NETWORK,
     "lstm": NETWORK,
     "transformer": NETWORK,

@@ -15,7 +15,8 @@ from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import Backoff, Observations, fit_backoff, observations
 from oddshift.attackers.chain_terms import UNKNOWN, gap_classes
 from oddshift.attackers.estimated_chain import ChainStep, EstimatedChain
-from oddshift.attackers.topic_chain import Plugin, first_law, fit_topics
+from oddshift.attackers.law_attacker import LawAttacker
+from oddshift.attackers.topic_chain import ChainLaw, first_law, fit_topics
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, whole
 from oddshift.model.records import Records
 from oddshift.model.release import candidates, set_numbers
@@ -34,7 +35,7 @@ class _Pairs:
         return _Pairs(self.before[chosen], self.after[chosen], self.gap[chosen])
 
 
-def fit_gap_chain(known: Knowledge, topics: int = 1, *, rng: np.random.Generator) -> Plugin:
+def fit_gap_chain(known: Knowledge, topics: int = 1, *, rng: np.random.Generator) -> LawAttacker:
     """Estimate the chain from the fit records; without a context in them it is one chain for all gaps.
 
     **Guarantee**: the context term is 0 for a document with one position, and the same counts serve any mechanism.
@@ -44,7 +45,7 @@ def fit_gap_chain(known: Knowledge, topics: int = 1, *, rng: np.random.Generator
     steps: list[ChainStep] = []
     for tier in sets:
         steps += _steps(known, tier, laws)
-    return Plugin(known, EstimatedChain(shares, tuple(steps)), "gap-chain", has_spacing=True)
+    return LawAttacker(known, ChainLaw(EstimatedChain(shares, tuple(steps)), has_spacing=True), "gap-chain")
 
 
 def _steps(known: Knowledge, tier: int, laws: FloatArray) -> list[ChainStep]:

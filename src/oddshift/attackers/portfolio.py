@@ -84,22 +84,27 @@ def fit_portfolio(
 
     **Guarantee**: a position without others keeps its own release; on the held-out releases no single part is better.
     """
+    parts = portfolio_parts(known, int(rng.integers(1 << 31)), reads_words=reads_words, language=language)
+    return replace(
+        fit_and_combine(known, parts, share=held_share(known), rng=rng), name="portfolio" + "+W" * reads_words
+    )
+
+
+def portfolio_parts(
+    known: Knowledge, seed: int, *, reads_words: bool = False, language: LanguageModel | None = None
+) -> list[PartFit]:
+    """How every part that suits these data is fitted; one that gives the prior comes first."""
     if reads_words and known.fit.context is None:
         raise InvalidInput("the fit records have no context W, expected one for portfolio+W")
-    seed = int(rng.integers(1 << 31))
     layout = row_layout(known)
     points = len(known.log_prior)
     sized = [*dense_parts(points, seed), *sparse_parts(points), *place_parts(known), *wide_parts(known)]
     parts = [*(row_parts(layout, seed) if layout else []), *common_parts(seed), *([] if layout else sized)]
     if language is not None:
-        parts.insert(0, _language(seed, language))
-    elif reads_words:
-        parts = [*([_clear(layout, seed)] if layout and _has_clear(known, layout) else _words(known, seed)), *parts]
-    else:
-        parts = [*_by_place(known, seed), *parts]
-    return replace(
-        fit_and_combine(known, parts, share=held_share(known), rng=rng), name="portfolio" + "+W" * reads_words
-    )
+        return [_language(seed, language), *parts]
+    if reads_words:
+        return [*([_clear(layout, seed)] if layout and _has_clear(known, layout) else _words(known, seed)), *parts]
+    return [*_by_place(known, seed), *parts]
 
 
 def held_share(known: Knowledge) -> float:
