@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a test's own: in a temporary folder, on a Unix socket, without a port and without a password."""
+"""A PostgreSQL server of a test's own: in a temporary folder, on a Unix socket, without port or password."""
 
 import os
 import shutil

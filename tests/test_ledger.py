@@ -9,7 +9,7 @@ import pytest
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger, UserLimit
 from oddshift.protect.ledger import terms
-from oddshift.protect.ledger.ledger import StagedFolder
+from oddshift.protect.ledger.releases import StagedFolder
 from oddshift.protect.ledger.store import COUNT, LEDGER
 from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 from oddshift.protect.record_keys import WIDTH

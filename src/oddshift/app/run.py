@@ -15,6 +15,7 @@ from oddshift.adapt.evaluation import scale_family
 from oddshift.app.attacker_choice import AskedAttacker, fit_attackers, named_attackers, refittable
 from oddshift.app.measured_use import check_use, measured_use
 from oddshift.app.policy_from_result import adapted_policy, audited_policy, why_no_policy
+from oddshift.app.policy_run import expected_lines
 from oddshift.app.preparation import Prepared
 from oddshift.app.resources import Means
 from oddshift.attackers import FitOptions
@@ -147,7 +148,8 @@ def ask_adapt(
     release, details = _released(prepared, released, settings.seed)
     fate = _fate(prepared, released, settings.seed)
     found = replace(found, release=release, fate=fate, warnings=(*found.warnings, *details))
-    return Adapted(found, prepared, policy, why)
+    terms = replace(policy.terms, sentences=tuple(expected_lines(found)))
+    return Adapted(found, prepared, replace(policy, terms=terms), why)
 
 
 def _fate(prepared: Prepared, mechanism: Mechanism, seed: int) -> DataFate | None:

@@ -103,7 +103,9 @@ def _protect_file(
                 done = work.report(target, found, claimed)
                 ledger.publishing(release)
                 staging.publish(sidecar(done))
-            ledger.finish(release, kept_values(staging.cells, found.key) if asked.keep_releases else (), clear=staging.discard)
+            ledger.finish(
+                release, kept_values(staging.cells, found.key) if asked.keep_releases else (), clear=staging.discard
+            )
     except OSError as error:
         what = f"{error.strerror or error} ({error.filename or target})"
         said = f"{target} was released" if os.path.lexists(target) else "nothing was released"

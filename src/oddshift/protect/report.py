@@ -176,7 +176,8 @@ def sidecar(done: Protected) -> bytes:
 
 
 def refuse_uncertified(policy: Policy, asked: ProtectSettings) -> None:
-    """Refuse a policy that is not certified unless that is allowed."""
+    """Refuse a policy that is not certified unless that is allowed, and one that is not about its own mechanism."""
+    policy.mechanism()
     certificate = policy.terms.certificate
     if not certificate.holds and not asked.allow_uncertified:
         raise InvalidInput(f"the policy is not certified (state: {certificate.state}); --allow-uncertified applies it")

@@ -125,7 +125,6 @@ def _run(
     *,
     as_json: bool,
 ) -> None:
-    from oddshift.app.policy_run import expected_lines
     from oddshift.app.terminology import reword_kind, reword_plain
     from oddshift.protect import Ledger, SetMeans
     from oddshift.protect import protect as release
@@ -153,7 +152,7 @@ def _run(
         said = reword_plain(asdict(done), reword_kind(chosen.kind))
         print(json.dumps({**said, "composed_epsilon": _finite(done.composed_epsilon)}))
     else:
-        _show(done, chosen.kind, tuple(expected_lines(policy, chosen)), console)
+        _show(done, chosen.kind, chosen.terms.sentences, console)
 
 
 def _expect(source: Path, policy: Policy, say: Say) -> None:

@@ -56,7 +56,8 @@ class PartTask:
 class SetJob:
     """The parts of a data set, and how a policy is applied to them.
 
-    `ledger` is the address of a ledger that workers use themselves. `stamps` are the time of change and the size of each part's file. `names` are the columns of the first file.
+    `ledger` is the address of a ledger that workers use themselves, `stamps` the time of change and the size of each
+    part's file. `names` are the columns of the first file.
     """
 
     folder: str

@@ -7,6 +7,7 @@ be continued, because its parts and its claim are kept in a hidden folder.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,14 +60,21 @@ def protect_set(
     or a complete one; the claim and the parts that are done stay, and each part is released once, however often workers
     die.
     """
-    asked, how, target = settings or ProtectSettings(), means or SetMeans(), Path(out)
+    asked, how = settings or ProtectSettings(), means or SetMeans()
+    target = Path(out).absolute()  # workers have other working directories
     if asked.keep_releases:
         raise InvalidInput("releases of a data set cannot be kept, expected a single file with --keep-releases")
     job = replace(planned_job(data, target, policy, asked), ledger=ledger.engine.name if ledger.is_shared else "")
     if asked.dry_run:
         refuse_existing(target)
         return _rehearsed(job, policy, ledger, asked, how)
+    clear_dead(ledger)
     begun = _begun(ledger, target)
+    if begun is not None and begun.is_visible(target) and not (how.is_continued and begun.is_whole):
+        clear_dead(ledger, data_sets_too=True, only=begun.release)  # its process died after it was released
+        begun = None
+    if begun is None and how.is_continued and os.path.lexists(target):
+        raise InvalidInput(f"{target} was released completely, expected a release that stopped before its end")
     if begun is None and how.is_continued:
         raise InvalidInput(f"no release of {target} was begun and not finished, expected one to continue")
     if begun is not None and not (how.is_continued or asked.take_over):
@@ -87,7 +95,8 @@ def protect_set(
                 work.prepare(begun)
                 return work.done(how.tell, begun is not None and begun.is_publishing)
     except OSError as error:
-        raise InvalidInput(f"{error.strerror or error} ({error.filename or target}); nothing was released") from error
+        said = f"{target} was released" if os.path.lexists(target) else "nothing was released"
+        raise InvalidInput(f"{error.strerror or error} ({error.filename or target}); {said}") from error
     finally:
         forget_job()
 
@@ -153,7 +162,7 @@ def _begun(ledger: Ledger, out: Path) -> BegunRelease | None:
     """The unfinished release of a data set under this name, if there is one."""
     for release, staged, is_publishing in ledger.unfinished():
         place = Path(staged.path)
-        is_here = place.parent == out.absolute().parent and (place / JOB).is_file()
-        if is_here and JobFolder(place).job.out == str(out.absolute()):
+        is_here = place.parent == out.parent and (place / JOB).is_file()
+        if is_here and JobFolder(place).job.out == str(out):
             return BegunRelease(release, staged, is_publishing)
     return None

@@ -50,14 +50,15 @@ from oddshift.protect.dataset.part import (
     joined_claim,
     survey_part,
 )
-from oddshift.protect.ledger.ledger import Ledger, StagedFolder
+from oddshift.protect.ledger.ledger import Ledger
+from oddshift.protect.ledger.releases import StagedFolder
 from oddshift.protect.ledger.terms import Claimed, KeyBatch
 from oddshift.protect.policies import save_policy
 from oddshift.protect.record_identity import Survey
 from oddshift.protect.record_keys import WIDTH
 from oddshift.protect.release_work import ReleaseTally, ReleaseWork
 from oddshift.protect.report import Protected, sidecar
-from oddshift.protect.staging import JOB, SIDECAR, Staging
+from oddshift.protect.staging import JOB, PART, SIDECAR, Staging
 
 Done = TypeVar("Done", PartSurvey, PartNote)
 
@@ -71,6 +72,15 @@ class BegunRelease:
     release: int
     staged: StagedFolder
     is_publishing: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its folder holds what was claimed, so that it can be finished."""
+        return (Path(self.staged.path) / CLAIM).is_file()
+
+    def is_visible(self, out: Path) -> bool:
+        """Whether its process died after OUT had its name."""
+        return self.is_publishing and os.path.lexists(out) and not (Path(self.staged.path) / PART).exists()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,7 +156,7 @@ class SetSteps:
         return self.ledger.is_shared and self.first.known.is_named
 
     def _claimed(self) -> SetClaim:
-        """Claim all records, in one transaction or one for each part; what was found is on disk before noise is drawn."""
+        """Claim all records, at once or part by part; what was found is on disk before any noise is drawn."""
         folder = self.folder
         if (folder.home / CLAIM).is_file():
             return folder.claim
@@ -230,7 +240,9 @@ class SetSteps:
             yield
         except UnfinishedRelease:
             raise
-        except InvalidInput:
+        except InvalidInput as error:
+            if self.staging.is_visible() and os.path.lexists(self.staging.out):  # then it is not denied
+                raise UnfinishedRelease(f"{error} {self._how_far()}") from error
             self.staging.discard()
             with suppress(InvalidInput):  # then the claim stays, which is safe
                 self.ledger.abandon(self.release)
@@ -242,7 +254,9 @@ class SetSteps:
     def _how_far(self) -> str:
         parts = range(len(self.job.parts))
         done = sum(self.folder.drawn(n).is_dir() for n in parts)
-        return f"({done:,} of {len(parts):,} parts are done); nothing was released, and --continue finishes it"
+        is_shown = self.staging.is_visible() and os.path.lexists(self.staging.out)
+        said = f"{self.staging.out} was released" if is_shown else "nothing was released"
+        return f"({done:,} of {len(parts):,} parts are done); {said}, and --continue finishes it"
 
 
 def _refuse_split_trips(folder: JobFolder, job: SetJob) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.protect.ledger import sorted_runs
+from oddshift.protect.ledger.sorted_runs import Words
 from oddshift.protect.ledger.store import KeptOpen, identity, is_made, reading, secret_key, writing
 from oddshift.protect.ledger.terms import ABANDONED, CRASHED
 from oddshift.protect.ledger.transaction import Claimant, Holder, Made, Row, Transaction
@@ -26,7 +27,11 @@ class EmbeddedEngine:
 
     path: Path
     kept: KeptOpen | None = field(default=None, compare=False, repr=False)
-    is_shared: bool = field(default=False, init=False)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether workers on several machines may use it."""
+        return False
 
     @property
     def name(self) -> str:
@@ -80,11 +85,11 @@ class EmbeddedTransaction:
 
     def run(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         """The rows that a statement gives."""
-        return self.db.execute(statement, tuple(values)).fetchall()  # type: ignore[arg-type]
+        return self.db.execute(statement, tuple(values)).fetchall()
 
     def many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         """Run a statement for each row."""
-        self.db.executemany(statement, rows)  # type: ignore[arg-type]
+        self.db.executemany(statement, rows)
 
     def stage(self, keys: bytes, numbers: IntArray) -> None:
         """One statement cuts a long row of keys by a table of numbers: five times faster than one row at a time."""
@@ -107,7 +112,7 @@ class EmbeddedTransaction:
     def lock_users(self) -> None:
         """Nothing: there is one writer."""
 
-    def take(self, claimant: Claimant, keys: tuple[sorted_runs.Words, sorted_runs.Words], rows: IntArray) -> list[Holder]:
+    def take(self, claimant: Claimant, keys: tuple[Words, Words], rows: IntArray) -> list[Holder]:
         """Look some keys up; what a withdrawn release held is free, and with a take-over also what a dead one held."""
         high, low = keys
         self.taken, self.dead = sorted_runs.Entries.of(high, low, claimant.release, rows), {}
@@ -117,7 +122,7 @@ class EmbeddedTransaction:
             if release not in states:
                 state = self.db.execute("SELECT state FROM release WHERE number = ?", (release,)).fetchone()
                 states[release] = state[0] if state else ABANDONED
-            if states[release] == ABANDONED or states[release] == CRASHED and self._was_taken(place, release):
+            if states[release] == ABANDONED or (states[release] == CRASHED and self._was_taken(place, release)):
                 continue
             if states[release] == CRASHED and claimant.may_take_over:
                 self.dead[place] = release

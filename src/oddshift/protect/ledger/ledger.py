@@ -7,22 +7,29 @@ is drawn, and a claimed record is not released again unless that is allowed. Rec
 
 from __future__ import annotations
 
-import json
 import secrets
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from oddshift.base.errors import InvalidInput
-from oddshift.base.storage import Arrays, decode, encode, pack, unpack
-from oddshift.protect.ledger.claims import claim_named
 from oddshift.protect.ledger.embedded import EmbeddedEngine
-from oddshift.protect.ledger.rows import claim_rows
+from oddshift.protect.ledger.releases import (
+    LedgerTotals,
+    StagedFolder,
+    begin,
+    claim_once,
+    dropped,
+    expect_state,
+    found_before,
+    move,
+    noted,
+    refuse_epsilon,
+    state_of,
+    totals_of,
+)
 from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.ledger.terms import (
     ABANDONED,
@@ -36,47 +43,10 @@ from oddshift.protect.ledger.terms import (
     KeyBatch,
 )
 from oddshift.protect.ledger.transaction import Claimant, Engine, Transaction
-from oddshift.protect.ledger.user_budget import WEIGHT
 from oddshift.protect.record_keys import WIDTH, RecordKeys
 
 KeptValue = tuple[bytes, str]
 """The key of a record, and what was released for it."""
-
-
-@dataclass(frozen=True)
-class StagedFolder:
-    """A folder in which a release is being made: its path, its identity, in case something else takes its place, and
-    the machine that made it."""
-
-    path: str
-    device: int
-    inode: int
-    machine: str = ""
-
-    @property
-    def is_here(self) -> bool:
-        """Whether this machine made it."""
-        return self.machine in ("", socket.gethostname())
-
-
-@dataclass(frozen=True, kw_only=True)
-class LedgerTotals:
-    """What a ledger holds, in numbers: no record, user or key can be read from it.
-
-    `releases` counts by state; `most_composed` and `user_most_spent` are the largest metric budgets of one record and
-    one user, `repeated` the releases of records that had been released before.
-    """
-
-    releases: dict[str, int]
-    records: int
-    repeated: int
-    unnamed_rows: int
-    kept: int
-    users: int
-    user_releases: int
-    user_most_spent: float
-    most_composed: float
-    changes: int
 
 
 @dataclass(frozen=True)
@@ -145,7 +115,7 @@ class Ledger:
 
     def prepare(self, terms: ClaimTerms, staged: StagedFolder) -> int:
         """Note the folder of a new release before anything is written into it; returns the number of the release."""
-        return self.engine.write(lambda db: _begin(db, terms, staged, PREPARING))
+        return self.engine.write(lambda db: begin(db, terms, staged, PREPARING))
 
     def claim(
         self,
@@ -164,20 +134,20 @@ class Ledger:
         **Guarantee**: when it returns, the claim is on disk, and no other claim in this or another process finds
         these records new.
         """
-        _refuse_epsilon(terms)
+        refuse_epsilon(terms)
         given = list(batches) if self.is_shared else batches  # a lost connection needs them again
         token = f"{socket.gethostname()} {secrets.token_hex(16)}"
 
         def work(db: Transaction) -> Claimed:
-            before = _found_before(db, token)
+            before = found_before(db, token)
             if before is not None:
                 return before
             state, number = FINISHED if is_final else CLAIMED, release
             if number is None:
-                number = _begin(db, terms, staged, state)
+                number = begin(db, terms, staged, state)
             else:
-                _move(db, number, (PREPARING,), state)
-            return _noted(db, token, _claim(db, Claimant(number, 0, terms.may_take_over), given, terms))
+                move(db, number, (PREPARING,), state)
+            return noted(db, token, claim_once(db, Claimant(number, 0, terms.may_take_over), given, terms))
 
         return self.engine.write(work)
 
@@ -186,14 +156,14 @@ class Ledger:
 
         Parts are claimed at once by many processes. Until `all_claimed`, no noise may be drawn.
         """
-        _refuse_epsilon(terms)
+        refuse_epsilon(terms)
         given, token = list(batches), f"{release} part {part}"
 
         def work(db: Transaction) -> Claimed:
-            before = _found_before(db, token)
+            before = found_before(db, token)
             if before is None:
-                _expect(db, release, (PREPARING,))
-                before = _noted(db, token, _claim(db, Claimant(release, part, terms.may_take_over), given, terms))
+                expect_state(db, release, (PREPARING,))
+                before = noted(db, token, claim_once(db, Claimant(release, part, terms.may_take_over), given, terms))
             return before
 
         return self.engine.write(work)
@@ -202,8 +172,8 @@ class Ledger:
         """Note that all parts of a release are claimed: noise may be drawn from now on."""
 
         def work(db: Transaction) -> None:
-            if _expect(db, release, (PREPARING, CLAIMED, PUBLISHING)) == PREPARING:
-                _move(db, release, (PREPARING,), CLAIMED)
+            if expect_state(db, release, (PREPARING, CLAIMED, PUBLISHING)) == PREPARING:
+                move(db, release, (PREPARING,), CLAIMED)
 
         self.engine.write(work)
 
@@ -213,8 +183,8 @@ class Ledger:
         given = list(batches)
 
         def work(db: Transaction) -> None:
-            number = _begin(db, terms, None, CLAIMED)
-            found.append(_claim(db, Claimant(number, 0, terms.may_take_over), given, terms))
+            number = begin(db, terms, None, CLAIMED)
+            found.append(claim_once(db, Claimant(number, 0, terms.may_take_over), given, terms))
             raise _NothingClaimed
 
         with suppress(_NothingClaimed):
@@ -225,9 +195,7 @@ class Ledger:
         """Note that a release is about to become visible."""
         self._change(release, CLAIMED, PUBLISHING)
 
-    def finish(
-        self, release: int, kept: Iterable[KeptValue] = (), *, clear: Callable[[], None] = lambda: None
-    ) -> None:
+    def finish(self, release: int, kept: Iterable[KeptValue] = (), *, clear: Callable[[], None] = lambda: None) -> None:
         """Note that a release is visible; `kept` is what was released for each of its records, to be given again.
 
         `clear` empties the folder of the release before this is noted: afterwards nothing would look for it.
@@ -238,7 +206,7 @@ class Ledger:
             ((policy,),) = db.run("SELECT policy FROM release WHERE number = ?", (release,)) or [("",)]
             db.many(_KEEP, ((key, policy, cells) for key, cells in values if any(key)))
             clear()
-            _move(db, release, (CLAIMED, PUBLISHING, FINISHED), FINISHED)
+            move(db, release, (CLAIMED, PUBLISHING, FINISHED), FINISHED)
             db.run("DELETE FROM claim WHERE release = ?", (release,))
 
         self.engine.write(work)
@@ -247,8 +215,8 @@ class Ledger:
         """Withdraw a claim: nothing of the release was ever visible, and what was drawn for it is deleted."""
 
         def work(db: Transaction) -> None:
-            if not _dropped(db, release):
-                _move(db, release, (CLAIMED, PUBLISHING), ABANDONED)
+            if not dropped(db, release):
+                move(db, release, (CLAIMED, PUBLISHING), ABANDONED)
 
         self.engine.write(work)
 
@@ -256,7 +224,7 @@ class Ledger:
         """Withdraw the claim of a release for which no noise was drawn yet; returns the number that claims again."""
 
         def work(db: Transaction) -> int:
-            if _expect(db, release, (PREPARING, CLAIMED)) == PREPARING:
+            if expect_state(db, release, (PREPARING, CLAIMED)) == PREPARING:
                 return release
             made = db.run(
                 "INSERT INTO release (policy, epsilon, state, started, folder, device, inode, machine) "
@@ -264,7 +232,7 @@ class Ledger:
                 "RETURNING number",
                 (PREPARING, release),
             )
-            _move(db, release, (CLAIMED,), ABANDONED)
+            move(db, release, (CLAIMED,), ABANDONED)
             return int(made[0][0])
 
         return self.engine.write(work)
@@ -297,11 +265,11 @@ class Ledger:
         """End a release whose process died: it is finished when it became visible; its claims stay in any case."""
 
         def work(db: Transaction) -> None:
-            state = _state(db, release)
+            state = state_of(db, release)
             if state == PREPARING:
-                _dropped(db, release)
+                dropped(db, release)
             elif state in (CLAIMED, PUBLISHING):
-                _move(db, release, (state,), FINISHED if state == PUBLISHING and is_visible() else CRASHED)
+                move(db, release, (state,), FINISHED if state == PUBLISHING and is_visible() else CRASHED)
 
         self.engine.write(work)
 
@@ -314,14 +282,14 @@ class Ledger:
 
     def totals(self) -> LedgerTotals:
         """What the ledger holds, in numbers."""
-        return self.engine.read(_totals)
+        return self.engine.read(totals_of)
 
     def check(self) -> list[str]:
         """What is wrong with the database, line by line; a database that was replaced by an older copy is refused."""
         return self.engine.read(lambda db: db.problems())
 
     def _change(self, release: int, before: str, after: str) -> None:
-        self.engine.write(lambda db: _move(db, release, (before,), after))
+        self.engine.write(lambda db: move(db, release, (before,), after))
 
 
 def is_address(place: Path | str) -> bool:
@@ -337,110 +305,4 @@ class _NothingClaimed(Exception):
     """Raised to leave a ledger unchanged."""
 
 
-_KEEP = (
-    "INSERT INTO kept VALUES (?, ?, ?) ON CONFLICT (key, policy) DO UPDATE SET cells = excluded.cells"
-)
-
-
-def _refuse_epsilon(terms: ClaimTerms) -> None:
-    if not terms.epsilon >= 0.0:
-        raise InvalidInput(f"epsilon={terms.epsilon} of a release, expected >= 0")
-
-
-def _claim(db: Transaction, claimant: Claimant, batches: Iterable[KeyBatch], terms: ClaimTerms) -> Claimed:
-    claimed = (claim_named if terms.is_named else claim_rows)(db, claimant, terms, batches)
-    most = "CASE WHEN composed < ? THEN ? ELSE composed END"
-    records = claimed.records if terms.is_named else 0
-    db.run(
-        f"UPDATE release SET records = records + ?, repeated = repeated + ?, composed = {most}, "
-        "is_again = CASE WHEN ? THEN 1 ELSE is_again END WHERE number = ?",
-        (records, len(claimed.repeated), claimed.composed, claimed.composed, claimed.rows_again > 0, claimant.release),
-    )
-    return claimed
-
-
-def _noted(db: Transaction, token: str, claimed: Claimed) -> Claimed:
-    """Keep what a claim found until its release is finished: whoever asks again, after a lost answer, is told the same."""
-    arrays: Arrays = {}
-    body = encode(claimed, arrays)
-    if db.is_repeatable:
-        db.run("INSERT INTO claim VALUES (?, ?, ?)", (token, claimed.release, pack(json.dumps(body).encode(), arrays)))
-    return claimed
-
-
-def _found_before(db: Transaction, token: str) -> Claimed | None:
-    found = db.run("SELECT found FROM claim WHERE token = ?", (token,)) if db.is_repeatable else []
-    if not found:
-        return None
-    text, arrays = unpack(bytes(found[0][0]))
-    made: Claimed = decode(json.loads(text), Claimed, arrays)
-    return made
-
-
-def _begin(db: Transaction, terms: ClaimTerms, staged: StagedFolder | None, state: str) -> int:
-    moment = datetime.now(UTC).isoformat(timespec="seconds")
-    place: tuple[Any, ...] = (None, None, None, None)
-    if staged is not None:
-        place = (staged.path, staged.device, staged.inode, staged.machine)
-    made = db.run(
-        "INSERT INTO release (policy, epsilon, state, started, folder, device, inode, machine) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
-        (terms.policy, terms.epsilon, state, moment, *place),
-    )
-    return int(made[0][0])
-
-
-def _dropped(db: Transaction, release: int) -> bool:
-    """Withdraw a release for which no noise was drawn: what its parts claimed, if anything, is free."""
-    held = db.run("SELECT records FROM release WHERE number = ? AND state = ?", (release, PREPARING))
-    if held and not held[0][0]:
-        db.run("DELETE FROM release WHERE number = ?", (release,))
-    elif held:
-        _move(db, release, (PREPARING,), ABANDONED)
-    return bool(held)
-
-
-def _state(db: Transaction, release: int) -> str:
-    known = db.run("SELECT state FROM release WHERE number = ?", (release,))
-    return str(known[0][0]) if known else "unknown"
-
-
-def _expect(db: Transaction, release: int, states: tuple[str, ...]) -> str:
-    state = _state(db, release)
-    if state not in states:
-        raise InvalidInput(f"release {release} is {state}, expected {' or '.join(states)}")
-    return state
-
-
-def _move(db: Transaction, release: int, before: tuple[str, ...], after: str) -> None:
-    """Change the state of a release; where an earlier try may have done it already, that is no error."""
-    _expect(db, release, (*before, after) if db.is_again else before)
-    db.run("UPDATE release SET state = ? WHERE number = ?", (after, release))
-
-
-def _totals(db: Transaction) -> LedgerTotals:
-    live = f"state <> '{ABANDONED}'"
-    ((records, repeated, composed),) = db.run(
-        f"SELECT coalesce(sum(records - repeated), 0), coalesce(sum(repeated), 0), coalesce(max(composed), 0) "
-        f"FROM release WHERE {live}"
-    )
-    ((users, number, most),) = db.run(
-        "SELECT count(*), coalesce(sum(number), 0), coalesce(max(spent), 0) FROM ("
-        f"SELECT sum(p.records + p.noisier) AS number, sum({WEIGHT} * l.epsilon) AS spent "
-        f"FROM person p JOIN release l ON l.number = p.release WHERE l.{live} GROUP BY p.key) AS everybody"
-    )
-    ((rows,),) = db.run(
-        f"SELECT coalesce(sum(c.copies), 0) FROM content c JOIN release l ON l.number = c.release WHERE l.{live}"
-    )
-    return LedgerTotals(
-        releases={state: int(n) for state, n in db.run("SELECT state, count(*) FROM release GROUP BY state ORDER BY state")},
-        records=int(records),
-        repeated=int(repeated),
-        unnamed_rows=int(rows),
-        kept=int(db.run("SELECT count(*) FROM kept")[0][0]),
-        users=int(users),
-        user_releases=int(number),
-        user_most_spent=float(most),
-        most_composed=float(composed),
-        changes=db.changes(),
-    )
+_KEEP = "INSERT INTO kept VALUES (?, ?, ?) ON CONFLICT (key, policy) DO UPDATE SET cells = excluded.cells"

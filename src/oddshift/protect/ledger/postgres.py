@@ -90,7 +90,6 @@ class PostgresEngine:
 
     address: str
     opened: dict[int, psycopg.Connection[Any]] | None = field(default=None, compare=False, repr=False)
-    is_shared: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         """Refuse an address that holds a secret; the message does not repeat it."""
@@ -105,6 +104,11 @@ class PostgresEngine:
                 "the address of the ledger holds a password, expected it in libpq's own places: a password file "
                 "(~/.pgpass), a service file or the environment"
             )
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether workers on several machines may use it."""
+        return True
 
     @property
     def name(self) -> str:
@@ -212,7 +216,7 @@ def _make(connection: psycopg.Connection[Any]) -> None:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         if not _is_made(db):
             connection.execute("CREATE SCHEMA IF NOT EXISTS oddshift")
-            connection.execute(_TABLES)  # type: ignore[arg-type]
+            connection.execute(_TABLES)
             db.many("INSERT INTO meta VALUES (?, ?)", [("version", _VERSION), ("key", secrets.token_hex(32))])
     version = db.run("SELECT value FROM meta WHERE name = 'version'")[0][0]
     if version != _VERSION:
@@ -231,13 +235,13 @@ class PostgresTransaction:
 
     def run(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         """The rows that a statement gives."""
-        done = self.connection.execute(statement.replace("?", "%s"), values)  # type: ignore[arg-type]
+        done = self.connection.execute(statement.replace("?", "%s"), values)
         return done.fetchall() if done.description else []
 
     def many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         """Run a statement for each row."""
         with self.connection.cursor() as cursor:
-            cursor.executemany(statement.replace("?", "%s"), rows)  # type: ignore[arg-type]
+            cursor.executemany(statement.replace("?", "%s"), rows)
 
     def stage(self, keys: bytes, numbers: IntArray) -> None:
         """Copy keys into the table `given`."""
@@ -255,7 +259,7 @@ class PostgresTransaction:
         rows["key"] = np.frombuffer(keys, dtype=f"V{WIDTH}")
         with (
             self.connection.cursor() as cursor,
-            cursor.copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy,  # type: ignore[arg-type]
+            cursor.copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy,
         ):
             copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
             copy.write(rows.tobytes())

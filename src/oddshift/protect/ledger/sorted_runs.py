@@ -2,9 +2,9 @@
 merge tree).
 
 A claim of many records writes one run, in order, instead of one leaf of a tree for every record. A run is cut into
-pages by the leading bits of its keys, so that few records need few pages. `FAN` runs of one size become one of the next,
-hence every key is written a logarithmic number of times. Claims of few records go into a table, and from there into a
-run. All of it is part of the transaction of the claim.
+pages by the leading bits of its keys, so that few records need few pages. `FAN` runs of one size become one of the
+next, hence every key is written a logarithmic number of times. Claims of few records go into a table, and from there
+into a run. All of it is part of the transaction of the claim.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _REST = np.dtype([("low", "<u8"), ("release", "<u4"), ("row", "<u4")])
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Entries:
-    """Keys as two words each, in order of the first, and for each the release that claimed it and a row (0 for none)."""
+    """Keys as two words each, in order of the first, the release that claimed each, and its row there (0 for none)."""
 
     high: Words
     rest: np.ndarray[tuple[int], np.dtype[np.void]]
@@ -65,7 +65,7 @@ class Entries:
         rest["low"], rest["release"], rest["row"] = low, release, row
         return cls(high, rest)
 
-    def some(self, chosen: slice | np.ndarray) -> Entries:  # type: ignore[type-arg]
+    def some(self, chosen: slice | np.ndarray) -> Entries:
         """Some of the entries."""
         return Entries(self.high[chosen], self.rest[chosen])
 

@@ -38,9 +38,7 @@ _VERSION = 3
 
 _TABLES = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
-    + SHARED_TABLES.format(
-        serial="INTEGER PRIMARY KEY AUTOINCREMENT", real="REAL", key="BLOB", flat=" WITHOUT ROWID"
-    )
+    + SHARED_TABLES.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT", real="REAL", key="BLOB", flat=" WITHOUT ROWID")
     + sorted_runs.TABLES
     + "CREATE TABLE taken (key BLOB NOT NULL, release INTEGER NOT NULL, PRIMARY KEY (key, release)) WITHOUT ROWID;"
 )
@@ -193,7 +191,13 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
         raise InvalidInput(f"{path} is missing although {count.name} counts its releases; bring it back")
     for statement in _TABLES.split(";"):
         connection.execute(statement)
-    values = {"version": _VERSION, "key": secrets.token_bytes(32), "name": secrets.token_hex(8), "counter": 0, "loose": 0}
+    values = {
+        "version": _VERSION,
+        "key": secrets.token_bytes(32),
+        "name": secrets.token_hex(8),
+        "counter": 0,
+        "loose": 0,
+    }
     connection.executemany("INSERT INTO meta VALUES (?, ?)", list(values.items()))
 
 

@@ -39,7 +39,7 @@ CREATE TABLE claim (token TEXT PRIMARY KEY, release INTEGER NOT NULL, found {key
 
 @dataclass(frozen=True)
 class Holder:
-    """A release that holds a key which was looked up: the key's place, and the part and row of the release (0: none)."""
+    """A release that holds a key that was looked up: the place of the key, its part and row there (0: none)."""
 
     place: int
     release: int
@@ -92,9 +92,11 @@ class Transaction(Protocol):
 
 
 class Engine(Protocol):
-    """Where a ledger is kept. `is_shared` says that workers on several machines may use it."""
+    """Where a ledger is kept."""
 
-    is_shared: bool
+    @property
+    def is_shared(self) -> bool:
+        """Whether workers on several machines may use it."""
 
     @property
     def name(self) -> str:

@@ -7,10 +7,10 @@ behind it. The points themselves are in the companion file (see `vocabulary`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from oddshift.base.errors import InvalidInput
-from oddshift.base.storage import digest
+from oddshift.base.storage import ADDED_LATER, digest
 from oddshift.data.codecs import PlaceSettings, TableSettings, TextSettings, VectorSettings
 from oddshift.evidence.certificates import Certificate, Evidence, JointCertificate
 from oddshift.protect.ledger.terms import UserLimit
@@ -94,7 +94,9 @@ UNCERTIFIED = CertificateTerms(state=NOT_CERTIFIED, sentence="Nobody measured wh
 class PolicyTerms:
     """All of policy.json; `data` are the settings of its codec, `vocabulary` is the digest of the companion file.
 
-    `user_limit` bounds what the releases of a user may spend together, where the configuration says so.
+    `user_limit` bounds what the releases of a user may spend together, where the configuration says so. `ledger` is the
+    address of the server that keeps the ledger (empty: a file next to the policy). `sentences` say what was known of
+    its releases when the policy was made, for whoever releases data with it.
     """
 
     data: OwnSettings | NamedSettings
@@ -106,6 +108,8 @@ class PolicyTerms:
     user_limit: UserLimit | None = None
     confidentiality: str = CONFIDENTIAL
     layout: int = LAYOUT
+    ledger: str = field(default="", metadata={ADDED_LATER: True})
+    sentences: tuple[str, ...] = field(default=(), metadata={ADDED_LATER: True})
 
     def __post_init__(self) -> None:
         """Refuse scales that spend more than the nominal ε, unless it was calibrated."""
