@@ -86,7 +86,8 @@ def measured(setting: Setting, seed: int = 0) -> list[Row]:
     parts, kept = tuple(fit(part) for fit in fits), known.fit.take(held)
     terms = held_out_by_tier(parts, part, kept, np.random.default_rng(seed))
     first = prior_part(parts)
-    choices = [tuple(k for k in range(len(parts)) if k != left) for left in (None, *range(len(parts))) if left != first]
+    left_out = (None, *(k for k in range(len(parts)) if k != first))
+    choices = [tuple(k for k in range(len(parts)) if k != left) for left in left_out]
     made = [_weighed(part, parts, terms, choice) for choice in choices]
     release = perturb(setting.fresh, known.mechanism, known.tiers, rng)
     scans = _scanned(made, first, release, setting)

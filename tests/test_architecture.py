@@ -303,7 +303,7 @@ SUBSETS = {
     ("app.resources", "codec"),  # the data whose unit costs were measured
     ("app.run", "codec"),  # default costs of our own kinds
     ("app.terminology", "codec"),  # what a document of our own kinds is called
-    ("attackers.nearness", "metric"),  # metrics with a shortcut
+    ("attackers.spatial", "metric"),  # metrics with a shortcut
     ("attackers.networks", "attacker"),  # architectures of networks
     ("audit.notes", "attacker"),  # the controls
     ("audit.settings", "attacker"),  # the attackers of an audit that names none

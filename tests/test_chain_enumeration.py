@@ -8,14 +8,13 @@ import pytest
 
 from oddshift.attackers import chain_terms
 from oddshift.attackers.attacker import Beliefs, knowledge, position_blocks
+from oddshift.attackers.chain import first_law, fit_gap_chain, fit_plugin, fit_topics, successive
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, smoothed_table
 from oddshift.attackers.chain_terms import UNKNOWN, gap_classes, log_mix
-from oddshift.attackers.gap_chain import fit_gap_chain
 from oddshift.attackers.law_attacker import TINY, Dense, LawAttacker, likelihoods, log_floor
 from oddshift.attackers.learning_size import LearningOfSize, Refittable, SizeStep, smaller_fits
-from oddshift.attackers.nearness import normalised_rows
 from oddshift.attackers.second_order import fit_second_order
-from oddshift.attackers.topic_chain import first_law, fit_plugin, fit_topics, successive
+from oddshift.attackers.spatial import normalised_rows
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.cooccurrence import Cooccurrence, fit_cooccurrence
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit.joint_scan import joint_scan, joint_scores
 from oddshift.audit.recalibration import Recalibrated
 from oddshift.audit.scan import Budget, scan, scores

@@ -6,10 +6,10 @@ from scipy.sparse import csr_array
 
 import oddshift as od
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.chain import ChainLaw, fit_plugin
 from oddshift.attackers.controls import Exact, Null, Own
 from oddshift.attackers.estimated_chain import ChainStep, EstimatedChain
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.topic_chain import ChainLaw, fit_plugin
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.tiers import Tiers
@@ -174,26 +174,6 @@ def test_beliefs_come_in_blocks_that_the_number_of_documents_does_not_enlarge(mo
     attacker = fit_plugin(knowledge(em, tiers, records), rng=np.random.default_rng(0))
     release = perturb(records, em, tiers, np.random.default_rng(1))
     whole = _shifts(attacker, release)
-    monkeypatch.setattr("oddshift.attackers.topic_chain._BLOCK_ENTRIES", 2 * LENGTH * K)
+    monkeypatch.setattr("oddshift.attackers.chain._BLOCK_ENTRIES", 2 * LENGTH * K)
     assert {len(block.positions) for block in attacker.beliefs(release)} == {2 * LENGTH}
     assert _shifts(attacker, release) == pytest.approx(whole)
-
-
-@pytest.mark.parametrize("is_public", [True, False])
-def test_beliefs_over_candidates_are_the_columns_of_those_over_all_points(model, is_public):
-    space, _, records = model
-    tiers = Tiers([0, 1, 0, 1, 1], names=("a", "b"), scales=(0.5, 1.0), is_public=is_public)
-    known = knowledge(od.Tiered(space, tiers, 2.0, keeps_tier=is_public), tiers, records)
-    attacker = fit_plugin(known, rng=np.random.default_rng(0))
-    release = perturb(records, known.mechanism, tiers, np.random.default_rng(1))
-    shifts = _shifts(attacker, release)
-    priors = np.vstack([block.log_prior for block in attacker.beliefs(release)])
-    places = np.concatenate([block.positions for block in attacker.beliefs(release)])
-    priors = priors[np.argsort(places)]
-    seen = 0
-    for block in attacker.candidate_beliefs(release):
-        at = np.ix_(block.positions, block.points)
-        assert block.shift == pytest.approx(shifts[at], abs=1e-12)
-        assert block.log_prior == pytest.approx(priors[at], abs=1e-12)
-        seen += len(block.positions)
-    assert seen == len(release.outputs)

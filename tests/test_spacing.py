@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.chain import fit_gap_chain
 from oddshift.attackers.chain_terms import UNKNOWN, gap_classes
-from oddshift.attackers.gap_chain import fit_gap_chain
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Context, Records, offsets_of
 from oddshift.model.release import one_tier, perturb

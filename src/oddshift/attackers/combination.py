@@ -173,14 +173,12 @@ def fit_and_combine(
     fits: Sequence[Callable[[Knowledge], Attacker]],
     *,
     share: float = 0.2,
-    refit: Sequence[bool] | None = None,
     rng: np.random.Generator,
 ) -> Combination:
     """Fit every part on most of the fit records and weigh them on the rest.
 
-    Then those marked in `refit` (default: all) are fitted again on all records; the weights stay. Not for a network:
-    another training is another attacker. Parts without weight are left out, unless no part has any: they may help under
-    other noise.
+    Then they are fitted again on all records; the weights stay. Parts without weight are left out, unless no part has
+    any: they may help under other noise.
     """
     if not 0.0 < share < 1.0:
         raise InvalidInput(f"{share=}, expected 0 < share < 1")
@@ -189,9 +187,8 @@ def fit_and_combine(
     fitted = [fit(part) for fit in fits]
     kept = known.fit.take(held)
     combined = fit_combination(part, fitted, kept, rng=rng)
-    again = [True] * len(fits) if refit is None else refit
     used = _used(combined)
-    final = [fits[k](known) if again[k] else fitted[k] for k in used]
+    final = [fits[k](known) for k in used]
     weigh = _Weighing(part, tuple(fitted[k] for k in used), kept, int(rng.integers(1 << 31)))
     weights = tuple(tuple(row[k] for k in used) for row in combined.weights)
     return Combination(known, tuple(final), weights, weigh=weigh)

@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Exact, Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.paper_options import PaperOptions
 from oddshift.attackers.portfolio import fit_portfolio
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.attackers.training import Schedule
 from oddshift.base.errors import InvalidInput
 from oddshift.base.registry import Registry
@@ -124,20 +124,6 @@ def _language(known: Knowledge, rng: np.random.Generator, options: FitOptions | 
     return replace(fit_portfolio(known, rng, reads_words=True, language=options.language), name="language+W")
 
 
-def _combination(reads_context: bool = False) -> Fit:
-    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-        seeds = [int(seed) for seed in rng.integers(1 << 31, size=2)]
-        fits = [
-            lambda part: _plugin(TOPICS)(part, np.random.default_rng(seeds[0])),
-            fit_cooccurrence,
-            lambda part: _informed("lstm", reads_context)(part, np.random.default_rng(seeds[1]), options),
-        ]
-        name = "combination" + ("+W" if reads_context else "")
-        return replace(fit_and_combine(known, fits, refit=(True, True, False), rng=rng), name=name)
-
-    return fit
-
-
 def _paper(architecture: str) -> Fit:
     def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
         from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper
@@ -218,13 +204,11 @@ ATTACKERS: Registry[Fit] = Registry(
         "lstm": _informed("lstm"),
         "transformer": _informed("transformer"),
         "lstm+W": _informed("lstm", reads_context=True),
-        "combination": _combination(),
-        "combination+W": _combination(reads_context=True),
         "paper-rnn": _paper("rnn"),
         "paper-lstm": _paper("lstm"),
         "paper-transformer": _paper("transformer"),
     },
-    retired={"masked": "lstm"},
+    retired={"masked": "lstm", "combination": "portfolio and lstm", "combination+W": "portfolio+W and lstm+W"},
 )
 """Every attacker by name, those of installed packages included; names that end in +W read the public context, the
 paper's are for reproduction only, and `exact` needs a known law."""
@@ -268,8 +252,6 @@ COSTS: Mapping[str, AttackerCost] = {
     "lstm": NETWORK,
     "transformer": NETWORK,
     "lstm+W": NETWORK,
-    "combination": NETWORK,
-    "combination+W": NETWORK,
 }
 """The cost of every attacker of our own; one of another package is taken to cost what `portfolio` does."""
 

@@ -28,19 +28,18 @@ from functools import lru_cache
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.chain import fit_gap_chain
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, fit_steps
 from oddshift.attackers.clear_columns import fit_clear_columns, has_rows
 from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.distant_ties import fit_distant_ties
-from oddshift.attackers.gap_chain import fit_gap_chain
 from oddshift.attackers.hidden_classes import fit_row_classes
 from oddshift.attackers.language_model import LanguageModel, fit_language_prior
 from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAttacker, Terms
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
 from oddshift.attackers.nearest_documents import fit_exemplars
-from oddshift.attackers.nearness import is_spatial
 from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.attackers.phrases import fit_phrases
 from oddshift.attackers.positional_pairs import fit_ties
@@ -49,6 +48,7 @@ from oddshift.attackers.repetition import Reuse, fit_copies
 from oddshift.attackers.row_layout import RowLayout, row_layout
 from oddshift.attackers.second_order import fit_second_order
 from oddshift.attackers.sparse_chain import fit_sparse_second_order
+from oddshift.attackers.spatial import is_spatial
 from oddshift.attackers.topics import fit_topic_shares
 from oddshift.attackers.word_prior import WordPrior, WordTrial, weighed_prior, word_trial
 from oddshift.base.errors import InvalidInput
