@@ -43,6 +43,17 @@ from oddshift.protect.sanitizer import Sanitizer
 from oddshift.protect.staging import Staging, clear_dead, refuse_existing, staging_for
 
 
+def ledger_of(policy: Policy, place: str | Path, asked: str = "") -> Ledger:
+    """The ledger of a policy in a file or folder: the server that it states, or the file next to it.
+
+    `asked` is another one; a policy that states its server refuses it, because two ledgers know nothing of each other.
+    """
+    stated = policy.terms.ledger
+    if asked and stated and asked != stated:
+        raise InvalidInput(f"ledger={asked}, expected that of the policy: {stated}")
+    return Ledger(asked or stated) if asked or stated else Ledger.beside(place)
+
+
 def protect(
     source: str | Path,
     out: str | Path,
@@ -228,7 +239,8 @@ class ReleasePolicy:
         """
         if self.folder is None:
             raise InvalidInput("the policy was not saved, expected policy.save(folder) first: its ledger is kept there")
-        return protect(path_in, path_out, self.policy, Ledger.beside(self.folder / POLICY), settings, means=means)
+        ledger = ledger_of(self.policy, self.folder / POLICY)
+        return protect(path_in, path_out, self.policy, ledger, settings, means=means)
 
     def save(self, folder: str | Path) -> ReleasePolicy:
         """Write the policy and its vocabulary into a folder that only its owner can read, and return it from there."""

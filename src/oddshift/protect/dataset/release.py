@@ -68,19 +68,7 @@ def protect_set(
     if asked.dry_run:
         refuse_existing(target)
         return _rehearsed(job, policy, ledger, asked, how)
-    clear_dead(ledger)
-    begun = _begun(ledger, target)
-    if begun is not None and begun.is_visible(target) and not (how.is_continued and begun.is_whole):
-        clear_dead(ledger, data_sets_too=True, only=begun.release)  # its process died after it was released
-        begun = None
-    if begun is None and how.is_continued and os.path.lexists(target):
-        raise InvalidInput(f"{target} was released completely, expected a release that stopped before its end")
-    if begun is None and how.is_continued:
-        raise InvalidInput(f"no release of {target} was begun and not finished, expected one to continue")
-    if begun is not None and not (how.is_continued or asked.take_over):
-        raise InvalidInput(
-            f"a release of {target} was begun and not finished: --continue finishes it, --take-over starts again"
-        )
+    begun = _to_continue(ledger, target, asked, how)
     if not how.is_continued:
         refuse_existing(target)
         begun = None
@@ -99,6 +87,24 @@ def protect_set(
         raise InvalidInput(f"{error.strerror or error} ({error.filename or target}); {said}") from error
     finally:
         forget_job()
+
+
+def _to_continue(ledger: Ledger, out: Path, settings: ProtectSettings, means: SetMeans) -> BegunRelease | None:
+    """The unfinished release that is asked for; one whose process died after it was visible is finished here."""
+    clear_dead(ledger)
+    begun = _begun(ledger, out)
+    if begun is not None and begun.is_visible(out) and not (means.is_continued and begun.is_whole):
+        clear_dead(ledger, data_sets_too=True, only=begun.release)
+        begun = None
+    if begun is None and means.is_continued and os.path.lexists(out):
+        raise InvalidInput(f"{out} was released completely, expected a release that stopped before its end")
+    if begun is None and means.is_continued:
+        raise InvalidInput(f"no release of {out} was begun and not finished, expected one to continue")
+    if begun is not None and not (means.is_continued or settings.take_over):
+        raise InvalidInput(
+            f"a release of {out} was begun and not finished: --continue finishes it, --take-over starts again"
+        )
+    return begun
 
 
 def _number(ledger: Ledger, begun: BegunRelease | None, first: ReleaseWork, staging: Staging) -> int:

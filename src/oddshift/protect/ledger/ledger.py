@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 from oddshift.protect.ledger.embedded import EmbeddedEngine
+from oddshift.protect.ledger.postgres import PostgresEngine
 from oddshift.protect.ledger.releases import (
     LedgerTotals,
     StagedFolder,
@@ -45,6 +46,8 @@ from oddshift.protect.ledger.terms import (
 from oddshift.protect.ledger.transaction import Claimant, Engine, Transaction
 from oddshift.protect.record_keys import WIDTH, RecordKeys
 
+Watch = Callable[[Callable[[], Claimed]], Claimed]
+
 KeptValue = tuple[bytes, str]
 """The key of a record, and what was released for it."""
 
@@ -60,6 +63,7 @@ class Ledger:
 
     path: Path | str
     opened: Engine | None = field(default=None, compare=False, repr=False)
+    watch: Watch = field(default=lambda claim: claim(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """A path is a path, also as a string."""
@@ -83,8 +87,6 @@ class Ledger:
             return self.opened
         if isinstance(self.path, Path):
             return EmbeddedEngine(self.path)
-        from oddshift.protect.ledger.postgres import PostgresEngine
-
         return PostgresEngine(self.path)
 
     @contextmanager
@@ -95,9 +97,13 @@ class Ledger:
         """
         engine = self.engine.kept_open()
         try:
-            yield Ledger(self.path, engine)
+            yield Ledger(self.path, engine, self.watch)
         finally:
             engine.close()
+
+    def watched(self, watch: Watch) -> Ledger:
+        """The same ledger; `watch` makes each claim of this process, and may time and count them."""
+        return Ledger(self.path, self.opened, watch)
 
     @property
     def exists(self) -> bool:
@@ -149,7 +155,7 @@ class Ledger:
                 move(db, number, (PREPARING,), state)
             return noted(db, token, claim_once(db, Claimant(number, 0, terms.may_take_over), given, terms))
 
-        return self.engine.write(work)
+        return self.watch(lambda: self.engine.write(work))
 
     def claim_part(self, batches: Iterable[KeyBatch], terms: ClaimTerms, release: int, part: int) -> Claimed:
         """Claim the records of one part (from 1) of a prepared release; a part that was claimed is not claimed again.
@@ -166,7 +172,7 @@ class Ledger:
                 before = noted(db, token, claim_once(db, Claimant(release, part, terms.may_take_over), given, terms))
             return before
 
-        return self.engine.write(work)
+        return self.watch(lambda: self.engine.write(work))
 
     def all_claimed(self, release: int) -> None:
         """Note that all parts of a release are claimed: noise may be drawn from now on."""
