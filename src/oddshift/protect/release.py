@@ -44,7 +44,7 @@ from oddshift.protect.staging import Staging, clear_dead, refuse_existing, stagi
 
 
 def ledger_of(policy: Policy, place: str | Path, asked: str = "") -> Ledger:
-    """The ledger of a policy in a file or folder: the server that it states, or the file next to it.
+    """Return the ledger of a policy in a file or folder: the server that it states, or the file next to it.
 
     `asked` is another one; a policy that states its server refuses it, because two ledgers know nothing of each other.
     """

@@ -133,7 +133,7 @@ def expect_state(db: Transaction, release: int, states: tuple[str, ...]) -> str:
 
 
 def move(db: Transaction, release: int, before: tuple[str, ...], after: str) -> None:
-    """Change the state of a release; an earlier try that did it already is no error."""
+    """Change the state of a release; a repeated try may find that it is changed already."""
     expect_state(db, release, (*before, after) if db.is_again else before)
     db.run("UPDATE release SET state = ? WHERE number = ?", (after, release))
 
