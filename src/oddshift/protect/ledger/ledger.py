@@ -141,6 +141,7 @@ class Ledger:
         these records new.
         """
         refuse_epsilon(terms)
+        self.engine.keep_room()
         given = list(batches) if self.is_shared else batches  # a lost connection needs them again
         token = f"{socket.gethostname()} {secrets.token_hex(16)}"
 
@@ -224,7 +225,7 @@ class Ledger:
             if not dropped(db, release):
                 move(db, release, (CLAIMED, PUBLISHING), ABANDONED)
 
-        self.engine.write(work)
+        self.engine.write_small(work)
 
     def restart(self, release: int) -> int:
         """Withdraw the claim of a release for which no noise was drawn yet; returns the number that claims again."""
