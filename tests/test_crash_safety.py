@@ -166,7 +166,7 @@ def test_a_claimed_epsilon_that_is_not_that_of_the_mechanism_is_refused(home):
     terms = POLICY.terms
     edited = replace(terms, mechanism=replace(terms.mechanism, claimed_epsilon=terms.mechanism.claimed_epsilon / 10))
     save_policy(home / "edited", Policy(edited, POLICY.vocabulary))
-    with pytest.raises(InvalidInput, match=r"claimed_epsilon=.* in the policy, expected .* of its mechanism"):
+    with pytest.raises(InvalidInput, match=r"claimed_epsilon=.* in the policy, expected .*: that is its mechanism's"):
         protect(
             home / "in" / "0.jsonl",
             home / "o.jsonl",
@@ -209,3 +209,17 @@ def test_metrics_count_what_was_released_and_refused(home):
     with pytest.raises(InvalidInput, match="is not a folder"), measured(home / "no" / "x.prom", ledger):
         pass
     assert ReleaseMetrics(ledger).text().count("# TYPE") == 4
+
+
+def test_a_configuration_states_the_ledger_of_its_policy():
+    from oddshift.app.configuration import parse_config
+
+    text = '[data]\nkind = "people"\n[mechanism]\nname = "exponential"\nepsilon = 1.0\n'
+    assert parse_config(text, "c.toml").ledger.address == ""
+    stated = parse_config(f'{text}[ledger]\naddress = "service=oddshift"\n', "c.toml")
+    assert stated.ledger.address == "service=oddshift"
+    assert stated.fingerprint == parse_config(text, "c.toml").fingerprint
+    for address in ("releases.db", "postgresql://ann:Secret-7@host/db"):
+        with pytest.raises(InvalidInput, match=r"^c\.toml: ") as caught:
+            parse_config(f'{text}[ledger]\naddress = "{address}"\n', "c.toml")
+        assert "Secret" not in str(caught.value)

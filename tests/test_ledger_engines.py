@@ -1,6 +1,7 @@
 """Both engines of a ledger keep the same promises: races, kills, lost connections, full disks and clocks set back."""
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -266,6 +267,8 @@ def test_a_claim_is_withdrawn_on_a_disk_that_is_full_by_then(tmp_path):
 
 def test_on_a_full_server_a_claim_is_refused_and_changes_nothing(postgres_server, tmp_path):
     with small_disk(postgres_server.home / "disk", 24) as disk:
+        if os.geteuid() == 0:
+            shutil.chown(disk, "postgres")
         postgres_server.run(f"CREATE TABLESPACE small LOCATION '{disk}'")
         postgres_server.run("CREATE DATABASE small TABLESPACE small")
         ledger = Ledger(postgres_server.address.replace("/postgres?", "/small?"))

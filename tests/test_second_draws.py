@@ -20,8 +20,8 @@ def rows():
     return [
         {
             "id": f"r{n}",
-            "a": change(f"{NAMES[n]} met {NAMES[n + 1]} on day {n}."),
-            "b": change(f"{NAMES[n]} saw it {n}."),
+            "a": f"{NAMES[n]} met {NAMES[n + 1]} on day {n}.",
+            "b": f"{NAMES[n]} saw it {n}.",
         }
         for n in range(8)
     ]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from oddshift.base.errors import InvalidInput
 from oddshift.protect.ledger.embedded import EmbeddedEngine
 from oddshift.protect.ledger.postgres import PostgresEngine
 from oddshift.protect.ledger.releases import (
@@ -306,6 +307,13 @@ def is_address(place: Path | str) -> bool:
     (True, True, False)
     """
     return isinstance(place, str) and place.startswith(("postgresql://", "postgres://", "service="))
+
+
+def refuse_address(place: str) -> None:
+    """Refuse what is not the address of a server, and an address that holds a password."""
+    if not is_address(place):
+        raise InvalidInput(f"ledger={place!r}, expected postgresql://HOST/DATABASE or service=NAME")
+    PostgresEngine(place)
 
 
 class _NothingClaimed(Exception):
