@@ -46,7 +46,7 @@ def test_whatever_the_mask_only_the_owner_can_read(path):
         claim(path, 1)
         with reading(path):
             assert {stat.S_IMODE(p.stat().st_mode) for p in path.parent.iterdir()} == {0o600}
-            assert len(list(path.parent.iterdir())) == 4
+            assert len(list(path.parent.iterdir())) == 5
     finally:
         os.umask(before)
 

@@ -107,7 +107,7 @@ def run_audit(  # noqa: PLR0913 (the last ones say how the work is done, never w
         if keep and can_adapt and not (folder / ADAPTATION).is_file():
             keep_work(folder, inputs, prepared, means.fits, kept)
         if found.policy is not None:
-            save_policy(folder, with_user_limit(found.policy, config.users))
+            save_policy(folder, with_user_limit(found.policy, config.users, config.ledger.address))
         write_run(folder, found.result, text, inputs)
     return found.result
 
@@ -152,7 +152,7 @@ def run_adapt(
             _with_note(prepared, asked), config.mechanism, replace(config.adapt, alpha=asked.level), means=means
         )
         if found.policy is not None:
-            save_policy(folder, with_user_limit(found.policy, config.users))
+            save_policy(folder, with_user_limit(found.policy, config.users, config.ledger.address))
             if (folder / EXAMPLES).is_dir():
                 _show_release(folder, config, found)
         else:

@@ -16,7 +16,7 @@ import secrets
 import types
 import typing
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Union
 
@@ -148,6 +148,9 @@ def _open(envelope: Any, kinds: tuple[type, ...], arrays: Arrays) -> Any:
     stated = envelope["schema"]
     if type(stated) is not int or stated not in READABLE:
         raise TamperedEvidence(f"schema={stated!r}, expected {SCHEMA}")
+    unnamed = set(arrays) - set(_named_arrays(envelope["value"]))
+    if unnamed:
+        raise TamperedEvidence(f"{len(unnamed)} arrays that the document does not name, expected none")
     found = content_digest(envelope["value"], arrays)
     if envelope["sha256"] != found:
         raise TamperedEvidence(f"contents hash to {found[:12]}..., the file says {str(envelope['sha256'])[:12]}...")
@@ -157,6 +160,18 @@ def _open(envelope: Any, kinds: tuple[type, ...], arrays: Arrays) -> Any:
         if stated == SCHEMA:
             raise
         raise TamperedEvidence(f"schema={stated} of an older oddshift, expected {SCHEMA} ({error})") from error
+
+
+def _named_arrays(body: Any) -> Iterator[str]:
+    """The names of the arrays that plain JSON stands for."""
+    if isinstance(body, dict):
+        if set(body) == {_ARRAY} and isinstance(body[_ARRAY], str):
+            yield body[_ARRAY]
+        for item in body.values():
+            yield from _named_arrays(item)
+    elif isinstance(body, list):
+        for item in body:
+            yield from _named_arrays(item)
 
 
 def schema_of(path: str | Path) -> int | None:

@@ -10,9 +10,19 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
+from oddshift.base.errors import InvalidInput
 from oddshift.protect.ledger import sorted_runs
 from oddshift.protect.ledger.sorted_runs import Words
-from oddshift.protect.ledger.store import KeptOpen, identity, is_made, reading, secret_key, writing
+from oddshift.protect.ledger.store import (
+    KeptOpen,
+    give_room,
+    identity,
+    is_made,
+    keep_room,
+    reading,
+    secret_key,
+    writing,
+)
 from oddshift.protect.ledger.terms import ABANDONED, CRASHED
 from oddshift.protect.ledger.transaction import Claimant, Holder, Made, Row, Transaction
 from oddshift.protect.record_keys import WIDTH
@@ -52,6 +62,20 @@ class EmbeddedEngine:
         """In one transaction of the only writer."""
         with writing(self.path, self.kept) as db:
             return work(EmbeddedTransaction(db))
+
+    def write_small(self, work: Callable[[Transaction], Made]) -> Made:
+        """The same for a small change that must be possible on a full disk."""
+        try:
+            found = self.write(work)
+        except InvalidInput:
+            if not give_room(self.path):
+                raise
+            found = self.write(work)
+        return found
+
+    def keep_room(self) -> None:
+        """Take what `write_small` may need."""
+        keep_room(self.path)
 
     def read(self, work: Callable[[Transaction], Made]) -> Made:
         """At one moment, next to a writer."""

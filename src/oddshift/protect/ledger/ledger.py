@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from oddshift.base.errors import InvalidInput
 from oddshift.protect.ledger.embedded import EmbeddedEngine
 from oddshift.protect.ledger.postgres import PostgresEngine
 from oddshift.protect.ledger.releases import (
@@ -141,6 +142,7 @@ class Ledger:
         these records new.
         """
         refuse_epsilon(terms)
+        self.engine.keep_room()
         given = list(batches) if self.is_shared else batches  # a lost connection needs them again
         token = f"{socket.gethostname()} {secrets.token_hex(16)}"
 
@@ -224,7 +226,7 @@ class Ledger:
             if not dropped(db, release):
                 move(db, release, (CLAIMED, PUBLISHING), ABANDONED)
 
-        self.engine.write(work)
+        self.engine.write_small(work)
 
     def restart(self, release: int) -> int:
         """Withdraw the claim of a release for which no noise was drawn yet; returns the number that claims again."""
@@ -305,6 +307,13 @@ def is_address(place: Path | str) -> bool:
     (True, True, False)
     """
     return isinstance(place, str) and place.startswith(("postgresql://", "postgres://", "service="))
+
+
+def refuse_address(place: str) -> None:
+    """Refuse what is not the address of a server, and an address that holds a password."""
+    if not is_address(place):
+        raise InvalidInput(f"ledger={place!r}, expected postgresql://HOST/DATABASE or service=NAME")
+    PostgresEngine(place)
 
 
 class _NothingClaimed(Exception):

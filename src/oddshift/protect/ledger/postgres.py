@@ -129,6 +129,13 @@ class PostgresEngine:
         """In one transaction, again when the connection is lost or the server chose another transaction."""
         return self._work(work, is_made=False)
 
+    def write_small(self, work: Callable[[Transaction], Made]) -> Made:
+        """The same."""
+        return self.write(work)
+
+    def keep_room(self) -> None:
+        """Nothing: a server's disk is looked after by others."""
+
     def read(self, work: Callable[[Transaction], Made]) -> Made:
         """The same."""
         if not self.exists:

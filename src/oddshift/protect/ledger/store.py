@@ -31,6 +31,11 @@ LEDGER = "releases.db"
 COUNT = "releases.count"
 """Name of the file with the counter, in the same folder."""
 
+ROOM = "releases.room"
+"""Name of a file that holds a little of the disk, so that a claim can be withdrawn when the rest is full."""
+
+_ROOM_BYTES = 1 << 18
+
 WAIT = 300.0
 """Seconds to wait for other writers."""
 
@@ -96,6 +101,25 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         check_counter(connection, path, counted)
         yield connection
         connection.execute("ROLLBACK")
+
+
+def keep_room(path: Path) -> None:
+    """Take a little of the disk while there is some; without it everything works but a withdrawal on a full disk."""
+    room = path.with_name(ROOM)
+    with suppress(OSError):
+        if not room.is_symlink() and (not room.exists() or room.stat().st_size < _ROOM_BYTES):
+            number = os.open(room, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+            with open(number, "wb") as stream:
+                stream.write(os.urandom(_ROOM_BYTES))
+
+
+def give_room(path: Path) -> bool:
+    """Give that part of the disk back; whether there was any."""
+    room = path.with_name(ROOM)
+    is_there = room.is_file() and not room.is_symlink()
+    if is_there:
+        room.unlink()
+    return is_there
 
 
 def _is_made(connection: sqlite3.Connection) -> bool:
