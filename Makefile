@@ -52,16 +52,12 @@ setup: $(STAMP)
 
 $(CORE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-<<<<<<< HEAD
-	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench,text,tables,attackers,language,cluster,postgres,sign,docs]"
-=======
 	$(PIP) -e .
 	touch $@
 
 # pip would compile on one core, and a third of the files for nothing; files that no Python can compile do no harm.
 $(STAMP): $(CORE)
-	$(PIP) -e ".[dev,bench,text,tables,attackers,language,cluster,sign,docs]"
->>>>>>> main
+	$(PIP) -e ".[dev,bench,text,tables,attackers,language,cluster,postgres,sign,docs]"
 	$(BIN)/python -m compileall -q -j 0 -x '/tests/|/transformers/models/' .venv/lib > /dev/null || true
 	touch $@
 

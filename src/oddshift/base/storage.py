@@ -12,11 +12,12 @@ import hashlib
 import io
 import json
 import os
+import re
 import secrets
 import types
 import typing
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Union
 
@@ -148,7 +149,7 @@ def _open(envelope: Any, kinds: tuple[type, ...], arrays: Arrays) -> Any:
     stated = envelope["schema"]
     if type(stated) is not int or stated not in READABLE:
         raise TamperedEvidence(f"schema={stated!r}, expected {SCHEMA}")
-    unnamed = set(arrays) - set(_named_arrays(envelope["value"]))
+    unnamed = set(arrays) - set(re.findall(rf'{{"{_ARRAY}": "([^"]*)"}}', json.dumps(envelope["value"])))
     if unnamed:
         raise TamperedEvidence(f"{len(unnamed)} arrays that the document does not name, expected none")
     found = content_digest(envelope["value"], arrays)
@@ -160,18 +161,6 @@ def _open(envelope: Any, kinds: tuple[type, ...], arrays: Arrays) -> Any:
         if stated == SCHEMA:
             raise
         raise TamperedEvidence(f"schema={stated} of an older oddshift, expected {SCHEMA} ({error})") from error
-
-
-def _named_arrays(body: Any) -> Iterator[str]:
-    """The names of the arrays that plain JSON stands for."""
-    if isinstance(body, dict):
-        if set(body) == {_ARRAY} and isinstance(body[_ARRAY], str):
-            yield body[_ARRAY]
-        for item in body.values():
-            yield from _named_arrays(item)
-    elif isinstance(body, list):
-        for item in body:
-            yield from _named_arrays(item)
 
 
 def schema_of(path: str | Path) -> int | None:
@@ -348,7 +337,9 @@ def unpack(raw: bytes) -> tuple[bytes, Arrays]:
     """The text and the arrays of an archive that `pack` wrote; anything else raises TamperedEvidence."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            _refuse_large(archive)
+            total = sum(info.file_size for info in archive.infolist())
+            if total > LARGEST_STORED:
+                raise ValueError(f"{total} bytes unpacked, expected at most {LARGEST_STORED}")
             members = {info.filename: archive.read(info) for info in archive.infolist()}
         text = members.pop(_VALUE)
         arrays = {
@@ -357,9 +348,3 @@ def unpack(raw: bytes) -> tuple[bytes, Arrays]:
     except Exception as error:  # whatever a hostile archive provokes, the answer is the same: it does not hold
         raise TamperedEvidence(f"not a complete archive ({type(error).__name__}: {error})") from error
     return text, arrays
-
-
-def _refuse_large(archive: zipfile.ZipFile) -> None:
-    total = sum(info.file_size for info in archive.infolist())
-    if total > LARGEST_STORED:
-        raise ValueError(f"{total} bytes unpacked, expected at most {LARGEST_STORED}")
