@@ -54,7 +54,7 @@ class LedgerSettings:
     address: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no address, and one with a password."""
+        """Refuse anything but an address without a password."""
         if self.address:
             refuse_address(self.address)
 

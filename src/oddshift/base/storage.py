@@ -149,12 +149,12 @@ def _open(envelope: Any, kinds: tuple[type, ...], arrays: Arrays) -> Any:
     stated = envelope["schema"]
     if type(stated) is not int or stated not in READABLE:
         raise TamperedEvidence(f"schema={stated!r}, expected {SCHEMA}")
-    unnamed = set(arrays) - set(re.findall(rf'{{"{_ARRAY}": "([^"]*)"}}', json.dumps(envelope["value"])))
-    if unnamed:
-        raise TamperedEvidence(f"{len(unnamed)} arrays that the document does not name, expected none")
     found = content_digest(envelope["value"], arrays)
     if envelope["sha256"] != found:
         raise TamperedEvidence(f"contents hash to {found[:12]}..., the file says {str(envelope['sha256'])[:12]}...")
+    unnamed = set(arrays) - set(re.findall(rf'{{"{_ARRAY}": "([^"]*)"}}', json.dumps(envelope["value"])))
+    if unnamed:
+        raise TamperedEvidence(f"{len(unnamed)} arrays that the document does not name, expected none")
     try:
         return decode(envelope["value"], Union[kinds], arrays)  # noqa: UP007 (a union known only at run time)
     except TamperedEvidence as error:

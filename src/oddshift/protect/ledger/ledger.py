@@ -310,7 +310,7 @@ def is_address(place: Path | str) -> bool:
 
 
 def refuse_address(place: str) -> None:
-    """Refuse what is not the address of a server, and an address that holds a password."""
+    """Refuse anything but the address of a server, and an address that holds a password."""
     if not is_address(place):
         raise InvalidInput(f"ledger={place!r}, expected postgresql://HOST/DATABASE or service=NAME")
     PostgresEngine(place)
