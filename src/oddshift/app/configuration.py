@@ -64,7 +64,7 @@ class Configuration:
     """The whole file. `adapt` is None where no δ is stated, or where the pair law cannot be adapted to.
 
     `users` limits what the releases of a user may spend together, and `ledger` says where releases are recorded; both
-    go into the policy of an adaptation.
+    go into the policy of an adaptation. `text` is the file as it was read.
     """
 
     data: FileData | PeopleSettings
@@ -74,6 +74,7 @@ class Configuration:
     execution: Execution
     users: UserLimit | None = None
     ledger: LedgerSettings = LedgerSettings()
+    text: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -155,7 +156,7 @@ def parse_config(text: str, source: str, folder: Path | None = None) -> Configur
     except ValueError as error:  # a number of thousands of digits raises no TOMLDecodeError
         raise InvalidInput(f"{source} is not a TOML file: {str(error)[:200]}") from error
     try:
-        return _configuration(raw, folder)
+        return replace(_configuration(raw, folder), text=text)
     except InvalidInput as error:
         raise InvalidInput(f"{source}: {error}") from error
 
