@@ -25,9 +25,8 @@ from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.audit import AuditSettings
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder
 from oddshift.audit.measurement import AuditReleases
-from oddshift.audit.saturation import learning_of_size
 from oddshift.audit.scan import Budget, scan
-from oddshift.audit.verdict import AuditTrials, audit_trials, completed, concluded
+from oddshift.audit.trials import AuditTrials, audit_trials, completed, concluded, learning_of_size
 from oddshift.base.arrays import FloatArray
 from oddshift.base.storage import load, save
 from oddshift.bounds import clopper_pearson_upper

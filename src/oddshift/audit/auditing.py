@@ -19,16 +19,15 @@ from oddshift.attackers.completeness import IMPOSSIBLE
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.learning_size import Refittable
 from oddshift.attackers.paired_log_score import units_of
-from oddshift.audit.choice import strongest
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder, TierValues, caps_of_tiers
 from oddshift.audit.measurement import AuditReleases, Measurement, part_streams
 from oddshift.audit.notes import assumptions, single_exceeds, warnings
 from oddshift.audit.proven import Proven
 from oddshift.audit.result import Audit, SubgroupRate, attacker_result
-from oddshift.audit.saturation import Refit, learning_of_size
 from oddshift.audit.scan import Budget
 from oddshift.audit.settings import AuditSettings
-from oddshift.audit.verdict import AuditTrials, audit_trials, completed, concluded
+from oddshift.audit.trials import AuditTrials, Refit, audit_trials, completed, concluded, learning_of_size
+from oddshift.audit.verdict import strongest
 from oddshift.audit.witness_search import search_witness
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, Progress, run, silent
@@ -63,7 +62,7 @@ def audit(  # noqa: PLR0913 (the last ones say how the work is done, never what 
     certifies nothing.
 
     **Guarantee**: the verdict errs with probability at most `settings.alpha` about the leakage as estimated by every
-    attacker that learned something: certified only if all of them stay within δ (`verdict_rule` has the rule). The
+    attacker that learned something: certified only if all of them stay within δ (`verdict` has the rule). The
     witness trusts no attacker. Estimates outside [witness, upper bound] are flagged.
     """
     refits = {each.attacker.name: each.fit for each in attackers if isinstance(each, Refittable)}
