@@ -1,6 +1,5 @@
 """The budget of users: stated in a policy, and kept with refusals, masks, or more noise."""
 
-import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -66,18 +65,6 @@ def test_a_copy_of_a_noisier_record_spends_nothing(ledger):
     assert found.noisier.tolist() == [4]
     assert found.copies.tolist() == [[5, 4]]
     assert ledger.totals().user_most_spent == pytest.approx(0.3125)
-
-
-def test_a_ledger_of_version_1_is_brought_up_to_date(ledger):
-    claim(ledger, range(2), ["u"] * 2, replace(TERMS, limit=None))
-    db = sqlite3.connect(ledger.path)
-    db.execute("ALTER TABLE person DROP COLUMN noisier")
-    db.execute("UPDATE meta SET value = 1 WHERE name = 'version'")
-    db.commit()
-    db.close()
-    assert ledger.totals().user_most_spent == pytest.approx(0.2)
-    assert claim(ledger, range(10, 13), ["u"] * 3).noisier.tolist() == [2, 3]
-    assert ledger.check() == []
 
 
 @pytest.mark.parametrize("policy", [people_policy(2.0), table_policy(2.0), POLICY])
@@ -181,12 +168,13 @@ class TestConfiguration:
 
 def test_an_adaptation_puts_the_limit_into_its_policy(tmp_path, monkeypatch):
     from oddshift.app import configured_runs
+    from oddshift.app.results import AdaptRun
+    from reports import made_up_adaptation
 
-    class Found:
-        policy, result = POLICY, None
+    def answer(run, settings):
+        return AdaptRun(made_up_adaptation(), run._release_policy(POLICY), "", run.configuration)
 
-    monkeypatch.setattr(configured_runs, "ask_adapt", lambda *_, **__: Found)
-    monkeypatch.setattr(configured_runs, "write_adaptation", lambda *_: None)
+    monkeypatch.setattr(configured_runs.Run, "adapt", answer)
     configured_runs.run_adapt(TEXT + "[users]\nbudget = 3.0\n", tmp_path / "run")
     assert load_policy(tmp_path / "run").terms.user_limit == UserLimit(budget=3.0)
 

@@ -24,9 +24,10 @@ from oddshift.data.codecs import CODECS, FROM_PIPELINE, FROM_TEXT
 from oddshift.data.detectors import DETECTORS
 from oddshift.data.embedded import PeopleSettings
 from oddshift.mechanisms.settings import MechanismSettings
+from oddshift.protect.ledger.ledger import refuse_address
 from oddshift.protect.ledger.terms import UserLimit
 
-TABLES = ("data", "mechanism", "audit", "adapt", "users", "execution")
+TABLES = ("data", "mechanism", "audit", "adapt", "users", "ledger", "execution")
 """The tables of a file; only `data` is required."""
 
 LONGEST_FILE = 1 << 20
@@ -46,11 +47,24 @@ class FileData:
     settings: Any
 
 
+@dataclass(frozen=True)
+class LedgerSettings:
+    """The address of the server that keeps the ledger of a policy; without one it is a file next to the policy."""
+
+    address: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse anything but an address without a password."""
+        if self.address:
+            refuse_address(self.address)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
     """The whole file. `adapt` is None where no δ is stated, or where the pair law cannot be adapted to.
 
-    `users` limits what the releases of a user may spend together; it goes into the policy of an adaptation.
+    `users` limits what the releases of a user may spend together, and `ledger` says where releases are recorded; both
+    go into the policy of an adaptation. `text` is the file as it was read.
     """
 
     data: FileData | PeopleSettings
@@ -59,6 +73,8 @@ class Configuration:
     adapt: AdaptSettings | None
     execution: Execution
     users: UserLimit | None = None
+    ledger: LedgerSettings = LedgerSettings()
+    text: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -140,7 +156,7 @@ def parse_config(text: str, source: str, folder: Path | None = None) -> Configur
     except ValueError as error:  # a number of thousands of digits raises no TOMLDecodeError
         raise InvalidInput(f"{source} is not a TOML file: {str(error)[:200]}") from error
     try:
-        return _configuration(raw, folder)
+        return replace(_configuration(raw, folder), text=text)
     except InvalidInput as error:
         raise InvalidInput(f"{source}: {error}") from error
 
@@ -162,6 +178,7 @@ def _configuration(raw: dict[str, Any], folder: Path | None) -> Configuration:
         adapt=_adapt(tables["adapt"], audit, mechanism),
         execution=validated(Execution, tables["execution"], "execution"),
         users=validated(UserLimit, tables["users"], "users") if tables["users"] else None,
+        ledger=validated(LedgerSettings, tables["ledger"], "ledger"),
     )
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from oddshift.app.compare import ComparedRow
     from oddshift.app.doctor import Diagnosis
     from oddshift.app.watch.series import Watch
+    from oddshift.protect import Ledger
 
 
 def report(
@@ -64,28 +65,25 @@ def compare(
     from rich.table import Table
 
     from oddshift.app.compare import compare as compared
-    from oddshift.app.terminology import Speaking, reword_for, reword_plain
 
     if first.resolve() == second.resolve():
         raise InvalidInput(f"{first} and {second} are the same run, expected two")
     found = compared(first, second)
     if as_json:
-        print(json.dumps(reword_plain(asdict(found), reword_for(found.detector))))
+        print(json.dumps(asdict(found)))
         return
-    screen = console_for(as_json)
-    console = Speaking(screen, reword_for(found.detector))
-    console.print(f"first: {first}, second: {second}; documents: {found.documents}", markup=False, soft_wrap=True)
+    console = console_for(as_json)
+    console.print(f"first: {first}, second: {second}; records: {found.documents}", markup=False, soft_wrap=True)
     for warning in found.warnings:
         console.print(f"warning: {warning}", style="yellow", markup=False)
     table = Table()
     for name in ("", "first", "second", "second - first"):
         table.add_column(name, justify="right" if name else "left", overflow="fold")
     for row in found.rows:
-        cells = (console.reword(said) for said in (row.name, row.first, row.second))
-        table.add_row(*cells, _difference(row))
+        table.add_row(row.name, row.first, row.second, _difference(row))
     console.print(table)
     console.print(
-        "± is one standard error; with * it comes from differences document by document, otherwise it takes the runs "
+        "± is one standard error; with * it comes from differences record by record, otherwise it takes the runs "
         "as independent."
     )
 
@@ -145,7 +143,6 @@ def _show(found: Watch, page: Path, step: str) -> None:
 def _audit_again(run: Path, new: list[Path], folder: Path, window: int, as_json: bool) -> None:
     from oddshift.app.display import show_audit
     from oddshift.app.run_folder import summary
-    from oddshift.app.terminology import reword_for, reword_plain
     from oddshift.app.watch.watching import audit_again
 
     console = console_for(as_json)
@@ -153,7 +150,7 @@ def _audit_again(run: Path, new: list[Path], folder: Path, window: int, as_json:
         found = audit_again(run, new, folder, window=window)
     show_audit(found, console)
     if as_json:
-        print(json.dumps(reword_plain(summary(found), reword_for(found.detector))))
+        print(json.dumps(summary(found)))
     else:
         console.print(f"run: {folder}", soft_wrap=True)
         console.print(f"next: {next_step('report', folder)}", soft_wrap=True)
@@ -166,15 +163,27 @@ Place = Annotated[Path, typer.Argument(metavar="POLICY", help="A policy.json, or
 ledger = typer.Typer(help="Show or check the ledger of releases that is kept with a policy.", no_args_is_help=True)
 
 
+Server = Annotated[str, typer.Option("--ledger", help="The address of a PostgreSQL server that keeps the ledger.")]
+
+
+def _ledger_of(policy: Path, asked: str) -> Ledger:
+    """The ledger of a policy; its folder may have lost the policy, and still hold the ledger."""
+    from oddshift.protect import Ledger, ledger_of
+    from oddshift.protect.policies import POLICY, load_policy
+
+    file = policy / POLICY if policy.is_dir() else policy
+    if asked or not file.is_file():
+        return Ledger(asked) if asked else Ledger.beside(policy)
+    return ledger_of(load_policy(file), file)
+
+
 @ledger.command()
-def show(policy: Place, as_json: Json = False) -> None:
+def show(policy: Place, server: Server = "", as_json: Json = False) -> None:
     """Print totals: releases, records, users, and the largest budgets that were spent.
 
     Example: oddshift ledger show mail-run/policy.json
     """
-    from oddshift.protect import Ledger
-
-    found = Ledger.beside(policy).totals()
+    found = _ledger_of(policy, server).totals()
     if as_json:
         print(json.dumps({**asdict(found), **_budgets(found.most_composed, found.user_most_spent)}))
         return
@@ -197,14 +206,12 @@ def show(policy: Place, as_json: Json = False) -> None:
 
 
 @ledger.command()
-def check(policy: Place, as_json: Json = False) -> None:
+def check(policy: Place, server: Server = "", as_json: Json = False) -> None:
     """Check that the ledger is complete and was not replaced by an older copy; the exit code is 2 when it is damaged.
 
     Example: oddshift ledger check mail-run/policy.json
     """
-    from oddshift.protect import Ledger
-
-    problems = Ledger.beside(policy).check()
+    problems = _ledger_of(policy, server).check()
     if as_json:
         print(json.dumps({"holds": not problems, "problems": problems}))
     else:
