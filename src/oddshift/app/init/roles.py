@@ -176,7 +176,7 @@ def _table(columns: Sequence[Column], user: str, why: str) -> Roles:
     hidden = [c for c in columns if c.is_contact or c.is_identifier or _is_text(c) or _says_little(c)]
     secret = [c for c in columns if c not in hidden and c.name != user and _may_differ(c)]
     if not secret:  # nothing repeats: each column that is not text is a category, of which marks are released
-        secret = [c for c in hidden if c.name != user and c.distinct and not (_is_text(c) or _says_little(c))]
+        secret = [c for c in columns if c.name != user and c.distinct and not (_is_text(c) or _says_little(c))]
         hidden = [c for c in hidden if c not in secret]
     dates = tuple(c.name for c in secret if c.appearance == "date")
     numeric = tuple(c.name for c in secret if c.is_number and c.distinct > 2 and c.name not in dates)
