@@ -1,6 +1,6 @@
 """The portfolio: every kind of dependence that counts can show, each weighed by what it predicts on held-out documents.
 
-Any vocabulary: the chain keyed by spacing, words of one document in any order, copies, topic shares. A large one also:
+Any vocabulary: the chain keyed by spacing, words of one document in any order, copies. A large one also:
 fit documents that a document resembles, secrets used again, and where the points of neighbours lie. Rows of a table
 also: a tree of columns, hidden classes of rows. Places: steps. Over few points also, dense: chains smoothed through
 the metric, hidden regimes, hidden classes of places, chains of second order, ties between fixed places; over more of
@@ -30,6 +30,7 @@ import numpy as np
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.chain import fit_gap_chain
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, fit_steps
+from oddshift.attackers.cherry_tree import fit_place_trees, fit_row_tree, place_threes, row_threes
 from oddshift.attackers.clear_columns import fit_clear_columns, has_rows
 from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
@@ -48,7 +49,6 @@ from oddshift.attackers.repetition import Reuse, fit_copies
 from oddshift.attackers.row_layout import RowLayout, row_layout
 from oddshift.attackers.second_order import TRIPLE_POINTS, fit_second_order
 from oddshift.attackers.spatial import is_spatial
-from oddshift.attackers.topics import fit_topic_shares
 from oddshift.attackers.word_prior import WordPrior, WordTrial, weighed_prior, word_trial
 from oddshift.base.errors import InvalidInput
 from oddshift.model.release import Release
@@ -96,6 +96,7 @@ def portfolio_parts(
     points = len(known.log_prior)
     sized = [*dense_parts(points, seed), *counted_parts(points), *place_parts(known), *wide_parts(known)]
     parts = [*(row_parts(layout, seed) if layout else []), *common_parts(seed), *([] if layout else sized)]
+    parts += three_parts(known, layout)
     if language is not None:
         return [_language(seed, language), *parts]
     if reads_words:
@@ -125,13 +126,25 @@ def row_parts(layout: RowLayout, seed: int) -> list[PartFit]:
     ]
 
 
+def three_parts(known: Knowledge, layout: RowLayout | None) -> list[PartFit]:
+    """The law of values that two others decide, where any three places of all fit documents show such a thing."""
+    if layout is not None:
+        columns = row_threes(known, layout)
+        return [_threes(lambda some: fit_row_tree(some, layout, columns))] if columns else []
+    places = place_threes(known)
+    return [_threes(lambda some: Dense(fit_place_trees(some, places)))] if places else []
+
+
+def _threes(fit: Callable[[Knowledge], ContextLaw]) -> PartFit:
+    return lambda known: LawAttacker(known, fit(known), "threes")
+
+
 def common_parts(seed: int) -> list[PartFit]:
     """Parts for any number of points."""
     return [
         lambda known: fit_gap_chain(known, rng=np.random.default_rng([seed, 0])),
         fit_cooccurrence,
         lambda known: LawAttacker(known, fit_copies(known), "copies"),
-        lambda known: LawAttacker(known, fit_topic_shares(known, np.random.default_rng([seed, 1])), "topic shares"),
     ]
 
 

@@ -61,8 +61,6 @@ _NOUNS = {"text": "documents", "table": "rows or groups of rows", "location": "t
 
 
 def _lines(found: Started, file: Path) -> list[str]:
-    from oddshift.app.terminology import reword_kind
-
     roles = found.roles
     fit, select, certify = found.documents
     named = {
@@ -92,9 +90,8 @@ def _lines(found: Started, file: Path) -> list[str]:
     groups = {"table": (), "location": (roles.timestamp,)}.get(roles.kind, (roles.user, roles.timestamp, roles.trip))
     if untouched := [*(name for name, _ in roles.left_out), *filter(None, groups)]:
         lines.append(f"not protected, so released as they are: {', '.join(untouched)}")
-    reword = reword_kind("grouped table" if roles.kind == "table" and roles.user else roles.kind)
     if found.certify_units < found.needed_units:
-        units = reword(f"{found.unit}s")
+        units = found.unit + "s"
         lines.append(
             f"too few to certify delta = 0.05: that needs at least {found.needed_units} {units} to certify on, "
             f"this file has {found.certify_units}. No audit can pass then, and none is needed: adapt ends in a release "
