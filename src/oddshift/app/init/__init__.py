@@ -73,7 +73,7 @@ def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
 
 
 def _suggested(prepared: Prepared, *, every_tier: bool) -> Suggestion:
-    """The first ε; 1 where no two values can be told apart, so that no noise is drawn."""
+    """The first ε; 1 where no tier has two values, so that no noise is drawn."""
     try:
         return suggest_epsilon(
             prepared.split.fit.space, prepared.tiers, np.random.default_rng(0), every_tier=every_tier
