@@ -47,7 +47,7 @@ BLUR = 1e-3
 """The share of outputs that are not the secret where attackers read the others in the clear: no likelihood is 0."""
 
 IMPOSSIBLE = (
-    "whether documents show dependence that no attacker reads could not be tested: that takes attackers that count, "
+    "whether records show dependence that no attacker reads could not be tested: that takes attackers that count, "
     f"and at most {MOST_PLACES} columns of a table or as many positions over at most {MOST_VALUES} values"
 )
 """What is assumed where the test is not possible."""
