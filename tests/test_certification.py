@@ -208,7 +208,7 @@ def test_an_advantage_is_stated_in_its_own_units():
 
 def check(records, delta, tiers, method="betting"):
     settings = AdaptSettings(epsilon=1.0, delta=delta, method=method, forms={"*": "noise"})
-    check_documents(countable(settings, tiers, records), tiers, settings)
+    check_documents(countable(settings, tiers, records, records), tiers, settings)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -57,7 +57,7 @@ def adapt(
     task = task if preset is None else replace(task, settings=preset.settings(task.settings))
     settings, split = task.settings, task.split
     goals = goals_of(settings, task.known.tiers)
-    plan = countable(settings, task.known.tiers, split.certify)
+    plan = countable(settings, task.known.tiers, split.fit, split.certify)
     check_documents(plan, task.known.tiers, settings)
     select = replace(select_experiment(task), asked=plan.asked)
     proved = None if settings.objective == "weighted" else proved_release(select, plan, split, goals)

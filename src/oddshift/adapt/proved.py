@@ -38,22 +38,36 @@ WORTH = 0.95
 """The share of the loss of marks and surrogates that noise with a proved worst case may cost at most: it needs more to
 be said about it."""
 
+FEWEST = 10
+"""Independent units of the fit part below which a tier is marked unless a form was named: its values were learned from
+them, and a surrogate or noise could hand out what only one of few people has."""
+
 FINEST = 0.01
 """The smallest scale, and the step of scales, at which noise is proved."""
 
 
 @dataclass(frozen=True)
 class Countable:
-    """Which tiers can be certified: the units to certify on in each, those needed, and what each may be released as."""
+    """Which tiers can be certified: the units to certify on in each, those needed, and what each may be released as.
+
+    `learned` counts the units of the fit part in each tier, from which its values come.
+    """
 
     units: tuple[int, ...]
     needed: int
     named: tuple[FormChoice, ...]
+    learned: tuple[int, ...]
+
+    @property
+    def allowed(self) -> tuple[FormChoice, ...]:
+        """The forms that were named; a mark for a tier without one whose values come from too few units."""
+        rows = zip(self.named, self.learned, strict=True)
+        return tuple("mark" if form == "auto" and learned < FEWEST else form for form, learned in rows)
 
     @property
     def asked(self) -> tuple[FormChoice, ...]:
         """The forms that may be tried: a tier with too few units needs one that is proved, unless noise was named."""
-        rows = zip(self.named, self.units, strict=True)
+        rows = zip(self.allowed, self.units, strict=True)
         return tuple("proved" if form == "auto" and units < self.needed else form for form, units in rows)
 
     @property
@@ -66,15 +80,20 @@ class Countable:
         return self.units[tier] < self.needed
 
 
-def countable(settings: AdaptSettings, tiers: Tiers, certify: Records) -> Countable:
+def countable(settings: AdaptSettings, tiers: Tiers, fit: Records, certify: Records) -> Countable:
     """The units of every tier among the documents to certify on, against those without which nothing is certified."""
     needed = zero_failures(settings.delta, settings.alpha, settings.method)
-    units, labels = units_of(certify), certify.tier_of_position(tiers)
-    counts = tuple(units.count(labels == tier) for tier in range(len(tiers)))
+    counts, learned = _units_by_tier(certify, tiers), _units_by_tier(fit, tiers)
     if settings.objective == "weighted":
-        return Countable(counts, needed, tuple("noise" for _ in counts))
+        return Countable(counts, needed, tuple("noise" for _ in counts), learned)
     named: tuple[FormChoice, ...] = tuple(form or "auto" for form in by_tier(settings.forms, tiers, "forms"))
-    return Countable(counts, needed, named)
+    return Countable(counts, needed, named, learned)
+
+
+def _units_by_tier(records: Records, tiers: Tiers) -> tuple[int, ...]:
+    """How many independent units have a secret of each tier."""
+    units, labels = units_of(records), records.tier_of_position(tiers)
+    return tuple(units.count(labels == tier) for tier in range(len(tiers)))
 
 
 def check_documents(plan: Countable, tiers: Tiers, settings: AdaptSettings) -> None:
@@ -127,10 +146,10 @@ def proved_release(experiment: Experiment, plan: Countable, split: Split, goals:
     """The proved release of least expected loss; None where noise was named for a tier: that is counted."""
     if "noise" in plan.named:
         return None
-    plain = _ignoring(experiment, plan.named)
+    plain = _ignoring(experiment, plan.allowed)
     noisy: tuple[Proved, ...] = ()
     if len(experiment.known.mechanism.space) <= MOST_POINTS:
-        noisy = tuple(_proved_noise(experiment, plan.named, split, goals))
+        noisy = tuple(_proved_noise(experiment, plan.allowed, split, goals))
     return min((plain, *(one for one in noisy if one.loss <= WORTH * plain.loss)), key=lambda one: one.loss)
 
 
@@ -245,6 +264,7 @@ def tier_releases(
                 units=plan.units[tier],
                 needed=plan.needed,
                 is_named=plan.named[tier] != "auto",
+                is_rare=plan.learned[tier] < FEWEST,
             )
         )
     return tuple(rows)

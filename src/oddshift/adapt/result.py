@@ -105,7 +105,8 @@ class Tested:
 class TierRelease:
     """What a tier is released as, what each of its forms would cost, and on how many units it could be certified.
 
-    `losses` are expected losses by form at the scales that were taken; `is_named` says that the form was asked for.
+    `losses` are expected losses by form at the scales that were taken; `is_named` says that the form was asked for,
+    `is_rare` that its values were learned from too few units for any other form than a mark.
     """
 
     tier: str
@@ -114,6 +115,7 @@ class TierRelease:
     units: int
     needed: int
     is_named: bool = False
+    is_rare: bool = False
 
     @property
     def is_few(self) -> bool:
@@ -127,6 +129,8 @@ class TierRelease:
             return ""
         if self.is_named:
             return "as asked"
+        if self.is_rare:
+            return "its values come from too few people or records to be released for one another"
         if self.is_few:
             return f"{self.units} units to certify on, {self.needed} needed"
         noise = self.losses.get("noise")

@@ -220,7 +220,10 @@ def adapt_task(
     tiers = prepared.tiers.with_scales((1.0,) * len(prepared.tiers))
     known = knowledge(family(tiers), tiers, prepared.split.fit)
     work = means or Means()
-    if asked.objective == "certified" and not countable(asked, tiers, prepared.split.certify).is_possible:
+    if (
+        asked.objective == "certified"
+        and not countable(asked, tiers, prepared.split.fit, prepared.split.certify).is_possible
+    ):
         return AdaptTask(
             split=prepared.split, known=known, family=family, attackers=(), settings=asked, detector=prepared.detector
         )
