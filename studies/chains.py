@@ -14,11 +14,11 @@ import numpy as np
 import torch
 
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import fit_combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.informed import Network, fit_informed
 from oddshift.attackers.paper import fit_paper
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.attackers.training import Schedule
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.logarithms import log_sum

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.informed import Network, fit_informed
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.attackers.training import Schedule
 from oddshift.mechanisms import Channel
 from oddshift.model.records import Records

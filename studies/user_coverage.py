@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, knowledge
-from oddshift.attackers.topic_chain import fit_plugin
+from oddshift.attackers.chain import fit_plugin
 from oddshift.audit.scan import Budget
 from oddshift.audit.settings import AuditSettings
 from oddshift.audit.verdict import worst_of_release

@@ -10,7 +10,7 @@ import numpy as np
 from oddshift.adapt.result import Adaptation, AdaptSettings, Compared, Round, ScaledOutcome, Tested, TierOutcome
 from oddshift.app.report import Sources
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.topic_chain import fit_plugin
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.training import Curve
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.beliefs import belief

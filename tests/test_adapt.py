@@ -8,7 +8,7 @@ import pytest
 
 from oddshift.adapt import PRESETS, AdaptSettings, AdaptTask, Experiment, Measuring, adapt, rounds, weighted
 from oddshift.attackers.attacker import Retrained, knowledge
-from oddshift.attackers.topic_chain import fit_plugin
+from oddshift.attackers.chain import fit_plugin
 from oddshift.audit.scan import Budget, scan
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution

@@ -31,9 +31,9 @@ from oddshift.adapt.readers import Readers
 from oddshift.adapt.release_form import KEPT, ReleaseForm, chosen_form
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import Retrained, knowledge
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import Combination, as_weights
 from oddshift.attackers.controls import Own
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit.claims import TierCaps
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import load, save

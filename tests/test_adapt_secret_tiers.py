@@ -16,7 +16,7 @@ from oddshift.app.configured_runs import run_adapt
 from oddshift.app.display import show_adaptation
 from oddshift.app.run_folder import read_adaptation
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.topic_chain import fit_plugin
+from oddshift.attackers.chain import fit_plugin
 from oddshift.audit.claims import ClaimBuilder
 from oddshift.base.errors import NoGuarantee
 from oddshift.data.embedded import people

@@ -52,7 +52,7 @@ def test_all_means_every_attacker_that_suits_the_data():
     assert any("the data have no public context W" in line and "lstm+W" in line for line in notes)
     wordy, said = named_attackers((ALL,), prepared(WORDY), ASKED)
     assert wordy[:2] == DEFAULT_ATTACKERS
-    assert set(wordy) - set(names) == {"portfolio+W", "lstm+W", "combination+W"}
+    assert set(wordy) - set(names) == {"portfolio+W", "lstm+W"}
     assert any("no language_model is set: language+W" in line for line in said)
 
 

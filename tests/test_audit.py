@@ -10,8 +10,8 @@ import pytest
 
 import oddshift as od
 from oddshift.attackers.attacker import Beliefs, knowledge
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.controls import Exact, Own
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.proven import Proven
 from oddshift.audit.scan import Budget, scan

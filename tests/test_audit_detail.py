@@ -9,9 +9,9 @@ from rich.console import Console
 
 from oddshift.app.display import show_audit
 from oddshift.attackers.attacker import Beliefs, knowledge
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.attackers.training import Curve
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.result import tier_rates

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.controls import Own
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit.beliefs import SHOWN, belief
 from worlds import ring
 

@@ -8,10 +8,10 @@ import pytest
 from oddshift.attackers import calibration as calibrating
 from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.calibration import Bin, Clipped, calibration
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records

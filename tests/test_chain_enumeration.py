@@ -8,14 +8,13 @@ import pytest
 
 from oddshift.attackers import chain_terms
 from oddshift.attackers.attacker import Beliefs, knowledge, position_blocks
+from oddshift.attackers.chain import first_law, fit_gap_chain, fit_plugin, fit_topics, successive
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, smoothed_table
 from oddshift.attackers.chain_terms import UNKNOWN, gap_classes, log_mix
-from oddshift.attackers.gap_chain import fit_gap_chain
 from oddshift.attackers.law_attacker import TINY, Dense, LawAttacker, likelihoods, log_floor
 from oddshift.attackers.learning_size import LearningOfSize, Refittable, SizeStep, smaller_fits
-from oddshift.attackers.nearness import normalised_rows
 from oddshift.attackers.second_order import fit_second_order
-from oddshift.attackers.topic_chain import first_law, fit_plugin, fit_topics, successive
+from oddshift.attackers.spatial import normalised_rows
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
@@ -49,14 +48,14 @@ def transition(step, topic):
 def enumerated(plugin, release, positions):
     """Prior and posterior of every position of one document, by summing over all joint values."""
     sets = np.zeros(len(release.outputs), dtype=int) if release.position_tiers is None else release.position_tiers
-    if plugin.has_spacing:
+    if plugin.law.has_spacing:
         sets = sets * (UNKNOWN + 1) + gap_classes(release)
     columns = np.exp(plugin.known.mechanism.log_columns(release.outputs[positions]))
     before, after = np.zeros((2, len(positions), WORDS))
-    for topic, share in enumerate(plugin.chain.shares):
-        tables = [transition(plugin.chain.steps[sets[p]], topic) for p in positions]
+    for topic, share in enumerate(plugin.law.chain.shares):
+        tables = [transition(plugin.law.chain.steps[sets[p]], topic) for p in positions]
         for values in product(range(WORDS), repeat=len(positions)):
-            weight = share * plugin.chain.steps[sets[positions[0]]].first[topic, values[0]]
+            weight = share * plugin.law.chain.steps[sets[positions[0]]].first[topic, values[0]]
             for t in range(1, len(values)):
                 weight *= tables[t][values[t - 1], values[t]]
             seen = weight * np.prod([columns[t, x] for t, x in enumerate(values)])
@@ -96,9 +95,9 @@ def test_a_chain_reads_a_document_as_enumeration_does(name, world):
 def test_every_estimated_step_is_a_law(world):
     for plugin in (fit_plugin(world.known, 2, rng=np.random.default_rng(0)),
                    fit_gap_chain(world.known, rng=np.random.default_rng(0))):  # fmt: skip
-        assert plugin.chain.shares.sum() == pytest.approx(1.0)
-        for step in plugin.chain.steps:
-            for topic in range(plugin.chain.n_topics):
+        assert plugin.law.chain.shares.sum() == pytest.approx(1.0)
+        for step in plugin.law.chain.steps:
+            for topic in range(plugin.law.chain.n_topics):
                 rows = transition(step, topic)
                 np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-9)
                 assert rows.min() >= 0.0
@@ -323,12 +322,12 @@ def test_messages_are_scaled_only_where_their_sums_are_small():
 def test_when_messages_are_scaled_does_not_matter(small, monkeypatch):
     world = ring(words=WORDS, documents=30, length=None)
     attacker = fit_plugin(world.known, topics=2, rng=np.random.default_rng(0))
-    chain = attacker.chain.over(world.known.tiers, 1)
+    chain = attacker.law.chain.over(world.known.tiers, 1)
     sets = np.zeros(len(world.release.outputs), dtype=np.int64)
 
     def terms():
         blocks = chain_terms.chain_terms(chain, world.known, world.release, sets, 1_000)
-        return np.concatenate([mine.context for block in blocks for mine in block])
+        return np.concatenate([mine.context for mine in blocks])
 
     expected = terms()
     monkeypatch.setattr(chain_terms, "_SMALL", small)
@@ -341,13 +340,11 @@ def test_laws_before_any_output_are_kept_with_the_chain_and_serve_any_noise(room
     tiers = two_tiers(WORDS)
     world = ring(words=WORDS, documents=30, length=None, tiers=tiers)
     attacker = fit_plugin(world.known, topics=2, rng=np.random.default_rng(0))
-    chain, sets = attacker.chain.over(tiers, 1), world.release.position_tiers
+    chain, sets = attacker.law.chain.over(tiers, 1), world.release.position_tiers
 
     def priors():
         blocks = chain_terms.chain_terms(chain, world.known, world.release, sets, 1_000)
-        found = sorted(
-            (mine.positions[k], tuple(row)) for b in blocks for mine in b for k, row in enumerate(mine.log_prior)
-        )
+        found = sorted((mine.positions[k], tuple(row)) for mine in blocks for k, row in enumerate(mine.log_prior))
         return [row for _, row in found]
 
     expected = priors()

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect.ledger.ledger import terms
+from oddshift.protect.ledger import terms
 from oddshift.protect.ledger.terms import (
     PAST,
     Claimed,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from oddshift.adapt import AdaptSettings
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.controls import Own
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.claims import NOTHING_LEARNED, ClaimBuilder, values_by_tier
 from oddshift.base.identity import fingerprint

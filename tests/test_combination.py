@@ -8,12 +8,12 @@ import pytest
 from oddshift.attackers import term_weights
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.candidate_sampling import held_out_terms, sides
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import Combination, fit_and_combine, fit_combination
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.paired_log_score import Units
 from oddshift.attackers.term_weights import ContextTerms, best_weights, best_weights_of_sides
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms import Exponential

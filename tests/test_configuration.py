@@ -18,7 +18,7 @@ from oddshift.app.configuration import (
     read_config,
     validated,
 )
-from oddshift.attackers.reconstruction import PaperOptions
+from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.settings import AuditSettings
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution

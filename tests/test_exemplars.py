@@ -52,12 +52,6 @@ def test_it_is_the_formula(tiers):
         np.testing.assert_allclose(block.context, expected[np.ix_(block.positions, block.points)], atol=1e-10)
 
 
-def test_a_lone_position_has_no_context():
-    world = ring(documents=30, length=1)
-    (block,) = fit_exemplars(world.known).terms(world.known, world.release)
-    assert not block.context.any()
-
-
 def test_documents_about_one_event_lend_their_secrets():
     """Forty events of four names each; a fresh document is about one of them, and tells its names in another order."""
     space, rng = Space(np.random.default_rng(1).normal(size=(30, 4))), np.random.default_rng(0)

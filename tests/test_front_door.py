@@ -143,7 +143,7 @@ def test_the_same_seed_repeats_and_another_does_not(data, audited):
 
 def test_attackers_come_by_name_or_as_fitted_objects():
     from oddshift.attackers.attacker import knowledge
-    from oddshift.attackers.topic_chain import fit_plugin
+    from oddshift.attackers.chain import fit_plugin
     from oddshift.model.release import one_tier
 
     rng = np.random.default_rng(0)

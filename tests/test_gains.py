@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import Beliefs, knowledge
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
@@ -20,7 +21,6 @@ from oddshift.attackers.paired_log_score import (
     standard_error,
     units_of,
 )
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit.choice import Standing, standing, strongest
 from oddshift.audit.scan import Budget, Scores, scores
 from oddshift.data.embedded import chain

@@ -9,10 +9,10 @@ torch = pytest.importorskip("torch")
 
 from oddshift.attackers import training as loop  # noqa: E402
 from oddshift.attackers.attacker import knowledge  # noqa: E402
+from oddshift.attackers.chain import fit_plugin  # noqa: E402
 from oddshift.attackers.controls import Own  # noqa: E402
 from oddshift.attackers.informed import Network, fit_informed  # noqa: E402
 from oddshift.attackers.networks import ARCHITECTURES  # noqa: E402
-from oddshift.attackers.topic_chain import fit_plugin  # noqa: E402
 from oddshift.attackers.training import Schedule  # noqa: E402
 from oddshift.base.errors import InvalidInput, TamperedEvidence  # noqa: E402
 from oddshift.mechanisms import Tiered  # noqa: E402

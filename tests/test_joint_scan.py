@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.cooccurrence import Cooccurrence, fit_cooccurrence
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit.joint_scan import joint_scan, joint_scores
 from oddshift.audit.recalibration import Recalibrated
 from oddshift.audit.scan import Budget, scan, scores
@@ -47,7 +47,7 @@ def test_recalibrated_attackers_read_one_that_is_not_among_them_once(case, monke
     world, (_, _, counts, calmer), budget = case
     bolder, calls, terms = Recalibrated(world.known.mechanism, counts, 1.4), [], Cooccurrence.terms
     alone = [scores(attacker, world.release, world.secrets, budget) for attacker in (calmer, bolder)]
-    monkeypatch.setattr(Cooccurrence, "terms", lambda self, release: calls.append(len(release)) or terms(self, release))
+    monkeypatch.setattr(Cooccurrence, "terms", lambda *three: calls.append(len(three[2])) or terms(*three))
     together = joint_scores([calmer, bolder], world.release, world.secrets, budget)
     assert sum(calls) == len(world.release)
     for found, mine in zip(together, alone, strict=True):
@@ -67,9 +67,9 @@ def test_a_part_that_two_attackers_have_is_read_once(case, monkeypatch):
     world, attackers, budget = case
     calls, terms = [], Cooccurrence.terms
 
-    def counted(self, release):
+    def counted(self, known, release):
         calls.append(len(release))
-        return terms(self, release)
+        return terms(self, known, release)
 
     monkeypatch.setattr(Cooccurrence, "terms", counted)
     joint_scores(attackers, world.release, world.secrets, budget)

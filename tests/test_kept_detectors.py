@@ -10,7 +10,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import load, save
 from oddshift.data.codecs import TextSettings, WordVectors
 from oddshift.data.detectors import Capitals, Gazetteer, Handles, Occupations, Patterns, Pipeline, WordList
-from oddshift.data.detectors.stored_detectors import KeptNames, KeptPipeline, kept_detector, made_detector
+from oddshift.data.detectors.storage import KeptNames, KeptPipeline, kept_detector, made_detector
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Sanitizer
 from oddshift.protect.policies import load_policy, make_policy, save_policy

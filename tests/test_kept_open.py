@@ -9,7 +9,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger
-from oddshift.protect.ledger.ledger import store
+from oddshift.protect.ledger import store
 from test_ledger_store import TERMS, KeyBatch, claim, copied, put_back
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from oddshift.adapt.evaluation import Experiment
-from oddshift.adapt.release_form import KeptForms, ReleaseForm, chosen_form
+from oddshift.adapt.form_cache import KeptForms
+from oddshift.adapt.release_form import ReleaseForm, chosen_form
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.attackers.attacker import Knowledge
 from oddshift.mechanisms import Channel, Tiered

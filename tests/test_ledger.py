@@ -8,7 +8,8 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger, UserLimit
-from oddshift.protect.ledger.ledger import StagedFolder, terms
+from oddshift.protect.ledger import terms as claim_terms
+from oddshift.protect.ledger.ledger import StagedFolder
 from oddshift.protect.ledger.store import COUNT, LEDGER
 from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 from oddshift.protect.overrides import kept_cells
@@ -52,7 +53,7 @@ def test_a_refusal_lists_twenty_rows_and_counts_the_rest(ledger):
 
 
 def test_copies_within_an_input_are_claimed_once(ledger, monkeypatch):
-    monkeypatch.setattr(terms, "AT_ONCE", 3)
+    monkeypatch.setattr(claim_terms, "AT_ONCE", 3)
     found = claim(ledger, ["a", "b", "a", "a", "c", "b", "a"])
     assert found.records == 3
     assert found.copies.tolist() == [[3, 1], [4, 1], [6, 2], [7, 1]]
@@ -61,7 +62,7 @@ def test_copies_within_an_input_are_claimed_once(ledger, monkeypatch):
 
 @pytest.mark.parametrize("at_once", [1, 2, 5, 1 << 18])
 def test_batches_of_any_size_find_the_same(ledger, monkeypatch, at_once):
-    monkeypatch.setattr(terms, "AT_ONCE", at_once)
+    monkeypatch.setattr(claim_terms, "AT_ONCE", at_once)
     rng = np.random.default_rng(0)
     ids = rng.integers(40, size=60).tolist()
     claim(ledger, range(5), is_final=True)

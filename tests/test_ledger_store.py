@@ -11,7 +11,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger
-from oddshift.protect.ledger.ledger import store
+from oddshift.protect.ledger import store
 from oddshift.protect.ledger.store import COUNT, LEDGER, identity, reading, secret_key, writing
 from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 

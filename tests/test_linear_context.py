@@ -1,7 +1,6 @@
 """The linear attacker: least squares by hand, points that were never seen together, and where it does not apply."""
 
 import numpy as np
-import pytest
 
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.combination import fit_and_combine
@@ -13,7 +12,7 @@ from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.space import Space
-from worlds import World, log_score, ring, two_tiers
+from worlds import World, log_score
 
 
 def test_neighbours_are_those_of_the_document():
@@ -59,15 +58,6 @@ def test_points_that_were_never_seen_together_are_told_apart():
     )
     assert linear < own - 0.1
     assert linear < counted - 0.1
-
-
-@pytest.mark.parametrize("tiers", [None, two_tiers(is_public=True), two_tiers(is_public=False)])
-def test_the_own_output_and_lone_positions_say_nothing(tiers):
-    world = ring(documents=40, length=None, tiers=tiers)
-    law, release = fit_linear_context(world.known), world.release
-    is_lone = np.repeat(release.lengths == 1, release.lengths)
-    for block in law.terms(world.known, release):
-        assert not block.context[is_lone[block.positions]].any()
 
 
 def test_it_needs_coordinates_that_are_not_places():

@@ -14,7 +14,6 @@ from oddshift.attackers.paper import (  # noqa: E402
     PAPER_SCHEDULE,
     fit_paper,
     squared_distances,
-    uniform_outputs,
 )
 from oddshift.attackers.reconstruction import (  # noqa: E402
     PaperOptions,
@@ -160,13 +159,6 @@ def test_outputs_that_are_no_points_are_learned_vectors():
     masked = replace(world.known, mechanism=Mask(world.known.fit.space))
     release = replace(world.release, outputs=np.zeros_like(world.release.outputs))
     assert np.isfinite(gather(fit_paper(masked, small(), replace(QUICK, epochs=1)), release)[0]).all()
-
-
-def test_outputs_uniform_on_y_ignore_the_secrets():
-    world = ring(documents=30)
-    drawn = uniform_outputs(world.release, world.known.mechanism, np.random.default_rng(0))
-    assert len(drawn) == len(world.release)
-    assert np.bincount(drawn.outputs, minlength=8).min() > 0.06 * len(drawn.outputs)
 
 
 def test_squared_distances():

@@ -6,9 +6,10 @@ from scipy.sparse import csr_array
 
 import oddshift as od
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.chain import ChainLaw, fit_plugin
 from oddshift.attackers.controls import Exact, Null, Own
 from oddshift.attackers.estimated_chain import ChainStep, EstimatedChain
-from oddshift.attackers.topic_chain import Plugin, fit_plugin
+from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.tiers import Tiers
@@ -62,7 +63,7 @@ def test_plugin_with_the_true_chain_is_forward_backward(model):
     first = chain.initial[None]
     step = ChainStep(csr_array(chain.transitions[0]), np.ones(K), first, first)
     release = perturb(records, em, tiers, np.random.default_rng(1))
-    found = _shifts(Plugin(known, EstimatedChain(np.ones(1), (step,))), release)
+    found = _shifts(LawAttacker(known, ChainLaw(EstimatedChain(np.ones(1), (step,))), "chain"), release)
     assert _same_up_to_a_constant(found, _expected(chain, em, release)) < 1e-12
 
 
@@ -173,50 +174,6 @@ def test_beliefs_come_in_blocks_that_the_number_of_documents_does_not_enlarge(mo
     attacker = fit_plugin(knowledge(em, tiers, records), rng=np.random.default_rng(0))
     release = perturb(records, em, tiers, np.random.default_rng(1))
     whole = _shifts(attacker, release)
-    monkeypatch.setattr("oddshift.attackers.topic_chain._BATCH_ENTRIES", 2 * LENGTH * K)
+    monkeypatch.setattr("oddshift.attackers.chain._BLOCK_ENTRIES", 2 * LENGTH * K)
     assert {len(block.positions) for block in attacker.beliefs(release)} == {2 * LENGTH}
     assert _shifts(attacker, release) == pytest.approx(whole)
-
-
-@pytest.mark.parametrize("is_public", [True, False])
-def test_beliefs_over_candidates_are_the_columns_of_those_over_all_points(model, is_public):
-    space, _, records = model
-    tiers = Tiers([0, 1, 0, 1, 1], names=("a", "b"), scales=(0.5, 1.0), is_public=is_public)
-    known = knowledge(od.Tiered(space, tiers, 2.0, keeps_tier=is_public), tiers, records)
-    attacker = fit_plugin(known, rng=np.random.default_rng(0))
-    release = perturb(records, known.mechanism, tiers, np.random.default_rng(1))
-    shifts = _shifts(attacker, release)
-    priors = np.vstack([block.log_prior for block in attacker.beliefs(release)])
-    places = np.concatenate([block.positions for block in attacker.beliefs(release)])
-    priors = priors[np.argsort(places)]
-    seen = 0
-    for block in attacker.candidate_beliefs(release):
-        at = np.ix_(block.positions, block.points)
-        assert block.shift == pytest.approx(shifts[at], abs=1e-12)
-        assert block.log_prior == pytest.approx(priors[at], abs=1e-12)
-        seen += len(block.positions)
-    assert seen == len(release.outputs)
-
-
-@pytest.mark.parametrize("is_public", [True, False])
-@pytest.mark.parametrize("topics", [1, 3])
-def test_few_and_many_points_are_read_alike(model, monkeypatch, topics, is_public):
-    """Documents of one length together, or only those with the same sets at all positions: the same terms."""
-    space, _, records = model
-    tiers = Tiers([0, 1, 0, 1, 1], names=("a", "b"), scales=(0.5, 1.0), is_public=is_public)
-    known = knowledge(od.Tiered(space, tiers, 2.0, keeps_tier=is_public), tiers, records)
-    attacker = fit_plugin(known, topics, rng=np.random.default_rng(0))
-    release = perturb(records, known.mechanism, tiers, np.random.default_rng(1))
-    found = []
-    for few in (0, 10_000):
-        monkeypatch.setattr("oddshift.attackers.topic_chain.FEW_ENTRIES", few)
-        found.append([])
-        for block in attacker.terms(release):
-            rows = np.full((2, len(block.positions), K), np.nan)
-            rows[:, :, block.points] = block.context - block.context[:, :1], block.log_prior
-            found[-1].append((block.positions, rows))
-    together, apart = (
-        np.concatenate([rows for _, rows in each], axis=1)[:, np.argsort(np.concatenate([at for at, _ in each]))]
-        for each in found
-    )
-    np.testing.assert_allclose(together, apart, atol=1e-12)

@@ -18,7 +18,7 @@ from oddshift.base.registry import StoredName
 from oddshift.base.storage import load, save
 from oddshift.data.codecs import CODECS, VectorCodec, VectorSettings
 from oddshift.data.detectors import DETECTORS
-from oddshift.data.detectors.stored_detectors import KeptByName
+from oddshift.data.detectors.storage import KeptByName
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Sanitizer, seeded_uniforms
 from oddshift.protect.policies import POLICY, VOCABULARY, load_policy, make_policy, save_policy

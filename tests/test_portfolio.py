@@ -118,7 +118,7 @@ def test_it_serves_another_mechanism_without_fitting_again():
     found = fit_portfolio(world.known, np.random.default_rng(0))
     noisier = knowledge(Exponential(world.known.mechanism.space, 1.0), world.known.tiers, world.known.fit)
     there = found.against(noisier)
-    assert there.parts[0].chain is found.parts[0].chain
+    assert there.parts[0].law is found.parts[0].law
     release = perturb(world.secrets, noisier.mechanism, noisier.tiers, np.random.default_rng(2))
     moved = World(noisier, world.secrets, release)
     assert log_score(there, moved) < log_score(Own(noisier), moved) - 0.05

@@ -84,6 +84,12 @@ def test_an_unknown_name_lists_all_that_are_known(installed):
     assert fresh(own=5).find("own", "audit.attackers") == 5
 
 
+def test_a_retired_name_is_refused_with_what_to_use():
+    assert "masked" not in ATTACKERS
+    with pytest.raises(InvalidInput, match=r"'masked'.*lstm"):
+        ATTACKERS.find("masked", "audit.attackers")
+
+
 class Distribution:
     name, version = "lamps", "2.1"
 

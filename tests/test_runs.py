@@ -42,8 +42,8 @@ from oddshift.app.run_folder import (
     write_run,
 )
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.controls import Own
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.beliefs import belief
 from oddshift.audit.examples import SHOWN_CANDIDATES, examples

@@ -7,9 +7,9 @@ import pytest
 
 from oddshift.adapt import adapt, certification
 from oddshift.attackers.attacker import Retrained
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize, SizeStep, half_of, smaller_fits
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.audit.recalibration import Recalibrated
 from oddshift.audit.saturation import saturation_stream
 from test_adapt import task

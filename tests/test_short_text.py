@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.text.encoded import EncodedText, short_text
+from oddshift.data.codecs.text import short_text
+from oddshift.data.codecs.text.encoded import EncodedText
 from oddshift.data.codecs.text.short_text import ShortText, ShortTexts
 from oddshift.data.codecs.text.span_detection import Finders
 from oddshift.mechanisms import Exponential

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.chain import fit_gap_chain
 from oddshift.attackers.chain_terms import UNKNOWN, gap_classes
-from oddshift.attackers.gap_chain import fit_gap_chain
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Context, Records, offsets_of
 from oddshift.model.release import one_tier, perturb
@@ -74,7 +74,7 @@ def world():
 
 
 def test_steps_differ_by_gap(world):
-    chain = fit_gap_chain(world.known, rng=np.random.default_rng(0)).chain
+    chain = fit_gap_chain(world.known, rng=np.random.default_rng(0)).law.chain
     follow = [float(step.weight[0] * step.bigram[[0], [1]][0]) for step in chain.steps]
     assert follow[0] > 0.85
     assert follow[2] < 0.3
@@ -82,7 +82,7 @@ def test_steps_differ_by_gap(world):
 
 
 def test_every_row_is_a_law(world):
-    for step in fit_gap_chain(world.known, rng=np.random.default_rng(0)).chain.steps:
+    for step in fit_gap_chain(world.known, rng=np.random.default_rng(0)).law.chain.steps:
         assert (step.weight >= 0).all()
         assert (step.weight <= 1).all()
         sums = np.asarray(step.bigram.sum(axis=1)).ravel()

@@ -8,8 +8,8 @@ from oddshift.app.preparation import prepare
 from oddshift.app.run import ask_audit
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.chain_laws import fit_steps
-from oddshift.attackers.nearness import STEPS, is_spatial, measured_steps, step_laws
 from oddshift.attackers.portfolio import DENSE_POINTS, STEP_POINTS, place_parts
+from oddshift.attackers.spatial import STEPS, is_spatial, measured_steps, step_laws
 from oddshift.audit import AuditSettings
 from oddshift.mechanisms import MechanismSettings
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import oddshift as od
-from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.place_chain import step_table
-from oddshift.attackers.place_prior import place_law
+from oddshift.attackers.attacker import knowledge, place_law
+from oddshift.attackers.spatial import step_table
 
 SIZE = 12
 

@@ -8,8 +8,8 @@ from pyarrow import parquet
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import data_folder, read_published
+from oddshift.data.codecs.text import published
 from oddshift.data.codecs.text.cells import TextCells
-from oddshift.data.codecs.text.encoded import published
 from oddshift.data.formats import FOLDER, open_data, read_columns
 from oddshift.data.formats.cells import numbers, strings
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.text.encoded import tokens
+from oddshift.data.codecs.text import tokens
 from oddshift.data.codecs.text.tokens import TOKENISERS, tokenise
 from oddshift.data.detectors import Gazetteer, Spans
 

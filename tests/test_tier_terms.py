@@ -7,10 +7,10 @@ import pytest
 
 from oddshift.attackers.attacker import Beliefs
 from oddshift.attackers.candidate_sampling import held_out_by_tier, held_out_terms
+from oddshift.attackers.chain import fit_gap_chain
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
-from oddshift.attackers.gap_chain import fit_gap_chain
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.repetition import fit_copies
 from oddshift.attackers.tier_terms import RememberedColumns, prior_part, remember, terms_by_tier

@@ -6,12 +6,12 @@ import pytest
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.topics import STRENGTH, TopicShares, fit_topic_shares, fold_in
+from oddshift.attackers.topics import STRENGTH, fit_topic_shares, fold_in
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.space import Space
-from worlds import World, gather, log_score
+from worlds import World, log_score
 
 SPACE = Space(np.random.default_rng(0).normal(size=(16, 3)))
 
@@ -54,15 +54,3 @@ def test_laws_are_laws():
     found = fit_topic_shares(world().known, np.random.default_rng(0))
     np.testing.assert_allclose(found.laws.sum(axis=2), 1.0)
     assert found.shares.sum() == pytest.approx(1.0)
-
-
-def test_a_lone_position_has_no_context():
-    made = world()
-    alone = made.release.take(np.arange(3))
-    single = perturb(
-        Records.from_documents(SPACE, [[1], [9]]), made.known.mechanism, made.known.tiers, np.random.default_rng(0)
-    )
-    law = TopicShares(np.array([0.5, 0.5]), np.random.default_rng(0).dirichlet(np.ones(16), size=(1, 2)))
-    attacker = LawAttacker(made.known, law, "topics")
-    np.testing.assert_array_equal(gather(attacker, single)[0], gather(Own(made.known), single)[0])
-    assert np.abs(gather(attacker, alone)[0] - gather(Own(made.known), alone)[0]).max() > 0

@@ -7,7 +7,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger, UserLimit
-from oddshift.protect.ledger.ledger import terms
+from oddshift.protect.ledger import terms
 from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.ledger.terms import NOISIER, ClaimTerms, KeyBatch
 from oddshift.protect.ledger.user_budget import refuse_past

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.topic_chain import fit_plugin
+from oddshift.attackers.chain import fit_plugin
 from oddshift.base.arrays import FloatArray
 from oddshift.leakage.exact import exact_leakage, log_posterior
 from oddshift.leakage.upper import METHODS, upper_bound

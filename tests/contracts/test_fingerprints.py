@@ -30,7 +30,7 @@ from oddshift.protect import Sanitizer
 from oddshift.protect.policies import Policy, certificate_terms, load_policy, make_policy, save_policy
 from worlds import gather
 
-NETWORKS = ("rnn", "lstm", "transformer", "combination", "paper")
+NETWORKS = ("rnn", "lstm", "transformer", "paper")
 HEX = set("0123456789abcdef")
 
 

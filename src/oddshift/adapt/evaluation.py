@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.adapt.release_form import ChosenForm, KeptForms, chosen_form
+from oddshift.adapt.form_cache import KeptForms
+from oddshift.adapt.release_form import ChosenForm, chosen_form
 from oddshift.adapt.result import ScaledOutcome, Scales, TierOutcome
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.attackers.attacker import Attacker, Knowledge

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
-from oddshift.attackers.reconstruction import PaperOptions
+from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.claims import check_caps
 from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS, check_fitting, check_question
 from oddshift.audit.vacuous import VACUOUS, check_vacuous

@@ -14,8 +14,8 @@ from math import isfinite
 import numpy as np
 
 from oddshift.adapt.certification import Certification, Trial, bounds_tested
+from oddshift.adapt.form_cache import KeptForms
 from oddshift.adapt.readers import Readers
-from oddshift.adapt.release_form import KeptForms
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.learning_size import LearningOfSize, SizeStep, half_of
 from oddshift.audit.saturation import saturation_stream, size_step

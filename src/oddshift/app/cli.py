@@ -34,22 +34,22 @@ DEFECT = 3
 TRACEBACK = "ODDSHIFT_TRACEBACK"
 """The variable that asks for the traceback of a defect; a traceback may quote data, so none is shown unasked."""
 
-COMMANDS = (
-    "demo",
-    "init",
-    "audit",
-    "adapt",
-    "protect",
-    "ledger",
-    "watch",
-    "report",
-    "verify",
-    "sign",
-    "witness",
-    "compare",
-    "doctor",
-)
-"""The commands in the order of a first use; `audit` lives in `commands/audit_command.py`, and so on."""
+COMMANDS = {
+    "demo": "demo_command",
+    "init": "init_command",
+    "audit": "audit_command",
+    "adapt": "adapt_command",
+    "protect": "protect_command",
+    "ledger": "run_commands",
+    "watch": "run_commands",
+    "report": "run_commands",
+    "verify": "evidence_commands",
+    "sign": "evidence_commands",
+    "witness": "evidence_commands",
+    "compare": "run_commands",
+    "doctor": "run_commands",
+}
+"""The commands in the order of a first use, and the file of `commands/` in which each one lives."""
 
 
 class CommandsOnDemand(TyperGroup):
@@ -67,7 +67,7 @@ class CommandsOnDemand(TyperGroup):
 @cache
 def _command(name: str) -> Any:
     """The command of a name, put together once in a process."""
-    found = getattr(import_module(f"oddshift.app.commands.{name}_command"), name)
+    found = getattr(import_module(f"oddshift.app.commands.{COMMANDS[name]}"), name)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
         alone.command(name)(found)

@@ -1,28 +1,21 @@
 """What is installed, which extras are missing, how to install them, and whether the core computes correctly.
 
 Nothing heavy is imported: versions come from the metadata of the installed packages.
-
-`oddshift doctor`: what is installed, what is missing, and the exact command that gets it.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import tempfile
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
-import typer
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from oddshift.app.commands.terminal import Json
 from oddshift.data.codecs.text.published import data_folder
 from oddshift.data.detectors.spans import cache_folder
 from oddshift.leakage.exact import exact_leakage
@@ -131,35 +124,3 @@ def _computes() -> bool:
     release = np.log([[0.72, 0.28], [0.28, 0.72]])
     found = exact_leakage(Joint([[0.01, 0.49], [0.49, 0.01]]), [release, release], [[0.0, 1.0], [1.0, 0.0]])
     return abs(found.joint - TOY) < 1e-6
-
-
-def doctor(as_json: Json = False) -> None:
-    """Say what is installed, which extras are missing and how to get them. The exit code is 0 when the core works.
-
-    Example: oddshift doctor
-    """
-
-    found = diagnose()
-    if as_json:
-        print(json.dumps({**asdict(found), "missing": found.missing}))
-    else:
-        print("\n".join(_lines(found)))
-    if not found.core_works:
-        raise typer.Exit(1)
-
-
-def _lines(found: Diagnosis) -> Iterator[str]:
-    yield f"oddshift {found.oddshift}, Python {found.python}, {found.system}"
-    yield f"{found.cpus} CPUs, {found.memory_gb:g} GB of memory"
-    for extra, packages in groupby(found.packages, key=lambda package: package.extra):
-        held = [f"{p.name} {p.version or 'missing'}{'' if p.holds else f' (wanted {p.wanted})'}" for p in packages]
-        command = found.missing.get(extra or "core")
-        yield f"{'ok     ' if command is None else 'missing'} {extra or 'core'}: {', '.join(held)}"
-        if command is not None:
-            yield f"        get it with: {command}"
-    yield f"spaCy pipelines: {', '.join(found.pipelines) or 'none installed; name a folder, or install one with'}"
-    if not found.pipelines:
-        yield "        python -m spacy download en_core_web_sm"
-    yield f"real data: {found.data or 'not found (set ODDSHIFT_DATA); only studies and some tests need it'}"
-    yield f"cache: {found.cache or 'cannot be written, so names are detected again each time (set XDG_CACHE_HOME)'}"
-    yield "the core works" if found.core_works else "the core does NOT work: see above"

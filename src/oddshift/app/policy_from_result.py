@@ -16,7 +16,7 @@ from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import Codec, Columns, TextCodec, TextVocabulary
 from oddshift.data.codecs.text.cells import TextCells
-from oddshift.data.detectors.stored_detectors import KeptByName, finds_the_same
+from oddshift.data.detectors.storage import KeptByName, finds_the_same
 from oddshift.mechanisms import Mechanism, MechanismSettings
 from oddshift.protect.ledger.terms import UserLimit
 from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy, stored_codec

@@ -25,13 +25,12 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, observations
+from oddshift.attackers.chain import successive
 from oddshift.attackers.chain_terms import log_mix
 from oddshift.attackers.hidden_classes import bags_of, choose_kinds, settled
 from oddshift.attackers.law_attacker import log_floor
-from oddshift.attackers.nearness import local_laws, measured_steps, neighbour_laws, step_laws
 from oddshift.attackers.paired_log_score import choosing_clusters
-from oddshift.attackers.place_chain import step_table
-from oddshift.attackers.topic_chain import successive
+from oddshift.attackers.spatial import local_laws, measured_steps, neighbour_laws, step_laws, step_table
 from oddshift.base.arrays import FloatArray, IntArray, blocks
 from oddshift.base.logarithms import log
 from oddshift.leakage.forward_backward import both_sides

@@ -19,8 +19,9 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.estimated_chain import CandidateChain, PatternSteps, by_candidate, totals
+from oddshift.attackers.law_attacker import Terms, likelihoods
 from oddshift.base.arrays import CACHED_ENTRIES, BoolArray, FloatArray, IntArray
-from oddshift.base.logarithms import log, peak
+from oddshift.base.logarithms import log
 from oddshift.leakage.forward_backward import Arithmetic, both_sides
 from oddshift.model.records import Context, Records
 from oddshift.model.release import Release
@@ -61,17 +62,6 @@ KEPT_LAWS = 24_000_000
 setting."""
 
 _KEPT: WeakKeyDictionary[CandidateChain, int] = WeakKeyDictionary()  # entries that each chain keeps, while it is alive
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ChainTerms:
-    """Positions of one tier: own release, context term and the chain's own log prior there, (positions, candidates)."""
-
-    positions: IntArray
-    points: IntArray
-    own: FloatArray
-    context: FloatArray
-    log_prior: FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,15 +112,15 @@ class _Laws:
 
 def chain_terms(
     chain: CandidateChain, known: Knowledge, release: Release, sets: IntArray, entries: int
-) -> Iterator[list[ChainTerms]]:
-    """Blocks of documents of about `entries` entries, each as one set of terms for every tier in it.
+) -> Iterator[Terms]:
+    """Blocks of documents of about `entries` entries, for every tier in it one set of terms over its candidates.
 
     `sets` is the number of every position's set.
     """
     laws = _Laws(chain, log(chain.chain.shares)[:, None, None])
     widths = np.array([len(points) for points in chain.points])[sets // chain.classes] * chain.chain.n_topics
     for documents in _blocks(release, sets, widths, entries):
-        yield _block(laws, known, release, sets, documents)
+        yield from _block(laws, known, release, sets, documents)
 
 
 def _blocks(release: Release, sets: IntArray, widths: IntArray, entries: int) -> Iterator[list[int]]:
@@ -152,17 +142,16 @@ def _blocks(release: Release, sets: IntArray, widths: IntArray, entries: int) ->
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _TierRows:
-    """The positions of one tier in a block: own columns, likelihoods with a peak of one, and what is found."""
+    """The positions of one tier in a block: likelihoods with a peak of one, and what is found."""
 
     positions: IntArray
     points: IntArray
-    own: FloatArray
     seen: FloatArray
     context: FloatArray
     log_prior: FloatArray
 
 
-def _block(laws: _Laws, known: Knowledge, release: Release, sets: IntArray, documents: list[int]) -> list[ChainTerms]:
+def _block(laws: _Laws, known: Knowledge, release: Release, sets: IntArray, documents: list[int]) -> list[Terms]:
     """The terms of some documents, tier by tier."""
     chain = laws.chain
     flat = np.concatenate([np.arange(release.offsets[d], release.offsets[d + 1]) for d in documents])
@@ -178,20 +167,12 @@ def _block(laws: _Laws, known: Knowledge, release: Release, sets: IntArray, docu
         stop = start + count * len(pattern)
         _together(PatternSteps(chain, pattern), laws, rows, place[start:stop].reshape(count, len(pattern)))
         start = stop
-    return [ChainTerms(each.positions, each.points, each.own, each.context, each.log_prior) for each in rows.values()]
+    return [Terms(each.positions, each.context, each.log_prior, each.points) for each in rows.values()]
 
 
 def _tier_rows(known: Knowledge, release: Release, positions: IntArray, points: IntArray) -> _TierRows:
-    distinct, number = np.unique(release.outputs[positions], return_inverse=True)
-    if 2 * len(distinct) > len(positions):  # few are equal: not worth a second copy
-        own = known.mechanism.candidate_columns(release.outputs[positions], points)
-        seen = own - peak(own, axis=1)
-        np.exp(seen, out=seen)
-    else:
-        columns = known.mechanism.candidate_columns(distinct, points)
-        own, columns = columns[number], columns - peak(columns, axis=1)
-        seen = np.exp(columns, out=columns)[number]
-    return _TierRows(positions, points, own, seen, np.empty_like(own), np.empty_like(own))
+    seen = likelihoods(known, release, positions, points)
+    return _TierRows(positions, points, seen, np.empty_like(seen), np.empty_like(seen))
 
 
 def _runs(patterns: list[tuple[int, ...]], chain: CandidateChain) -> Iterator[tuple[tuple[int, ...], int]]:

@@ -13,13 +13,14 @@ Parts are the same where nothing but the mechanism could tell them apart, and th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge, release_blocks
 from oddshift.attackers.candidate_sampling import held_out_by_tier
 from oddshift.attackers.cooccurrence import Cooccurrence
+from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.attackers.term_weights import ContextTerms, best_weights_of_sides
 from oddshift.attackers.tier_terms import BLOCK_ENTRIES, CandidateTerms, prepared, prior_part, terms_by_tier
@@ -172,14 +173,12 @@ def fit_and_combine(
     fits: Sequence[Callable[[Knowledge], Attacker]],
     *,
     share: float = 0.2,
-    refit: Sequence[bool] | None = None,
     rng: np.random.Generator,
 ) -> Combination:
     """Fit every part on most of the fit records and weigh them on the rest.
 
-    Then those marked in `refit` (default: all) are fitted again on all records; the weights stay. Not for a network:
-    another training is another attacker. Parts without weight are left out, unless no part has any: they may help under
-    other noise.
+    Then they are fitted again on all records; the weights stay. Parts without weight are left out, unless no part has
+    any: they may help under other noise.
     """
     if not 0.0 < share < 1.0:
         raise InvalidInput(f"{share=}, expected 0 < share < 1")
@@ -188,9 +187,8 @@ def fit_and_combine(
     fitted = [fit(part) for fit in fits]
     kept = known.fit.take(held)
     combined = fit_combination(part, fitted, kept, rng=rng)
-    again = [True] * len(fits) if refit is None else refit
     used = _used(combined)
-    final = [fits[k](known) if again[k] else fitted[k] for k in used]
+    final = [fits[k](known) for k in used]
     weigh = _Weighing(part, tuple(fitted[k] for k in used), kept, int(rng.integers(1 << 31)))
     weights = tuple(tuple(row[k] for k in used) for row in combined.weights)
     return Combination(known, tuple(final), weights, weigh=weigh)
@@ -266,7 +264,7 @@ def _distinct(readers: Sequence[Combination]) -> tuple[list[list[int]], list[Att
 
 
 def _content(part: Attacker) -> object:
-    """What tells parts apart: the counts of co-occurrence, and otherwise the object itself."""
-    if type(part) is Cooccurrence:
-        return fingerprint(tuple(getattr(part, each.name) for each in fields(part) if each.name != "known"))
-    return id(part)
+    """What tells parts apart: the counts of co-occurrence, another law or attacker by itself."""
+    if not isinstance(part, LawAttacker):
+        return id(part)
+    return fingerprint(part.law) if isinstance(part.law, Cooccurrence) else id(part.law)

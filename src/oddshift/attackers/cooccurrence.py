@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from oddshift.attackers.attacker import Beliefs, Knowledge, document_blocks
-from oddshift.attackers.law_attacker import Terms
+from oddshift.attackers.attacker import Knowledge, document_blocks
+from oddshift.attackers.law_attacker import LawAttacker, Terms
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
-from oddshift.base.identity import content
 from oddshift.base.logarithms import peak
 from oddshift.model.records import Records
 from oddshift.model.release import CandidateSet, Release, candidate_sets, candidates, set_numbers
@@ -55,64 +53,37 @@ class _Kept:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cooccurrence:
-    """Own release plus the evidence of every other position, each read through co-occurrence counts."""
+    """The evidence of every other position, each read through co-occurrence counts."""
 
-    known: Knowledge
     neighbours: tuple[_Neighbours, ...]
-    name: str = "cooccurrence"
-    with_context: bool = False
-    kept: _Kept | None = None  # of one release under this mechanism
+    kept: _Kept | None = None  # of one release under one mechanism
 
-    fingerprint = cached_property(content)
-
-    def beliefs(self, release: Release) -> Iterator[Beliefs]:
-        """Own release plus context term, a block of documents at a time."""
-        for positions, context in self.context_terms(release):
-            columns = self.known.mechanism.log_columns(release.outputs[positions])
-            yield Beliefs(positions, columns + context, self.known.log_prior)
-
-    def against(self, known: Knowledge) -> Cooccurrence:
-        """The same counts against another mechanism: nothing is estimated again."""
-        return replace(self, known=known, kept=None)
-
-    def prepared(self, release: Release) -> Cooccurrence:
+    def prepared(self, known: Knowledge, release: Release) -> Cooccurrence:
         """The same with the evidence of every output of a release at hand, for blocks of it; not if it is too much."""
         tiers = release.position_tiers
         sets = np.zeros(len(release.outputs), dtype=np.int64) if tiers is None else tiers
         outputs = {int(tier): np.unique(release.outputs[sets == tier]) for tier in np.unique(sets)}
-        targets = {mine.tier: mine.points for mine in candidate_sets(release, self.known.tiers)}
+        targets = {mine.tier: mine.points for mine in candidate_sets(release, known.tiers)}
         if sum(map(len, outputs.values())) * sum(map(len, targets.values())) > KEPT_EVIDENCE:
             return self
         pairs = product(outputs, targets)
-        found = {(tier, about): self._of_outputs(tier, outputs[tier], targets[about]) for tier, about in pairs}
+        found = {(tier, about): self._of_outputs(known, tier, outputs[tier], targets[about]) for tier, about in pairs}
         return replace(self, kept=_Kept(outputs, found))
 
-    def context_terms(self, release: Release) -> Iterator[tuple[IntArray, FloatArray]]:
-        """c_l(x) for every point x; 0 for a document with one position."""
-        everyone = CandidateSet(-1, np.arange(len(release.outputs)), np.arange(len(self.known.log_prior)))
-        for documents, low, high in self._blocks(release):
-            evidence = self._evidence(release, low, high, everyone)
-            yield np.arange(low, high), _context(release, documents, evidence, np.arange(high - low))
-
-    def terms(self, release: Release) -> Iterator[Terms]:
-        """c_l(x) for the candidates x of every position, one candidate set after the other."""
-        everyone = candidate_sets(release, self.known.tiers)
-        for documents, low, high in self._blocks(release):
-            for mine in everyone:
-                positions = mine.positions[slice(*np.searchsorted(mine.positions, [low, high]))]
-                evidence = self._evidence(release, low, high, mine)
-                context = _context(release, documents, evidence, positions - low)
-                yield Terms(positions, context, self.known.log_prior[mine.points], mine.points)
-
-    def _blocks(self, release: Release) -> Iterator[tuple[range, int, int]]:
-        """Documents together, with their first position and the one after their last."""
-        for documents in document_blocks(release, len(self.known.log_prior), _BLOCK_ENTRIES):
+    def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
+        """c_l(x) for the candidates x of every position, one candidate set after the other; 0 for a lone position."""
+        everyone = candidate_sets(release, known.tiers)
+        for documents in document_blocks(release, len(known.log_prior), _BLOCK_ENTRIES):
             low, high = (int(release.offsets[end]) for end in (documents.start, documents.stop))
-            if low < high:
-                yield documents, low, high
+            for mine in everyone if low < high else ():
+                positions = mine.positions[slice(*np.searchsorted(mine.positions, [low, high]))]
+                evidence = self._evidence(known, release, (low, high), mine)
+                context = _context(release, documents, evidence, positions - low)
+                yield Terms(positions, context, known.log_prior[mine.points], mine.points)
 
-    def _evidence(self, release: Release, low: int, high: int, about: CandidateSet) -> FloatArray:
+    def _evidence(self, known: Knowledge, release: Release, block: tuple[int, int], about: CandidateSet) -> FloatArray:
         """What each position says about the points of a set at any other one, (positions, points)."""
+        low, high = block
         tiers, outputs = release.position_tiers, release.outputs[low:high]
         sets = np.zeros(high - low, dtype=np.int64) if tiers is None else tiers[low:high]
         result = np.empty((high - low, len(about.points)))
@@ -122,17 +93,17 @@ class Cooccurrence:
                 result[rows] = self.kept.of(tier, outputs[rows], about.tier)
             else:
                 distinct, number = np.unique(outputs[rows], return_inverse=True)  # equal outputs say the same
-                result[rows] = self._of_outputs(tier, distinct, about.points)[number]
+                result[rows] = self._of_outputs(known, tier, distinct, about.points)[number]
         return result
 
-    def _of_outputs(self, tier: int, outputs: IntArray, about: IntArray) -> FloatArray:
+    def _of_outputs(self, known: Knowledge, tier: int, outputs: IntArray, about: IntArray) -> FloatArray:
         """What outputs of one tier say about some points: log of a likelihood ratio, (outputs, points)."""
         near, result = self.neighbours[tier], np.empty((len(outputs), len(about)))
         points = np.flatnonzero(near.allowed)
         law, prior, weight = near.law[about][:, points], near.prior[points], near.weight[about]
         for start in range(0, len(outputs), _TOGETHER):
             part = slice(start, start + _TOGETHER)
-            seen = self.known.mechanism.candidate_columns(outputs[part], points)
+            seen = known.mechanism.candidate_columns(outputs[part], points)
             seen = np.exp(seen - peak(seen, axis=1))
             average = seen @ prior
             ratio = (law @ seen.T).T / np.where(average > 0, average, 1.0)[:, None]
@@ -157,14 +128,14 @@ def _context(release: Release, documents: range, evidence: FloatArray, rows: Int
     return context
 
 
-def fit_cooccurrence(known: Knowledge) -> Cooccurrence:
+def fit_cooccurrence(known: Knowledge) -> LawAttacker:
     """Count, in the fit records, which points occur in one document; nothing is trained.
 
     **Guarantee**: a document with one position gets its own release and nothing else.
     """
     counts = _pairs(known.fit)
     sets = set_numbers(known.tiers)
-    return Cooccurrence(known, tuple(_neighbours(counts, known, tier) for tier in sets))
+    return LawAttacker(known, Cooccurrence(tuple(_neighbours(counts, known, tier) for tier in sets)), "cooccurrence")
 
 
 def _pairs(fit: Records) -> Any:

@@ -164,12 +164,6 @@ class CandidateChain:
         return self._steps[key]
 
     @cached_property
-    def everywhere(self) -> tuple[CandidateStep, ...]:
-        """The step to every set, from all points to all points."""
-        everyone = np.arange(len(self.chain.steps[0].weight))
-        return tuple(step.between(everyone, everyone) for step in self.chain.steps)
-
-    @cached_property
     def _steps(self) -> dict[tuple[int, int], CandidateStep]:
         return {}
 

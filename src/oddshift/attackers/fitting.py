@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Exact, Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.language_model import LanguageModel
+from oddshift.attackers.paper_options import PaperOptions
 from oddshift.attackers.portfolio import fit_portfolio
-from oddshift.attackers.reconstruction import PaperOptions
-from oddshift.attackers.topic_chain import fit_plugin
 from oddshift.attackers.training import Schedule
 from oddshift.base.errors import InvalidInput
 from oddshift.base.registry import Registry
@@ -104,20 +104,6 @@ def _informed(architecture: str, reads_context: bool = False) -> Fit:
     return fit
 
 
-def _masked(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-    """The masked network, its term weighed on documents that it was not trained on."""
-    limits, seed = options or FitOptions(), int(rng.integers(1 << 31))
-
-    def fit(part: Knowledge) -> Attacker:
-        from oddshift.attackers.masked import MASKED_SCHEDULE, MaskedSettings, fit_masked
-
-        schedule = _limited(replace(MASKED_SCHEDULE, seed=seed), limits)
-        settings = MaskedSettings(width=limits.width) if limits.width else MaskedSettings()
-        return fit_masked(part, settings, schedule, checkpoint=_file(limits, "masked", part))
-
-    return replace(fit_and_combine(known, [fit], refit=(False,), rng=rng), name="masked")
-
-
 def _counts(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
     """All evidence from counts, weighed together: chain with topics, and co-occurrence."""
     seed = int(rng.integers(1 << 31))
@@ -136,20 +122,6 @@ def _language(known: Knowledge, rng: np.random.Generator, options: FitOptions | 
     if options is None or options.language is None:
         raise InvalidInput("attacker 'language+W' needs a language model, expected language_model in the table [audit]")
     return replace(fit_portfolio(known, rng, reads_words=True, language=options.language), name="language+W")
-
-
-def _combination(reads_context: bool = False) -> Fit:
-    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-        seeds = [int(seed) for seed in rng.integers(1 << 31, size=2)]
-        fits = [
-            lambda part: _plugin(TOPICS)(part, np.random.default_rng(seeds[0])),
-            fit_cooccurrence,
-            lambda part: _informed("lstm", reads_context)(part, np.random.default_rng(seeds[1]), options),
-        ]
-        name = "combination" + ("+W" if reads_context else "")
-        return replace(fit_and_combine(known, fits, refit=(True, True, False), rng=rng), name=name)
-
-    return fit
 
 
 def _paper(architecture: str) -> Fit:
@@ -231,14 +203,12 @@ ATTACKERS: Registry[Fit] = Registry(
         "rnn": _informed("rnn"),
         "lstm": _informed("lstm"),
         "transformer": _informed("transformer"),
-        "masked": _masked,
         "lstm+W": _informed("lstm", reads_context=True),
-        "combination": _combination(),
-        "combination+W": _combination(reads_context=True),
         "paper-rnn": _paper("rnn"),
         "paper-lstm": _paper("lstm"),
         "paper-transformer": _paper("transformer"),
     },
+    retired={"masked": "lstm", "combination": "portfolio and lstm", "combination+W": "portfolio+W and lstm+W"},
 )
 """Every attacker by name, those of installed packages included; names that end in +W read the public context, the
 paper's are for reproduction only, and `exact` needs a known law."""
@@ -278,13 +248,10 @@ COSTS: Mapping[str, AttackerCost] = {
     "portfolio": AttackerCost(0.5, 1e-4, 1e-8, 3e-7),
     "portfolio+W": AttackerCost(1.0, 2e-4, 1e-7, 4e-7),
     "language+W": AttackerCost(5.0, 2e-2, 1e-7, 4e-7),
-    "masked": AttackerCost(8.0, 1.5e-4, 1e-7, 2e-5, epochs=12),
     "rnn": NETWORK,
     "lstm": NETWORK,
     "transformer": NETWORK,
     "lstm+W": NETWORK,
-    "combination": NETWORK,
-    "combination+W": NETWORK,
 }
 """The cost of every attacker of our own; one of another package is taken to cost what `portfolio` does."""
 

@@ -198,14 +198,6 @@ def choose_kinds(bags: Bags, clusters: IntArray, rng: np.random.Generator, *, wa
     return Kinds(_run(bags, kinds, strength, rng, warm=warm)[0], strength)
 
 
-def fit_mixture(
-    features: Any, base: FloatArray, kinds: int, strength: float, rng: np.random.Generator, *, starts: int = STARTS
-) -> Mixture:
-    """The mixture of this number of kinds; `base` is the law of each group, (groups, values)."""
-    belongs, _ = _run(bags_of(features, base), kinds, strength, rng, starts=starts)
-    return over_all(features, base, Kinds(belongs, strength))
-
-
 def over_all(features: Any, base: FloatArray, found: Kinds) -> Mixture:
     """Laws of all features from memberships, those that never occur too."""
     counts = found.counts(features, base)

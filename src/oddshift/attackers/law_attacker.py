@@ -88,14 +88,27 @@ class LawAttacker:
                 continue
             shift[:, block.points] += block.context
             prior = block.log_prior
-            if prior.ndim == 2:  # points outside the candidates belong to no claim
-                prior = np.tile(self.known.log_prior, (len(shift), 1))
+            if prior.ndim == 2:  # other points belong to no claim
+                prior = np.full_like(shift, -np.inf)
                 prior[:, block.points] = block.log_prior
             yield Beliefs(block.positions, shift, prior if prior.ndim == 2 else self.known.log_prior)
+
+    def candidate_beliefs(self, release: Release) -> Iterator[Beliefs]:
+        """The same over the candidates of each position alone, one candidate set of a block after the other."""
+        for block in over_candidates(self.terms(release), release, self.known.tiers):
+            assert block.points is not None
+            own = self.known.mechanism.candidate_columns(release.outputs[block.positions], block.points)
+            yield Beliefs(block.positions, own + block.context, block.log_prior, block.points)
 
     def terms(self, release: Release) -> Iterator[Terms]:
         """The context terms of the law."""
         return self.law.terms(self.known, release)
+
+    def prepared(self, release: Release) -> LawAttacker:
+        """The same for reading a release block by block: what all blocks have in common is worked out once."""
+        if not hasattr(self.law, "prepared"):
+            return self
+        return replace(self, law=self.law.prepared(self.known, release))
 
     def against(self, known: Knowledge) -> LawAttacker:
         """The same law against another mechanism: nothing is estimated again."""

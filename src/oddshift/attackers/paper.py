@@ -120,17 +120,6 @@ def fit_paper(
     return Paper(known, learner.model.eval(), settings, curve, f"paper-{settings.architecture}", embedding=seen)
 
 
-def uniform_outputs(release: Release, mechanism: Mechanism, rng: np.random.Generator) -> Release:
-    """The same documents with every output uniform on Y: how the paper's PBmPL draws y, as written.
-
-    Rates on it describe nothing that happens: outputs do not come from secrets.
-    """
-    outputs = rng.integers(mechanism.n_outputs, size=len(release.outputs))
-    return Release(
-        outputs=outputs, offsets=release.offsets, position_tiers=release.position_tiers, context=release.context
-    )
-
-
 def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
     """‖a − b‖² for every row a of `left` and b of `right`."""
     squares = (left**2).sum(axis=1)[:, None] - 2.0 * left @ right.T + (right**2).sum(axis=1)[None, :]

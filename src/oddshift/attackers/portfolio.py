@@ -28,19 +28,18 @@ from functools import lru_cache
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.chain import fit_gap_chain
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, fit_steps
 from oddshift.attackers.clear_columns import fit_clear_columns, has_rows
 from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.distant_ties import fit_distant_ties
-from oddshift.attackers.gap_chain import fit_gap_chain
 from oddshift.attackers.hidden_classes import fit_row_classes
 from oddshift.attackers.language_model import LanguageModel, fit_language_prior
 from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAttacker, Terms
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
 from oddshift.attackers.nearest_documents import fit_exemplars
-from oddshift.attackers.nearness import is_spatial
 from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.attackers.phrases import fit_phrases
 from oddshift.attackers.positional_pairs import fit_ties
@@ -49,6 +48,7 @@ from oddshift.attackers.repetition import Reuse, fit_copies
 from oddshift.attackers.row_layout import RowLayout, row_layout
 from oddshift.attackers.second_order import fit_second_order
 from oddshift.attackers.sparse_chain import fit_sparse_second_order
+from oddshift.attackers.spatial import is_spatial
 from oddshift.attackers.topics import fit_topic_shares
 from oddshift.attackers.word_prior import WordPrior, WordTrial, weighed_prior, word_trial
 from oddshift.base.errors import InvalidInput
@@ -84,22 +84,27 @@ def fit_portfolio(
 
     **Guarantee**: a position without others keeps its own release; on the held-out releases no single part is better.
     """
+    parts = portfolio_parts(known, int(rng.integers(1 << 31)), reads_words=reads_words, language=language)
+    return replace(
+        fit_and_combine(known, parts, share=held_share(known), rng=rng), name="portfolio" + "+W" * reads_words
+    )
+
+
+def portfolio_parts(
+    known: Knowledge, seed: int, *, reads_words: bool = False, language: LanguageModel | None = None
+) -> list[PartFit]:
+    """How every part that suits these data is fitted; one that gives the prior comes first."""
     if reads_words and known.fit.context is None:
         raise InvalidInput("the fit records have no context W, expected one for portfolio+W")
-    seed = int(rng.integers(1 << 31))
     layout = row_layout(known)
     points = len(known.log_prior)
     sized = [*dense_parts(points, seed), *sparse_parts(points), *place_parts(known), *wide_parts(known)]
     parts = [*(row_parts(layout, seed) if layout else []), *common_parts(seed), *([] if layout else sized)]
     if language is not None:
-        parts.insert(0, _language(seed, language))
-    elif reads_words:
-        parts = [*([_clear(layout, seed)] if layout and _has_clear(known, layout) else _words(known, seed)), *parts]
-    else:
-        parts = [*_by_place(known, seed), *parts]
-    return replace(
-        fit_and_combine(known, parts, share=held_share(known), rng=rng), name="portfolio" + "+W" * reads_words
-    )
+        return [_language(seed, language), *parts]
+    if reads_words:
+        return [*([_clear(layout, seed)] if layout and _has_clear(known, layout) else _words(known, seed)), *parts]
+    return [*_by_place(known, seed), *parts]
 
 
 def held_share(known: Knowledge) -> float:

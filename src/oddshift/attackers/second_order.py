@@ -14,7 +14,7 @@ from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, observations
 from oddshift.attackers.chain_laws import fit_chain, smoothed_table
 from oddshift.attackers.law_attacker import log_floor
-from oddshift.attackers.nearness import normalised_rows, onward_laws
+from oddshift.attackers.spatial import normalised_rows, onward_laws
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.records import Records
 

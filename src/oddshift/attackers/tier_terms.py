@@ -12,19 +12,14 @@ from typing import cast
 
 import numpy as np
 
-from oddshift.attackers.attacker import Attacker, Knowledge, against
-from oddshift.attackers.cooccurrence import Cooccurrence
+from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.law_attacker import LawAttacker, Terms, over_candidates
-from oddshift.attackers.topic_chain import Plugin
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.release import CandidateSet, Release, candidate_sets
 
 BLOCK_ENTRIES = 2_000_000
 """Entries (positions x points) of one part in one block; a performance setting."""
-
-FROM_COUNTS = (LawAttacker, Plugin, Cooccurrence)
-"""Attackers that give context terms of their own and need nothing of a mechanism but its columns."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +71,7 @@ def remember(known: Knowledge, block: Release, sets: Sequence[CandidateSet]) -> 
 def prepared(parts: Sequence[Attacker], release: Release, wanted: BoolArray) -> list[Attacker]:
     """The parts for reading a release block by block: what all blocks have in common is worked out once."""
     return [
-        part.prepared(release) if use and isinstance(part, Cooccurrence) else part
+        part.prepared(release) if use and isinstance(part, LawAttacker) else part
         for part, use in zip(parts, wanted, strict=True)
     ]
 
@@ -138,11 +133,8 @@ def _with_rows(priors: FloatArray, at: IntArray, given: FloatArray, positions: i
 
 def _terms_of(part: Attacker, known: Knowledge, release: Release) -> Iterator[Terms]:
     """Context terms over candidates: the part's own, or its beliefs less the own release."""
-    if isinstance(part, Cooccurrence) and part.kept is not None:
-        return over_candidates(part.terms(release), release, known.tiers)
-    if isinstance(part, FROM_COUNTS):
-        recalled = cast(LawAttacker | Plugin | Cooccurrence, against(part, known))
-        return over_candidates(recalled.terms(release), release, known.tiers)
+    if isinstance(part, LawAttacker):  # it needs nothing of a mechanism but its columns
+        return over_candidates(part.against(known).terms(release), release, known.tiers)
     return over_candidates(_less_own(part, known, release), release, known.tiers)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Null, Own
-from oddshift.attackers.reconstruction import PaperOptions
+from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.claims import check_caps
 from oddshift.audit.scan import Budget, scan
 from oddshift.audit.vacuous import VACUOUS, check_vacuous

@@ -41,9 +41,11 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
     (['red', 'blue'], 2, False)
     """
 
-    def __init__(self, what: str, group: str, own: Mapping[str, Entry]) -> None:
-        """Keep a copy of our own entries."""
-        self.what, self.group, self._own = what, group, dict(own)
+    def __init__(
+        self, what: str, group: str, own: Mapping[str, Entry], retired: Mapping[str, str] | None = None
+    ) -> None:
+        """Keep a copy of our own entries; `retired` are names of earlier versions, each with what to use now."""
+        self.what, self.group, self._own, self._retired = what, group, dict(own), dict(retired or {})
 
     def __getitem__(self, name: str) -> Entry:
         """The entry of that name; one of another package is loaded now."""
@@ -74,6 +76,8 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         Traceback (most recent call last):
         oddshift.base.errors.InvalidInput: paint names the colour 'green', expected one of red
         """
+        if name not in self and name in self._retired:
+            raise InvalidInput(f"{where} names the {self.what} {name!r}, which is retired: use {self._retired[name]}")
         if name not in self:
             raise InvalidInput(f"{where} names the {self.what} {name!r}, expected one of {', '.join(self)}")
         return self[name]

@@ -15,8 +15,8 @@ from math import exp
 from pathlib import Path
 
 from oddshift.adapt.evaluation import scale_family
+from oddshift.adapt.form_cache import KeptForms
 from oddshift.adapt.notes import break_even
-from oddshift.adapt.release_form import KeptForms
 from oddshift.app.init.sections import SectionChoice, written_path
 from oddshift.app.init.suggestion import Suggestion
 from oddshift.app.preparation import Prepared

@@ -30,6 +30,7 @@ from oddshift.data.detectors.patterns import PATTERN_LABELS, Patterns, PatternsS
 from oddshift.data.detectors.planting import PlantedRecall, recall_of_planted
 from oddshift.data.detectors.spacy_pipeline import Pipeline, PipelineSettings
 from oddshift.data.detectors.spans import Detector, DetectorSettings, Spans
+from oddshift.data.detectors.stop_words import stop_words
 from oddshift.data.detectors.tagging import (
     NAME_LABELS,
     Occurrences,
@@ -37,7 +38,6 @@ from oddshift.data.detectors.tagging import (
     TypeTags,
     closest,
     similarity_to,
-    stop_words,
     tag_types,
 )
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from oddshift.data.detectors.normalising import normalised
 from oddshift.data.detectors.spans import Detector, Spans
-from oddshift.data.detectors.tagging import stop_words
+from oddshift.data.detectors.stop_words import stop_words
 
 PERSON = "PERSON"
 """The label of people."""

@@ -15,12 +15,9 @@ The paper's second tier (after Hassan et al. 2023): the top q % of the remaining
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from importlib.util import find_spec
-from pathlib import Path
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -150,19 +147,6 @@ def tier_of_most(tagged: IntArray, levels: Sequence[int]) -> IntArray:
     chosen = (2 * upto >= total[:, None]).argmax(axis=1)
     inside = np.where(level[None, :] == chosen[:, None], tagged, -1)
     return np.where(total > 0, inside.argmax(axis=1), NOT_SENSITIVE).astype(np.int64)
-
-
-@lru_cache(maxsize=1)
-def stop_words() -> frozenset[str]:
-    """English function words that are never names by themselves (spaCy's list).
-
-    The list is one plain file; importing spaCy for it would take seconds.
-    """
-    package = find_spec("spacy")
-    if package is None or not package.submodule_search_locations:
-        raise InvalidInput("spaCy is not installed; get it with: pip install 'oddshift[text]'")
-    path = Path(package.submodule_search_locations[0]) / "lang" / "en" / "stop_words.py"
-    return frozenset(runpy.run_path(str(path))["STOP_WORDS"])
 
 
 def _tier_of_tokens(occurrences: Occurrences, spans: Sequence[Spans], rule: TierRule) -> IntArray:

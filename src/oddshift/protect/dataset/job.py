@@ -23,7 +23,7 @@ from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import load
 from oddshift.data.codecs import Counts
-from oddshift.data.detectors.stored_detectors import KeptDetector, made_detector
+from oddshift.data.detectors.storage import KeptDetector, made_detector
 from oddshift.data.formats import DataFile
 from oddshift.data.formats.data_set import DataPart, DataSet
 from oddshift.protect.ledger.terms import Claimed, UserLimit

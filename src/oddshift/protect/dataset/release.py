@@ -13,7 +13,7 @@ from pathlib import Path
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, started
-from oddshift.data.detectors.stored_detectors import kept_detector
+from oddshift.data.detectors.storage import kept_detector
 from oddshift.data.formats.data_file import uncounted
 from oddshift.data.formats.data_set import DataSet, refuse_other_columns
 from oddshift.protect.dataset.job import JobFolder, SetJob, StepTrack, UnfinishedRelease, Watch, stamp_of

@@ -28,8 +28,9 @@ from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.data.codecs.text.vectors import WordVectors, read_vectors
 from oddshift.data.detectors import Detector, PlantedRecall, Spans, default_rule, recall_of_planted
 from oddshift.data.detectors.detection_report import DetectionReport, planted_recall, report_on
-from oddshift.data.detectors.stored_detectors import KeptDetector, KeptNames, kept_detector, made_detector
-from oddshift.data.detectors.tagging import NAME_LABELS, TierRule, TypeTags, stop_words, tag_types
+from oddshift.data.detectors.stop_words import stop_words
+from oddshift.data.detectors.storage import KeptDetector, KeptNames, kept_detector, made_detector
+from oddshift.data.detectors.tagging import NAME_LABELS, TierRule, TypeTags, tag_types
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.settings import WordChoice
 from oddshift.mechanisms.word_channels import NoiseCharacter

@@ -1,0 +1,105 @@
+"""Promises of every part of the portfolio: it tells what the other outputs say, and nothing else."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.law_attacker import LawAttacker
+from oddshift.attackers.linear_context import fit_linear_context
+from oddshift.attackers.nearest_documents import fit_exemplars
+from oddshift.attackers.portfolio import common_parts, dense_parts, sparse_parts
+from oddshift.attackers.repetition import Reuse
+from oddshift.mechanisms import Exponential
+from worlds import gather, ring, two_tiers, with_words
+
+WIDE = [
+    lambda known: LawAttacker(known, fit_exemplars(known), "exemplars"),
+    lambda known: LawAttacker(known, Reuse(), "reuse"),
+    lambda known: LawAttacker(known, fit_linear_context(known), "linear"),
+]
+PARTS = {"common": common_parts(0), "dense": dense_parts(8, 0), "sparse": sparse_parts(100), "wide": WIDE}
+TIERS = {"one tier": None, "public tiers": two_tiers(), "secret tiers": two_tiers(is_public=False)}
+
+
+@cache
+def world(tiers):
+    return with_words(ring(length=None, documents=60, tiers=TIERS[tiers]))
+
+
+@cache
+def parts(kind, tiers):
+    return [fit(world(tiers).known) for fit in PARTS[kind]]
+
+
+def told(part, release):
+    """The context term of every position over its candidates, up to a constant; 0 elsewhere."""
+    size = len(part.known.log_prior)
+    found = np.full((len(release.outputs), size), np.nan)
+    for block in part.terms(release):
+        points = np.arange(size) if block.points is None else block.points
+        inside = part.known.tiers.labels[points] if release.position_tiers is not None else None
+        for row, position in enumerate(block.positions):
+            assert np.isnan(found[position]).all(), f"{part.name}: a position came twice"
+            mine = points if inside is None else points[inside == release.position_tiers[position]]
+            term = block.context[row][np.isin(points, mine)]
+            found[position] = 0.0
+            found[position, mine] = term - term.mean()
+    assert np.isfinite(found).all(), part.name
+    return found
+
+
+@pytest.fixture(params=[(kind, tiers) for kind in PARTS for tiers in TIERS], ids="-".join)
+def case(request):
+    kind, tiers = request.param
+    return world(tiers), parts(kind, tiers)
+
+
+def test_a_lone_position_hears_nothing(case):
+    made, mine = case
+    alone = np.repeat(made.release.lengths == 1, made.release.lengths)
+    assert alone.any()
+    for part in mine:
+        np.testing.assert_allclose(told(part, made.release)[alone], 0.0, atol=1e-12, err_msg=part.name)
+
+
+def test_its_own_output_never_enters(case):
+    made, mine = case
+    first = made.release.offsets[:-1][made.release.lengths > 0]
+    other = made.release.outputs.copy()
+    other[first] = (other[first] + 3) % 8
+    changed = replace(made.release, outputs=other)
+    for part in mine:
+        before, after = told(part, made.release), told(part, changed)
+        np.testing.assert_allclose(after[first], before[first], atol=1e-9, err_msg=part.name)
+
+
+def test_documents_are_read_each_for_itself(case):
+    made, mine = case
+    some = np.arange(0, len(made.release), 3)
+    chosen = np.isin(np.repeat(np.arange(len(made.release)), made.release.lengths), some)
+    for part in mine:
+        whole, apart = told(part, made.release), told(part, made.release.take(some))
+        np.testing.assert_allclose(apart, whole[chosen], atol=1e-9, err_msg=part.name)
+
+
+def test_outputs_that_say_nothing_tell_nothing(case):
+    made, mine = case
+    silent = knowledge(Exponential(made.known.fit.space, 1e-12), made.known.tiers, made.known.fit)
+    for part in mine:
+        if part.name == "linear":  # it reads means, whose part that no output gives is left to its weight
+            continue
+        np.testing.assert_allclose(told(part.against(silent), made.release), 0.0, atol=1e-6, err_msg=part.name)
+
+
+def test_beliefs_over_candidates_are_the_columns_of_those_over_all_points(case):
+    made, mine = case
+    for part in mine:
+        shift, prior = gather(part, made.release)
+        for block in part.candidate_beliefs(made.release):
+            at = np.ix_(block.positions, block.points)
+            np.testing.assert_allclose(block.shift, shift[at], atol=1e-9, err_msg=part.name)
+            expected = np.broadcast_to(block.log_prior, block.shift.shape)
+            np.testing.assert_allclose(expected, prior[at], atol=1e-9, err_msg=part.name)
