@@ -13,7 +13,7 @@ from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, s
 from oddshift.attackers.chain_terms import UNKNOWN, gap_classes, log_mix
 from oddshift.attackers.law_attacker import TINY, Dense, LawAttacker, likelihoods, log_floor
 from oddshift.attackers.learning_size import LearningOfSize, Refittable, SizeStep, smaller_fits
-from oddshift.attackers.second_order import fit_second_order
+from oddshift.attackers.second_order import fit_dense_second_order
 from oddshift.attackers.spatial import normalised_rows
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
@@ -119,7 +119,7 @@ def dense_laws(known):
         "chain": fit_chain(known),
         "regimes": fit_regimes(known, rng),
         "classes": fit_classes(known, rng),
-        "second order": fit_second_order(known),
+        "second order": fit_dense_second_order(known),
     }
 
 

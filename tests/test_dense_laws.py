@@ -9,7 +9,7 @@ from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.chain_laws import PlaceClasses, RegimeChains, fit_chain, fit_classes, fit_regimes
 from oddshift.attackers.law_attacker import Dense, LawAttacker, length_batches
 from oddshift.attackers.positional_pairs import Tie, TiedPlaces, fit_ties, keys_of, strongest_tree
-from oddshift.attackers.second_order import SecondOrder, fit_second_order
+from oddshift.attackers.second_order import SecondOrder, fit_dense_second_order
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
@@ -186,7 +186,7 @@ def test_second_order_reads_what_neither_neighbour_tells_alone():
         return values
 
     known = documents_of(draw, 800)
-    found = fit_second_order(known)
+    found = fit_dense_second_order(known)
     assert found.steps.shape == (8, 8, 8)
     np.testing.assert_allclose(found.steps.sum(axis=2), 1.0)
     b, a = np.meshgrid(np.arange(8), np.arange(8), indexing="ij")

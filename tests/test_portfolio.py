@@ -16,9 +16,9 @@ from oddshift.attackers.portfolio import (
     DENSE_POINTS,
     TIED_POINTS,
     TRIPLE_POINTS,
+    counted_parts,
     dense_parts,
     fit_portfolio,
-    sparse_parts,
 )
 from oddshift.audit.scan import Budget, scan
 from oddshift.base.errors import InvalidInput
@@ -55,11 +55,10 @@ def test_independent_secrets_teach_nothing():
 
 
 def test_the_parts_follow_the_number_of_points():
-    assert len(dense_parts(TRIPLE_POINTS, 0)) == len(dense_parts(TRIPLE_POINTS + 1, 0)) + 1
     assert len(dense_parts(TIED_POINTS, 0)) == len(dense_parts(TIED_POINTS + 1, 0)) + 1
     assert dense_parts(DENSE_POINTS + 1, 0) == []
-    assert sparse_parts(TRIPLE_POINTS) == []
-    assert len(sparse_parts(TRIPLE_POINTS + 1)) == len(sparse_parts(10_000)) == 2
+    assert len(counted_parts(TRIPLE_POINTS)) == 1
+    assert len(counted_parts(TRIPLE_POINTS + 1)) == len(counted_parts(10_000)) == 2
 
 
 @pytest.mark.parametrize("draw", [skip, two_before])

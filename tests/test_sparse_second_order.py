@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.sparse_chain import _estimate, fit_sparse_second_order
+from oddshift.attackers.second_order import _estimate, fit_sparse_second_order
 from oddshift.attackers.sparse_law import number_of_sets, set_labels, within_sets
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records

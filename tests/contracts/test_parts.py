@@ -10,17 +10,28 @@ from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context
 from oddshift.attackers.nearest_documents import fit_exemplars
-from oddshift.attackers.portfolio import common_parts, dense_parts, sparse_parts
+from oddshift.attackers.portfolio import common_parts, counted_parts, dense_parts
 from oddshift.attackers.repetition import Reuse
+from oddshift.attackers.second_order import fit_sparse_second_order
 from oddshift.mechanisms import Exponential
 from worlds import gather, ring, two_tiers, with_words
+
+
+def _sparse_second_order(known):
+    return LawAttacker(known, fit_sparse_second_order(known), "sparse second order")
+
 
 WIDE = [
     lambda known: LawAttacker(known, fit_exemplars(known), "exemplars"),
     lambda known: LawAttacker(known, Reuse(), "reuse"),
     lambda known: LawAttacker(known, fit_linear_context(known), "linear"),
 ]
-PARTS = {"common": common_parts(0), "dense": dense_parts(8, 0), "sparse": sparse_parts(100), "wide": WIDE}
+PARTS = {
+    "common": common_parts(0),
+    "dense": dense_parts(8, 0),
+    "sparse": [*counted_parts(100), _sparse_second_order],
+    "wide": WIDE,
+}
 TIERS = {"one tier": None, "public tiers": two_tiers(), "secret tiers": two_tiers(is_public=False)}
 
 

@@ -135,6 +135,12 @@ def successive(fit: Records) -> tuple[IntArray, IntArray]:
     return fit.points[:-1][same], fit.points[1:][same]
 
 
+def triples(fit: Records) -> tuple[IntArray, IntArray, IntArray]:
+    """Each secret with the next two of the same document."""
+    same = fit.document_of_position[2:] == fit.document_of_position[:-2]
+    return fit.points[:-2][same], fit.points[1:-1][same], fit.points[2:][same]
+
+
 def fit_topics(
     known: Knowledge, topics: int, smoothing: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:

@@ -15,14 +15,14 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, observations
 from oddshift.attackers.law_attacker import Terms, length_batches, log_floor
-from oddshift.attackers.paired_log_score import Gain, choosing_clusters, standard_error
+from oddshift.attackers.paired_log_score import Gain, choosing_clusters, gain_of_laws
 from oddshift.attackers.positional_pairs import Key, place_pairs, spanning_forest
 from oddshift.attackers.sparse_law import (
     SparseLaw,
     fit_sparse_law,
-    number_of_sets,
+    labelled_law,
+    place_among,
     seen_by_place,
-    set_labels,
     within_sets,
 )
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
@@ -136,9 +136,7 @@ def fit_distant_ties(known: Knowledge) -> DistantTies:
     Secrets some positions apart must tell more than those any number of positions apart, which co-occurrence reads, and
     secrets at fixed places more than those as far apart anywhere.
     """
-    labels, sets = set_labels(known.tiers), number_of_sets(known.tiers)
-    prior = np.exp(known.log_prior)
-    scale = _Scale(labels, sets, within_sets(prior, labels, sets), prior)
+    scale = _Scale(*labelled_law(known), np.exp(known.log_prior))
     held = np.unique(choosing_clusters(known.fit), return_inverse=True)[1] % HELD == 0
     apart = {lag: _apart(known.fit, lag, held) for lag in (1, *LAGS)}
     anywhere = scale.trial(*(np.concatenate([apart[lag][k] for lag in LAGS]) for k in range(3)))
@@ -201,8 +199,7 @@ class _Scale:
     def _gain(self, trial: SparseLaw, at: tuple[IntArray, IntArray], plain: FloatArray) -> Gain:
         """How much better a trial predicts some pairs than what is said of them otherwise."""
         found = trial.predicted(*at, self.labels)
-        values = np.log(np.maximum(found, 1e-300) / np.maximum(plain, 1e-300))
-        return Gain(float(values.mean()), standard_error(values))
+        return gain_of_laws(found, plain)
 
 
 def repeats(p: IntArray, q: IntArray, held: BoolArray, size: int) -> bool:
@@ -213,9 +210,8 @@ def repeats(p: IntArray, q: IntArray, held: BoolArray, size: int) -> bool:
     code, count = np.unique(p[~held] * size + q[~held], return_counts=True)
 
     def found(second: IntArray) -> int:
-        asked = p[held] * size + second
-        at = np.minimum(np.searchsorted(code, asked), len(code) - 1)
-        return int(count[at][code[at] == asked].sum())
+        at, is_counted = place_among(code, p[held] * size + second)
+        return int(count[at][is_counted].sum())
 
     far = (1 + np.arange(ROLLS)) * max(1, int(held.sum()) // (ROLLS + 1))  # other documents, not the next position
     chance = np.array([found(np.roll(q[held], shift)) for shift in far])

@@ -99,6 +99,12 @@ class Gain:
         return self.mean > SIGNIFICANT * self.error + NEGLIGIBLE
 
 
+def gain_of_laws(better: FloatArray, plain: FloatArray) -> Gain:
+    """How much better one law predicts independent values than another; both give the probability of every value."""
+    values = np.log(np.maximum(better, 1e-300) / np.maximum(plain, 1e-300))
+    return Gain(float(values.mean()), standard_error(values))
+
+
 def gain(control: FloatArray, score: FloatArray, units: Units) -> Gain:
     """How much lower `score` is than `control` (one value for each position), averaged inside each unit first."""
     values = units.means(control - score)

@@ -19,7 +19,7 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge, release_blocks
 from oddshift.attackers.backoff import Observations, fit_backoff, observations, observed
 from oddshift.attackers.law_attacker import BATCH_ENTRIES, Terms, law_within
-from oddshift.attackers.sparse_law import sparse_terms
+from oddshift.attackers.sparse_law import place_among, sparse_terms
 from oddshift.attackers.term_weights import NearWeights, likeliest_weights
 from oddshift.attackers.word_prior import (
     WordCounts,
@@ -155,8 +155,7 @@ class _Text:
         ways = _Ways(np.arange(count), np.zeros(count, dtype=np.int64), np.ones(count), np.zeros(count, dtype=np.bool_))
         for offset in window:
             ways = self._further(ways, self.slots[positions], offset, guesses.first(GUESSES[len(window)]))
-        place = np.minimum(np.searchsorted(known, ways.key), max(len(known) - 1, 0))
-        is_counted = known[place] == ways.key if len(known) else np.zeros(len(place), dtype=np.bool_)
+        place, is_counted = place_among(known, ways.key)
         kept = np.flatnonzero(ways.has_secret & is_counted & (ways.mass > 0))
         return csr_array((ways.mass[kept], (ways.row[kept], place[kept])), shape=(count, len(known)))
 

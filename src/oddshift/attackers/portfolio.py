@@ -46,8 +46,7 @@ from oddshift.attackers.positional_pairs import fit_ties
 from oddshift.attackers.prior_by_place import fit_place_prior, place_weights
 from oddshift.attackers.repetition import Reuse, fit_copies
 from oddshift.attackers.row_layout import RowLayout, row_layout
-from oddshift.attackers.second_order import fit_second_order
-from oddshift.attackers.sparse_chain import fit_sparse_second_order
+from oddshift.attackers.second_order import TRIPLE_POINTS, fit_second_order
 from oddshift.attackers.spatial import is_spatial
 from oddshift.attackers.topics import fit_topic_shares
 from oddshift.attackers.word_prior import WordPrior, WordTrial, weighed_prior, word_trial
@@ -62,9 +61,6 @@ STEP_POINTS = 1_600
 
 TIED_POINTS = 256
 """Largest number of points for one such table for each pair of places; counted pairs are tied beyond it too."""
-
-TRIPLE_POINTS = 64
-"""Largest number of points for a table of all triples."""
 
 WORTH_READING = 0.05
 """Nats that two secrets must tell beyond one, above DENSE_POINTS: AG News has .03, and reading took twice as long."""
@@ -98,7 +94,7 @@ def portfolio_parts(
         raise InvalidInput("the fit records have no context W, expected one for portfolio+W")
     layout = row_layout(known)
     points = len(known.log_prior)
-    sized = [*dense_parts(points, seed), *sparse_parts(points), *place_parts(known), *wide_parts(known)]
+    sized = [*dense_parts(points, seed), *counted_parts(points), *place_parts(known), *wide_parts(known)]
     parts = [*(row_parts(layout, seed) if layout else []), *common_parts(seed), *([] if layout else sized)]
     if language is not None:
         return [_language(seed, language), *parts]
@@ -140,7 +136,7 @@ def common_parts(seed: int) -> list[PartFit]:
 
 
 def dense_parts(points: int, seed: int) -> list[PartFit]:
-    """Parts for few points, which take tables of pairs or triples."""
+    """Parts for few points, which take tables of pairs."""
     if points > DENSE_POINTS:
         return []
     found: list[PartFit] = [
@@ -150,20 +146,16 @@ def dense_parts(points: int, seed: int) -> list[PartFit]:
     ]
     if points <= TIED_POINTS:
         found.append(_dense("ties", fit_ties))
-    if points <= TRIPLE_POINTS:
-        found.append(_dense("second order", fit_second_order))
     return found
 
 
-def sparse_parts(points: int) -> list[PartFit]:
-    """Parts that read from counted pairs and triples what dense ones do, where points are too many for their tables."""
-    if points <= TRIPLE_POINTS:
-        return []
+def counted_parts(points: int) -> list[PartFit]:
+    """Parts that read counted pairs and triples, over any number of points."""
     least = WORTH_READING if points > DENSE_POINTS else 0.0
-    return [
-        lambda known: LawAttacker(known, fit_sparse_second_order(known, least), "sparse second order"),
-        lambda known: LawAttacker(known, fit_distant_ties(known), "distant ties"),
-    ]
+    found: list[PartFit] = [lambda known: LawAttacker(known, fit_second_order(known, least), "second order")]
+    if points > TRIPLE_POINTS:
+        found.append(lambda known: LawAttacker(known, fit_distant_ties(known), "distant ties"))
+    return found
 
 
 def place_parts(known: Knowledge) -> list[PartFit]:

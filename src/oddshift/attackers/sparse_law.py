@@ -70,6 +70,24 @@ def within_sets(law: FloatArray, labels: IntArray, sets: int) -> FloatArray:
     return np.asarray(known / np.maximum(total, 1e-300)[np.maximum(labels, 0)])
 
 
+def labelled_law(known: Knowledge) -> tuple[IntArray, int, FloatArray]:
+    """The candidate set of every point, how many sets there are, and π inside each."""
+    labels, sets = set_labels(known.tiers), number_of_sets(known.tiers)
+    return labels, sets, within_sets(np.exp(known.log_prior), labels, sets)
+
+
+def place_among(codes: IntArray, asked: IntArray) -> tuple[IntArray, BoolArray]:
+    """Where each number stands among sorted ones, and whether it does.
+
+    >>> place_among(np.array([2, 5]), np.array([5, 3, 9]))
+    (array([1, 1, 1]), array([ True, False, False]))
+    """
+    if not len(codes):
+        return np.zeros(len(asked), dtype=np.int64), np.zeros(len(asked), dtype=np.bool_)
+    place = np.minimum(np.searchsorted(codes, asked), len(codes) - 1)
+    return place, codes[place] == asked
+
+
 def fit_sparse_law(before: IntArray, after: IntArray, law: FloatArray, labels: IntArray, sets: int) -> SparseLaw:
     """Count pairs; how far they are trusted predicts each from all others, set by set."""
     return with_left_out(before, after, law, labels, sets)[0]

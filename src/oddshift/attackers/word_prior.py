@@ -31,7 +31,7 @@ from oddshift.attackers.prior_by_place import (
     place_codes,
     place_weights,
 )
-from oddshift.attackers.sparse_law import sparse_terms
+from oddshift.attackers.sparse_law import place_among, sparse_terms
 from oddshift.attackers.term_weights import NearWeights, likeliest_weights
 from oddshift.attackers.training import split
 from oddshift.attackers.word_relations import document_words, numbers_in, rare_words, relations, zero_one
@@ -71,8 +71,8 @@ class WordCounts:
         """A sparse (positions, rows of the ratio) matrix: which words stand in this relation to each position."""
         if self.codes is None:
             return words
-        place = np.minimum(np.searchsorted(self.codes, words), max(len(self.codes) - 1, 0))
-        seen = np.flatnonzero(self.codes[place] == words) if len(self.codes) else np.empty(0, dtype=np.int64)
+        place, is_counted = place_among(self.codes, words)
+        seen = np.flatnonzero(is_counted)
         return zero_one(seen, place[seen], (len(words), len(self.codes)))
 
 
