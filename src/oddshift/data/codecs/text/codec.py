@@ -195,6 +195,7 @@ class TextCodec:
             casing=asked.casing,
             users=columns.get(asked.user) if asked.user else None,
             subgroups=columns.get(asked.subgroup) if asked.subgroup else None,
+            shows_shapes=asked.marks == "substitute",
         )
         return replace(encoded, cells=cells, substitutes=asked.marks == "substitute", repeats=asked.repeats)
 

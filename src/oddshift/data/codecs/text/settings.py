@@ -75,7 +75,8 @@ class TextSettings:
     unknown: Literal["mark", "refuse"] = "mark"
     """What becomes of detected words without a point: a mark of their kind, or the data are refused."""
     marks: Literal["kind", "substitute"] = "kind"
-    """How a mark is shown: as its kind ([PERSON]), or as a public name of that kind, independent of the secret."""
+    """How a mark is shown: as its kind ([PERSON]), or as a surrogate: a public name, date or number of that kind and of
+    the same shape (how many words, which digits and separators), which is then public."""
     repeats: Literal["once", "each"] = "once"
     """Whether a secret is drawn once within what is read together, or once for each of its occurrences."""
     casing: tuple[str, ...] | None = None
