@@ -59,7 +59,7 @@ def test_cells_of_a_column_are_read_together_part_by_part(tmp_path):
 
 def test_a_bad_cell_is_named_with_its_file(tmp_path):
     table(tmp_path, [20, 31, "x", 53], ["oslo"] * 4)
-    with pytest.raises(InvalidInput, match=r"^t\.csv: column 'age' at row \d is not a number$"):
+    with pytest.raises(InvalidInput, match=r"^t\.csv: column 'age' at row \d is not a number"):
         loaded(TABLE.format(unit="row"), tmp_path)
 
 
