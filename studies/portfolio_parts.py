@@ -1,7 +1,7 @@
 """What each part of the portfolio is worth: the joint gain and the verdicts with it and without it.
 
 The parts are fitted once on most of the fit documents, and the weights of all of them, or of all but one, are fitted on
-the rest. Each choice is then read on the select and certify documents, which nothing was fitted on: its mean gain over
+the rest. Each choice is then read on the certify documents, which nothing was fitted on: its mean gain over
 the single release under the same prior, the loss of gain where the part is missing, with its standard error over
 independent units, and the anchored rate. The verdict is asked of that rate alone, by betting bounds at level 0.05, at
 two limits around the rate that all parts find: at rate/1.2 it is violated if it can be shown, at 1.25 times the rate
@@ -49,6 +49,9 @@ from studies.world_laws import WORLDS, KnownWorld
 BELOW, ABOVE, LEVEL = 1 / 1.2, 1.25, 0.05
 FIT, HELD, EPSILON = 2_000, 1_500, 1.5
 """Documents of a known world to fit on and to read, and its epsilon."""
+
+NEWS, FILMS = 2_000, 500
+"""Rows of the corpora."""
 
 HOME = Path(__file__).resolve().parent / ".work" / "portfolio_parts"
 """One file for each setting, so that an interrupted study continues; empty it when the attackers change."""
@@ -229,7 +232,7 @@ def visits(rows: int) -> Setting:
 
 def settings() -> dict[str, Callable[[], Setting]]:
     """Every setting by its name."""
-    news, films = sampled(ag_news(), "ag_news", 2_000), sampled(imdb(), "imdb", 500)
+    news, films = sampled(ag_news(), "ag_news", NEWS), sampled(imdb(), "imdb", FILMS)
     places = PLACES.format(data=data_folder().resolve())
     worlds = {**WORLDS, **{f"wide: {k}": w for k, w in WIDE_WORLDS.items()}}
     return {
@@ -261,6 +264,11 @@ def kept(name: str, make: Callable[[], Setting]) -> tuple[list[Row], float]:
     return [Row(**row) for row in rows], seconds
 
 
+def _missing(wanted: dict[str, Callable[[], Setting]]) -> str:
+    left = [name for name in settings() if name not in wanted]
+    return f"Not measured here: {', '.join(left)}.\n\n" if left else ""
+
+
 def main() -> None:
     """Measure what is missing of the settings that are named, or of all, and write the page."""
     wanted = {name: make for name, make in settings().items() if not sys.argv[1:] or name in sys.argv[1:]}
@@ -278,8 +286,11 @@ def main() -> None:
     write(
         "portfolio_parts",
         "What each part of the portfolio is worth",
-        f"{about}\n\nA known world has {FIT:,} fit and {HELD:,} fresh documents at ε = {EPSILON}. The weight is the "
-        f"largest of any tier and side among all parts.\n\n{table(header, lines)}\n\n{total:.0f} CPU seconds.",
+        f"{about}\n\nA known world has {FIT:,} fit and {HELD:,} fresh documents at ε = {EPSILON}; of the corpora the "
+        f"first {NEWS:,} and {FILMS:,} rows are taken, a fifth of which is read. `each` and `once` say how often a "
+        "secret is drawn, W that the words around are read. The weight is the largest of any tier and side among all "
+        "parts. Parts can stand in for each other: what one loses alone is not what it loses with another gone too.\n\n"
+        f"{_missing(wanted)}{table(header, lines)}\n\n{total:.0f} CPU seconds.",
     )
 
 

@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.controls import Own
-from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.topics import STRENGTH, fit_topic_shares, fold_in
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.space import Space
-from worlds import World, log_score
+from worlds import World
 
 SPACE = Space(np.random.default_rng(0).normal(size=(16, 3)))
 
@@ -42,12 +40,6 @@ def world(seed=0):
 
     fit, fresh = draw(400), draw(200)
     return World(knowledge(em, tiers, fit), fresh, perturb(fresh, em, tiers, rng))
-
-
-def test_what_documents_are_about_is_found():
-    made = world()
-    attacker = LawAttacker(made.known, fit_topic_shares(made.known, np.random.default_rng(0)), "topics")
-    assert log_score(attacker, made) < log_score(Own(made.known), made) - 0.1
 
 
 def test_laws_are_laws():

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.combination import fit_and_combine
+from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context
 from oddshift.attackers.nearest_documents import fit_exemplars
@@ -14,7 +16,10 @@ from oddshift.attackers.portfolio import common_parts, counted_parts, dense_part
 from oddshift.attackers.repetition import Reuse
 from oddshift.attackers.second_order import fit_sparse_second_order
 from oddshift.mechanisms import Exponential
-from worlds import gather, ring, two_tiers, with_words
+from oddshift.model.records import Records
+from oddshift.model.release import one_tier, perturb
+from oddshift.model.space import Space
+from worlds import World, gather, log_score, ring, two_tiers, with_words
 
 
 def _sparse_second_order(known):
@@ -114,3 +119,55 @@ def test_beliefs_over_candidates_are_the_columns_of_those_over_all_points(case):
             np.testing.assert_allclose(block.shift, shift[at], atol=1e-9, err_msg=part.name)
             expected = np.broadcast_to(block.log_prior, block.shift.shape)
             np.testing.assert_allclose(expected, prior[at], atol=1e-9, err_msg=part.name)
+
+
+EVENTS = [np.random.default_rng(k).permutation(30)[:4] for k in range(40)]
+
+
+def copying(rng):
+    """Each position takes over an earlier one with probability one half."""
+    values = [int(rng.integers(20))]
+    while len(values) < 6:
+        values.append(int(rng.choice(values)) if rng.random() < 0.5 else int(rng.integers(20)))
+    return values
+
+
+def reusing(rng):
+    """Fifteen secrets, half of them from among the earlier ones."""
+    values = [int(rng.integers(60))]
+    while len(values) < 15:
+        values.append(int(rng.choice(values)) if rng.random() < 0.5 else int(rng.integers(60)))
+    return values
+
+
+def of_one_topic(rng):
+    """Six of eight words, the first half of the vocabulary or the second."""
+    return 8 * int(rng.integers(2)) + rng.integers(8, size=6)
+
+
+def of_one_event(rng):
+    """Four names of one of forty events, in any order."""
+    return rng.permutation(EVENTS[int(rng.integers(len(EVENTS)))])
+
+
+MADE_FOR = {
+    "copies": (copying, 20, 4.0, common_parts(0)),
+    "topic shares": (of_one_topic, 16, 2.5, common_parts(0)),
+    "cooccurrence": (of_one_topic, 16, 2.5, common_parts(0)),
+    "reuse": (reusing, 60, 1.5, WIDE),
+    "exemplars": (of_one_event, 30, 6.0, WIDE),
+}
+"""For each part a world that it was made for: how a document is drawn, the points, ε, and the parts it is among."""
+
+
+@pytest.mark.parametrize("name", MADE_FOR)
+def test_what_it_was_made_for_is_found(name):
+    draw, points, epsilon, fits = MADE_FOR[name]
+    rng = np.random.default_rng(0)
+    space = Space(3.0 * np.random.default_rng(1).normal(size=(points, 3)) / epsilon)
+    fit, fresh = (Records.from_documents(space, [draw(rng) for _ in range(n)]) for n in (300, 100))
+    known = knowledge(Exponential(space, epsilon), one_tier(space), fit)
+    made = World(known, fresh, perturb(fresh, known.mechanism, known.tiers, rng))
+    mine = next(part for part in fits if part(known).name == name)
+    found = fit_and_combine(known, [mine], rng=rng)
+    assert log_score(found, made) < log_score(Own(known), made) - 0.05

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray
 
@@ -46,6 +47,10 @@ class Backoff:
         """p(b|a) of every pair that was seen; `base` is q of each."""
         kept = np.maximum(seen.count - self.discount, 0.0)
         return (kept + (self.strength + self.discount * seen.kinds) * base) / (seen.total + self.strength)
+
+    def shares(self, seen: Observations) -> FloatArray:
+        """The part of p(b|a) that the counts of each pair give; the rest of the context is that of the broader law."""
+        return np.maximum(seen.count - self.discount, 0.0) / (seen.total + self.strength)
 
     def left_out(self, seen: Observations, base: FloatArray) -> FloatArray:
         """The same as predicted without one of the pair's own observations."""
@@ -87,6 +92,20 @@ def observations(context: IntArray, value: IntArray, contexts: int, values: int)
     return observed(code // values, code % values, count.astype(np.float64), contexts)
 
 
+def supported(context: IntArray, value: IntArray, values: int, units: IntArray, least: int) -> npt.NDArray[np.bool_]:
+    """Whether at least `least` of the units hold a pair, for the distinct pairs in the order of `observations`.
+
+    >>> supported(*(np.array([0, 0, 1]),) * 2, 2, np.array([4, 5, 5]), 2)
+    array([ True, False])
+    """
+    pair, number = np.unique(context.astype(np.int64) * values + value, return_inverse=True)
+    if least <= 1:
+        return np.ones(len(pair), dtype=np.bool_)
+    width = int(units.max(initial=0)) + 1
+    held = np.unique(number * width + units) // width
+    return np.bincount(held, minlength=len(pair)) >= least
+
+
 def fit_backoff(seen: Observations, base: FloatArray) -> Backoff:
     """The discount and strength of the best leave-one-out score; `base` is q of every distinct pair."""
     if not len(seen.count):
@@ -113,9 +132,19 @@ def mixing_weights(predictions: FloatArray, count: FloatArray) -> FloatArray:
     return np.asarray(weights)
 
 
-def backed_off(seen: Observations, counts: FloatArray, bases: Sequence[FloatArray]) -> FloatArray:
-    """The law of every context, (contexts, values): counts over the best mixture of broader laws of that shape."""
+def backed_off(
+    seen: Observations, counts: FloatArray, bases: Sequence[FloatArray], kept: npt.NDArray[np.bool_] | None = None
+) -> FloatArray:
+    """The law of every context, (contexts, values): counts over the best mixture of broader laws of that shape.
+
+    Only pairs in `kept` (by default all) have a share of their own; that of the others goes to the broader law.
+    """
     full = [np.broadcast_to(base, counts.shape) for base in bases]
     weights = mixing_weights(np.stack([base[seen.context, seen.value] for base in full], axis=1), seen.count)
     base = sum(w * law for w, law in zip(weights, full, strict=True) if w > _SMALL)
-    return fit_backoff(seen, base[seen.context, seen.value]).rows(counts, base)
+    backoff = fit_backoff(seen, base[seen.context, seen.value])
+    if kept is None:
+        return backoff.rows(counts, base)
+    own = np.zeros(counts.shape)
+    own[seen.context, seen.value] = backoff.shares(seen) * kept
+    return np.asarray(own + (1.0 - own.sum(axis=1, keepdims=True)) * base)

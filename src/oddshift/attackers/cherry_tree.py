@@ -14,7 +14,7 @@ from itertools import combinations, permutations
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import Backoff, backed_off, observations
+from oddshift.attackers.backoff import Backoff, backed_off, observations, supported
 from oddshift.base.arrays import FloatArray, IntArray
 
 MOST_POINTS = 32
@@ -133,12 +133,16 @@ def fit_cherry_tree(known: Knowledge) -> CherryTree:
     return estimated_cherry_tree(fit.points.reshape(len(fit.lengths), -1), len(known.log_prior))
 
 
-def estimated_cherry_tree(values: IntArray, points: int) -> CherryTree:
-    """Return the same for documents as an array (documents, places)."""
+def estimated_cherry_tree(values: IntArray, points: int, units: IntArray | None = None, least: int = 1) -> CherryTree:
+    """Return the same for documents as an array (documents, places).
+
+    Combinations of values that fewer than `least` of the `units` (by default: documents) hold count as never seen.
+    """
     law = np.bincount(values.ravel(), minlength=points) + 0.5
+    units = np.arange(len(values)) if units is None else units
     cherries: list[Cherry] = []
     for place, parents in chosen_cherries(values, points):
-        cherries.append(Cherry(place, parents, _table(values, points, place, parents)))
+        cherries.append(Cherry(place, parents, _table(values, points, (place, parents), (units, least))))
     return CherryTree(tuple(cherries), law / law.sum())
 
 
@@ -193,16 +197,21 @@ def _context(values: IntArray, points: int, parents: tuple[int, ...]) -> IntArra
     return number
 
 
-def _table(values: IntArray, points: int, place: int, parents: tuple[int, ...]) -> FloatArray:
+def _table(
+    values: IntArray, points: int, clique: tuple[int, tuple[int, ...]], support: tuple[IntArray, int]
+) -> FloatArray:
     """Pr[value | values of the parents], counts over the tables of one parent less, down to the law of the place."""
+    place, parents = clique
     counts = np.bincount(values[:, place], minlength=points) + 0.5
     law = counts / counts.sum()
     if not parents:
         return np.asarray(law)
     contexts = points ** len(parents)
-    seen = observations(_context(values, points, parents), values[:, place], contexts, points)
+    context = _context(values, points, parents)
+    seen = observations(context, values[:, place], contexts, points)
+    kept = supported(context, values[:, place], points, *support)
     bases = [np.broadcast_to(law, (contexts, points))]
     if len(parents) == 2:
-        one, two = (_table(values, points, place, (p,)) for p in parents)
+        one, two = (_table(values, points, (place, (p,)), support) for p in parents)
         bases += [np.repeat(one, points, axis=0), np.tile(two, (points, 1))]
-    return backed_off(seen, seen.table(contexts, points), bases).reshape((points,) * (len(parents) + 1))
+    return backed_off(seen, seen.table(contexts, points), bases, kept).reshape((points,) * (len(parents) + 1))

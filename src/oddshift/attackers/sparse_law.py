@@ -105,7 +105,7 @@ def with_left_out(
         inside = labels[after] == number
         seen = observations(before[inside], after[inside], size, size)
         backoff = fit_backoff(seen, law[seen.value])
-        share = np.maximum(seen.count - backoff.discount, 0.0) / (seen.total + backoff.strength)
+        share = backoff.shares(seen)
         rest[:, number] -= np.bincount(seen.context, weights=share, minlength=size)
         found.append(np.stack([seen.context, seen.value, share, backoff.left_out(seen, law[seen.value])]))
     rows = np.concatenate(found, axis=1)

@@ -1,4 +1,4 @@
-"""Copies: the pair formula against enumeration, what is counted, and repeats at any distance."""
+"""Copies and reuse: the pair formula against enumeration, what is counted, and the terms by a loop."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,12 @@ import pytest
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
-from oddshift.attackers.repetition import Copies, equal_again, fit_copies
+from oddshift.attackers.repetition import REUSED, Copies, Reuse, equal_again, fit_copies
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.space import Space
-from worlds import World, gather, log_score, two_tiers
+from worlds import gather, ring, two_tiers
 
 SPACE = Space(np.random.default_rng(0).normal(size=(20, 2)))
 EM = Exponential(SPACE, 4.0)
@@ -57,24 +57,6 @@ def test_tiers_are_counted_each_for_itself():
     assert abs(excess[1, 0]) < 0.3
 
 
-def repeats(n, seed):
-    rng = np.random.default_rng(seed)
-    documents = []
-    for _ in range(n):
-        values = [int(v) for v in rng.integers(20, size=6)]
-        for t in range(1, 6):
-            values[t] = values[int(rng.integers(t))] if rng.random() < 0.5 else values[t]
-        documents.append(values)
-    return documents
-
-
-def test_repeats_are_found_at_any_distance():
-    known, fresh = known_from(repeats(300, 1)), Records.from_documents(SPACE, repeats(300, 2))
-    world = World(known, fresh, perturb(fresh, EM, known.tiers, np.random.default_rng(3)))
-    copies = LawAttacker(known, fit_copies(known), "copies")
-    assert log_score(copies, world) < log_score(Own(known), world) - 0.1
-
-
 @pytest.mark.parametrize("is_public", [True, False])
 def test_terms_are_sums_over_pairs_of_one_candidate_set(is_public):
     """The formula of the file, pair by pair, with another excess for every tier and distance."""
@@ -101,3 +83,27 @@ def test_terms_are_sums_over_pairs_of_one_candidate_set(is_public):
                 expected[here, mine] += term[mine]
     found = gather(LawAttacker(known, Copies(excess), "copies"), release)[0]
     np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("tiers", [None, two_tiers(is_public=True), two_tiers(is_public=False)])
+def test_the_term_is_that_of_a_loop(tiers):
+    world = ring(documents=60, length=0, tiers=tiers)
+    known, release = world.known, world.release
+    labels = release.position_tiers
+    document = np.repeat(np.arange(len(release)), release.lengths)
+    seen = 0
+    for block in Reuse().terms(known, release):
+        law = np.exp(known.log_prior[block.points])
+        law /= law.sum()
+        columns = np.exp(known.mechanism.log_matrix[block.points][:, release.outputs])
+        ratio = columns / (law @ columns)
+        for row, position in enumerate(block.positions):
+            others = [
+                s
+                for s in np.flatnonzero(document == document[position])
+                if s != position and (labels is None or labels[s] == labels[position])
+            ]
+            mean = np.mean([ratio[:, s] for s in others], axis=0) if others else np.ones(len(law))
+            np.testing.assert_allclose(block.context[row], np.log(1 - REUSED + REUSED * mean), atol=1e-12)
+            seen += 1
+    assert seen == len(release.outputs)

@@ -1,0 +1,126 @@
+"""The law of whole rows: columns cut into bins, a cherry tree over the bins, and the law of a value inside its bin.
+
+Pr[row] = Pr[bins] · Π_c Pr[x_c | bin of x_c]. Numbers are cut at quantiles, so that neighbours share a bin; the most
+frequent values of other columns have a bin each, and the rest of them share one. Posteriors and joint draws are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.cherry_tree import CherryTree, estimated_cherry_tree
+from oddshift.attackers.row_layout import RowBatch, RowLayout, row_batches, row_cells
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.model.release import Release
+from oddshift.model.space import Space
+
+BINS = (5, 8, 12)
+"""Bins of a column for few, some hundreds of, and thousands of rows."""
+
+ENOUGH = (600, 6_000)
+"""Rows from which there are as many bins as the second, and the third, of BINS."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowLaw:
+    """The bin of every value and its law inside the bin, column by column, and the law of the bins of a row."""
+
+    layout: RowLayout
+    bins: tuple[IntArray, ...]
+    inside: tuple[FloatArray, ...]
+    tree: CherryTree
+
+    def marginals(self, known: Knowledge, release: Release) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+        """(positions, candidate points, Pr[x_l | all outputs of the row]), column by column of every batch."""
+        for batch in row_batches(known, release, self.layout):
+            seen, binned = self._binned(batch)
+            log_bins = self.tree.marginals(binned)
+            for c, (points, mine, at) in self._cells(batch):
+                bins, likely = self.bins[c], self.inside[c] * seen[c][at]
+                posterior = np.exp(log_bins[at, c])[:, bins] * likely / np.maximum(binned[at, c][:, bins], 1e-300)
+                yield mine, points, posterior / np.maximum(posterior.sum(axis=1, keepdims=True), 1e-300)
+
+    def draw(self, known: Knowledge, release: Release, rng: np.random.Generator) -> IntArray:
+        """One joint draw of every row given its outputs, as a point for every position."""
+        found = np.empty(len(release.outputs), dtype=np.int64)
+        for batch in row_batches(known, release, self.layout):
+            seen, binned = self._binned(batch)
+            drawn = self.tree.draw(binned, rng)
+            for c, (points, mine, at) in self._cells(batch):
+                likely = self.inside[c] * seen[c][at] * (self.bins[c] == drawn[at, c][:, None])
+                found[mine] = points[drawn_rows(likely, rng)]
+        return found
+
+    def _binned(self, batch: RowBatch) -> tuple[list[FloatArray], FloatArray]:
+        """Likelihoods of the values by column (rows, values), and those of the bins, (rows, columns, bins)."""
+        seen = [each.reshape(-1, each.shape[-1]) for each in batch.seen]
+        binned = np.zeros((len(seen[0]), len(seen), len(self.tree.law)))
+        for c, (bins, inside) in enumerate(zip(self.bins, self.inside, strict=True)):
+            shares = np.zeros((len(bins), binned.shape[2]))
+            shares[np.arange(len(bins)), bins] = inside
+            binned[:, c] = seen[c] @ shares
+        return seen, binned
+
+    def _cells(self, batch: RowBatch) -> Iterator[tuple[int, tuple[IntArray, IntArray, IntArray]]]:
+        """For every column its points, the positions of its cells, and their rows in the batch."""
+        rows = batch.seen[0].shape[1]
+        for c, points in enumerate(self.layout.members):
+            mine = np.flatnonzero(batch.column == c)
+            if len(mine):
+                yield c, (points, batch.positions[mine], batch.document[mine] * rows + batch.row[mine])
+
+
+def drawn_rows(weights: FloatArray, rng: np.random.Generator) -> IntArray:
+    """One column for every row of weights, in proportion; the last one where a row has none.
+
+    >>> drawn_rows(np.array([[0.0, 2.0], [1.0, 0.0]]), np.random.default_rng(0)).tolist()
+    [1, 0]
+    """
+    sums = np.cumsum(weights, axis=1)
+    below = rng.random((len(weights), 1)) * sums[:, -1:]
+    return np.asarray((sums <= below).sum(axis=1).clip(max=weights.shape[1] - 1))
+
+
+def fit_row_law(known: Knowledge, layout: RowLayout, least: int = 1) -> RowLaw:
+    """Estimate the law; combinations of bins that fewer than `least` documents hold count as never seen.
+
+    **Guarantee**: with `least` = k, every count behind a tie is that of at least k documents.
+    """
+    cells = row_cells(known, layout)
+    most = BINS[sum(len(cells.values) >= enough for enough in ENOUGH)]
+    bins, inside = [], []
+    for c, points in enumerate(layout.members):
+        own = cells.values[:, c]
+        counts = np.bincount(own[own >= 0], minlength=len(points)).astype(np.float64)
+        counts = np.where(counts >= least, counts, 0.0) + 0.5
+        bins.append(column_bins(known.fit.space, points, counts, most))
+        inside.append(counts / np.bincount(bins[c], weights=counts)[bins[c]])
+    binned = np.full(cells.values.shape, -1, dtype=np.int64)
+    for c, number in enumerate(bins):
+        binned[:, c] = np.where(cells.values[:, c] >= 0, number[cells.values[:, c]], -1)
+    whole = (binned >= 0).all(axis=1)
+    size = max(int(number.max()) + 1 for number in bins)
+    tree = estimated_cherry_tree(binned[whole], size, cells.document[whole], least)
+    return RowLaw(layout, tuple(bins), tuple(inside), tree)
+
+
+def column_bins(space: Space, points: IntArray, counts: FloatArray, most: int) -> IntArray:
+    """The bin of every value of a column: quantiles where values lie on a line, else the frequent ones and the rest.
+
+    >>> column_bins(Space([[0.0], [1.0], [2.0], [3.0]]), np.arange(4), np.ones(4), 2).tolist()
+    [0, 0, 1, 1]
+    """
+    if len(points) <= most:
+        return np.arange(len(points))
+    distances = space.between(points)[:, points]
+    steps = np.append(0.0, np.cumsum(np.diagonal(distances, 1)))
+    if np.allclose(distances[0], steps):
+        middle = (np.cumsum(counts) - counts / 2) / counts.sum()
+        return np.unique(np.minimum((middle * most).astype(np.int64), most - 1), return_inverse=True)[1]
+    rank = np.empty(len(points), dtype=np.int64)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(len(points))
+    return np.minimum(rank, most - 1)

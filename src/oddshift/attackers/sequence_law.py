@@ -1,0 +1,177 @@
+"""The law of a sequence given W: steps from each secret to the next, tilted by what the public words around each say.
+
+Pr[x_1..x_L | W] ∝ Π_t p(x_t | x_{t−1})·exp(v(x_t)·c_t(W)): p from counted pairs over the law of the vocabulary, or
+over steps to near places; the tilt from `context_vectors`. Exact posteriors by forward-backward, exact joint draws by
+forward filtering and backward sampling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.backoff import backed_off, fit_backoff, observations, supported
+from oddshift.attackers.context_vectors import ContextVectors, fit_context_vectors
+from oddshift.attackers.law_attacker import of_outputs
+from oddshift.attackers.row_law import drawn_rows
+from oddshift.attackers.sparse_law import alike_batches, number_of_sets, set_labels, within_sets
+from oddshift.attackers.spatial import is_spatial, local_laws
+from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.leakage.forward_backward import both_sides, forward
+from oddshift.model.records import Records
+from oddshift.model.release import Release, candidates
+
+STEP_POINTS = 1_600
+"""Places up to which a table of all steps is built."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StepLaw:
+    """p(b|a) = own(a, b) + rest(a, set of b)·law(b), which sums to one inside the candidate set of b.
+
+    `own` is (points, points), sparse where points are many; `rest` (points, sets); `law` sums to one in each set.
+    """
+
+    own: Any
+    rest: FloatArray
+    law: FloatArray
+
+    def ahead(self, mass: FloatArray, sets: IntArray) -> FloatArray:
+        """Σ_a mass(a)·p(b|a), (documents, points), where the next secret is of `sets`."""
+        lent = np.take_along_axis(mass @ self.rest, sets[:, None], axis=1)
+        return np.asarray((self.own.T @ mass.T).T) + lent * self.law
+
+    def back(self, mass: FloatArray, sets: IntArray) -> FloatArray:
+        """Σ_b p(b|a)·mass(b), where b is of `sets` and `mass` 0 outside them."""
+        return np.asarray((self.own @ mass.T).T) + (mass @ self.law)[:, None] * self.rest[:, sets].T
+
+    def into(self, points: IntArray, sets: IntArray) -> FloatArray:
+        """p(b|a) of given b for every a, (documents, points)."""
+        own = self.own[:, points]
+        own = own.toarray() if hasattr(own, "toarray") else own
+        return np.asarray(own.T + self.rest[:, sets].T * self.law[points][:, None])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SequenceLaw:
+    """The steps, and what the words say where the documents have words; `law` is that of the first secret."""
+
+    steps: StepLaw
+    words: ContextVectors | None
+
+    def marginals(self, known: Knowledge, release: Release) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+        """(positions, candidate points, Pr[x_l | all outputs and W]), documents of one length at a time."""
+        for positions, seen, sets in self._batches(known, release):
+            first = np.tile(self.steps.law, (len(positions), 1))
+            for t, left, right in both_sides(first, seen, _Between(self.steps, sets)):
+                posterior = left.values * seen[t] * right.values
+                for g in np.unique(sets[t]):
+                    mine, points = np.flatnonzero(sets[t] == g), np.flatnonzero(candidates(known.tiers, int(g)))
+                    here = posterior[np.ix_(mine, points)]
+                    yield positions[mine, t], points, here / np.maximum(here.sum(axis=1, keepdims=True), 1e-300)
+
+    def draw(self, known: Knowledge, release: Release, rng: np.random.Generator) -> IntArray:
+        """One joint draw of every document given its outputs and W, as a point for every position."""
+        found = np.empty(len(release.outputs), dtype=np.int64)
+        for positions, seen, sets in self._batches(known, release):
+            first = np.tile(self.steps.law, (len(positions), 1))
+            lefts = forward(first, seen, _Between(self.steps, sets))
+            after: IntArray | None = None
+            for t in range(len(seen) - 1, -1, -1):
+                likely = lefts[t].values * seen[t]
+                if after is not None:
+                    likely = likely * self.steps.into(after, sets[t + 1])
+                after = drawn_rows(likely, rng)
+                found[positions[:, t]] = after
+        return found
+
+    def _batches(
+        self, known: Knowledge, release: Release
+    ) -> Iterator[tuple[IntArray, list[FloatArray], list[IntArray]]]:
+        """Positions (documents, length), and place by place what is seen (documents, points) and the sets."""
+        for positions in alike_batches(release, 4 * len(known.log_prior)):
+            flat = positions.ravel()
+            sets = np.zeros(len(flat), dtype=np.int64)
+            sets = sets if release.position_tiers is None else release.position_tiers[flat]
+            seen = np.zeros((len(flat), len(known.log_prior)))
+            for g in np.unique(sets):
+                rows, points = np.flatnonzero(sets == g), np.flatnonzero(candidates(known.tiers, int(g)))
+                likely = of_outputs(known, release.outputs[flat[rows]], points)
+                likely[~(likely > 0).any(axis=1)] = 1.0  # an output that no candidate gives says nothing
+                seen[np.ix_(rows, points)] = likely
+            self._tilt(release, positions, seen)
+            by_place, number = seen.reshape(*positions.shape, -1), sets.reshape(positions.shape)
+            places = range(positions.shape[1])
+            yield positions, [by_place[:, t] for t in places], [number[:, t] for t in places]
+
+    def _tilt(self, release: Release, positions: IntArray, seen: FloatArray) -> None:
+        """Multiply by what the words say, in place."""
+        if self.words is None or release.context is None:
+            return
+        documents = np.searchsorted(release.offsets, positions[:, 0], side="right") - 1
+        block = release.take(documents)
+        assert block.context is not None
+        of_position = np.repeat(np.arange(len(block)), block.lengths)
+        for g, (rows, tilt) in enumerate(self.words.tilt(block.context, block.position_tiers, of_position)):
+            if len(rows):
+                at = np.ix_(rows, self.words.sets[g].points)
+                seen[at] *= np.maximum(np.exp(tilt - tilt.max(axis=1, keepdims=True)), 1e-12)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Between:
+    """The steps of one batch, as forward-backward takes them."""
+
+    steps: StepLaw
+    sets: list[IntArray]
+
+    def ahead(self, t: int, mass: FloatArray) -> FloatArray:
+        return self.steps.ahead(mass, self.sets[t + 1])
+
+    def back(self, t: int, mass: FloatArray) -> FloatArray:
+        return self.steps.back(mass, self.sets[t + 1])
+
+
+def fit_sequence_law(known: Knowledge, least: int = 1, seed: int = 0) -> SequenceLaw:
+    """Count steps and contexts; pairs and contexts that fewer than `least` documents hold are left out.
+
+    **Guarantee**: with `least` = k, every count and mean behind it is that of at least k documents.
+    """
+    fit, labels, sets = known.fit, set_labels(known.tiers), number_of_sets(known.tiers)
+    law = within_sets(np.exp(known.log_prior), labels, sets)
+    words = None
+    if fit.context is not None and fit.space.metric.name != "precomputed":
+        tiers = fit.tier_of_position(known.tiers) if known.tiers.is_public else None
+        members = [np.flatnonzero(candidates(known.tiers, g)) for g in range(sets)]
+        words = fit_context_vectors(fit, tiers, members, law, least, seed)
+    return SequenceLaw(fit_steps(fit, law, labels, sets, least), words)
+
+
+def fit_steps(fit: Records, law: FloatArray, labels: IntArray, sets: int, least: int) -> StepLaw:
+    """The step law from successive secrets of one document."""
+    from scipy.sparse import csr_array
+
+    document = fit.document_of_position
+    at = np.flatnonzero(document[1:] == document[:-1])
+    before, after, size = fit.points[at], fit.points[at + 1], len(law)
+    if is_spatial(fit.space) and size <= STEP_POINTS and sets == 1:
+        seen = observations(before, after, size, size)
+        kept = supported(before, after, size, document[at], least)
+        near = [np.broadcast_to(law, (size, size)), *local_laws(fit.space, law)]
+        own = backed_off(seen, seen.table(size, size), near, kept)
+        return StepLaw(own / own.sum(axis=1, keepdims=True), np.zeros((size, 1)), law)
+    rest, found = np.ones((size, sets)), [np.empty((3, 0))]
+    for g in range(sets):
+        inside = labels[after] == g
+        seen = observations(before[inside], after[inside], size, size)
+        kept = supported(before[inside], after[inside], size, document[at][inside], least)
+        share = fit_backoff(seen, law[seen.value]).shares(seen) * kept
+        rest[:, g] -= np.bincount(seen.context, weights=share, minlength=size)
+        found.append(np.stack([seen.context, seen.value, share]))
+    rows = np.concatenate(found, axis=1)
+    own = csr_array((rows[2], (rows[0].astype(np.int64), rows[1].astype(np.int64))), shape=(size, size))
+    return StepLaw(own, np.maximum(rest, 0.0), law)
