@@ -209,3 +209,12 @@ def test_a_mask_leaves_every_cell_empty():
         encoded = fitted(unit=unit).encode(TABLE)
         nothing = np.zeros(len(encoded.records.points), dtype=int)
         assert encoded.decode(nothing, masked=True) == {"age": [None] * 4, "city": [None] * 4}
+
+
+def test_columns_with_categories_that_are_not_kept_are_named():
+    columns = {"city": [f"c{k % 6}" for k in range(60)] + ["rare"], "age": [20 + k % 7 for k in range(61)]}
+    codec = TableCodec.fit(columns, TableSettings(numeric=("age",), categorical=("city",), most_categories=6))
+    encoded = codec.encode(columns)
+    assert encoded.outside == {"city": 1}
+    (note,) = codec.outside_notes(encoded)
+    assert "'city': 1 of 61 cells hold none of its 6 categories" in note

@@ -61,7 +61,8 @@ _NOUNS = {"text": "documents", "table": "rows or groups of rows", "location": "t
 
 NO_PIPELINE = (
     "no spaCy pipeline is installed, so names are guessed by their capital letters: of the marked people in "
-    "docs/studies/pii_recall.md 271 of 1,411 are then left, instead of 137. Get one: python -m spacy download en_core_web_sm"
+    "docs/studies/pii_recall.md 271 of 1,411 are then left, instead of 137. Get one: python -m spacy download "
+    "en_core_web_sm"
 )
 """What the absence of a name model costs, and how to get one: none comes with a package that could be a dependency."""
 

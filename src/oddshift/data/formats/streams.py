@@ -96,10 +96,12 @@ def _converted(path: Path, is_wide: bool) -> str:
 
 
 def refuse_wide(path: Path) -> None:
-    """Refuse a text of two bytes a character: zeros among its first bytes."""
+    """Refuse a text of two bytes a character that has no byte-order mark: every other one of its first bytes is 0."""
     with path.open("rb") as stream:
-        if b"\0" in stream.read(64):
-            raise InvalidInput(_not_utf8(path))
+        head = stream.read(64)
+    halves = (head[::2], head[1::2])
+    if len(head) >= 8 and sorted(any(half) for half in halves) == [False, True] and 0 not in max(halves):
+        raise InvalidInput(_not_utf8(path))
 
 
 @contextmanager
