@@ -175,13 +175,14 @@ class TableCodec:
         """Which columns have cells outside their domains, and what can be done about it."""
         kept = {domain.name: domain for domain in self.vocabulary.domains}
         for name, count in encoded.outside.items():
+            some = f"column {name!r}: {count:,} of {encoded.size:,} cells"
             if kept[name].type is None:
                 yield (
-                    f"column {name!r}: {count:,} of {encoded.size:,} cells hold none of its {len(kept[name])} categories and are "
-                    "left empty; most_categories keeps more, and domains lists them"
+                    f"{some} hold none of its {len(kept[name])} categories and are left empty; most_categories keeps "
+                    "more, and domains lists them"
                 )
             else:
-                yield f"column {name!r}: {count:,} of {encoded.size:,} cells lie outside its grid: the nearest value is taken"
+                yield f"{some} lie outside its grid: the nearest value is taken"
 
     def stream(self) -> TableCodec:
         """Itself: rows do not continue one another."""
