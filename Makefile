@@ -2,11 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+CORE := .venv/.core
+PIP = $(BIN)/pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt
 CASES ?= 20000
 
-.PHONY: demo test check docs bench reproduce fuzz lock setup clean
+.PHONY: demo test check docs bench house reproduce fuzz lock setup clean
 
-demo: $(STAMP)
+# The demo needs the core alone: 0.4 GB, where all extras take 2.2 GB.
+demo: $(CORE)
 	$(BIN)/oddshift demo
 
 # Tests start hundreds of processes, so compiled modules are kept even where the environment forbids it. Each worker
@@ -30,6 +33,10 @@ docs: $(STAMP)
 bench: $(STAMP)
 	env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
+# How large the package is and how far the four commands run through it, for docs/architecture.md.
+house: $(STAMP)
+	$(BIN)/python -m studies.house --write
+
 # The paper again; finished cells are skipped: make reproduce NAME=toy, NAME=all, NAME=page, or the list without a name.
 reproduce: $(STAMP)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m studies.paper $(NAME) $(if $(NAME),--out docs/results)
@@ -43,10 +50,14 @@ lock: $(STAMP)
 
 setup: $(STAMP)
 
-# pip would compile on one core, and a third of the files for nothing; files that no Python can compile do no harm.
-$(STAMP): pyproject.toml constraints.txt
+$(CORE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,bench,text,tables,attackers,language,cluster,sign,docs]"
+	$(PIP) -e .
+	touch $@
+
+# pip would compile on one core, and a third of the files for nothing; files that no Python can compile do no harm.
+$(STAMP): $(CORE)
+	$(PIP) -e ".[dev,bench,text,tables,attackers,language,cluster,sign,docs]"
 	$(BIN)/python -m compileall -q -j 0 -x '/tests/|/transformers/models/' .venv/lib > /dev/null || true
 	touch $@
 

@@ -7,14 +7,15 @@ A section that was not measured in this run stays on the page as it was. What ta
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
-import resource
 import sys
+import tempfile
 import traceback
 
 import benchmarks
 from benchmarks import page
-from benchmarks.table import Line, markdown
+from benchmarks.table import Line, forget, markdown, spent
 
 APART = {"__main__", "table", "made_table", "page"}
 STORED = ("five_gigabytes", "before")
@@ -57,12 +58,6 @@ def show_stored() -> None:
         print(f"\n## {name} (stored: measured by python -m benchmarks.{name})\n\n{page.kept().get(name, 'not yet')}")
 
 
-def spent() -> float:
-    """CPU seconds of this process and of those that it started."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
-
-
 def main(arguments: list[str]) -> int:
     chosen = [a for a in arguments if not a.startswith("-")] or names()
     unknown = {*chosen} - {*names()} | {a for a in arguments if a.startswith("-")} - {"--write"}
@@ -71,7 +66,10 @@ def main(arguments: list[str]) -> int:
         return 1
     tables: dict[str, list[Line]] = {}
     for name in chosen:
-        tables[name] = run(name)
+        forget()
+        with tempfile.TemporaryDirectory() as cache:  # nothing that an earlier run found is on disk
+            os.environ["XDG_CACHE_HOME"] = cache
+            tables[name] = run(name)
         if "--write" in arguments and tables[name] and tables[name][0].measured != FAILED:
             page.keep({name: section(name, tables[name])})
             keep_elsewhere(name, tables[name])

@@ -32,19 +32,15 @@ def policy_and_texts(count: int) -> tuple[Policy, list[str]]:
 
 def in_memory(policy: Policy, texts: list[str]) -> list[Line]:
     sanitizer = Sanitizer(policy)
-    sanitizer.texts(texts)  # rows are built and words are cut once
-    few = texts[:500]
-    _, batch = cpu(lambda: sanitizer.texts(texts))
-    _, alone = cpu(lambda: [sanitizer.texts([text]) for text in few])
+    sanitizer.texts(texts[:500])  # rows are built
+    new = [f"{text} Remark {n}." for n, text in enumerate(texts[:500])]
+    _, batch = cpu(lambda: sanitizer.texts(texts[500:]))
+    rates = [500 / cpu(lambda: [sanitizer.texts([text]) for text in new])[1] for _ in range(2)]
     return [
-        Line(f"{len(texts):,} texts in one call", f"{len(texts) / batch:,.0f} texts/s", "before: 9,420 texts/s"),
-        Line(
-            "one text in a call",
-            f"{len(few) / alone:,.0f} texts/s",
-            "before: 204 texts/s",
-            f"{len(few) / alone / 204:.0f}x",
-            f">= {WANTED:,}/s",
-            len(few) / alone >= WANTED,
+        Line(f"{len(texts) - 500:,} new texts in one call", f"{(len(texts) - 500) / batch:,.0f} texts/s"),
+        *(
+            Line(f"one {what} text in a call", f"{rate:,.0f} texts/s", "", "", f">= {WANTED:,}/s", rate >= WANTED)
+            for what, rate in zip(("new", "known"), rates, strict=True)
         ),
     ]
 
@@ -87,7 +83,7 @@ def one_by_one(policy: Policy, texts: list[str]) -> Line:
         list(stream.answers(lines[200:]))
         _, seconds = cpu(lambda: [list(stream.answers([line])) for line in lines[:200]])
     what = "a client that waits for every answer, with a ledger: one flush to disk for each"
-    return Line(what, f"{200 / seconds:,.0f} texts/s", "before: 160 texts/s")
+    return Line(what, f"{200 / seconds:,.0f} texts/s")
 
 
 def run() -> list[Line]:

@@ -290,6 +290,8 @@ def main() -> None:
         f"first {NEWS:,} and {FILMS:,} rows are taken, a fifth of which is read. `each` and `once` say how often a "
         "secret is drawn, W that the words around are read. The weight is the largest of any tier and side among all "
         "parts. Parts can stand in for each other: what one loses alone is not what it loses with another gone too.\n\n"
+        "Topic shares were a part when this was measured, and left the portfolio for it. Trajectories are of few "
+        "users: their standard errors are about a nat, so their rows say nothing.\n\n"
         f"{_missing(wanted)}{table(header, lines)}\n\n{total:.0f} CPU seconds.",
     )
 

@@ -44,6 +44,7 @@ def task(documents=400, strength=0.9, **asked):
             "documents": 200,
             "rounds": 3,
             "remap": False,
+            "forms": {"*": "noise"},
             **asked,
         }
     )

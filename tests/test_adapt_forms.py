@@ -7,10 +7,11 @@ import pytest
 
 from oddshift.adapt.evaluation import DIGITS, SCALED, Measuring, rounded_scales, scale_family
 from oddshift.adapt.presets import CLEAR, PRESETS
-from oddshift.adapt.release_form import KEPT, ReleaseForm, chosen_form
+from oddshift.adapt.release_form import KEPT, ReleaseForm
 from oddshift.adapt.result import ScaledOutcome, TierOutcome
 from oddshift.adapt.rounds import rounds, weighted
 from oddshift.adapt.settings import AdaptSettings
+from oddshift.adapt.tier_forms import chosen_form
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Channel, Exponential, MechanismSettings, PathExponential, Tiered
 from oddshift.mechanisms.utility import expected_loss

@@ -28,7 +28,8 @@ from oddshift.adapt.certification import sequence
 from oddshift.adapt.frontier import diagonal, directions, first_scales, front
 from oddshift.adapt.goals import SingleRelease
 from oddshift.adapt.readers import Readers
-from oddshift.adapt.release_form import KEPT, ReleaseForm, chosen_form
+from oddshift.adapt.release_form import KEPT, ReleaseForm
+from oddshift.adapt.tier_forms import chosen_form
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import Retrained, knowledge
 from oddshift.attackers.chain import fit_plugin
@@ -68,7 +69,15 @@ def task(strength=0.9, tiers=KINDS, documents=400, attackers=("plugin",), **aske
 
     known = knowledge(family(tiers), tiers, split.fit)
     settings = AdaptSettings(
-        **{"epsilon": EPSILON, "delta": 0.1, "documents": 200, "rounds": 2, "remap": "never", **asked}
+        **{
+            "epsilon": EPSILON,
+            "delta": 0.1,
+            "documents": 200,
+            "rounds": 2,
+            "remap": "never",
+            "forms": {"*": "noise"},
+            **asked,
+        }
     )
     fitted = tuple(ATTACKERS[name](known, np.random.default_rng(0)) for name in attackers)
     return AdaptTask(split=split, known=known, family=family, attackers=fitted, settings=settings)

@@ -96,10 +96,10 @@ def test_a_calibrated_mechanism_spends_what_is_left(run, tmp_path):
     ("text", "message"),
     [
         (config().replace("delta = 0.1\n", ""), "missing key audit.delta"),
-        (config(mechanism='name = "mask"'), "has no scales to adapt"),
+        (config(mechanism='name = "deletion"'), "has no scales to adapt"),
         (config(adapt="grit = 1"), r"unknown key adapt.grit, did you mean grid\?"),
         (config(adapt="").replace("[0.6, 0.8, 1.0]", "[0.5, 1.2]"), r"expected scales in \(0, 1\]"),
-        (config(delta=0.0001), "cannot be certified in tier"),
+        (config(delta=0.0001, adapt='forms = {"*" = "noise"}'), "cannot be certified in tier"),
         (config(adapt='search_attacker = "nobody"'), "search_attacker='nobody'"),
     ],
 )
@@ -123,7 +123,7 @@ def test_the_command_prints_what_comes_next_and_its_exit_code_is_the_answer(run,
     file.write_text(config())
     shown = run_here("adapt", file, "--out", folder)
     assert (shown.code, shown.problem) == (0, "")
-    assert shown.out.startswith("Protected as asked: under this policy")
+    assert shown.out.startswith("Certified: under this policy")
     assert shown.out.index("come out unchanged") < shown.out.index("CERTIFIED: Pr[mPL > 1.5]")
     assert "next: oddshift report" in shown.out
     plain = json.loads(run_here("adapt", file, "--out", folder, "--json").out)

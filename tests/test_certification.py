@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from oddshift.adapt import certification, result
-from oddshift.adapt.certification import LONGEST, SAFER, Trial, check_documents, failed_goal, sequence, trials
+from oddshift.adapt.certification import LONGEST, SAFER, Trial, failed_goal, sequence, trials
 from oddshift.adapt.comparison import choices
 from oddshift.adapt.evaluation import is_admissible
 from oddshift.adapt.frontier import equal_utility, front, hypervolume
 from oddshift.adapt.goals import MARGIN, Goals, Strain
 from oddshift.adapt.notes import FEW_OUTPUTS, basis_in_words, warnings
+from oddshift.adapt.proved import check_documents, countable
 from oddshift.adapt.result import ScaledOutcome, TierOutcome
 from oddshift.adapt.rounds import levels_of
 from oddshift.adapt.settings import AdaptSettings
@@ -205,9 +206,9 @@ def test_an_advantage_is_stated_in_its_own_units():
     assert f"the upper bound is {2 * part.upper - 1:.4f}" in said
 
 
-def experiment(delta, tiers, method="betting"):
-    settings = AdaptSettings(epsilon=1.0, delta=delta, method=method)
-    return SimpleNamespace(settings=settings, known=SimpleNamespace(tiers=tiers))
+def check(records, delta, tiers, method="betting"):
+    settings = AdaptSettings(epsilon=1.0, delta=delta, method=method, forms={"*": "noise"})
+    check_documents(countable(settings, tiers, records), tiers, settings)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -216,11 +217,11 @@ def test_documents_are_enough_from_the_number_on_that_the_method_needs(method):
     tiers = one_tier(space)
     needs = zero_failures(0.1, 0.05, method)
     enough, few = (Records.from_documents(space, [[0]] * n) for n in (needs, needs - 1))
-    check_documents(enough, experiment(0.1, tiers, method))
+    check(enough, 0.1, tiers, method)
     with pytest.raises(
         InvalidInput, match=rf"{method} needs {needs} independent units there at level .* has {needs - 1};"
     ):
-        check_documents(few, experiment(0.1, tiers, method))
+        check(few, 0.1, tiers, method)
 
 
 def test_each_tier_needs_its_own_documents():
@@ -228,7 +229,7 @@ def test_each_tier_needs_its_own_documents():
     tiers = Tiers([0, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=True)
     records = Records.from_documents(space, [[1]] * 500 + [[0]])
     with pytest.raises(InvalidInput, match=r"cannot be certified in tier PII: .* the certify split has 1"):
-        check_documents(records, experiment(0.1, tiers))
+        check(records, 0.1, tiers)
 
 
 def test_the_tier_with_the_fewest_documents_is_named_and_a_delta_only_where_one_helps():
@@ -236,10 +237,10 @@ def test_the_tier_with_the_fewest_documents_is_named_and_a_delta_only_where_one_
     tiers = Tiers([0, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=True)
     records = Records.from_documents(space, [[0]] * 12 + [[1]] * 8)
     with pytest.raises(InvalidInput, match=r"in tier PoII: .* has 8; the smallest delta they can certify is 0\.\d+ at"):
-        check_documents(records, experiment(0.01, tiers, "clopper_pearson"))
+        check(records, 0.01, tiers, "clopper_pearson")
     few = Records.from_documents(space, [[0]] * 4 + [[1]] * 4)
     with pytest.raises(InvalidInput, match=r"has 4; no delta can be certified on so few, only more data help$"):
-        check_documents(few, experiment(0.05, tiers, "betting_plugin"))
+        check(few, 0.05, tiers, "betting_plugin")
 
 
 def test_a_strain_is_what_was_measured_and_its_margin_over_the_limit():

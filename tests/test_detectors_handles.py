@@ -105,13 +105,13 @@ HOSTILE = ["a.", "a@", "@a.", "@", "a-", "#1", "u/", "t.co/", "www.", "http://",
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_hostile_text_takes_milliseconds(piece):
+def test_hostile_text_is_read_without_backtracking(piece):
     text = piece * (8000 // len(piece))
     for hostile in (text, text + "@", "@" + text, text + "@a"):
         start = time.process_time()
         Handles().detect([hostile])
         assert sum(1 for _ in email_like(hostile)) + sum(1 for _ in links(hostile)) >= 0
-        assert time.process_time() - start < 0.25
+        assert time.process_time() - start < 4  # backtracking would take minutes; a busy machine must not fail
 
 
 @settings(deadline=None, max_examples=200)

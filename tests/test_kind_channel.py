@@ -8,8 +8,9 @@ import pytest
 
 from oddshift.adapt.evaluation import Experiment
 from oddshift.adapt.form_cache import KeptForms
-from oddshift.adapt.release_form import ReleaseForm, chosen_form
+from oddshift.adapt.release_form import ReleaseForm
 from oddshift.adapt.settings import AdaptSettings
+from oddshift.adapt.tier_forms import chosen_form
 from oddshift.attackers.attacker import Knowledge
 from oddshift.mechanisms import Channel, Tiered
 from oddshift.mechanisms.tiered import KindChannel

@@ -112,9 +112,9 @@ def test_an_adaptation_opens_with_what_its_policy_does_and_costs():
     assert "the cost is an expected loss of " in said
     alone = replace(adapted, left=tuple(replace(row, tier="all") for row in LEFT))
     assert "guesses at most 18% of all words at the first attempt" in opening_of_adaptation(alone).headline
-    assert said.startswith("Protected as asked: under this policy")
+    assert said.startswith("Certified: under this policy")
     proposed = opening_of_adaptation(replace(adapted, chosen=None, proposed=adapted.chosen)).headline
-    assert proposed.startswith("Proposed without a certificate")
+    assert proposed.startswith("Measured only")
     assert "at most" not in proposed
     nothing = opening_of_adaptation(replace(adapted, chosen=None, left=()))
     assert "nothing is released" in nothing.headline

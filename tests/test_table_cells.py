@@ -135,8 +135,6 @@ def test_the_first_bad_cell_of_a_table_is_named():
 @pytest.mark.parametrize(
     ("columns", "asked", "message"),
     [
-        ({"a": [5, 5, 5]}, {"numeric": ("a",)}, "column 'a' has spread 0, expected values that differ"),
-        ({"a": [None, None]}, {"numeric": ("a",)}, "column 'a' has spread 0, expected values that differ"),
         ({"a": [None, ""]}, {"categorical": ("a",)}, "column 'a' has no value, expected categories"),
         ({"a": ["x", "y"]}, {"dates": ("a",)}, "column 'a' is not a column of dates of one form"),
         ({"a": [1, 2]}, {"numeric": ("a",), "domains": {"a": (1,)}}, r"domains\['a'\] has 1 values, expected at least"),
@@ -145,6 +143,12 @@ def test_the_first_bad_cell_of_a_table_is_named():
 def test_a_column_without_a_domain_is_refused(columns, asked, message):
     with pytest.raises(InvalidInput, match=message):
         learn_domains(columns, TableSettings(**asked))
+
+
+@pytest.mark.parametrize(("cells", "only"), [([5, 5, 5], 5.0), ([None, None], 0.0)])
+def test_a_column_of_numbers_without_two_values_has_one_of_them(cells, only):
+    (domain,) = learn_domains({"a": cells}, TableSettings(numeric=("a",)))
+    assert domain.values == (only,)
 
 
 def test_rows_as_secrets_are_as_far_apart_as_numbers_and_categories_add_up():

@@ -229,7 +229,6 @@ def test_bad_settings(changes, message):
 @pytest.mark.parametrize(
     ("columns", "settings", "message"),
     [
-        ({"a": [1, 1, None]}, {"numeric": ("a",)}, "spread 0"),
         ({"a": [None, None]}, {"categorical": ("a",)}, "has no value"),
         ({"a": ["x", "y"]}, {"dates": ("a",)}, "not a column of dates"),
         ({"a": [1, 2]}, {"numeric": ("a",), "domains": {"a": (1,)}}, "has 1 values, expected at least two"),

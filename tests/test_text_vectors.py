@@ -1,7 +1,6 @@
 import gzip
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -118,10 +117,8 @@ def test_vectors_are_checked_and_looked_up():
     assert repr(vectors) == "WordVectors(2 words, 2 dimensions)"
 
 
-def test_the_excerpt_loads_in_under_a_second(data):
-    start = time.process_time()
+def test_the_excerpt_loads(data):
     vectors = read_vectors(data / "glove.6B.100d.npz")
-    assert time.process_time() - start < 1.0
     assert vectors.vectors.shape == (53_505, 100)
     row = vectors.vectors[vectors.row["the"]][:3]
     np.testing.assert_allclose(row, [-0.038194, -0.24487, 0.72812], atol=1e-6)

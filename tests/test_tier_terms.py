@@ -14,7 +14,6 @@ from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.repetition import fit_copies
 from oddshift.attackers.tier_terms import RememberedColumns, prior_part, remember, terms_by_tier
-from oddshift.attackers.topics import fit_topic_shares
 from oddshift.attackers.word_prior import fit_word_prior
 from oddshift.audit.scan import Budget, scan
 from oddshift.mechanisms import Tiered
@@ -44,7 +43,6 @@ def parts(world):
         fit_gap_chain(world.known, rng=rng),
         fit_cooccurrence(world.known),
         LawAttacker(world.known, fit_copies(world.known), "copies"),
-        LawAttacker(world.known, fit_topic_shares(world.known, rng), "topic shares"),
     )
 
 
@@ -98,7 +96,7 @@ def test_any_other_attacker_gives_its_beliefs_less_the_own_release(world):
 
 def test_a_combination_says_the_same_over_candidates_and_over_all_points(world, parts):
     rows = 2 if world.known.tiers.is_public else 1
-    both = Combination(world.known, parts, (tuple((w, 1.5 * w) for w in (0.0, 0.5, 0.2, 0.7, 0.1)),) * rows)
+    both = Combination(world.known, parts, (tuple((w, 1.5 * w) for w in (0.0, 0.5, 0.2, 0.7)),) * rows)
     shift, prior = gather(both, world.release)
     seen = np.zeros(len(world.release.outputs), dtype=int)
     for block in both.candidate_beliefs(world.release):
@@ -111,7 +109,7 @@ def test_a_combination_says_the_same_over_candidates_and_over_all_points(world, 
 
 def test_a_scan_over_candidates_is_the_scan_over_all_points(world, parts):
     rows = 2 if world.known.tiers.is_public else 1
-    both = Combination(world.known, parts, (tuple((w, 1.5 * w) for w in (0.0, 0.5, 0.2, 0.7, 0.1)),) * rows)
+    both = Combination(world.known, parts, (tuple((w, 1.5 * w) for w in (0.0, 0.5, 0.2, 0.7)),) * rows)
 
     class Dense:
         """The same attacker without the method for candidates."""
@@ -136,7 +134,7 @@ def test_a_scan_over_candidates_is_the_scan_over_all_points(world, parts):
 def test_held_out_terms_of_the_tiers_are_those_of_all_positions(world, parts):
     whole = held_out_terms(parts, world.known, world.secrets, np.random.default_rng(3))
     tiers = held_out_by_tier(parts, world.known, world.secrets, np.random.default_rng(3))
-    weights = np.array([0.0, 0.3, 0.4, 0.2, 0.1])
+    weights = np.array([0.0, 0.3, 0.4, 0.2])
     both = np.repeat(weights, 2)
     total = sum(part.loss(both)[0] * len(part.truth) for part in tiers.values())
     assert total / len(whole.truth) == pytest.approx(whole.loss(weights)[0])

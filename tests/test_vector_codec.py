@@ -144,8 +144,8 @@ def test_means_are_made_within_tiers():
     codec = VectorCodec.fit({"vectors": list(table), "tier": ["face"] * 40 + ["street"] * 60})
     of = {name: codec.space.points[codec.tiers.labels == t] for t, name in enumerate(codec.tiers.names)}
     assert of["face"].max() < 50 < of["street"].min()
-    with pytest.raises(InvalidInput, match="3 vectors to learn from in a tier, expected at least 20"):
-        VectorCodec.fit({"vectors": list(table), "tier": ["face"] * 3 + ["street"] * 97})
+    few = VectorCodec.fit({"vectors": list(table), "tier": ["face"] * 3 + ["street"] * 97})
+    assert not few.space.points[few.tiers.labels == 0].any()
 
 
 def test_a_declared_codebook(tmp_path):
@@ -161,8 +161,7 @@ def test_a_declared_codebook(tmp_path):
 
 
 def test_bad_codebooks(tmp_path):
-    with pytest.raises(InvalidInput, match="4 vectors to learn from, expected at least 20"):
-        VectorCodec.fit({"vectors": ROWS.tolist()})
+    assert not VectorCodec.fit({"vectors": ROWS.tolist()}).space.points.any()
     with pytest.raises(InvalidInput, match="without a codebook"):
         VectorCodec.fit({"vectors": ROWS.tolist()}, VectorSettings(points="declared"))
     with pytest.raises(InvalidInput, match=r"is not a \.npy file of vectors"):

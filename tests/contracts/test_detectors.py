@@ -108,11 +108,11 @@ def test_spans_lie_on_the_characters_as_they_were_written(detector):
 
 
 @pytest.mark.parametrize("piece", ["a.", "a@", "A ", "www.", "Mr. A ", "ⓐ\u0336", "a/b#", "'s "])
-def test_hostile_text_is_read_in_half_a_second(detector, piece):
+def test_hostile_text_is_read_without_backtracking(detector, piece):
     detector.detect(["Ann met Bob 1234 at jo@example.com."])  # whatever is loaded once
     text = piece * (8000 // len(piece))
     is_network = isinstance(detector, Pipeline)  # which reads about 8,000 tokens a second, and never goes back
-    limit = 2.0 if is_network else 0.5
+    limit = 20.0 if is_network else 5.0  # backtracking would take minutes; a busy machine must not fail
     for hostile in (text + "@",) if is_network else (text, text + "@"):
         start = time.process_time()
         detector.detect([hostile])

@@ -152,7 +152,6 @@ def of_one_event(rng):
 
 MADE_FOR = {
     "copies": (copying, 20, 4.0, common_parts(0)),
-    "topic shares": (of_one_topic, 16, 2.5, common_parts(0)),
     "cooccurrence": (of_one_topic, 16, 2.5, common_parts(0)),
     "reuse": (reusing, 60, 1.5, WIDE),
     "exemplars": (of_one_event, 30, 6.0, WIDE),

@@ -1,6 +1,7 @@
 """AmPL: adapt the noise of each tier until the leakage of the joint release is certified."""
 
-from oddshift.adapt.adapting import AdaptTask, adapt
+from oddshift.adapt.adapting import adapt
+from oddshift.adapt.conclusion import AdaptTask
 from oddshift.adapt.evaluation import Experiment, Family, Measuring, Reader
 from oddshift.adapt.frontier import equal_utility, front, grid_of, hypervolume, search_grid, uniform_outcomes
 from oddshift.adapt.goals import Goals, goals_of

@@ -21,7 +21,7 @@ from oddshift.adapt.result import ScaledOutcome, Tested, TierLeft
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize
-from oddshift.attackers.paired_log_score import choosing_units, units_of
+from oddshift.attackers.paired_log_score import choosing_units
 from oddshift.audit.choice import standing
 from oddshift.audit.claims import ClaimBuilder
 from oddshift.audit.recalibration import Recalibrated, recalibrated
@@ -39,10 +39,7 @@ from oddshift.audit.verdict_rule import (
     rate_parts,
     success_parts,
 )
-from oddshift.base.errors import InvalidInput
-from oddshift.bounds import METHODS, zero_failures
 from oddshift.evidence.certificates import Certificate, Claim
-from oddshift.model.records import Records
 
 LONGEST = 10
 """Number of candidates in a sequence: each is a pass over all certify documents, so no more than come close."""
@@ -89,8 +86,10 @@ class Trial:
         """Whether it is certified, or only lacks an attacker that learned and keeps ε in a single release."""
         if self.is_certified:
             return True
-        rest = [part for part in self.judgement.verdict.parts if part.claim.withheld != self.basis.withheld]
-        may_pass = bool(self.basis.withheld) and self.keeps_single and not self.vacuous
+        withheld = [part for part in self.judgement.verdict.parts if part.claim.withheld == self.basis.withheld]
+        rest = [part for part in self.judgement.verdict.parts if part not in withheld]
+        exceeds = any(part.claim.limit is not None and part.lower > part.claim.limit for part in withheld)
+        may_pass = bool(self.basis.withheld) and self.keeps_single and not self.vacuous and not exceeds
         return may_pass and all(part.state == "certified" for part in rest)
 
 
@@ -167,7 +166,7 @@ class Certification:
     """What candidates are tested with: the attackers, documents to judge them by, documents to certify on.
 
     `single` is used where no attacker learned anything: it says what else supports a rate verdict, and whether one
-    release stays within ε.
+    release stays within ε. Nothing is claimed about the tiers with too `few` units, whose own release says nothing.
     """
 
     attackers: tuple[Attacker, ...]
@@ -176,6 +175,7 @@ class Certification:
     claims: ClaimBuilder
     readers: Readers
     single: SingleRelease
+    few: frozenset[int] = frozenset()
 
     @cached_property
     def goals(self) -> Goals:
@@ -262,7 +262,8 @@ def _guesses(seen: Mapping[int, Seen], situation: Situation, made: Certification
 def _seen(attacker: Attacker, found: Scan, situation: Situation, made: Certification) -> Seen:
     truth, tiers, law = made.certifying.records, situation.known.tiers, made.certifying.settings.law
     rates, after, before = (
-        made.claims.values(values, truth, tiers) for values in (found.rate(law), found.hit, found.prior_hit)
+        [row for row in made.claims.values(values, truth, tiers) if row.tier not in made.few]
+        for values in (found.rate(law), found.hit, found.prior_hit)
     )
     return Seen(attacker, tuple(rates), tuple(map(GuessValues, after, before)))
 
@@ -331,19 +332,3 @@ def failed_goal(part: Certificate) -> str:
         f"{claim.quantity} in tier {claim.tier} by attacker {claim.attacker}: the upper bound is "
         f"{claim.stated(part.upper):.4f} > {limit} over {part.documents} units, the mean {claim.stated(part.mean):.4f}"
     )
-
-
-def check_documents(certify_records: Records, experiment: Experiment) -> None:
-    """Refuse a δ that no outcome on these documents could certify, saying what would help."""
-    settings, tiers = experiment.settings, experiment.known.tiers
-    needs = zero_failures(settings.delta, settings.alpha, settings.method)
-    units, labels = units_of(certify_records), certify_records.tier_of_position(tiers)
-    has, tier = min(((units.count(labels == tier), int(tier)) for tier in np.unique(labels)), default=(needs, 0))
-    if has < needs:
-        least = METHODS[settings.method].upper(np.zeros(has), settings.alpha)
-        larger = f"the smallest delta they can certify is {least:.4f} at that level; more data or a larger delta help"
-        raise InvalidInput(
-            f"delta={settings.delta:g} cannot be certified in tier {tiers.names[tier]}: {settings.method} needs "
-            f"{needs} independent units there at level {settings.alpha:.2g}, the certify split has {has}; "
-            f"{larger if least < 1.0 else 'no delta can be certified on so few, only more data help'}"
-        )

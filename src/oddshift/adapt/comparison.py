@@ -11,17 +11,16 @@ from itertools import product
 from oddshift.adapt.certification import Trial
 from oddshift.adapt.evaluation import Experiment, Family, Measuring, Reader
 from oddshift.adapt.frontier import equal_utility
+from oddshift.adapt.goals import SCAN_LIMIT, known_epsilon
 from oddshift.adapt.result import Compared, Scales
 from oddshift.base.errors import NoGuarantee
 from oddshift.leakage.mpl import exceeds_budget, nearest_distance
+from oddshift.mechanisms.forms import Formed
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.path import PathExponential
 from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.tiered import Tiered
 from oddshift.model.tiers import Tiers
-
-SCAN_LIMIT = 2_000
-"""Points up to which an exact ε without a closed form is computed for a comparison: the scan takes n²·|Y| work."""
 
 COMPARED = 500
 """Documents on which choices are compared, at most: each is a pass, and no verdict rests on it."""
@@ -29,11 +28,13 @@ COMPARED = 500
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedScales:
-    """Scales with a name, and the family of mechanisms to which they belong."""
+    """Scales with a name, the family of mechanisms to which they belong, and whether some tiers have another form than
+    noise, as the choice itself can."""
 
     name: str
     scales: Scales
     family: Family
+    has_forms: bool = False
 
 
 def choices(measuring: Measuring, chosen: Trial | None) -> list[NamedScales]:
@@ -48,7 +49,8 @@ def choices(measuring: Measuring, chosen: Trial | None) -> list[NamedScales]:
     if chosen is None:
         return found
     scales = chosen.tested.scales
-    found.append(NamedScales("AmPL", scales, family))
+    has_forms = any(form != "noise" for form in chosen.outcome.forms)
+    found.append(NamedScales("AmPL", scales, family, has_forms=has_forms))
     is_uniform = len(set(scales)) == 1  # then it is its own baseline
     equal = scales if is_uniform else equal_utility(measuring, chosen.outcome.loss, remap=chosen.outcome.remapped)
     found.append(NamedScales("uniform", equal, family))
@@ -67,16 +69,16 @@ def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None,
     """
     listed, part = choices(measuring, chosen), certifying.part(COMPARED)
     remaps = (False,) if certifying.settings.remap == "never" else (False, True)
-    seen: dict[tuple[Scales, bool, bool], Compared] = {}
+    seen: dict[tuple[Scales, bool, bool, bool], Compared] = {}
     rows: list[Compared] = []
     for choice, remap in product(listed, remaps):
         name = f"{choice.name}, remapped" if remap else choice.name
-        experiment = replace(part, family=choice.family)
+        experiment = part if choice.has_forms else replace(part, family=choice.family, asked=())
         moves = remap and experiment.is_moved(choice.scales)
-        key = (choice.scales, choice.family is certifying.family, moves)
+        key = (choice.scales, choice.family is certifying.family, moves, choice.has_forms)
         if key not in seen:
             exact = _exact_epsilon(experiment, choice.scales, remap=moves)
-            if chosen and key == (chosen.tested.scales, True, chosen.outcome.remapped):
+            if chosen and choice.name == "AmPL" and remap == chosen.outcome.remapped:
                 found = certifying.part_of(chosen.scans[chosen.basis.strongest], COMPARED)
                 outcome = part.measured(certifying.at(choice.scales, remap=moves), found)
             else:
@@ -94,18 +96,11 @@ def _exact_epsilon(experiment: Experiment, scales: Scales, *, remap: bool) -> fl
     return known_epsilon(experiment.released(scales, remap=remap))
 
 
-def known_epsilon(mechanism: Mechanism) -> float | None:
-    """The exact ε over the pairs that count; None where it needs a scan and there are more than SCAN_LIMIT points."""
-    has_closed_form = isinstance(mechanism, PathExponential) or (
-        isinstance(mechanism, Tiered) and mechanism.tiers.is_public
-    )
-    return mechanism.exact_epsilon if has_closed_form or len(mechanism.space) <= SCAN_LIMIT else None
-
-
 def released_epsilon(mechanism: Mechanism) -> float:
     """The exact ε of a release over the pairs that count; of many points that before remapping, which adds none."""
-    if isinstance(mechanism, Remap) and len(mechanism.space) > SCAN_LIMIT:
-        return mechanism.inner.exact_epsilon
+    noise = mechanism.inner if isinstance(mechanism, Formed) else mechanism
+    if isinstance(noise, Remap) and len(noise.space) > SCAN_LIMIT:
+        return noise.inner.exact_epsilon
     return mechanism.exact_epsilon
 
 
@@ -114,7 +109,8 @@ def verify_epsilon(mechanism: Mechanism, limit: float) -> float:
 
     **Guarantee**: computed from the mechanism that is released, not taken from its label.
     """
-    plain = mechanism.inner if isinstance(mechanism, Remap) else mechanism
+    noise = mechanism.inner if isinstance(mechanism, Formed) else mechanism
+    plain = noise.inner if isinstance(noise, Remap) else noise
     exact = plain.exact_epsilon
     if exact > limit and exceeds_budget(exact, limit, nearest_distance(plain.space)):
         raise NoGuarantee(f"the exact epsilon of the chosen scales is {exact:.6g}, expected at most {limit:.6g}")

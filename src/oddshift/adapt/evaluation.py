@@ -19,9 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.adapt.form_cache import KeptForms
-from oddshift.adapt.release_form import ChosenForm, chosen_form
+from oddshift.adapt.release_form import KindForm
 from oddshift.adapt.result import ScaledOutcome, Scales, TierOutcome
-from oddshift.adapt.settings import AdaptSettings
+from oddshift.adapt.settings import AdaptSettings, FormChoice
+from oddshift.adapt.tier_forms import ChosenForm, TierOption, chosen_form, formed, outputs_law, tier_options
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.paired_log_score import choosing_units, gain, standard_error, units_of
 from oddshift.audit.joint_scan import joint_scan, joint_scores
@@ -31,7 +32,8 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, Progress, run, silent
 from oddshift.base.identity import fingerprint
 from oddshift.base.storage import load, save
-from oddshift.mechanisms import Exponential, MechanismSettings, PathExponential, Tiered, calibrate
+from oddshift.mechanisms import Exponential, Mask, MechanismSettings, PathExponential, Tiered, calibrate
+from oddshift.mechanisms.forms import Formed
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.utility import constant_of_each_kind, constant_output
@@ -102,7 +104,8 @@ class Situation:
 class Experiment:
     """Documents with one uniform for each position, a family of mechanisms, and what is asked.
 
-    `known` is what attackers know at scales 1; its prior also weighs the utility loss.
+    `known` is what attackers know at scales 1; its prior also weighs the utility loss. `asked` says for each tier what
+    it may be released as; without it every tier keeps its noise.
     """
 
     known: Knowledge
@@ -111,6 +114,7 @@ class Experiment:
     uniforms: FloatArray
     settings: AdaptSettings
     forms: KeptForms = field(default_factory=KeptForms)
+    asked: tuple[FormChoice, ...] = ()
 
     def at(self, scales: Scales, *, remap: bool | None = None) -> Situation:
         """The situation when these scales are released, remapped as the settings say unless `remap` says otherwise."""
@@ -120,7 +124,15 @@ class Experiment:
     def form(self, scales: Scales, *, remap: bool | None = None) -> ChosenForm:
         """The form of the release there, with its utility and without a matrix."""
         plain = self.forms.of(self.family(self._tiers_at(scales)), self.weights, self.settings.cost_name)
-        return chosen_form(plain, self.settings, lambda: self.constant_loss, remap)
+        others = bool(self.asked) and isinstance(plain, KindForm)
+        noise = chosen_form(plain, self.settings, lambda: np.inf if others else self.constant_loss, remap)
+        asked: tuple[FormChoice, ...] = self.asked or tuple("noise" for _ in self.known.tiers.names)
+        return formed(noise, asked, self.known.tiers, self.forms, self.settings.mark_cost)
+
+    def options(self, scales: Scales) -> tuple[TierOption, ...]:
+        """Everything that each tier could be released as there, with what it costs."""
+        noise = replace(self, asked=()).form(scales).form
+        return tier_options(noise, self.known.tiers, self.forms, self.settings.mark_cost)
 
     def is_moved(self, scales: Scales) -> bool:
         """Whether remapping changes the release there: not where every kind would collapse and is released as drawn."""
@@ -147,6 +159,16 @@ class Experiment:
 
     def released(self, scales: Scales, *, remap: bool) -> Mechanism:
         """The mechanism as it is released, with its own name and claim: for a policy, not for measuring."""
+        chosen = self.form(scales, remap=remap)
+        if set(chosen.forms) == {"mark"}:
+            return Mask(self.known.mechanism.space)
+        noise = self._noise(scales, remap=remap)
+        if set(chosen.forms) == {"noise"}:
+            return noise
+        return Formed(noise, self.known.tiers.with_scales(scales), chosen.forms, outputs_law(chosen))
+
+    def _noise(self, scales: Scales, *, remap: bool) -> Mechanism:
+        """The noise that is drawn there, and what follows it."""
         mechanism = self.family(self.known.tiers.with_scales(scales))
         if not remap:
             return mechanism
@@ -222,6 +244,7 @@ class Experiment:
             gain=joint.mean,
             gain_error=joint.error,
             remapped=form.remapped,
+            forms=form.forms,
         )
 
     def loss(self, scales: Scales, *, remap: bool | None = None) -> float:

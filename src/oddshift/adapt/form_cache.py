@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from oddshift.adapt.release_form import Form, KindForm, ReleaseForm
+from oddshift.adapt.release_form import Form, KindForm, ReleaseForm, ignoring_forms
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.mechanisms.channel import Channel
 from oddshift.mechanisms.exponential import Exponential
+from oddshift.mechanisms.forms import TierForm
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.tiered import Tiered
 from oddshift.model.space import KEPT_POINTS, Space
@@ -36,6 +37,14 @@ class KeptForms:
     forms: dict[tuple[object, ...], ReleaseForm] = field(default_factory=dict)
     spaces: dict[tuple[object, ...], Space] = field(default_factory=dict)
     named: dict[int, object] = field(default_factory=dict)
+    ignored: dict[tuple[object, ...], dict[TierForm, ReleaseForm]] = field(default_factory=dict)
+
+    def ignoring(self, noise: ReleaseForm, mark_cost: float | None) -> dict[TierForm, ReleaseForm]:
+        """The forms of a kind that ignore the secret: they are the same at all scales."""
+        key = (self._name(noise.mechanism.space), noise.weights.tobytes(), noise.cost, mark_cost)
+        if key not in self.ignored:
+            self.ignored[key] = ignoring_forms(noise, mark_cost)
+        return self.ignored[key]
 
     def of(self, mechanism: Mechanism, weights: FloatArray, cost: str) -> Form:
         """The form of a mechanism under a prior and a cost."""
@@ -82,7 +91,7 @@ class KeptForms:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         """Begin with nothing."""
-        self.forms, self.spaces, self.named = {}, {}, {}
+        self.forms, self.spaces, self.named, self.ignored = {}, {}, {}, {}
 
 
 def _mechanism(space: Space, epsilon: float) -> Mechanism:

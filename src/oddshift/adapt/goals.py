@@ -11,23 +11,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from oddshift.adapt.evaluation import Family, Situation
 from oddshift.adapt.result import ScaledOutcome, TierOutcome
 from oddshift.adapt.settings import AdaptSettings
-from oddshift.attackers.attacker import Knowledge
 from oddshift.audit.claims import INDEPENDENT, TierCaps, caps_of_tiers
 from oddshift.audit.proven import bound_without_law
 from oddshift.audit.verdict import PROVEN
 from oddshift.base.errors import InvalidInput
 from oddshift.leakage.mpl import exceeds_budget, nearest_distance
+from oddshift.mechanisms import PathExponential, Tiered
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Split
 from oddshift.model.tiers import Tiers
 
 MARGIN = 3.0
 """Standard errors by which right guesses on select documents must stay below their cap: what a certificate needs."""
+
+
+SCAN_LIMIT = 2_000
+"""Points up to which an exact ε without a closed form is computed for a comparison: the scan takes n²·|Y| work."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,14 @@ def goals_of(settings: AdaptSettings, tiers: Tiers) -> Goals:
     return Goals(settings.delta, dict(zip(tiers.names, caps_of_tiers(settings, tiers), strict=True)))
 
 
+def known_epsilon(mechanism: Mechanism) -> float | None:
+    """The exact ε over the pairs that count; None where it needs a scan and there are more than SCAN_LIMIT points."""
+    has_closed_form = isinstance(mechanism, PathExponential) or (
+        isinstance(mechanism, Tiered) and mechanism.tiers.is_public
+    )
+    return mechanism.exact_epsilon if has_closed_form or len(mechanism.space) <= SCAN_LIMIT else None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SingleRelease:
     """The documents, the family of mechanisms and the question that a single release is judged by."""
@@ -109,18 +119,6 @@ class SingleRelease:
         except InvalidInput:  # no two points to compare, or no exact epsilon: nothing is proven
             return ""
         return PROVEN if bound.value <= self.settings.epsilon else ""
-
-    def proven_scale(self, known: Knowledge) -> float | None:
-        """About the largest common scale at which a bound without a law is ε; None where nothing is proven.
-
-        The bound is roughly proportional to the scale; a candidate at this scale is proven separately.
-        """
-        try:
-            bound = bound_without_law(replace(known, mechanism=self.family(known.tiers)), self.split)
-        except InvalidInput:
-            return None
-        scale = np.floor(100.0 * self.settings.epsilon / bound.value) / 100.0
-        return min(float(scale), 1.0) if scale >= min(self.settings.grid) else None
 
     def keeps(self, situation: Situation) -> bool:
         """Whether one release stays within ε exactly, beyond rounding; remapping never adds to it."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from oddshift.adapt.certification import Trial
+from oddshift.adapt.certification import Certification, Trial
 from oddshift.adapt.evaluation import Experiment, Measuring
 from oddshift.adapt.goals import Goals
+from oddshift.adapt.proved import Proved
 from oddshift.adapt.result import ScaledOutcome
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.attackers.attacker import Attacker, Knowledge
@@ -29,6 +30,38 @@ def assumptions(
     """What the certificate of the chosen scales assumes: the same as an audit's, and what belongs to a release."""
     said = (*supposed(known, claims, counting), "a record is released once: repeated releases compose")
     return (*said, "the remapping comes from the fit records and is treated as public") if remap else said
+
+
+def proof_assumptions(known: Knowledge, proved: Proved) -> tuple[str, ...]:
+    """What a proof rests on."""
+    said = ["values, tiers and their frequencies come from the fit records and are treated as public"]
+    if "noise" in proved.forms:
+        said.append(f"at most {proved.most} secrets are read together")
+    if not known.tiers.is_public:
+        said.append("the tier of a value is secret, so all tiers have one form")
+    return (*said, "a record is released once: repeated releases compose")
+
+
+def unproved(trials: Sequence[Trial], taken: Trial | None, measuring: Measuring, made: Certification) -> Iterator[str]:
+    """What was tried with noise before a proved release was taken, and why it was not taken."""
+    if taken is not None and taken.is_certified:
+        yield (
+            f"noise was certified too, but costs more: an expected loss of {taken.outcome.loss:.4f}, at scales "
+            f"{scales_in_words(taken)}"
+        )
+        return
+    if taken is not None:
+        yield (
+            f"noise at scales {scales_in_words(taken)} would cost {taken.outcome.loss:.4f}, but is measured only: "
+            f'{basis_in_words(taken, made.attackers)}; forms = {{"*" = "noise"}} proposes it'
+        )
+        return
+    yield from warnings(trials, None, measuring, made.goals, "")
+
+
+def scales_in_words(trial: Trial) -> str:
+    """The scales of a trial, in the order of the tiers."""
+    return ", ".join(f"{scale:g}" for scale in trial.tested.scales)
 
 
 def basis_in_words(taken: Trial | None, attackers: Sequence[Attacker]) -> str:

@@ -1,25 +1,24 @@
-"""The form of a release: as it was drawn, or remapped to the output of least expected cost.
+"""The form of a release: noise as it was drawn or remapped, or for each kind what ignores the secret.
 
-Remapping lowers the expected cost, but it can collapse to a few outputs that are of no use. `auto` takes the form of
-least loss among those that do not collapse and cost less than one constant output. Where outputs keep their kind, each
-kind (a column of a table) is looked at by itself: one that would collapse is released as drawn.
+Where outputs keep their kind, each kind (a column of a table) is looked at by itself: one that would collapse is
+released as drawn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from oddshift.adapt.settings import AdaptSettings
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.mechanisms.channel import Channel
+from oddshift.mechanisms.forms import Surrogate, TierForm
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.tiered import KindChannel
-from oddshift.mechanisms.utility import effective_number, losses, output_law
+from oddshift.mechanisms.utility import constant_output, effective_number, losses, output_law
 from oddshift.model.space import KEPT_POINTS, Space
 
 KEPT = 0.1
@@ -28,11 +27,12 @@ KEPT = 0.1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleaseForm:
-    """A mechanism with its exact utility under a prior and a cost."""
+    """A mechanism with its exact utility under a prior and a cost; `fixed` is what every output is said to cost."""
 
     mechanism: Mechanism
     weights: FloatArray
     cost: str
+    fixed: float | None = None
 
     @cached_property
     def channel(self) -> Mechanism:
@@ -43,6 +43,8 @@ class ReleaseForm:
     @cached_property
     def by_point(self) -> FloatArray:
         """The expected cost of every point."""
+        if self.fixed is not None:
+            return np.full(len(self.mechanism.space), self.fixed)
         return losses(self.mechanism if self.cost == "cosine" else self.channel, self.cost)
 
     @property
@@ -191,41 +193,12 @@ Form = ReleaseForm | KindForm
 """A release with its utility, as a whole or kind by kind."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ChosenForm:
-    """The form that is released, whether it is remapped, and why."""
-
-    form: Form
-    plain: Form
-    remapped: bool
-    reason: str
-
-
-def chosen_form(
-    plain: Form, settings: AdaptSettings, constant: Callable[[], float], remap: bool | None = None
-) -> ChosenForm:
-    """The form that settings ask for at one choice of scales; `remap` overrides them.
-
-    `constant` gives the loss of the best constant output, and is computed only where it decides.
-    """
-    if remap is False or (remap is None and settings.remap == "never"):
-        return ChosenForm(plain, plain, False, "not remapped, as asked")
-    if remap is True or settings.remap == "always":
-        moved = plain.moved if settings.remap == "always" else plain.useful
-        return ChosenForm(moved, plain, True, "remapped, as asked")
-    if plain.collapses:
-        left, of = effective_number(plain.law_after_remapping), plain.effective_outputs
-        return ChosenForm(plain, plain, False, f"not remapped: {left:.1f} of {of:.1f} effective outputs would be left")
-    moved = plain.useful
-    if moved.loss >= constant():
-        return ChosenForm(plain, plain, False, "not remapped: one constant output would cost no more")
-    if plain.loss < moved.loss:
-        return ChosenForm(plain, plain, False, "not remapped: the loss would not be smaller")
-    return ChosenForm(moved, plain, True, f"remapped: loss {moved.loss:.4f} instead of {plain.loss:.4f}{_kept(plain)}")
-
-
-def _kept(plain: Form) -> str:
-    """How many kinds are released as drawn, in the words of a reason."""
-    kinds = plain.likely if isinstance(plain, KindForm) else ()
-    left = sum(part.collapses for part in kinds)
-    return f"; {left} of {len(kinds)} tiers as drawn, because remapping would make them nearly constant" if left else ""
+def ignoring_forms(noise: ReleaseForm, mark_cost: float | None) -> dict[TierForm, ReleaseForm]:
+    """What a kind can be released as without a look at the secret; a kind of one value has no surrogate but itself."""
+    space, law, cost = noise.mechanism.space, noise.weights, noise.cost
+    constant = np.zeros(len(space))
+    constant[constant_output(space, law, cost)[0]] = 1.0
+    found: dict[TierForm, ReleaseForm] = {"mark": ReleaseForm(Surrogate(space, constant), law, cost, mark_cost)}
+    if np.count_nonzero(law) > 1:
+        found["surrogate"] = ReleaseForm(Surrogate(space, law), law, cost)
+    return found

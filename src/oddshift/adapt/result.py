@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from oddshift.adapt.settings import AdaptSettings
@@ -11,6 +12,7 @@ from oddshift.audit.released_table import ReleasedTable
 from oddshift.audit.replacement_counts import DataFate
 from oddshift.audit.verdict_rule import counted_attackers
 from oddshift.evidence.certificates import Evidence, JointCertificate
+from oddshift.mechanisms.forms import Guarantee, TierForm
 
 Scales = tuple[float, ...]
 """One factor of ε for each tier, most sensitive first."""
@@ -57,6 +59,7 @@ class ScaledOutcome:
     gain: float
     gain_error: float
     remapped: bool = False
+    forms: tuple[TierForm, ...] = ()
 
     @property
     def learned(self) -> bool:
@@ -96,6 +99,45 @@ class Tested:
     lower: tuple[float, ...]
     guesses: tuple[float, ...] = ()
     failed: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TierRelease:
+    """What a tier is released as, what each of its forms would cost, and on how many units it could be certified.
+
+    `losses` are expected losses by form at the scales that were taken; `is_named` says that the form was asked for.
+    """
+
+    tier: str
+    form: TierForm
+    losses: Mapping[str, float]
+    units: int
+    needed: int
+    is_named: bool = False
+
+    @property
+    def is_few(self) -> bool:
+        """Whether it has too few units for anything to be certified about it."""
+        return self.units < self.needed
+
+    @property
+    def why(self) -> str:
+        """Why it has this form, in words; empty for noise."""
+        if self.form == "noise":
+            return ""
+        if self.is_named:
+            return "as asked"
+        if self.is_few:
+            return f"{self.units} units to certify on, {self.needed} needed"
+        noise = self.losses.get("noise")
+        return (
+            "" if noise is None else f"noise would cost {noise:.3g}, {a_form(self.form)} {self.losses[self.form]:.3g}"
+        )
+
+
+def a_form(form: str) -> str:
+    """The form with its article."""
+    return form if form == "noise" else f"a {form}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,8 +181,9 @@ class Adaptation:
     is no smaller. `grid` and `uniform` (all tiers alike) are measured on select documents, `compared` on certify ones.
     `hypervolumes` are by name: the share of the box below the worst corner that a set of outcomes dominates, larger
     being better. `left` is what attackers still learn under the scales that were taken, `learning` what they found
-    there with fewer documents to learn from, `fate` what happened to the data, and `release` what leaves a table under
-    the policy, drawn once and measured.
+    there with fewer documents to learn from, `tiers` what each tier is released as and `loss` what that is expected to
+    cost. `proof` says in words what is proved, where something is; `fate` what happened to the data, and `release` what
+    leaves a table under the policy, drawn once and measured.
     """
 
     settings: AdaptSettings
@@ -173,11 +216,32 @@ class Adaptation:
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     release: ReleasedTable | None = None
+    tiers: tuple[TierRelease, ...] = ()
+    loss: float | None = None
+    proof: str = ""
 
     @property
     def state(self) -> str:
-        """`certified` when some scales were, otherwise `undecided`: a failed search does not show that none exist."""
-        return "certified" if self.chosen is not None else "undecided"
+        """`certified` or `proved`, otherwise `undecided`: a failed search does not show that none exist."""
+        if self.chosen is None:
+            return "undecided"
+        return "proved" if self.proof else "certified"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the release rests on: `proved` (no documents needed), `certified` (counted on documents of its own), or
+        `measured only`, which is not a pass."""
+        return "measured only" if self.chosen is None else "proved" if self.proof else "certified"
+
+    @property
+    def forms(self) -> tuple[TierForm, ...]:
+        """What each tier is released as."""
+        return tuple(tier.form for tier in self.tiers)
+
+    @property
+    def kept(self) -> float | None:
+        """The share of information that is kept: 0 as with one constant value of each kind, 1 as with the original."""
+        return None if self.loss is None or not self.constant_loss else 1.0 - self.loss / self.constant_loss
 
     @property
     def state_in_words(self) -> str:

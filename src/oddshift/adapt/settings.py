@@ -26,6 +26,10 @@ AdaptedLaw = Literal["anchored", "uniform"]
 RemapChoice = Literal["auto", "always", "never"]
 """Whether outputs are remapped; `auto` refuses a remapping that collapses."""
 
+FormChoice = Literal["auto", "noise", "surrogate", "mark", "proved"]
+"""What a tier is released as: noise, a form that ignores the secret, the cheaper of those two (`proved`), or whichever
+costs least (`auto`)."""
+
 PresetName = Literal[
     "", "EM", "AmPL", "AmPL-U", "AmPL-P", "AmPL-1", "AmPL-1-clear", "AmPL-1-averages", "AmPL-1-one-level"
 ]
@@ -58,6 +62,10 @@ class AdaptSettings:
       outputs keep their tier: of that tier) or costs no less than one constant output. Older files say true and false
       for always and never.
     - `cost`: what a changed value costs; None takes the default of the kind of data.
+    - `forms`: what secrets become, by tier, level or `*`: `auto`, `noise`, `surrogate` (a value of the kind drawn
+      without a look at the secret), `mark`, or `proved` (the cheaper of the last two). With `auto` a tier becomes what
+      costs least, and a form that ignores the secret where it has too few units to certify.
+    - `mark_cost`: what a mark costs; None counts it as one constant value of its kind.
     - `grid`: the scales that are tried in each level of sensitivity, each in (0, 1]; the search refines them where
       the goals are met.
     - `documents`: the number of select documents on which scales are compared.
@@ -92,6 +100,8 @@ class AdaptSettings:
     objective: ObjectiveName = "certified"
     remap: RemapChoice | bool = "auto"
     cost: CostName | None = None
+    forms: Mapping[str, FormChoice] = field(default_factory=dict)
+    mark_cost: float | None = None
     grid: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75, 1.0)
     documents: int = 500
     search_attacker: str = ""
@@ -122,6 +132,10 @@ class AdaptSettings:
         one_of(str(self.remap), "remap", get_args(RemapChoice))
         if self.cost is not None:
             one_of(self.cost, "cost", get_args(CostName))
+        for tier, form in self.forms.items():
+            one_of(form, f"forms[{tier!r}]", get_args(FormChoice))
+        if self.mark_cost is not None and not 0.0 <= float_of(self.mark_cost, "mark_cost") < float("inf"):
+            raise InvalidInput(f"mark_cost={self.mark_cost}, expected a number >= 0")
         if not self.grid or any(not 0.0 < scale <= 1.0 for scale in self.grid):
             raise InvalidInput(f"grid={self.grid}, expected scales in (0, 1]; calibrate the mechanism to spend more")
         whole(self.documents, "documents", 1)

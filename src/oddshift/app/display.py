@@ -251,7 +251,15 @@ def choice_line(found: Adaptation) -> str:
         if found.state_in_words != "undecided":
             return f"{found.state_in_words.capitalize()}, which is not a pass: {claim}{proposed}"
         return f"UNDECIDED, which is not a pass: no scales were certified for {claim}{proposed}"
+    if found.proof:
+        return f"PROVED: {found.proof} ({forms_line(found)})"
     return f"CERTIFIED: {claim} at scales {scales} ({asked.law} pairs, level {asked.alpha:g})"
+
+
+def forms_line(found: Adaptation) -> str:
+    """What each tier is released as, in one line, the reason where it is not noise."""
+    rows = ((tier.tier, tier.form, f" ({tier.why})" if tier.why else "") for tier in found.tiers)
+    return ", ".join(f"{name}: {form}{why}" for name, form, why in rows)
 
 
 def comparison_table(found: Adaptation) -> Table:

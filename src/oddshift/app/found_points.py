@@ -13,6 +13,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import EncodedText
 from oddshift.data.detectors import PlantedRecall
 from oddshift.mechanisms import Mechanism
+from oddshift.mechanisms.forms import Formed
 from oddshift.model.records import Split
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
@@ -41,13 +42,14 @@ class FoundPoints:
         """What a release by this mechanism does to them; None where its outputs are neither points nor a mark."""
         if mechanism.n_outputs not in {1, len(mechanism.space)}:
             return None
-        rows = []
+        nowhere = np.full(len(mechanism.space), mechanism.n_outputs == 1)
+        marks, rows = mechanism.marked if isinstance(mechanism, Formed) else nowhere, []
         for row, kind in enumerate(self.kinds):
             points = np.repeat(np.arange(self.times.shape[1]), self.times[row])
             marked, left = self.marked[row], self.left[row]
             found = len(points) + marked + left
-            if mechanism.n_outputs == 1:
-                marked, points = marked + len(points), points[:0]
+            shown = points[~marks[points]]
+            marked, points = marked + len(points) - len(shown), shown
             same = int((mechanism.sample(points, rng) == points).sum()) if len(points) else 0
             rows.append(
                 KindFate(name=kind, found=found, perturbed=len(points), marked=marked, left=left, unchanged=same)

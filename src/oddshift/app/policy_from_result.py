@@ -20,6 +20,7 @@ from oddshift.data.detectors.storage import KeptByName, finds_the_same
 from oddshift.mechanisms import Mechanism, MechanismSettings
 from oddshift.protect.ledger.terms import UserLimit
 from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy, stored_codec
+from oddshift.protect.policies.terms import PROVED, CertificateTerms
 from oddshift.protect.policies.vocabulary import CodecVocabulary, NamedVocabulary
 
 
@@ -75,17 +76,23 @@ def with_user_limit(policy: Policy, limit: UserLimit | None) -> Policy:
 
 
 def adapted_policy(found: Adaptation, task: AdaptTask, prepared: Prepared, asked: MechanismSettings) -> Policy:
-    """The policy of certified or proposed scales, marked as such; its exact ε is computed again first."""
+    """The policy of a proved, certified or proposed release, marked as such; its exact ε is computed again first."""
     assert found.scales is not None
-    assert found.verdict is not None
     assert prepared.codec is not None
     tiers = task.known.tiers.with_scales(found.scales)
     nothing: FloatArray = task.known.log_prior[:0]
-    experiment = Experiment(task.known, task.family, task.split.fit, nothing, task.settings)
+    experiment = Experiment(task.known, task.family, task.split.fit, nothing, task.settings, asked=found.forms)
     mechanism = experiment.released(found.scales, remap=found.remapped)
     nominal = asked.epsilon or task.settings.epsilon
     verify_epsilon(mechanism, nominal * (1.0 if asked.calibrated else max(found.scales)))
     certificate = replace(UNCERTIFIED, sentence=f"Not certified: {found.basis}.")
-    if found.chosen is not None:
+    if found.guarantee == "proved":
+        settings = task.settings
+        said = f"{found.proof[:1].upper()}{found.proof[1:]}."
+        certificate = CertificateTerms(
+            state=PROVED, sentence=said, epsilon=settings.epsilon, mechanism_hash=mechanism.fingerprint
+        )
+    elif found.chosen is not None:
+        assert found.verdict is not None
         certificate = certificate_terms(found.verdict, found.evidence)
     return make_policy(prepared.codec, mechanism, tiers, calibrated=asked.calibrated, certificate=certificate)

@@ -38,6 +38,9 @@ from oddshift.model.tiers import Tiers
 FEWEST_UNITS = 30
 """Groups of rows that a sample of a table has, at least."""
 
+FEWEST_PARTED = 3
+"""Units without which data cannot be divided into parts to learn from, to choose with and to certify on."""
+
 COPY = 0.95
 """Share of word triples above which two texts count as copies of one another, and therefore as one unit."""
 
@@ -110,7 +113,7 @@ def _dataset(data: Dataset, rng: np.random.Generator, parts: IntArray | None) ->
     with data.naming():
         units, by = settings.units(data.columns)
         units, copies = merged_units(data, units, by)
-        part = assign_parts(units, FRACTIONS, rng) if parts is None else _last_of_each(units, parts)
+        part = _parts(units, rng) if parts is None else _last_of_each(units, parts)
         codec = data.fit(part == 0)
         encoded = codec.encode(data.columns)
     joint_by = getattr(settings, "joint_by", "document")
@@ -135,6 +138,13 @@ def _dataset(data: Dataset, rng: np.random.Generator, parts: IntArray | None) ->
         labels=_labels(data, encoded, part) if joint_by == "document" else None,
         certify_rows=data.rows(part == 2),
     )
+
+
+def _parts(units: IntArray, rng: np.random.Generator) -> IntArray:
+    """The part of every row; so few units that they cannot be divided are all learned from: nothing is counted."""
+    if len(np.unique(units)) < FEWEST_PARTED:
+        return np.zeros(len(units), dtype=np.int64)
+    return assign_parts(units, FRACTIONS, rng)
 
 
 def _labels(data: Dataset, encoded: Encoded, part: IntArray) -> DocumentLabels | None:

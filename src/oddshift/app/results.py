@@ -18,6 +18,7 @@ from oddshift.audit import AttackerResult, Audit
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import write_atomic
 from oddshift.evidence.certificates import Certificate
+from oddshift.mechanisms.forms import Guarantee
 from oddshift.protect.release import ReleasePolicy
 
 
@@ -114,6 +115,16 @@ class AdaptRun:
     def certified(self) -> bool:
         """Whether some scales were certified."""
         return self.result.state == "certified"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the release rests on: `proved`, `certified` or `measured only`."""
+        return self.result.guarantee
+
+    @property
+    def kept(self) -> float | None:
+        """The share of information that is kept: 0 as with one constant value of each kind, 1 as with the original."""
+        return self.result.kept
 
     @property
     def scales(self) -> tuple[float, ...] | None:

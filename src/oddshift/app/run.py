@@ -12,6 +12,7 @@ import numpy as np
 
 from oddshift.adapt import Adaptation, AdaptSettings, AdaptTask, Family, adapt
 from oddshift.adapt.evaluation import scale_family
+from oddshift.adapt.proved import countable
 from oddshift.app.attacker_choice import AskedAttacker, fit_attackers, named_attackers, refittable
 from oddshift.app.measured_use import check_use, measured_use
 from oddshift.app.policy_from_result import adapted_policy, audited_policy, why_no_policy
@@ -180,10 +181,16 @@ def adapt_task(
 ) -> AdaptTask:
     """The task of an adaptation, attackers fitted for all scales; the folder of `means` keeps interrupted training."""
     asked = replace(settings, cost=settings.cost or COSTS.get(prepared.kind, "euclidean"))  # type: ignore[arg-type]
+    if mechanism.name == "mask":
+        mechanism, asked = MechanismSettings(), replace(asked, forms={"*": "mark"})
     family = scale_family(mechanism, prepared.split.fit.space, prepared.tiers, settings.epsilon)
     tiers = prepared.tiers.with_scales((1.0,) * len(prepared.tiers))
     known = knowledge(family(tiers), tiers, prepared.split.fit)
     work = means or Means()
+    if asked.objective == "certified" and not countable(asked, tiers, prepared.split.certify).is_possible:
+        return AdaptTask(
+            split=prepared.split, known=known, family=family, attackers=(), settings=asked, detector=prepared.detector
+        )
     named, without = named_attackers(settings.attackers if attackers is None else attackers, prepared, asked)
     fit = _retrained(work) if settings.retrain else _amortised(family, work)
     again = replace(work, folder=None, progress=silent)

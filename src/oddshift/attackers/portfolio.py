@@ -1,6 +1,6 @@
 """The portfolio: every kind of dependence that counts can show, each weighed by what it predicts on held-out documents.
 
-Any vocabulary: the chain keyed by spacing, words of one document in any order, copies, topic shares. A large one also:
+Any vocabulary: the chain keyed by spacing, words of one document in any order, copies. A large one also:
 fit documents that a document resembles, secrets used again, and where the points of neighbours lie. Rows of a table
 also: a tree of columns, hidden classes of rows. Places: steps. Over few points also, dense: chains smoothed through
 the metric, hidden regimes, hidden classes of places, chains of second order, ties between fixed places; over more of
@@ -48,7 +48,6 @@ from oddshift.attackers.repetition import Reuse, fit_copies
 from oddshift.attackers.row_layout import RowLayout, row_layout
 from oddshift.attackers.second_order import TRIPLE_POINTS, fit_second_order
 from oddshift.attackers.spatial import is_spatial
-from oddshift.attackers.topics import fit_topic_shares
 from oddshift.attackers.word_prior import WordPrior, WordTrial, weighed_prior, word_trial
 from oddshift.base.errors import InvalidInput
 from oddshift.model.release import Release
@@ -131,7 +130,6 @@ def common_parts(seed: int) -> list[PartFit]:
         lambda known: fit_gap_chain(known, rng=np.random.default_rng([seed, 0])),
         fit_cooccurrence,
         lambda known: LawAttacker(known, fit_copies(known), "copies"),
-        lambda known: LawAttacker(known, fit_topic_shares(known, np.random.default_rng([seed, 1])), "topic shares"),
     ]
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -164,6 +164,9 @@ def values_by_tier(values: FloatArray, truth: Records, tiers: Tiers) -> list[Tie
     return found
 
 
+Named = TypeVar("Named")
+"""What is asked by tier: a cap, a form."""
+
 EVERY_TIER = "*"
 """Stands for all tiers that are not named."""
 
@@ -199,7 +202,7 @@ def caps_of_tiers(asked: Capped, tiers: Tiers) -> tuple[TierCaps, ...]:
     >>> caps_of_tiers(SimpleNamespace(success={"*": 0.3, "PERSON": 0.2}, advantage={}), kinds)
     (TierCaps(success=0.2, advantage=None), TierCaps(success=0.3, advantage=None))
     """
-    found = (_by_tier(caps, tiers, name) for name, caps in (("success", asked.success), ("advantage", asked.advantage)))
+    found = (by_tier(caps, tiers, name) for name, caps in (("success", asked.success), ("advantage", asked.advantage)))
     return tuple(TierCaps(*pair) for pair in zip(*found, strict=True))
 
 
@@ -212,7 +215,8 @@ def check_caps(caps: Mapping[str, float], name: str) -> None:
             raise InvalidInput(f"{name}[{key!r}]={cap!r}, expected a share above 0 and below 1")
 
 
-def _by_tier(caps: Mapping[str, float], tiers: Tiers, name: str) -> list[float | None]:
+def by_tier(caps: Mapping[str, Named], tiers: Tiers, name: str) -> list[Named | None]:
+    """What is asked of every tier, by its name, that of its level, or `*`; a name that none has is refused."""
     levels = [LEVEL_NAMES[k] if k < len(LEVEL_NAMES) else f"level {k + 1}" for k in range(tiers.n_levels)]
     levels = ["" if level in tiers.names else level for level in levels]
     expected = (*tiers.names, *(level for level in levels if level), EVERY_TIER)

@@ -27,7 +27,8 @@ POINT_LIMIT = 2_000
 SEQUENCE_LIMIT = 4_096
 """Largest number of sequences of public tiers on one side of a position."""
 
-_UP = 1.0 + 1e-12  # a bound may be too large by rounding, never too small
+ROUNDED_UP = 1.0 + 1e-12
+"""A bound may be too large by rounding, never too small."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,10 @@ def bound_without_law(known: Knowledge, split: Split) -> Proven:
     **Guarantee**: holds for every law of the secrets, for documents of at most L sensitive positions.
     """
     longest = int(max(part.lengths.max(initial=1) for part in split.parts))
-    near, far = _reach(known)
+    reach = reach_of_tiers(known)
+    near, far = float(reach[:, 0].min()), float(reach[np.isfinite(reach[:, 0]), 1].max(initial=0.0))
     value = known.mechanism.exact_epsilon * (1.0 + (longest - 1) * far / near)
-    return Proven(value * _UP, f"whatever the law of the secrets, at most {longest} in a document")
+    return Proven(value * ROUNDED_UP, f"whatever the law of the secrets, at most {longest} in a document")
 
 
 def bound_under_chain(known: Knowledge, split: Split, prior_of: Callable[[int], Markov] | None = None) -> Proven:
@@ -76,7 +78,9 @@ def bound_under_chain(known: Knowledge, split: Split, prior_of: Callable[[int], 
             context = sum(np.minimum(_side(kernels, groups), len(kernels) * farthest) for kernels in (left, right))
             largest = max(largest, float(((own + context)[compared] / distances[compared]).max()))
     law = "under the known law of the secrets" if prior_of else "under a chain estimated from the fit documents"
-    return Proven(largest * _UP, f"{law}, at most {int(lengths.max())} in a document", is_estimated=prior_of is None)
+    return Proven(
+        largest * ROUNDED_UP, f"{law}, at most {int(lengths.max())} in a document", is_estimated=prior_of is None
+    )
 
 
 def _estimated(split: Split) -> Callable[[int], Markov]:
@@ -128,16 +132,23 @@ def _groups(known: Knowledge) -> list[BoolArray]:
     return [known.tiers.labels == tier for tier in np.unique(known.tiers.labels[known.tiers.sensitive])]
 
 
-def _reach(known: Knowledge) -> tuple[float, float]:
-    """Smallest and largest distance between two points that an attacker might tell apart."""
-    space, sensitive = known.mechanism.space, np.flatnonzero(known.tiers.sensitive)
-    near, far = np.inf, 0.0
+def reach_of_tiers(known: Knowledge) -> FloatArray:
+    """The smallest and the largest distance between two points of a tier that an attacker might tell apart, (tiers, 2).
+
+    With secret tiers these are points of any tier. A tier without two such points has (inf, 0).
+    """
+    space, tiers, sensitive = known.mechanism.space, known.tiers, np.flatnonzero(known.tiers.sensitive)
+    reach = np.tile([np.inf, 0.0], (len(tiers), 1))
     for part in blocks(len(sensitive), len(sensitive)):
         rows: IntArray = sensitive[part]
         distance = space.metric.between(space.points[rows], space.points[sensitive])
-        compared = known.tiers.comparable(rows, sensitive) & (rows[:, None] != sensitive)
-        if compared.any():
-            near, far = min(near, float(distance[compared].min())), max(far, float(distance[compared].max()))
-    if not near > 0.0 or not np.isfinite(near):
+        compared = tiers.comparable(rows, sensitive) & (rows[:, None] != sensitive)
+        nearest = np.where(compared, distance, np.inf).min(axis=1)
+        farthest = np.where(compared, distance, 0.0).max(axis=1)
+        np.minimum.at(reach[:, 0], tiers.labels[rows], nearest)
+        np.maximum.at(reach[:, 1], tiers.labels[rows], farthest)
+    if not tiers.is_public:
+        reach[:] = reach[:, 0].min(), reach[:, 1].max()
+    if not reach[:, 0].min() > 0.0 or not np.isfinite(reach[:, 0].min()):
         raise InvalidInput("no two comparable points at a distance > 0, expected some for an upper bound")
-    return near, far
+    return reach

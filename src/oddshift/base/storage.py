@@ -173,9 +173,10 @@ def encode(value: Any, arrays: Arrays, where: str = "value") -> Any:
     """Plain JSON for a value; its arrays are put into `arrays` under the name of their place."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         every = _stored_fields(type(value))
-        stored = [f for f in every if not f.metadata.get(ADDED_LATER) or getattr(value, f.name) != f.default]
+        later = {f for f in every if f.metadata.get(ADDED_LATER)}
+        stored = [f for f in every if f not in later or not np.array_equal(getattr(value, f.name), f.default)]  # type: ignore[arg-type]
         for f in dataclasses.fields(value):
-            if f not in stored and getattr(value, f.name) != f.default:
+            if f not in stored and f not in later and getattr(value, f.name) != f.default:
                 raise InvalidInput(f"{where}.{f.name} is not its default, which the name of the class stands for")
         fields = {f.name: encode(getattr(value, f.name), arrays, f"{where}.{f.name}") for f in stored}
         return {"kind": type(value).__name__, **fields}

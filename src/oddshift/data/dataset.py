@@ -23,8 +23,8 @@ from oddshift.data.formats import FOLDER, TEXT, open_data, read_columns
 from oddshift.data.formats.cells import number_cells
 from oddshift.data.formats.plain_text import TextFile, TextFolder
 
-FEWEST = 3
-"""Smallest number of rows: one to learn from, one to choose with, one to certify on."""
+FEWEST = 1
+"""Smallest number of rows."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -24,6 +24,7 @@ from oddshift.data.codecs.table.cells import column_numbers
 from oddshift.data.codecs.table.domains import ColumnDomain
 from oddshift.data.formats import Block
 from oddshift.mechanisms import Mechanism
+from oddshift.mechanisms.forms import Formed
 from oddshift.model.records import numbered
 from oddshift.protect.overrides import Shown
 
@@ -44,7 +45,9 @@ def drawn_release(
     chosen = np.sort(rng.permutation(size)[:most]).tolist()
     some = {name: [cells[row] for row in chosen] for name, cells in columns.items()}
     encoded = codec.encode(some)
-    return measured_release(codec, some, encoded.decode(mechanism.sample(encoded.records.points, rng)), rng)
+    points = encoded.records.points
+    masked = mechanism.marked[points] if isinstance(mechanism, Formed) else False
+    return measured_release(codec, some, encoded.decode(mechanism.sample(points, rng), masked=masked), rng)
 
 
 def measured_release(

@@ -17,6 +17,7 @@ import numpy as np
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import Codec, Counts, Encoded, EncodedText, TextCodec
+from oddshift.data.codecs.codec import marked_positions
 from oddshift.data.formats import TEXT, Block, Count, DataFile, require_columns
 from oddshift.data.formats.plain_text import TextFile, TextFolder
 from oddshift.protect.ledger.ledger import Ledger
@@ -46,13 +47,16 @@ class ReleaseTally:
     counts: Counts = field(default_factory=Counts)
     tiers: Counter[int] = field(default_factory=Counter)
 
-    def add(self, rows: int, encoded: Encoded, labels: IntArray, outputs: IntArray | None) -> None:
-        """One more block; `labels` are the tiers of the policy's points, `outputs` what was drawn, if anything was."""
+    def add(
+        self, rows: int, encoded: Encoded, labels: IntArray, outputs: IntArray | None, masked: bool | BoolArray
+    ) -> None:
+        """One more block; `labels` are the tiers of the policy's points, `outputs` what was drawn, if anything was, and
+        `masked` says what is shown as a mark."""
         self.records += rows
-        counts = encoded.counts
-        if outputs is not None and isinstance(encoded, EncodedText):
-            counts = counts.after_draw(encoded.unchanged(outputs))
-        self.counts += counts
+        if isinstance(encoded, EncodedText):
+            self.counts += encoded.after_draw(outputs, masked)
+        else:
+            self.counts += encoded.counts.with_marks(int(np.sum(marked_positions(masked, len(encoded.records.points)))))
         self.tiers.update(dict(enumerate(np.bincount(labels[encoded.records.points]).tolist())))
 
 
@@ -187,12 +191,13 @@ class ReleaseWork:
         outputs = sanitizer.outputs(encoded) if is_drawn else None
         if outputs is not None and self.shared is not None:
             self.shared.redraw(sanitizer, encoded, outputs, first, rows)
-        self.tally.add(rows, encoded, self.policy.vocabulary.labels, None if sanitizer.is_mask else outputs)
-        return ({}, None) if outputs is None else (encoded.decode(outputs, masked=sanitizer.is_mask), encoded.keep)
+        shown = None if sanitizer.is_mask else outputs
+        self.tally.add(rows, encoded, self.policy.vocabulary.labels, shown, sanitizer.masked(encoded))
+        return ({}, None) if outputs is None else (sanitizer.decoded(encoded, outputs), encoded.keep)
 
     def _drawn_with_more_noise(self, encoded: Encoded, names: Shown) -> Shown:
         """The cells of a block, drawn again with NOISIER times the noise, next to its pseudonyms."""
-        return {**encoded.decode(self._noisier.outputs(encoded), masked=False), **names}
+        return {**self._noisier.released(encoded), **names}
 
     def _names(self, encoded: Encoded, block: Block) -> Shown:
         """The pseudonyms of one block."""

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import FloatArray, IntArray, finite, indices
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, finite, indices
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import (
     Codec,
@@ -105,7 +105,7 @@ class Sanitizer:
 
     def encoded(self, codec: Codec, columns: Columns, first: int = 1) -> Encoded | ShortText:
         """What a codec of this policy finds in some columns; one short text is encoded in a faster way."""
-        if not isinstance(codec, TextCodec) or self.is_mask:
+        if not isinstance(codec, TextCodec) or self.policy.marked.any():
             return codec.encode(columns, first)
         if codec not in self._short:
             self._short[codec] = ShortTexts(codec)
@@ -122,9 +122,18 @@ class Sanitizer:
     def released(self, encoded: Encoded) -> dict[str, list[Any]]:
         """The columns of encoded data, each secret put through the mechanism; the caller has claimed the records."""
         outputs = self.outputs(encoded)
+        return self.decoded(encoded, outputs)
+
+    def decoded(self, encoded: Encoded, outputs: IntArray) -> dict[str, list[Any]]:
+        """The released columns, with marks where the policy shows them."""
         if isinstance(encoded, EncodedTable) and not self.is_mask and encoded.crossing(outputs):
             raise InvalidInput("a cell would be released as a value of another column, expected outputs = 'tier'")
-        return encoded.decode(outputs, masked=self.is_mask)
+        return encoded.decode(outputs, masked=self.masked(encoded))
+
+    def masked(self, encoded: Encoded) -> bool | BoolArray:
+        """Whether everything is shown as a mark, nothing, or which positions are."""
+        marked = self.policy.marked
+        return self.is_mask or (marked[encoded.records.points] if marked.any() else False)
 
     def names(self, encoded: Encoded, columns: Columns, clear: Collection[str] = ()) -> dict[str, list[Any]]:
         """Pseudonyms of users, trips and groups, the same in every call and in all processes of a release.
@@ -182,7 +191,9 @@ class Sanitizer:
         points = codec.points(table)
         first = self._claim([table.tolist()], _Names(ids, users))
         outputs = self._draws(points)[first]
-        return np.full(table.shape, np.nan) if self.is_mask else self.policy.space.points[outputs]
+        if self.is_mask:
+            return np.full(table.shape, np.nan)
+        return np.where(self.policy.marked[points[first], None], np.nan, self.policy.space.points[outputs])
 
     def columns(
         self, columns: Columns, *, ids: Sequence[object] | None = None, users: Sequence[object] | None = None

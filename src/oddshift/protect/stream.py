@@ -112,7 +112,7 @@ class ReleaseStream:
         if isinstance(encoded, ShortText):
             shown = self._sanitizer.short(encoded)
         else:
-            shown = encoded.decode(self._sanitizer.outputs(encoded), masked=self._sanitizer.is_mask)
+            shown = self._sanitizer.released(encoded)
             here = [name for name in getattr(self._codec.settings, "renamed", ()) if name in self.keys]
             groups = {name: block.cells(name) for name in here}
             shown |= self._sanitizer.names(encoded, groups, self.settings.clear)

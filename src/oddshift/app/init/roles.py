@@ -42,6 +42,9 @@ MOST_ROWS = 50
 OFTEN_MISSING = 0.05
 """Share of missing cells of a column from which on their absence says something, and is a secret value."""
 
+FEW_ROWS = 10
+"""Rows below which a column of one value is a secret like any other."""
+
 STRUCTURED = 3
 """A file with remarks is a table when it has this many columns of numbers, dates and categories; remarks are masked."""
 
@@ -85,11 +88,11 @@ def roles_of(path: Path) -> Roles:
     file = open_data(path)
     only_kind = FORMATS[path.suffix].only_kind if path.is_file() else "text"
     if only_kind == "text":
-        return Roles(kind="text", rows=len(read_columns(file, [PLAIN], at_least=3)[PLAIN]))
+        return Roles(kind="text", rows=len(read_columns(file, [PLAIN], at_least=1)[PLAIN]))
     if only_kind == "vectors" or (path.suffix == ".parquet" and VECTORS in file.names):
         return Roles(kind="vectors", rows=0)
     _refuse_data_as_names(path, file.names)
-    cells = read_columns(file, file.names, at_least=3)
+    cells = read_columns(file, file.names, at_least=1)
     return roles_of_columns(cells, path.name)
 
 
@@ -187,7 +190,12 @@ def _table(columns: Sequence[Column], user: str, why: str, where: tuple[str, ...
     hidden = [
         c for c in columns if c.is_contact or c.is_identifier or _is_text(c) or _says_little(c) or c.name in where
     ]
-    secret = [c for c in columns if c not in hidden and c.name != user and c.distinct > 1]
+    secret = [c for c in columns if c not in hidden and c.name != user and _may_differ(c)]
+    if not secret:  # nothing repeats: each column that is not text is a category, of which marks are released
+        secret = [
+            c for c in hidden if c.name not in (user, *where) and c.distinct and not (_is_text(c) or _says_little(c))
+        ]
+        hidden = [c for c in hidden if c not in secret]
     dates = tuple(c.name for c in secret if c.appearance == "date")
     numeric = tuple(c.name for c in secret if c.is_number and c.distinct > 2 and c.name not in dates)
     categorical = [c for c in secret if c.name not in (*numeric, *dates)]
@@ -231,6 +239,11 @@ def _few_groups(columns: Sequence[Column], user: str, why: str) -> tuple[str, st
     if chosen.stem in PEOPLE and chosen.rows <= MOST_ROWS * chosen.distinct:
         return user, why
     return ("", "") if chosen.distinct < FEWEST_GROUPS < chosen.rows / 5 else (user, why)
+
+
+def _may_differ(column: Column) -> bool:
+    """Whether it has several values, or so few cells that one value says little about the others."""
+    return column.distinct > 1 or (column.distinct == 1 and not column.missing and column.rows < FEW_ROWS)
 
 
 def _says_little(column: Column) -> bool:

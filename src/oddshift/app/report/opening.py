@@ -119,11 +119,14 @@ def opening_of_adaptation(found: Adaptation) -> Opening:
     """The opening of an adaptation: the release under the policy, where there is one."""
     guessed = tuple(Guessed(t.tier, t.before, t.alone, t.together, t.upper, t.worst) for t in found.left)
     meaning = _meaning(found.fate, found.settings.epsilon, found.detector)
+    if found.guarantee == "proved":
+        said = f"Proved: {found.proof}; {cost_in_words(found)}."
+        return Opening(said, found.fate, guessed, meaning, _is_searched(found.detector))
     if found.scales is None or not guessed:
         said = "No noise that was tried could be certified, so there is no policy and nothing is released."
         said = said if found.scales is None else f"{_plain(found.state)}."
         return Opening(said, found.fate, guessed, meaning, _is_searched(found.detector))
-    start = "Protected as asked" if found.chosen is not None else "Proposed without a certificate"
+    start = "Certified" if found.chosen is not None else "Measured only, which is not a pass"
     said = _guesses_in_words(guessed, is_certified=found.chosen is not None)
     return Opening(
         f"{start}: under this policy an attacker who reads whole documents {said}; {cost_in_words(found)}.",
@@ -137,10 +140,12 @@ def opening_of_adaptation(found: Adaptation) -> Opening:
 def cost_in_words(found: Adaptation) -> str:
     """What the policy costs, next to the mechanism before it was adapted."""
     mine, plain = found.choice("AmPL, remapped" if found.remapped else "AmPL"), found.choice("EM")
-    if mine is None:
+    loss = found.loss if found.loss is not None or mine is None else mine.loss
+    if loss is None:
         return "its cost was not measured"
     before = "" if plain is None else f" ({number(plain.loss)} before adapting)"
-    return f"the cost is an expected loss of {number(mine.loss)}{before}{_marks_in_words(found, mine.loss)}"
+    constant = f", where {found.constant_name} costs {number(found.constant_loss)}"
+    return f"the cost is an expected loss of {number(loss)}{before}{constant}{_marks_in_words(found, loss)}"
 
 
 def _marks_in_words(found: Adaptation, loss: float) -> str:
@@ -191,6 +196,7 @@ def _is_searched(detector: str) -> bool:
 def _plain(state: str) -> str:
     return {
         "certified": "Protected as asked",
+        "proved": "Proved",
         "violated": "Not protected as asked",
         "undecided": "Not settled, which is not a pass",
     }[state]

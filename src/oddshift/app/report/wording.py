@@ -140,7 +140,9 @@ def adaptation_sentence(found: Adaptation) -> str:
             f"No scales could be certified for the claim that, in every tier, {claim}. A failed search does not show "
             "that there are none."
         )
-    upper = next((max(t.upper) for t in found.sequence if t.scales == found.chosen), None)
+    if found.proof:
+        return f"Proved, without counting documents: {found.proof}."
+    upper = next((max(t.upper) for t in found.sequence if t.scales == found.chosen and t.upper), None)
     bound = "" if upper is None else f" (upper bound {percent(upper)})"
     scales = scales_in_words(found.tier_names, found.chosen)
     return f"With the scales {scales}, {claim} in every tier{bound}.{_caps(asked)}"

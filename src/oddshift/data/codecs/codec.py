@@ -76,10 +76,22 @@ class Counts:
             kinds={name: self.kinds.get(name, none) + other.kinds.get(name, none) for name in names},
         )
 
-    def after_draw(self, unchanged: Mapping[str, int]) -> Counts:
-        """The same counts, with the number of secrets of each kind that were released unchanged."""
-        kinds = {name: replace(count, unchanged=unchanged.get(name, 0)) for name, count in self.kinds.items()}
-        return replace(self, kinds=kinds)
+    def after_draw(self, unchanged: Mapping[str, int], marks: Mapping[str, int]) -> Counts:
+        """The same counts, with how many secrets of each kind came out unchanged, and how many became marks."""
+        kinds = {
+            name: replace(
+                count,
+                perturbed=count.perturbed - marks.get(name, 0),
+                marked=count.marked + marks.get(name, 0),
+                unchanged=unchanged.get(name, 0),
+            )
+            for name, count in self.kinds.items()
+        }
+        return replace(self.with_marks(sum(marks.values())), kinds=kinds)
+
+    def with_marks(self, marks: int) -> Counts:
+        """The same counts with some secrets released as marks instead of perturbed."""
+        return replace(self, perturbed=self.perturbed - marks, masked=self.masked + marks)
 
 
 @runtime_checkable
@@ -102,10 +114,11 @@ class Encoded(Protocol):
     def keep(self) -> BoolArray | None:
         """Which rows of the raw data are released; None for all."""
 
-    def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
+    def decode(self, outputs: npt.ArrayLike, *, masked: bool | BoolArray = False) -> dict[str, list[Any]]:
         """The released columns, one cell for each row that is kept.
 
-        `outputs` has a point for each of `records.points`; with `masked` the mechanism released only a mask.
+        `outputs` has a point for each of `records.points`; with `masked` the mechanism released only a mask, or shows
+        a mark at some of these positions.
 
         **Guarantee**: secrets reach the result through `outputs` only.
         """
@@ -181,6 +194,11 @@ def checked_outputs(outputs: npt.ArrayLike, points: int, positions: int) -> IntA
     if len(chosen) != positions:
         raise InvalidInput(f"outputs has {len(chosen)} entries, expected {positions} (one for each secret)")
     return chosen
+
+
+def marked_positions(masked: bool | BoolArray, positions: int) -> BoolArray:
+    """Which positions are shown as marks."""
+    return np.broadcast_to(np.asarray(masked, dtype=np.bool_), positions)
 
 
 def points_of(space: Space, known: Mapping[bytes, int], rows: FloatArray) -> IntArray:

@@ -72,8 +72,9 @@ class EncodedPlaces:
         left = 0 if self.keep is None else int((~self.keep).sum())
         return Counts(found=len(self.order), perturbed=len(self.order), left_out=left)
 
-    def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
+    def decode(self, outputs: npt.ArrayLike, *, masked: bool | BoolArray = False) -> dict[str, list[Any]]:
         """Released latitudes and longitudes of the rows that are kept, in their order; None for a mask."""
+        masked = bool(np.any(masked))  # places have one tier
         chosen = checked_outputs(outputs, 1 if masked else len(self.records.space), len(self.order))
         hidden: list[Any] = [None] * (len(chosen) + len(self.blank))
         if masked:

@@ -20,9 +20,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import FloatArray, IntArray, finite, one_of, whole
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, finite, one_of, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import Columns, Counts, checked_outputs, length_of, points_of, rows_by_bytes
+from oddshift.data.codecs.codec import (
+    Columns,
+    Counts,
+    checked_outputs,
+    length_of,
+    marked_positions,
+    points_of,
+    rows_by_bytes,
+)
 from oddshift.model.metric import METRICS, MetricLike
 from oddshift.model.records import Records, numbered, offsets_of
 from oddshift.model.release import one_tier
@@ -98,14 +106,14 @@ class EncodedVectors:
         """Every row is a secret."""
         return Counts(found=len(self.order), perturbed=len(self.order))
 
-    def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
+    def decode(self, outputs: npt.ArrayLike, *, masked: bool | BoolArray = False) -> dict[str, list[Any]]:
         """Released vectors in the order of the rows; None for a mask."""
-        chosen = checked_outputs(outputs, 1 if masked else len(self.records.space), len(self.order))
-        if masked:
-            return {self.name: [None] * len(chosen)}
+        chosen = checked_outputs(outputs, 1 if masked is True else len(self.records.space), len(self.order))
+        hidden = np.empty(len(chosen), dtype=np.bool_)
+        hidden[self.order] = marked_positions(masked, len(chosen))
         table = np.empty((len(chosen), self.records.space.points.shape[1]))
         table[self.order] = self.records.space.points[chosen]
-        return {self.name: list(table)}
+        return {self.name: [None if is_hidden else row for row, is_hidden in zip(table, hidden, strict=True)]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -261,18 +269,17 @@ def _tiers(tier: Sequence[Any], point: IntArray, n: int, is_public: bool) -> Tie
 def cell_means(table: FloatArray, tier: Sequence[Any] | None, least: int) -> tuple[FloatArray, list[Any] | None]:
     """Means of cells of at least `least` rows (n, k), made within each tier, and the tier of each mean.
 
-    **Guarantee**: every mean is over at least `least` rows; data with fewer than twice as many in a tier are refused.
+    **Guarantee**: every mean is over at least `least` rows; a tier with fewer than twice as many has the point 0 alone.
     """
     labels, names = (np.zeros(len(table), dtype=np.int64), (None,)) if tier is None else numbered(list(tier))
     means: list[FloatArray] = []
     tiers: list[Any] = []
     for label, name in enumerate(names):
         mine = np.flatnonzero(labels == label)
-        if len(mine) < 2 * least:
-            raise InvalidInput(
-                f"{len(mine)} vectors to learn from{'' if tier is None else ' in a tier'}, expected at least "
-                f"{2 * least}: a released vector is the mean of {least} of them, or give a codebook"
-            )
+        if len(mine) < 2 * least:  # one point that is nobody's: such vectors can only become marks
+            means.append(np.zeros(table.shape[1]))
+            tiers.append(name)
+            continue
         for cell in _cells(table, mine, least):
             means.append(table[cell].mean(axis=0))
             tiers.append(name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -30,6 +31,7 @@ from oddshift.data.detectors.tagging import NAME_LABELS
 _NOT_NEEDED = ("tagger", "parser", "senter", "lemmatizer", "attribute_ruler", "morphologizer")
 _FINDERS = ("ner", "entity_ruler", "span_ruler")
 _CHUNK = 200_000  # characters that a worker takes at once
+_BATCH = 256  # texts that a pipeline reads at once
 LONGEST_SEGMENT = 100_000
 """Characters of a text that a pipeline reads at once: its memory grows with them."""
 
@@ -65,13 +67,32 @@ class Pipeline:
         return through_normalised(self._detect, texts)
 
     def _detect(self, texts: Sequence[str]) -> Spans:
-        folder = pipeline_folder(self.pipeline)
-        _check_labels(folder, self.labels)
-        mark = spans.detector_mark("pipeline", spans.fingerprint_of(folder), packages=("spacy",))
-        memory = spans.SpanMemory(mark, self.is_cached, self.is_kept)
-        found = memory.found(texts, lambda new: _run(str(folder), new, self.workers), is_exact=False)
+        opened = _opened(os.path.abspath(self.pipeline), str(self.pipeline), self.labels)
+        memory = spans.SpanMemory(opened.mark, self.is_cached, self.is_kept)
+        found = memory.found(texts, lambda new: _run(opened, new, self.workers), is_exact=False)
         chosen = found.only(self.labels)
         return in_context(chosen, texts) if PERSON in self.labels else chosen
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """The folder of a pipeline, the fingerprint of its files, and the mark under which its spans are remembered."""
+
+    folder: str
+    fingerprint: str
+    mark: bytes
+
+
+@lru_cache(maxsize=16)
+def _opened(path: str, pipeline: str, labels: tuple[str, ...]) -> _Opened:
+    """A pipeline as it is when this process first asks for it; looking at its files for every text would take longer
+    than a text that is known. `path` tells relative names in different folders apart.
+    """
+    folder = pipeline_folder(pipeline)
+    _check_labels(folder, labels)
+    fingerprint = spans.fingerprint_of(folder)
+    mark = spans.detector_mark("pipeline", fingerprint, packages=("spacy",))
+    return _Opened(os.path.abspath(folder), fingerprint, mark)
 
 
 def pipeline_folder(pipeline: str | Path) -> Path:
@@ -119,7 +140,9 @@ def _check_labels(folder: Path, labels: Sequence[str]) -> None:
 
 
 @lru_cache(maxsize=2)
-def _loaded(folder: str) -> Any:
+def _loaded(folder: str, fingerprint: str) -> Any:
+    if spans.fingerprint_of(Path(folder)) != fingerprint:
+        raise InvalidInput(f"the files of spaCy pipeline {Path(folder).name!r} changed while it was in use")
     spacy = import_spacy()
     try:
         with leaving_out("torch", "transformers"):
@@ -132,10 +155,10 @@ def _loaded(folder: str) -> Any:
     return bounded(nlp)
 
 
-def _run(folder: str, texts: Sequence[str], workers: int) -> Spans:
+def _run(opened: _Opened, texts: Sequence[str], workers: int) -> Spans:
     if workers <= 1 or sum(map(len, texts)) < _WORTH_WORKERS:
-        return _joined([_entities(folder, (0, texts))])
-    return _joined(run(partial(_entities, folder), _chunks(texts), Execution("processes", workers)))
+        return _joined([_entities(opened, (0, texts))])
+    return _joined(run(partial(_entities, opened), _chunks(texts), Execution("processes", workers)))
 
 
 def _chunks(texts: Sequence[str]) -> list[tuple[int, list[str]]]:
@@ -146,15 +169,22 @@ def _chunks(texts: Sequence[str]) -> list[tuple[int, list[str]]]:
     return [(a, list(texts[a:b])) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
 
 
-def _entities(folder: str, chunk: tuple[int, Sequence[str]]) -> list[tuple[int, int, int, str]]:
-    nlp = _loaded(folder)
+def _entities(opened: _Opened, chunk: tuple[int, Sequence[str]]) -> list[tuple[int, int, int, str]]:
+    """What a pipeline finds, in the order of the texts; texts of like length are read together, which takes less."""
+    nlp = _loaded(opened.folder, opened.fingerprint)
     first, texts = chunk
     places = [(document, a, b) for document, text in enumerate(texts) for a, b in text_segments(text)]
-    found = []
-    read = nlp.pipe((texts[document][a:b] for document, a, b in places), batch_size=64)
-    for (document, a, _), doc in zip(places, read, strict=True):
-        found += [(first + document, a + e.start_char, a + e.end_char, e.label_) for e in doc.ents]
-    return found
+    if len(places) == 1:  # a stream of batches costs a single text a tenth of its time
+        found = [_rows(first, 0, nlp(texts[0]))]
+    else:
+        places.sort(key=lambda place: place[2] - place[1])
+        read = nlp.pipe((texts[document][a:b] for document, a, b in places), batch_size=_BATCH)
+        found = [_rows(first + place[0], place[1], doc) for place, doc in zip(places, read, strict=True)]
+    return sorted(row for rows in found for row in rows)
+
+
+def _rows(document: int, start: int, doc: Any) -> list[tuple[int, int, int, str]]:
+    return [(document, start + e.start_char, start + e.end_char, e.label_) for e in doc.ents]
 
 
 def text_segments(text: str, longest: int | None = None) -> list[tuple[int, int]]:

@@ -39,7 +39,7 @@ class OddshiftOperator(Operator):
         encoded = codec.encode_name(text, str(given.get("entity_type") or "NAME"))
         document = given.get("document")
         outputs = sanitizer.outputs(encoded) if document is None else sanitizer.outputs_of(encoded, str(document))
-        return str(encoded.decode(outputs, masked=sanitizer.is_mask)["text"][0])
+        return str(sanitizer.decoded(encoded, outputs)["text"][0])
 
     def validate(self, params: dict[str, Any] | None = None) -> None:
         """Refuse parameters without a sanitizer for texts."""

@@ -11,11 +11,12 @@ from typing import Any, get_args
 
 import numpy as np
 
-from oddshift.base.arrays import FloatArray
+from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import digest, sha256
 from oddshift.data.codecs import CODECS, Codec
 from oddshift.mechanisms import MECHANISMS, Mechanism, MechanismSettings
+from oddshift.mechanisms.forms import Formed
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.cost import COSTS
 from oddshift.model.space import Space
@@ -113,6 +114,13 @@ class Policy:
         made: Codec = CODECS[self.kind].from_policy(self.settings, vocabulary, self.space, self.tiers)
         return made
 
+    @cached_property
+    def marked(self) -> BoolArray:
+        """Which points are released as marks of their kind."""
+        everywhere = self.terms.mechanism.name == "mask"
+        shown = np.array([everywhere or form == "mark" for form in self.terms.forms] or [everywhere] * len(self.tiers))
+        return np.append(shown, everywhere)[self.vocabulary.labels]  # label −1 reads the last entry
+
     def mechanism(self) -> Mechanism:
         """The mechanism that was certified, built again; the remapping is read, not computed.
 
@@ -123,6 +131,8 @@ class Policy:
         made: Mechanism = inner
         if self.terms.remap is not None and prior is not None and destination is not None:
             made = Remap.stored(inner, prior, self.terms.remap.cost, destination)
+        if self.terms.forms and self.vocabulary.law is not None:
+            made = Formed(made, self.tiers, self.terms.forms, self.vocabulary.law)
         _refuse_other(self.terms.certificate, made)
         return made
 
@@ -143,7 +153,7 @@ def make_policy(
     build again exactly.
     """
     _refuse_other(certificate, mechanism)
-    inner = mechanism.inner if isinstance(mechanism, Remap) else mechanism
+    formed, remap, inner = layers(mechanism)
     name = next((name for name, kind in MECHANISMS.items() if kind is type(inner)), None)
     if name is None:
         raise InvalidInput(f"{type(inner).__name__} cannot be a policy, expected one of {', '.join(MECHANISMS)}")
@@ -152,7 +162,6 @@ def make_policy(
     own = getattr(inner, "tiers", tiers)
     if len(tiers.labels) != len(inner.space) or own.scales != tiers.scales or (own.labels != tiers.labels).any():
         raise InvalidInput(f"{tiers} are not the tiers of the mechanism, expected {own} over {len(inner.space)} points")
-    remap = mechanism if isinstance(mechanism, Remap) else None
     settings, learned = stored_codec(codec)
     vocabulary = PolicyVocabulary(
         points=inner.space.points,
@@ -161,19 +170,29 @@ def make_policy(
         codec=learned,
         prior=remap.prior if remap else None,
         destination=remap.destination.astype(np.int64) if remap else None,
+        law=formed.law if formed else None,
     )
     terms = PolicyTerms(
         data=settings,
-        mechanism=_mechanism_terms(name, inner, calibrated),
+        mechanism=_mechanism_terms(name, inner, calibrated, mechanism.claimed_epsilon),
         remap=_remap_terms(remap) if remap else None,
         tiers=TierTerms(names=tiers.names, scales=tiers.scales, is_public=tiers.is_public, levels=tiers.levels),
         vocabulary=digest(vocabulary),
         certificate=certificate,
+        forms=formed.forms if formed else (),
     )
     policy = Policy(terms, vocabulary)
     if policy.mechanism().fingerprint != mechanism.fingerprint:
         raise InvalidInput(f"{mechanism!r} cannot be a policy: its terms do not describe the mechanism completely")
     return policy
+
+
+def layers(mechanism: Mechanism) -> tuple[Formed | None, Remap | None, Mechanism]:
+    """The forms of tiers and the remapping around a mechanism, None where there are none, and what is inside."""
+    formed = mechanism if isinstance(mechanism, Formed) else None
+    drawn = mechanism if formed is None else formed.inner
+    remap = drawn if isinstance(drawn, Remap) else None
+    return formed, remap, drawn if remap is None else remap.inner
 
 
 def stored_codec(codec: Codec) -> tuple[OwnSettings | NamedSettings, CodecVocabulary]:
@@ -207,13 +226,13 @@ def _made(space: Space, tiers: Tiers, terms: MechanismTerms) -> Mechanism:
     return MECHANISMS[terms.name].configured(space, tiers, terms.epsilon, asked)
 
 
-def _mechanism_terms(name: str, mechanism: Mechanism, calibrated: bool) -> MechanismTerms:
+def _mechanism_terms(name: str, mechanism: Mechanism, calibrated: bool, claimed: float) -> MechanismTerms:
     return MechanismTerms(
         name=name,
         epsilon=float(getattr(mechanism, "epsilon", 0.0)),
         radius=getattr(mechanism, "radius", None),
         calibrated=calibrated,
-        claimed_epsilon=mechanism.claimed_epsilon,
+        claimed_epsilon=claimed,
         keeps_tier=getattr(mechanism, "keeps_tier", False),
     )
 

@@ -7,12 +7,13 @@ behind it. The points themselves are in the companion file (see `vocabulary`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from oddshift.base.errors import InvalidInput
-from oddshift.base.storage import digest
+from oddshift.base.storage import ADDED_LATER, digest
 from oddshift.data.codecs import PlaceSettings, TableSettings, TextSettings, VectorSettings
 from oddshift.evidence.certificates import Certificate, Evidence, JointCertificate
+from oddshift.mechanisms.forms import Guarantee, TierForm
 from oddshift.protect.ledger.terms import UserLimit
 from oddshift.protect.policies.vocabulary import NamedSettings
 
@@ -25,6 +26,12 @@ policy keeps the detectors that find the names, since 4 it can limit what the re
 
 NOT_CERTIFIED = "not certified"
 """State of a policy without a certificate."""
+
+PROVED = "proved"
+"""State of a policy whose guarantee needs no documents: every form ignores the secret, or a bound for any law holds."""
+
+CERTIFIED = "certified"
+"""State of a policy whose guarantee was counted on documents of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +75,8 @@ OwnSettings = TextSettings | TableSettings | PlaceSettings | VectorSettings
 
 @dataclass(frozen=True, kw_only=True)
 class CertificateTerms:
-    """What was certified, by its sentence; `evidence` are the digests that `oddshift verify` prints for the files."""
+    """What was certified or proved, by its sentence; `evidence` are the digests of the files that `oddshift verify`
+    reads, none where something is proved."""
 
     state: str
     sentence: str
@@ -82,8 +90,13 @@ class CertificateTerms:
 
     @property
     def holds(self) -> bool:
-        """Whether the state is `certified`."""
-        return self.state == "certified"
+        """Whether something was certified or proved."""
+        return self.state in (CERTIFIED, PROVED)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a release rests on, in one word."""
+        return "proved" if self.state == PROVED else "certified" if self.state == CERTIFIED else "measured only"
 
 
 UNCERTIFIED = CertificateTerms(state=NOT_CERTIFIED, sentence="Nobody measured what this policy leaks.")
@@ -94,7 +107,8 @@ UNCERTIFIED = CertificateTerms(state=NOT_CERTIFIED, sentence="Nobody measured wh
 class PolicyTerms:
     """All of policy.json; `data` are the settings of its codec, `vocabulary` is the digest of the companion file.
 
-    `user_limit` bounds what the releases of a user may spend together, where the configuration says so.
+    `user_limit` bounds what the releases of a user may spend together, where the configuration says so. `forms` says
+    for each tier whether its secrets become noise, a surrogate or a mark; without it all of them become noise.
     """
 
     data: OwnSettings | NamedSettings
@@ -106,9 +120,17 @@ class PolicyTerms:
     user_limit: UserLimit | None = None
     confidentiality: str = CONFIDENTIAL
     layout: int = LAYOUT
+    forms: tuple[TierForm, ...] = field(default=(), metadata={ADDED_LATER: True})
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a release rests on: `proved`, `certified` or `measured only`."""
+        return self.certificate.guarantee
 
     def __post_init__(self) -> None:
-        """Refuse scales that spend more than the nominal ε, unless it was calibrated."""
+        """Refuse scales that spend more than the nominal ε, unless it was calibrated, and forms of other tiers."""
+        if len(self.forms) not in (0, len(self.tiers.names)):
+            raise InvalidInput(f"{len(self.forms)} forms, expected one for each of {len(self.tiers.names)} tiers")
         if not self.mechanism.calibrated and any(scale > 1.0 for scale in self.tiers.scales):
             raise InvalidInput(f"scales={self.tiers.scales}, expected in (0, 1]: larger ones need a calibrated epsilon")
 

@@ -18,7 +18,7 @@ from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import refuse_unreadable
 from oddshift.base.registry import StoredName
-from oddshift.base.storage import TYPED_BY
+from oddshift.base.storage import ADDED_LATER, TYPED_BY
 from oddshift.data.codecs import CODECS, Codec, NoVocabulary, PlaceVocabulary, TableVocabulary, TextVocabulary
 from oddshift.model.metric import METRICS, Metric, Scaled, Summed, scaled, summed
 
@@ -72,7 +72,10 @@ class MetricPart:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PolicyVocabulary:
-    """Points (n, k) with their metric and tier labels, what the codec learned, and the remapping when there is one."""
+    """Points (n, k) with their metric and tier labels, what the codec learned, and the remapping when there is one.
+
+    `law` is that of the outputs of tiers whose form ignores the secret.
+    """
 
     points: FloatArray
     metric: tuple[MetricPart, ...]
@@ -80,6 +83,7 @@ class PolicyVocabulary:
     codec: CodecVocabulary
     prior: FloatArray | None
     destination: IntArray | None
+    law: FloatArray | None = field(default=None, metadata={ADDED_LATER: True})
 
 
 def metric_parts(metric: Metric) -> tuple[MetricPart, ...]:

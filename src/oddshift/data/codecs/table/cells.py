@@ -141,8 +141,9 @@ def _learned(columns: Columns, name: str, settings: TableSettings) -> ColumnDoma
         grid, spacing = _declared_numbers(declared, name, kind), "declared"
         kind = kind if kind.family == "date" else number_type([], np.append(grid, numbers))
     else:
-        if not len(numbers) or numbers.min() == numbers.max():
-            raise InvalidInput(f"column {name!r} has spread 0, expected values that differ")
+        if not len(numbers) or numbers.min() == numbers.max():  # one value: nothing to draw, so it becomes a mark
+            only, place = (float(numbers[0]) if len(numbers) else 0.0,), np.zeros(1)
+            return ColumnDomain(name=name, type=kind, values=only, places=place, spacing="distinct", **flags)
         grid, spacing = number_values(numbers, kind, settings.bins, settings.binning)
     places = number_places(grid, numbers, spacing, settings.scaling)
     if not np.isfinite(places).all() or (len(places) > 1 and not (np.diff(places) > 0).all()):

@@ -17,7 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, IntArray
-from oddshift.data.codecs.codec import Columns, Counts, checked_outputs, length_of, points_of, rows_by_bytes
+from oddshift.data.codecs.codec import (
+    Columns,
+    Counts,
+    checked_outputs,
+    length_of,
+    marked_positions,
+    points_of,
+    rows_by_bytes,
+)
 from oddshift.data.codecs.table.cells import (
     cell_space,
     column_tiers,
@@ -71,15 +79,15 @@ class EncodedTable:
         found = self.size * width - sum(map(len, self.kept.values()))
         return Counts(found=found, perturbed=len(self.order), masked=found - len(self.order), unseen=self.unseen)
 
-    def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
+    def decode(self, outputs: npt.ArrayLike, *, masked: bool | BoolArray = False) -> dict[str, list[Any]]:
         """The secret columns with released values, rows in the order of the table; None where a cell is masked."""
-        chosen = checked_outputs(outputs, 1 if masked else len(self.records.space), len(self.order))
+        chosen = checked_outputs(outputs, 1 if masked is True else len(self.records.space), len(self.order))
         columns = self.settings.secret
         hidden = {name: [None] * self.size for name in self.masked_columns}
-        if masked:
+        if masked is True:
             return {**{name: [None] * self.size for name in columns}, **hidden}
         if self.settings.unit == "cell":
-            return {**self._cells(chosen), **hidden}
+            return {**self._cells(chosen, marked_positions(masked, len(chosen))), **hidden}
         point = np.empty(self.size, dtype=np.int64)
         point[self.order] = chosen
         rows = self.vocabulary.values
@@ -97,7 +105,7 @@ class EncodedTable:
         column = self.records.space.points[np.asarray(outputs), 0].astype(np.int64)
         return int((column != self.order % len(self.vocabulary.domains)).sum())
 
-    def _cells(self, chosen: IntArray) -> dict[str, list[Any]]:
+    def _cells(self, chosen: IntArray, marked: BoolArray) -> dict[str, list[Any]]:
         domains = self.vocabulary.domains
         column, row = self.order % len(domains), self.order // len(domains)
         reads = [cell for d in domains for cell in d.shown(as_text=d.name in self.as_text)]
@@ -106,7 +114,7 @@ class EncodedTable:
         released: dict[str, list[Any]] = {}
         for c, domain in enumerate(domains):
             cells: npt.NDArray[Any] = np.full(self.size, None, dtype=object)
-            mine = column == c
+            mine = (column == c) & ~marked
             cells[row[mine]] = shown[chosen[mine]]
             for place, cell in self.kept[domain.name].items():
                 cells[place] = cell

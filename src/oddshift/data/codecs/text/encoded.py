@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, IntArray, indices
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import Counts, KindCounts
+from oddshift.data.codecs.codec import Counts, KindCounts, marked_positions
 from oddshift.data.codecs.text.casing import CASINGS, WRITTEN, cased, in_capitals
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.codecs.text.lexicon import Lexicon
@@ -74,9 +74,9 @@ class EncodedText:
         """A document is a row."""
         return np.arange(len(self.tokens), dtype=np.int64)
 
-    def decode(self, outputs: npt.ArrayLike, *, masked: bool = False) -> dict[str, list[Any]]:
+    def decode(self, outputs: npt.ArrayLike, *, masked: bool | BoolArray = False) -> dict[str, list[Any]]:
         """The columns with released words in place of secrets; a cell without text stays as it is."""
-        replaced = self.marked(outputs) if masked else self.replaced(outputs)
+        replaced = self.marked(outputs) if masked is True else self.replaced(outputs) | self._marks(masked)
         if self.substitutes:
             hidden = dict(zip(self.masked.tolist(), self.marks, strict=True))
             hidden |= self.marked(outputs) if masked else {}
@@ -116,16 +116,24 @@ class EncodedText:
 
     def marked(self, outputs: npt.ArrayLike) -> dict[int, str | None]:
         """What a mask puts in the place of every found token: a mark of its kind."""
-        replaced = self.replaced(outputs, [None])
-        kinds = [mark_for(kind, self.tiers) for kind in self.kinds]
-        return replaced | {
-            slot: kinds[kind] for slot, kind in zip(self.slots.tolist(), self.kind_of_slot.tolist(), strict=True)
-        }
+        return self.replaced(outputs, [None]) | self._marks(True)
 
-    def unchanged(self, outputs: npt.ArrayLike) -> dict[str, int]:
-        """The number of secrets of each kind that the mechanism released unchanged."""
-        same = np.asarray(outputs) == self.records.points
-        times = np.bincount(self.kind_of_slot[same], minlength=len(self.kinds)).tolist()
+    def _marks(self, masked: bool | BoolArray) -> dict[int, str | None]:
+        """The marks of the slots that are shown as such."""
+        here = marked_positions(masked, len(self.slots))
+        kinds = [mark_for(kind, self.tiers) for kind in self.kinds]
+        shown = zip(self.slots[here].tolist(), self.kind_of_slot[here].tolist(), strict=True)
+        return {slot: kinds[kind] for slot, kind in shown}
+
+    def after_draw(self, outputs: npt.ArrayLike | None, masked: bool | BoolArray = False) -> Counts:
+        """The counts with what became of the secrets of each kind: unchanged, or shown as marks."""
+        here = marked_positions(masked, len(self.slots))
+        same = np.zeros(len(here), dtype=np.bool_) if outputs is None else np.asarray(outputs) == self.records.points
+        return self.counts.after_draw(self._times(same & ~here), self._times(here))
+
+    def _times(self, which: BoolArray) -> dict[str, int]:
+        """How many of these secrets there are of each kind."""
+        times = np.bincount(self.kind_of_slot[which], minlength=len(self.kinds)).tolist()
         return {kind: n for kind, n in zip(self.kinds, times, strict=True) if n}
 
     def take(self, documents: IntArray) -> EncodedText:

@@ -56,6 +56,9 @@ def _most_common(tokens: Tokens, index: IntArray) -> dict[int, int]:
 WITHOUT_POINT = -1
 """Stands for the point of a type that has none."""
 
+UNKNOWN = "[MASKED]"
+"""Stands for the word of a point that no type has."""
+
 POINT_SHARE = 0.1
 """The share of a type's occurrences that must be found for it to become a point; "stocks", found once, does not."""
 
@@ -170,6 +173,8 @@ def build_lexicon(
     chosen = chosen[np.argsort([occurrences.types[t] for t in chosen], kind="stable")]
     names = [occurrences.types[t] for t in chosen]
     table, known = vectors.look_up(names)
+    if len(chosen) and not known.any():
+        return _marks_alone(occurrences, tags, _kinds_of_types(occurrences, found, tags), names, is_public)
     label = tags.tier_of_tagged[chosen]
     sizes = np.bincount(label[known], minlength=len(tags.names))
     kept = _kept_tiers(sizes, len(names), fewest)
@@ -192,6 +197,23 @@ def build_lexicon(
         everywhere={occurrences.types[t]: kind_of[t] for t in np.flatnonzero(everywhere).tolist()},
         forms=written_forms(tokens, found, chosen[with_point[first]]),
         masked=tuple(sorted(occurrences.types[t] for t in (seen | set(np.flatnonzero(everywhere))) - has_point)),
+    )
+
+
+def _marks_alone(
+    occurrences: Occurrences, tags: TypeTags, kinds: Mapping[int, str], names: Sequence[str], is_public: bool
+) -> Lexicon:
+    """The lexicon of texts none of whose words has a vector: every word that is found becomes a mark of its kind.
+
+    Its one point stands for no word.
+    """
+    return Lexicon(
+        words=(UNKNOWN,),
+        space=Space(np.zeros((1, 1))),
+        tiers=Tiers([0], names=tags.names[:1], scales=(1.0,), is_public=is_public),
+        point_of={},
+        everywhere={occurrences.types[t]: kind for t, kind in kinds.items() if occurrences.totals[t] > 0},
+        masked=tuple(sorted(names)),
     )
 
 

@@ -27,6 +27,9 @@ from oddshift.data.detectors.spacy_pipeline import Pipeline, pipeline_folder
 from oddshift.data.detectors.spans import Detector
 from oddshift.data.detectors.tagging import Occurrences
 
+FEWEST = 3
+"""Words in two documents or more without which no word gets a vector."""
+
 _WINDOW = 5  # words on either side that count as context
 _DENSE = 1500  # words up to which all eigenvectors are computed at once
 
@@ -42,8 +45,8 @@ def vectors_from_text(occurrences: Occurrences, dimensions: int = 50) -> WordVec
     in the place of another. Small corpora give rough vectors, which reflect context more than meaning.
     """
     kept = _kept(occurrences)
-    if len(kept) < 3:
-        raise InvalidInput(f"{len(kept)} words occur in two documents or more, expected at least 3 to make vectors")
+    if len(kept) < FEWEST:
+        return WordVectors((), np.zeros((0, 1), dtype=np.float32))
     counts = _company(occurrences, kept)
     has_company = np.asarray(counts.sum(axis=1)).ravel() > 0
     table = _reduced(_ppmi(counts), min(dimensions, len(kept) - 1))
