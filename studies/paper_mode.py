@@ -17,7 +17,6 @@ from oddshift.attackers.controls import Own
 from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper, squared_distances
 from oddshift.attackers.reconstruction import PaperSettings
 from oddshift.attackers.training import Schedule
-from oddshift.audit.triples import sampled_rate
 from oddshift.base.arrays import FloatArray
 from oddshift.data.codecs import TextCodec, TextSettings, breast_cancer, data_folder, read_published, read_vectors
 from oddshift.data.codecs.text.settings import PAPER_TIERS
@@ -26,6 +25,7 @@ from oddshift.mechanisms import Exponential
 from oddshift.model.records import FRACTIONS, Records, assign_parts
 from oddshift.model.release import one_tier, perturb
 from studies.tables import table, write
+from studies.triples import sampled_rate
 
 TRIPLES = 2_000_000
 ARCHITECTURES = ("rnn", "lstm", "transformer")

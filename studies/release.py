@@ -28,7 +28,7 @@ from presidio_analyzer.nlp_engine import NerModelConfiguration, SpacyNlpEngine
 from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
 from oddshift.app.preparation import Prepared
-from oddshift.app.run import ask_audit
+from oddshift.app.run import Run
 from oddshift.audit import AuditSettings
 from oddshift.base.storage import load, save
 from oddshift.data.codecs import EncodedText, TextCodec, TextSettings, WordVectors, data_folder, read_published
@@ -141,7 +141,7 @@ def learned(encoded: EncodedText, codec: TextCodec, drawn: str, mechanism: Tiere
     prepared = Prepared(split, codec.tiers, "en_core_web_sm_ner", "text", codec)
     asked = AuditSettings(epsilon=mechanism.exact_epsilon, attackers=ATTACKERS, worst_positions=5)
     scales = (1.0,) * len(codec.tiers)
-    found = ask_audit(prepared, MechanismSettings(name="tiered", scales=scales, epsilon=EPSILON), asked).result
+    found = Run(prepared, MechanismSettings(name="tiered", scales=scales, epsilon=EPSILON)).audit(asked).result
     best, own = found.row(found.strongest), found.row("own")
     tier = next(row for row in best.tiers if row.tier == TIER)
     return Repeats(

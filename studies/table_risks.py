@@ -25,7 +25,7 @@ from oddshift.adapt import AdaptSettings
 from oddshift.app.display import choice_line
 from oddshift.app.init.suggestion import suggest_epsilon
 from oddshift.app.preparation import prepare
-from oddshift.app.run import ask_adapt
+from oddshift.app.run import Run
 from oddshift.audit.released_table import ABOVE_BASELINE, release_headline
 from oddshift.data.codecs import TableCodec
 from oddshift.mechanisms import MechanismSettings, build_mechanism
@@ -206,9 +206,10 @@ def rows_of(name: str, columns: Table, python: str, folder: Path) -> tuple[list[
     assert isinstance(codec, TableCodec)
     epsilon = suggest_epsilon(codec.space, codec.tiers, rng, every_tier=True).epsilon
     asked = MechanismSettings(calibrated=True)
-    made = ask_adapt(prepared, asked, AdaptSettings(epsilon=epsilon, delta=0.1, advantage={"*": 0.35}))
+    made = Run(prepared, asked).adapt(AdaptSettings(epsilon=epsilon, delta=0.1, advantage={"*": 0.35}))
     mechanism = build_mechanism(asked, codec.space, codec.tiers, epsilon)
-    mechanism = mechanism if made.policy is None else made.policy.mechanism()
+    released = made.policy or made.proposal
+    mechanism = mechanism if released is None else released.policy.mechanism()
     encoded = codec.encode(columns)
     released = encoded.decode(mechanism.sample(encoded.records.points, rng))
     ordered = {column: columns[column] for column in codec.settings.secret}

@@ -16,7 +16,7 @@ from oddshift.attackers.attacker import Attacker, knowledge
 from oddshift.attackers.chain import fit_plugin
 from oddshift.audit.scan import Budget
 from oddshift.audit.settings import AuditSettings
-from oddshift.audit.verdict import worst_of_release
+from oddshift.audit.worst_pair import worst_of_release
 from oddshift.base.arrays import FloatArray
 from oddshift.bounds import METHODS
 from oddshift.mechanisms import Exponential

@@ -25,15 +25,15 @@ from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.audit import AuditSettings
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder
 from oddshift.audit.measurement import AuditReleases
-from oddshift.audit.saturation import learning_of_size
 from oddshift.audit.scan import Budget, scan
-from oddshift.audit.verdict import AuditTrials, audit_trials, concluded
+from oddshift.audit.trials import AuditTrials, audit_trials, completed, concluded, learning_of_size
 from oddshift.base.arrays import FloatArray
 from oddshift.base.storage import load, save
 from oddshift.bounds import clopper_pearson_upper
 from oddshift.mechanisms import Exponential, Mechanism
 from oddshift.model.release import one_tier, perturb
 from studies.tables import table, write
+from studies.three_laws import THREES
 from studies.wide_laws import WIDE_WORLDS
 from studies.world_laws import WORLDS, KnownWorld
 
@@ -53,8 +53,8 @@ Task = tuple[str, int, int]
 
 Made = TypeVar("Made")
 
-EVERY: dict[str, Callable[[int], KnownWorld]] = WORLDS | WIDE_WORLDS
-"""The worlds of this study and those over more points (`studies.wide_worlds`)."""
+EVERY: dict[str, Callable[[int], KnownWorld]] = WORLDS | WIDE_WORLDS | THREES
+"""The worlds of this study, those over more points (`studies.wide_worlds`), and threes (`studies.threes`)."""
 
 HEADER = [
     "world", "fit documents", "true rate", "found / true (range)", "found / exact on the same documents",
@@ -151,7 +151,8 @@ def audit_of(world: KnownWorld, size: int, seed: int, rate: float) -> Outcome:
     seen = [perturb(part, mechanism, tiers, rng) for part in (select, certify)]
     releases = AuditReleases(seen[0], select, seen[1], certify, Budget(mechanism, tiers, EPSILON), settings, None)
     measured = [releases.measure(task) for task in enumerate(attackers)]
-    trials = audit_trials(attackers, measured, releases, ClaimBuilder(settings, NO_DETECTOR, "document"), None)
+    claims = ClaimBuilder(settings, NO_DETECTOR, "document")
+    trials = completed(audit_trials(attackers, measured, releases, claims, None), known)
     below, upper = asked_verdict(trials, BELOW * rate)
     sizes = _sizes(trials, known, seed) if below == "certified" else ()
     exact = scan(

@@ -78,7 +78,7 @@ def once(task: Task) -> Choice:
         )
     )
     taken = time.process_time() - start
-    if found.chosen is None:
+    if found.chosen is None or found.guarantee != "certified":
         return Choice(delta, None, None, taken)
     real = exact_rate(world, family(tiers.with_scales(found.chosen)), FRESH)
     return Choice(delta, found.chosen[0], real / delta, taken)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from oddshift.attackers import ATTACKERS
 from oddshift.data.codecs import CODECS
 from oddshift.data.detectors import DETECTORS
@@ -307,7 +309,7 @@ SUBSETS = {
     ("app.init.sections", "codec"),  # the data that `init` recognises
     ("app.resources", "codec"),  # the data whose unit costs were measured
     ("app.run", "codec"),  # default costs of our own kinds
-    ("app.terminology", "codec"),  # what a document of our own kinds is called
+    ("model.nouns", "codec"),  # what a document of our own kinds is called
     ("attackers.spatial", "metric"),  # metrics with a shortcut
     ("attackers.networks", "attacker"),  # architectures of networks
     ("audit.notes", "attacker"),  # the controls

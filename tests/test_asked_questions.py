@@ -112,11 +112,11 @@ def asked(tmp_path, monkeypatch):
     path = tmp_path / "ages.csv"
     path.write_text("age\n" + "".join(f"{20 + i % 30}\n" for i in range(120)))
 
-    def answer(prepared, mechanism, settings, *, means):
-        raise Answered(settings.alpha, prepared.notes)
+    def answer(run, settings, **_):
+        raise Answered(settings.alpha, run.prepared.notes)
 
-    monkeypatch.setattr(configured_runs, "ask_audit", answer)
-    monkeypatch.setattr(configured_runs, "ask_adapt", answer)
+    monkeypatch.setattr(configured_runs.Run, "audit", answer)
+    monkeypatch.setattr(configured_runs.Run, "adapt", answer)
 
     def ask(name, run=run_audit, *, epsilon=1.0, delta=0.3, seed=0):
         with pytest.raises(Answered) as found:
@@ -147,10 +147,10 @@ def test_the_adaptation_of_a_configuration_belongs_to_its_question(asked):
 
 
 def test_the_embedded_corpus_may_be_asked_anything(tmp_path, monkeypatch):
-    def answer(prepared, mechanism, settings, *, means):
+    def answer(run, settings, **_):
         raise Answered(settings.alpha)
 
-    monkeypatch.setattr(configured_runs, "ask_audit", answer)
+    monkeypatch.setattr(configured_runs.Run, "audit", answer)
     for delta in (0.1, 0.2):
         text = f'[data]\nkind = "people"\ndocuments = 30\n[mechanism]\nepsilon = 1.0\n[audit]\ndelta = {delta}\n'
         with pytest.raises(Answered) as found:

@@ -16,8 +16,7 @@ from oddshift.audit.notes import CONTROLS, assumptions, beyond, single_exceeds, 
 from oddshift.audit.result import AttackerResult, PairSplit, TierRates, learning_curve, tier_rates
 from oddshift.audit.scan import Budget
 from oddshift.audit.settings import TRIAL, AuditSettings, CpuLimit, fit_within, rows_within, within_cpu
-from oddshift.audit.vacuous import vacuous_reason
-from oddshift.audit.verdict_rule import GuessValues, Seen
+from oddshift.audit.verdict import GuessValues, Seen, vacuous_reason
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import zero_failures
 from oddshift.evidence.certificates import Claim, certify, evidence_of
@@ -40,7 +39,7 @@ def known_of(epsilon=1.0, tiers=None) -> Knowledge:
 def result(name="counts", *, learned=True, largest=1.0, split=None, joint_gain=0.5, with_context=False):
     rates = TierRates(
         tier="all", documents=90, positions=200, uniform=0.1, anchored=0.1, diagnostic=0.1, worst=None,
-        worst_documents=0, top1=0.5, top5=0.9, mean=0.2, quantiles=(0.1, 0.2, 0.3), pair_split=split,
+        worst_documents=0, top1=0.5, top5=0.9, before=0.0, mean=0.2, quantiles=(0.1, 0.2, 0.3), pair_split=split,
     )  # fmt: skip
     return AttackerResult(
         name=name, with_context=with_context, log_score=1.0, gain=0.5, gain_error=0.1, joint_gain=joint_gain,
@@ -68,10 +67,10 @@ def test_an_audit_without_a_problem_warns_of_nothing():
 def test_an_attacker_that_learned_nothing_is_named_and_controls_are_not():
     idle = [*(result(name, learned=False) for name in CONTROLS), result("idle", learned=False)]
     (note,) = warned([*idle, result()])
-    assert note.startswith("attacker idle learned nothing: ")
+    assert note.startswith("attacker idle did not significantly beat")
     assert "given W" not in note
     (note,) = warned([result("idle+W", learned=False, with_context=True), result()])
-    assert "under its own prior given W beyond chance" in note
+    assert "baseline given W" in note
 
 
 def test_a_declaration_of_independence_that_an_attacker_refutes_is_said_to_be():
@@ -137,11 +136,11 @@ def test_assumptions_name_the_unit_the_tiers_the_attacker_and_the_detector(is_pu
     tiers = Tiers([0, 0, 1], names=("PII", "PoII"), scales=(1.0, 1.0), is_public=is_public)
     claims = ClaimBuilder(SETTINGS, "gazetteer", "user")
     said = assumptions(known_of(tiers=tiers), claims, [SimpleNamespace(name="counts", with_context=is_public)])
-    assert "documents (by user) are independent draws of one population" in said
+    assert "users are independent draws of one population" in said
     assert f"tiers are {'public' if is_public else 'secret'}" in said
     reads = "the public context W" if is_public else "the sensitive positions only"
     assert f"attacker counts reads {reads}" in said
-    assert "detector: gazetteer; names it misses are released in the clear" in said
+    assert "detector: gazetteer; what no detector finds is released in the clear" in said
     assert not any("declared" in line for line in said)
     declared = replace(claims, question=replace(SETTINGS, independent=True))
     assert any("declared, not tested" in line for line in assumptions(known_of(), declared, [Own(known_of())]))
@@ -277,7 +276,7 @@ def test_few_seconds_leave_some_documents_drawn_at_random_and_say_so(monkeypatch
     wanted = len(split.select) + len(split.certify)
     left = len(found.select) + len(found.certify)
     assert left == pytest.approx(0.7 / 2.5 * (0.95 * 400.0 - 2.0 - 16.0), abs=2)
-    assert note == f"limited to 400 CPU s: {left} of {wanted} select and certify documents, drawn at random"
+    assert note == f"limited to 400 CPU s: {left} of {wanted} records to choose and certify with, drawn at random"
     assert found.fit is split.fit
 
 
@@ -306,7 +305,7 @@ def test_attackers_learn_from_as_many_documents_as_the_limit_allows(monkeypatch,
     assert (found is fit) == (note == "") == (1.2 * full <= allowed)
     if note:
         assert fixed + each * len(found) <= allowed or len(found) == 112
-        assert note == f"limited to 200 CPU s: attackers learn from {len(found)} of 1800 fit documents"
+        assert note == f"limited to 200 CPU s: attackers learn from {len(found)} of 1800 records"
 
 
 def test_a_trial_that_takes_all_the_time_there_is_for_fitting_is_the_only_one(monkeypatch):
@@ -319,7 +318,7 @@ def test_a_trial_that_takes_all_the_time_there_is_for_fitting_is_the_only_one(mo
 
     found, note = fit_within(fit, fitting, limit, np.random.default_rng(0))
     assert (sizes, len(found)) == ([112], 112)
-    assert note == "limited to 20 CPU s: attackers learn from 112 of 1800 fit documents"
+    assert note == "limited to 20 CPU s: attackers learn from 112 of 1800 records"
 
 
 def test_few_long_documents_are_tried_too(monkeypatch):

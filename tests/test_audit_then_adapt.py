@@ -5,7 +5,7 @@ import pytest
 
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.app.preparation import prepare_records
-from oddshift.app.run import ask_adapt, ask_audit
+from oddshift.app.run import Run
 from oddshift.audit import AuditSettings
 from oddshift.audit.measurement import certify_uniforms, part_streams
 from oddshift.data.embedded import chain
@@ -25,9 +25,9 @@ def asked():
         made = chain(words=6, length=3, strength=0.5, rng=np.random.default_rng(seed))
         prepared = prepare_records(made.draw(700, np.random.default_rng([seed, 1])), None, seed)
         shared = {"epsilon": 1.0, "delta": DELTA, "attackers": ("plugin",), "seed": seed}
-        state = ask_audit(prepared, MechanismSettings(), AuditSettings(**shared)).result.verdict.state
+        state = Run(prepared, MechanismSettings()).audit(AuditSettings(**shared)).result.verdict.state
         grid = {"grid": (0.4, 0.7, 1.0), "documents": 140}
-        found.append((state, ask_adapt(prepared, MechanismSettings(), AdaptSettings(**shared, **grid)).result))
+        found.append((state, Run(prepared, MechanismSettings()).adapt(AdaptSettings(**shared, **grid)).result))
     return found
 
 

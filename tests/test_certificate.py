@@ -36,7 +36,7 @@ def test_three_states_and_undecided_is_no_pass():
     assert certify(np.zeros(59), claim(), 0.05).state == "certified"
     undecided = certify(np.zeros(58), claim(), 0.05)
     assert undecided.state == "undecided"
-    assert "not a pass" in undecided.sentence
+    assert "not certified" in undecided.sentence
     assert "ertified:" not in undecided.sentence
     violated = certify(np.full(100, 0.5), claim(), 0.05)
     assert violated.state == "violated"
@@ -61,7 +61,7 @@ def test_the_sentence_speaks_of_the_procedure_and_the_attacker():
     text = certify(np.zeros(100), claim(assumptions=("secrets are independent",)), 0.05).sentence
     assert "certifies Pr[mPL > 1] <= 0.1 wrongly with probability at most 0.05" in text
     assert "as estimated by attacker plugin under the anchored pair law" in text
-    assert "what the detector misses is released in the clear" in text
+    assert "what no detector finds is released in the clear" in text
     assert "Assumed: secrets are independent." in text
     for forbidden in ("Pr[p", "10^", "confidence that", "1 - 1"):
         assert forbidden not in text
@@ -249,7 +249,7 @@ def test_a_joint_claim_needs_every_part_and_one_undecided_part_is_undecided():
     found = certify_joint(one_short, [claim(), claim(tier="PoII")], 0.05)
     assert found.state == "undecided"
     assert [part.state for part in found.parts] == ["certified", "undecided"]
-    assert "which is not a pass" in found.sentence
+    assert "counts as not certified" in found.sentence
 
 
 def test_a_joint_violation_takes_a_share_of_the_level():

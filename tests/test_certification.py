@@ -18,7 +18,7 @@ from oddshift.adapt.result import ScaledOutcome, TierOutcome
 from oddshift.adapt.rounds import levels_of
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.audit.claims import CROSSED, NOTHING_LEARNED, TierCaps
-from oddshift.audit.verdict_rule import Basis
+from oddshift.audit.verdict import Basis
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, zero_failures
 from oddshift.evidence.certificates import Claim, SuccessClaim, certify, certify_joint

@@ -29,7 +29,7 @@ def cells(table):
 
 @pytest.mark.parametrize(
     ("state", "start"),
-    [("certified", "CERTIFIED:"), ("violated", "VIOLATED: Pr["), ("undecided", "UNDECIDED, which is not a pass:")],
+    [("certified", "CERTIFIED:"), ("violated", "VIOLATED: Pr["), ("undecided", "UNDECIDED (counts as not certified):")],
 )
 def test_the_headline_begins_with_the_state_and_never_passes_an_undecided_one(found, state, start):
     line = headline(replace(found, verdict=replace(found.verdict, state=state)))
@@ -103,8 +103,10 @@ def test_secret_tiers_have_a_column_for_pairs_across(found):
 
 
 def test_an_attacker_that_still_learns_is_named_in_the_headline_with_the_wording_of_its_state(found):
-    wording = "certified for an attacker with 120 documents, not saturated"
-    reason = "attacker plugin has not settled: PERSON 0.01 with 60 documents, 0.02 with 120, perhaps 0.04 with 240"
+    wording = "certified for an attacker with 120 training records, not for a better one"
+    reason = (
+        "attacker plugin has not settled: PERSON 0.01 from 60 training records, 0.02 from 120; 240 might reach 0.04"
+    )
     grows = [
         replace(e, certificate=replace(e.certificate, state="undecided", upper=0.04,
                 claim=replace(e.certificate.claim, withheld=reason, may_violate=True, unsaturated=120)))
@@ -116,7 +118,7 @@ def test_an_attacker_that_still_learns_is_named_in_the_headline_with_the_wording
     held = replace(found, evidence=tuple(grows), strongest="own",
                    verdict=replace(found.verdict, parts=parts, state="undecided", **quiet))  # fmt: skip
     line = headline(held)
-    assert line.startswith(f"{wording.capitalize()}, which is not a pass: Pr[mPL > 1.5] <= ")
+    assert line.startswith(f"{wording.capitalize()} (counts as not certified): Pr[mPL > 1.5] <= ")
     assert line.endswith(f": {reason}")
     assert "attacker own" not in line
     assert held.state == "undecided"
@@ -158,7 +160,7 @@ def test_names_from_a_user_are_not_read_as_marks_of_the_terminal(found):
 def test_the_choice_line_names_scales_only_when_they_are_certified():
     assert "at scales PII x0.7, PoII x0.9 (anchored pairs" in choice_line(made_up_adaptation())
     failed = choice_line(made_up_adaptation(chosen=None))
-    assert failed.startswith("UNDECIDED, which is not a pass: no scales were certified")
+    assert failed.startswith("UNDECIDED (counts as not certified): no scales were certified")
     assert "x0.7" not in failed
     proposed = choice_line(replace(made_up_adaptation(chosen=None), proposed=(0.7, 0.9)))
     assert proposed.endswith("; proposed without a certificate: PII x0.7, PoII x0.9")

@@ -21,8 +21,8 @@ from oddshift.attackers.paired_log_score import (
     standard_error,
     units_of,
 )
-from oddshift.audit.choice import Standing, standing, strongest
 from oddshift.audit.scan import Budget, Scores, scores
+from oddshift.audit.verdict import Standing, standing, strongest
 from oddshift.data.embedded import chain
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records

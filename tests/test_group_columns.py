@@ -12,7 +12,7 @@ from oddshift.app.init import start
 from oddshift.app.init.columns import columns_of_group
 from oddshift.app.init.roles import roles_of_columns
 from oddshift.app.preparation import prepare
-from oddshift.app.run import ask_adapt
+from oddshift.app.run import Run
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.row_layout import row_layout
@@ -98,15 +98,15 @@ def test_rows_far_apart_in_a_file_are_released_alike(tmp_path, monkeypatch):
     settings = AdaptSettings(
         epsilon=1.0, delta=0.1, independent=True, grid=(0.5, 1.0), documents=60, attackers=("portfolio",)
     )
-    made = ask_adapt(prepare(od.table(columns, settings=SETTINGS), 0), MechanismSettings(calibrated=True), settings)
+    made = Run(prepare(od.table(columns, settings=SETTINGS), 0), MechanismSettings(calibrated=True)).adapt(settings)
     if made.policy is None:
         pytest.fail(str(made.result.warnings))
-    save_policy(tmp_path / "policy", made.policy)
+    save_policy(tmp_path / "policy", made.policy.policy)
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     with path.open("w", newline="") as stream:
         csv.writer(stream).writerows([list(columns), *zip(*columns.values(), strict=True)])
     asked = od_protect_settings()
-    protect(path, out, made.policy, Ledger.beside(tmp_path / "policy" / "policy.json"), asked)
+    protect(path, out, made.policy.policy, Ledger.beside(tmp_path / "policy" / "policy.json"), asked)
     with out.open() as stream:
         rows = list(csv.DictReader(stream))
     half = len(rows) // 2

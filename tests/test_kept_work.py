@@ -12,7 +12,7 @@ from oddshift.app.configured_runs import prepare_configured, run_adapt, run_audi
 from oddshift.app.fit_cache import KEPT, NOTE, WORK, keep_work, lay_out_checkpoints, read_kept
 from oddshift.app.inputs import inputs_of
 from oddshift.app.resources import Means
-from oddshift.app.run import adapt_task, ask_audit
+from oddshift.app.run import Run, adapt_task
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import CODECS
@@ -131,7 +131,7 @@ def test_a_network_for_all_scales_is_another_one_than_that_of_the_audit(home):
     asked = ASKED.replace('["plugin", "counts"]', '["rnn"]\nepochs = 1')
     config = parse_config(PEOPLE + asked, "x")
     prepared = prepare_configured(config)
-    ask_audit(prepared, config.mechanism, config.audit, means=Means(folder=home))
+    Run(prepared, config.mechanism, Means(folder=home)).audit(config.audit)
     alone = {file.name for file in home.glob("*.safetensors")}
     made = adapt_task(prepared, config.mechanism, config.adapt, means=Means(folder=home))  # refused if they met
     assert [attacker.name for attacker in made.attackers] == ["informed-rnn"]
@@ -143,10 +143,11 @@ def test_a_network_for_scale_one_alone_is_that_of_the_audit(home, monkeypatch):
     asked = ASKED.replace('["plugin", "counts"]', '["rnn"]\nepochs = 1').replace("grid = [0.5, 1.0]", "grid = [1.0]")
     config = parse_config(PEOPLE + asked, "x")
     prepared = prepare_configured(config)
-    audited = ask_audit(prepared, config.mechanism, config.audit, means=Means(folder=home))
+    means = Means(folder=home)
+    Run(prepared, config.mechanism, means).audit(config.audit)
     monkeypatch.setattr(learner._Learner, "epoch", refuse)
     made = adapt_task(prepared, config.mechanism, config.adapt, means=Means(folder=home))
-    assert made.attackers[0].fingerprint == audited.attackers[0].fingerprint
+    assert made.attackers[0].fingerprint == next(iter(means.fits.values())).fingerprint
 
 
 def test_an_adaptation_that_continues_does_not_train_again(home, monkeypatch):

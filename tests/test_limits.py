@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import oddshift as od
-from oddshift.audit.triples import exhaustive_rate
-from oddshift.audit.verdict import worst_exceeds
+from oddshift.audit.worst_pair import worst_exceeds
 from oddshift.leakage.mpl import ROUNDING, exceeds, exceeds_budget, nearest_distance, shift_limit, violation_rate
 
 TWO = od.Space([[0.0], [0.5]])
@@ -33,7 +32,6 @@ def test_every_rate_uses_the_same_limit(excess):
     law = log_joint - np.logaddexp.reduce(log_joint.ravel())
     rates = [violation_rate(law, np.log([0.5, 0.5]), TWO.distances, 2.0, pairs) for pairs in ("uniform", "worst")]
     assert [rate > 0.5 for rate in rates] == [expected, expected]
-    assert (exhaustive_rate(shift, TWO, 2.0) == 1.0) is expected
     assert bool(worst_exceeds(shift, TWO, np.arange(2), 2.0)[0]) is expected
 
 

@@ -9,7 +9,7 @@ import oddshift as od
 from oddshift.app.configured_runs import run_adapt, run_audit
 from oddshift.app.fit_cache import KEPT
 from oddshift.app.found_points import found_in_records
-from oddshift.audit.verdict import PROVEN
+from oddshift.audit.trials import PROVEN
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential, Mask
 from oddshift.protect.policies import load_policy

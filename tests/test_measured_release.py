@@ -9,7 +9,7 @@ import pytest
 import oddshift as od
 from oddshift.adapt import AdaptSettings
 from oddshift.app.preparation import prepare
-from oddshift.app.run import ask_adapt
+from oddshift.app.run import Run
 from oddshift.data.codecs import TableCodec, TableSettings
 from oddshift.mechanisms import MechanismSettings, build_mechanism
 from oddshift.protect import Ledger, protect
@@ -136,14 +136,14 @@ def test_protect_measures_the_file_it_writes_and_keeps_it_out_of_the_sidecar(tmp
     settings = AdaptSettings(
         epsilon=0.5, delta=0.1, independent=True, grid=(0.5, 1.0), documents=100, attackers=("portfolio",)
     )
-    fixed = ask_adapt(prepare(table, 0), MechanismSettings(calibrated=True), settings)
+    fixed = Run(prepare(table, 0), MechanismSettings(calibrated=True)).adapt(settings)
     assert fixed.result.release is not None
-    save_policy(tmp_path / "policy", fixed.policy)
+    save_policy(tmp_path / "policy", fixed.policy.policy)
     ledger = Ledger.beside(tmp_path / "policy" / "policy.json")
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     with path.open("w", newline="") as stream:
         csv.writer(stream).writerows([list(rows), *zip(*rows.values(), strict=True)])
-    done = protect(path, out, fixed.policy, ledger)
+    done = protect(path, out, fixed.policy.policy, ledger)
     with out.open() as stream:
         written = list(csv.DictReader(stream))
     same = np.mean([row["sex"] == sex for row, sex in zip(written, rows["sex"], strict=True)])

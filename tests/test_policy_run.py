@@ -7,7 +7,7 @@ import pytest
 from oddshift.adapt.result import TierLeft
 from oddshift.app.policy_run import expected_lines, released_line
 from oddshift.app.run_folder import write_adaptation
-from oddshift.audit.replacement_counts import DataFate, KindFate
+from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.data.codecs import KindCounts
 from policies import people_policy
 from reports import made_up_adaptation
@@ -33,18 +33,18 @@ def test_all_kinds_are_added_up():
         "PERSON": KindCounts(found=10, perturbed=8, marked=2, unchanged=1),
         "GPE": KindCounts(found=4, perturbed=4, unchanged=2),
     }
-    said = released_line(kinds)
+    said = released_line(kinds, "text")
     assert said.startswith(
-        "Of 14 sensitive words that were found, 12 are perturbed (3 of them, 25%, come out unchanged)"
+        "Of 14 sensitive words that were found, 12 get noise (3 of them, 25%, come out unchanged by chance)"
     )
-    assert "2 replaced by a mark" in said
+    assert "2 become a mark" in said
 
 
 def test_the_run_of_the_policy_says_what_is_missed_and_guessed(policy, adapted, tmp_path):
     write_adaptation(tmp_path, adapted)
     missed, guessed = expected_lines(tmp_path / "policy.json", policy)
-    assert "between 1% and 10% of such names are missed" in missed
-    assert "PII guessed first: 2% before any release -> 5% from one -> 11% together (upper bound 18%)" in guessed
+    assert "between 1% and 10% of such names are probably missed" in missed
+    assert "PII guessed first: 2% before any release, 5% from one, 11% together (upper bound 18%)" in guessed
 
 
 def test_another_mechanism_or_no_run_says_nothing(policy, adapted, tmp_path):

@@ -62,7 +62,7 @@ def test_never_below_the_exact_leakage(seed, is_public):
     exact, plain = compared(known, law)
     found = bound_under_chain(known, split, lambda length: law)
     assert exact <= found.value <= min(plain, bound_without_law(known, split).value) * (1 + 1e-9)
-    assert found.basis == "under the known law of the secrets, at most 3 in a document"
+    assert found.basis == "under the known law of the secrets, at most 3 read together"
 
 
 @pytest.mark.parametrize("is_public", [True, False])
@@ -76,7 +76,7 @@ def test_an_estimated_chain_is_no_fact():
     known, split, _ = world(0, is_public=False)
     found = bound_under_chain(known, split)
     assert found.is_estimated
-    assert "estimated from the fit documents" in found.basis
+    assert "estimated from the fit part" in found.basis
     assert not bound_without_law(known, split).is_estimated
 
 
@@ -118,7 +118,7 @@ worst_positions = 5
 def test_a_configuration_asks_for_a_bound_and_clips_posteriors(tmp_path, capsys):
     chained = run_audit(CONFIG + 'upper = "chain"\ngamma = 0.001\n', tmp_path / "chained")
     assert [row.name for row in chained.attackers] == ["null", "own", "plugin, posterior >= 0.001"]
-    assert chained.upper_basis == "under the known law of the secrets, at most 8 in a document"
+    assert chained.upper_basis == "under the known law of the secrets, at most 8 read together"
     any_law = run_audit(CONFIG + 'upper = "diameter"\n', tmp_path / "diameter")
     assert 1.5 < chained.upper_bound < any_law.upper_bound
     show_audit(chained, Console(width=200))

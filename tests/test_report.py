@@ -143,7 +143,7 @@ def test_secret_tiers_with_names_of_markup_and_nobody_who_learned():
     seen = Checked(made)
     assert seen.tags.count("script") == 1
     assert "img" not in seen.tags
-    assert "No verdict can be given, and that is not a pass" in made
+    assert "Undecided (counts as not certified)" in made
     assert attacker_rates(found).rows[0][4] == "0%"
 
 
@@ -156,7 +156,7 @@ def test_the_verdict_says_what_the_state_is(audited):
     said = {state: verdict_sentence(audit) for state, audit in states.items()}
     assert said["certified"].startswith("In every tier, at most 5% of the pairs that contain the true value exceed")
     assert "more than 5% of" in said["violated"]
-    assert "not a pass" in said["undecided"]
+    assert "not certified" in said["undecided"]
     free = replace(found, settings=replace(found.settings, delta=None), verdict=None)
     assert verdict_sentence(free).startswith("No δ was stated")
     assert "PII 0.7, PoII 0.9" in adaptation_sentence(made_up_adaptation())

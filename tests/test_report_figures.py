@@ -18,7 +18,7 @@ from oddshift.app.report.svg import NARROW, WIDE
 from oddshift.app.report.wording import number, percent
 from oddshift.attackers.calibration import Bin, Calibration
 from oddshift.attackers.training import Curve
-from oddshift.audit.beliefs import Belief, Candidate
+from oddshift.audit.examples import Belief, Candidate
 from oddshift.audit.result import AttackerResult, PairSplit, SubgroupRate, TierRates
 from oddshift.audit.scan import BINS, HISTOGRAM_SPAN
 from oddshift.audit.settings import AuditSettings
@@ -37,7 +37,7 @@ def numbers_of(drawn):
 def tier_rates(tier, anchored, uniform=0.01, split=None):
     return TierRates(
         tier=tier, documents=100, positions=300, uniform=uniform, anchored=anchored, diagnostic=0.0, worst=None,
-        worst_documents=0, top1=0.5, top5=0.9, mean=0.3, quantiles=(0.1, 0.2, 0.3), pair_split=split,
+        worst_documents=0, top1=0.5, top5=0.9, before=0.0, mean=0.3, quantiles=(0.1, 0.2, 0.3), pair_split=split,
     )  # fmt: skip
 
 

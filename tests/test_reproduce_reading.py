@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from studies.paper import corpus_cells  # noqa: E402
+from studies.paper.layouts import LayoutShifts  # noqa: E402
 from studies.paper.paper_reading import (  # noqa: E402
     LayoutSize,
     Read,
@@ -24,7 +25,6 @@ from oddshift.adapt.presets import PRESETS  # noqa: E402
 from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper, squared_distances  # noqa: E402
 from oddshift.attackers.reconstruction import PaperSettings  # noqa: E402
 from oddshift.attackers.temperature import fitted_temperature, guesses  # noqa: E402
-from oddshift.audit.layouts import LayoutShifts  # noqa: E402
 from worlds import ring  # noqa: E402
 
 

@@ -11,7 +11,7 @@ from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize, SizeStep, half_of, smaller_fits
 from oddshift.audit.recalibration import Recalibrated
-from oddshift.audit.saturation import saturation_stream
+from oddshift.audit.trials import saturation_stream
 from test_adapt import task
 
 
@@ -44,7 +44,7 @@ def test_without_a_way_to_fit_again_nothing_changes(plain):
 def test_an_attacker_that_still_learns_certifies_no_scales():
     found = with_refit(nothing, grid=(1.0,), delta=0.9)
     assert (found.state, found.chosen, found.proposed) == ("undecided", None, (1.0, 1.0))
-    wording = "certified for an attacker with 200 documents, not saturated"
+    wording = "certified for an attacker with 200 training records, not for a better one"
     assert wording in found.basis
     assert "attacker plugin has not settled" in found.basis
     assert (found.verdict.state, found.verdict.state_in_words) == ("undecided", wording)

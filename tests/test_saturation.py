@@ -43,10 +43,12 @@ def test_one_lucky_doubling_does_not_hide_the_growth_of_two():
 def test_the_sentence_names_attacker_sizes_and_rates():
     sentence = learning(0.02, 0.04).sentence
     assert "attacker counts" in sentence
-    assert "200 documents: gain +0.200, rate all 0.02; 400 documents: gain +0.300, rate all 0.04" in sentence
-    reason = "attacker counts has not settled: all 0 with 100 documents, 0.02 with 200, 0.04 with 400, perhaps 0.08"
-    assert learning(0.02, 0.04).reason(0.05) == f"{reason} with 800"
-    assert "perhaps any share with 800" in learning(0.0, 0.04).reason(0.05)
+    assert (
+        "200 training records: gain +0.200, rate all 0.02; 400 training records: gain +0.300, rate all 0.04" in sentence
+    )
+    reason = "attacker counts has not settled: all 0 from 100 training records, 0.02 from 200, 0.04 from 400"
+    assert learning(0.02, 0.04).reason(0.05) == f"{reason}; 800 might reach 0.08"
+    assert "800 might exceed the limit" in learning(0.0, 0.04).reason(0.05)
 
 
 def test_smaller_fits_are_nested_and_keep_users_whole():
@@ -87,13 +89,13 @@ def test_an_attacker_that_still_learns_certifies_nothing():
     growing = audited(own_named_plugin, 0.9)
     assert growing.state == "undecided"
     assert [step.documents for step in growing.learning[0].steps] == [100, 200, 400]
-    wording = "certified for an attacker with 400 documents, not saturated"
+    wording = "certified for an attacker with 400 training records, not for a better one"
     assert growing.state_in_words == growing.verdict.state_in_words == wording
-    assert growing.verdict.sentence.startswith(f"Joint claim {wording}, which is not a pass")
+    assert growing.verdict.sentence.startswith(f"Joint claim {wording} (counts as not certified)")
     part = growing.verdict.parts[0]
     assert (part.state, part.state_in_words, part.claim.unsaturated) == ("undecided", wording, 400)
     assert part.sentence.startswith(
-        f"{wording.capitalize()}, which is not a pass: attacker plugin has not settled: all 0"
+        f"{wording.capitalize()} (counts as not certified): attacker plugin has not settled: all 0"
     )
 
 
@@ -102,7 +104,9 @@ def test_what_no_bound_certifies_is_not_called_certified_for_anybody():
     first = audited(own_named_plugin, 0.9).verdict.parts[0]
     found = audited(own_named_plugin, first.mean)
     assert found.state == found.state_in_words == "undecided"
-    assert found.verdict.parts[0].sentence.startswith("Undecided, which is not a pass: attacker plugin has not settled")
+    assert found.verdict.parts[0].sentence.startswith(
+        "Undecided (counts as not certified): attacker plugin has not settled"
+    )
 
 
 def test_evidence_of_an_attacker_that_still_learns_verifies_and_is_the_only_one():
@@ -128,7 +132,7 @@ def test_the_law_of_the_verdict_is_the_one_whose_growth_counts():
     assert worst.claim.pair_law == "worst"
     assert growing.learning[0].steps[-1].rates == (worst.mean,)
     assert growing.learning[0].steps[-1].gain == anchored.learning[0].steps[-1].gain
-    assert growing.state_in_words == "certified for an attacker with 400 documents, not saturated"
+    assert growing.state_in_words == "certified for an attacker with 400 training records, not for a better one"
 
 
 def test_a_saturated_attacker_certifies_as_before():

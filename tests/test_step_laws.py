@@ -5,7 +5,7 @@ import pytest
 
 import oddshift as od
 from oddshift.app.preparation import prepare
-from oddshift.app.run import ask_audit
+from oddshift.app.run import Run
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.chain_laws import fit_steps
 from oddshift.attackers.portfolio import DENSE_POINTS, STEP_POINTS, place_parts
@@ -106,7 +106,7 @@ def test_steps_are_read_between_places_that_are_not_too_many(points, reads):
 def test_the_default_attackers_follow_vehicles():
     data = od.trajectories(vehicles(), settings={"trip": "", "cell_km": 0.5, "every": 60})
     settings = AuditSettings(epsilon=3.0, delta=0.05, attackers=("portfolio",))
-    found = ask_audit(prepare(data, 0), MechanismSettings(calibrated=True), settings).result
+    found = Run(prepare(data, 0), MechanismSettings(calibrated=True)).audit(settings).result
     assert found.row("own").tiers[0].top1 < 0.4
     assert found.row("portfolio").tiers[0].top1 >= 0.5
     assert found.row("portfolio").tiers[0].anchored > 0.9

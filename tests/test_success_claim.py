@@ -45,7 +45,7 @@ def test_an_advantage_is_counted_from_the_guess_before_any_release():
 def test_a_withheld_claim_is_undecided_whatever_the_values():
     found = certify([0.0] * 500, claim(withheld="nothing was measured"), 0.05)
     assert found.state == "undecided"
-    assert found.sentence.startswith("Undecided, which is not a pass: nothing was measured.")
+    assert found.sentence.startswith("Undecided (counts as not certified): nothing was measured.")
 
 
 def test_rates_and_caps_are_certified_together():

@@ -181,12 +181,13 @@ class TestConfiguration:
 
 def test_an_adaptation_puts_the_limit_into_its_policy(tmp_path, monkeypatch):
     from oddshift.app import configured_runs
+    from oddshift.app.results import AdaptRun
+    from reports import made_up_adaptation
 
-    class Found:
-        policy, result = POLICY, None
+    def answer(run, settings):
+        return AdaptRun(made_up_adaptation(), run._release_policy(POLICY), "", run.configuration)
 
-    monkeypatch.setattr(configured_runs, "ask_adapt", lambda *_, **__: Found)
-    monkeypatch.setattr(configured_runs, "write_adaptation", lambda *_: None)
+    monkeypatch.setattr(configured_runs.Run, "adapt", answer)
     configured_runs.run_adapt(TEXT + "[users]\nbudget = 3.0\n", tmp_path / "run")
     assert load_policy(tmp_path / "run").terms.user_limit == UserLimit(budget=3.0)
 

@@ -13,13 +13,12 @@ from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.controls import Exact, Own
 from oddshift.attackers.paired_log_score import Gain
 from oddshift.audit import AuditSettings, audit
-from oddshift.audit.choice import Standing
 from oddshift.audit.claims import CROSSED, NOTHING_LEARNED, ClaimBuilder, TierCaps, TierValues
 from oddshift.audit.measurement import AuditReleases
 from oddshift.audit.recalibration import Recalibrated, recalibrated
 from oddshift.audit.scan import Budget, scan, scores
-from oddshift.audit.verdict import worst_of_units
-from oddshift.audit.verdict_rule import Basis, GuessValues, Seen, basis_of, judged, rate_parts, success_parts
+from oddshift.audit.verdict import Basis, GuessValues, Seen, Standing, basis_of, judged, rate_parts, success_parts
+from oddshift.audit.worst_pair import worst_of_units
 from oddshift.base.errors import InvalidInput, NoGuarantee
 from oddshift.bounds import betting_plugin_lower, betting_plugin_upper, betting_upper
 from oddshift.evidence.certificates import Claim, certify, certify_joint, evidence_name, verify

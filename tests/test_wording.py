@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.app.display import headline
+from oddshift.app.report.page_head import SECRETS_SHOWN, page_head
 from oddshift.app.report.sources import Sources
-from oddshift.app.report.verdict import SECRETS_SHOWN, verdict
 from oddshift.app.report.wording import (
     SIGNS,
     TITLES,
@@ -22,7 +22,7 @@ from oddshift.app.report.wording import (
     verdict_sentence,
     worst_in_words,
 )
-from oddshift.audit.verdict_rule import counted_attackers, shown_violations
+from oddshift.audit.verdict import counted_attackers, shown_violations
 from oddshift.bounds.methods import STATES
 from reports import complete, made_up_adaptation, small_audit
 
@@ -153,7 +153,7 @@ def test_only_a_certified_audit_is_said_to_keep_its_budget_in_every_tier(found, 
     said = verdict_sentence(with_state(found, state))
     assert ("In every tier, at most" in said) == (state == "certified")
     assert ("give too much away" in said) == (state == "violated")
-    assert ("not a pass" in said) == (state == "undecided")
+    assert ("not certified" in said) == (state == "undecided")
     assert percent(found.deciding_rates[0].mean) in said
     assert said.endswith(".")
 
@@ -163,7 +163,7 @@ def test_a_withheld_verdict_gives_its_reason(found):
     certificates = [replace(i.certificate, claim=c) for i, c in zip(found.evidence, claims, strict=True)]
     evidence = [replace(i, certificate=c) for i, c in zip(found.evidence, certificates, strict=True)]
     held = replace(found, evidence=tuple(evidence))
-    assert verdict_sentence(held) == "No verdict can be given, and that is not a pass: nobody learned."
+    assert verdict_sentence(held) == "Undecided (counts as not certified): nobody learned."
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_withheld_verdict_gives_its_reason(found):
     [
         ("anchored", "contain the true value"),
         ("uniform", "all pairs of candidates"),
-        ("worst", "documents contain a pair"),
+        ("worst", "units contain a pair"),
     ],
 )
 def test_the_pair_law_is_said_in_words(found, law, words):
@@ -183,7 +183,7 @@ def test_the_pair_law_is_said_in_words(found, law, words):
 def test_the_level_sentence_names_the_attacker_the_law_and_the_documents(found):
     said = level_sentence(found)
     assert f"attacker {found.strongest} estimates, under the {found.settings.law} pair law" in said
-    assert f"on {found.documents[2]} documents that no attacker learned from" in said
+    assert f"on {found.documents[2]} records that no attacker learned from" in said
 
 
 def test_a_failed_search_is_not_said_to_show_that_no_scales_exist():
@@ -207,14 +207,14 @@ def words_of(markup):
 def test_the_head_of_the_page_has_a_card_for_each_part_and_says_each_note_once(found):
     audit = replace(complete(found), assumptions=("the same", "mine"), warnings=("careful",))
     adapted = replace(made_up_adaptation(), assumptions=("the same", "yours"), warnings=("careful",))
-    both = verdict(Sources(name="x", audit=audit, adaptation=adapted))
+    both = page_head(Sources(name="x", audit=audit, adaptation=adapted))
     assert both.count('class="card') == 3  # what everyone reads, then a certificate for each part
     assert both.index("The release under the policy") < both.index("Certificate of the policy")
     assert both.index("Certificate of the policy") < both.index("Certificate of the mechanism as audited")
     said = words_of(both)
     assert [said.count(line) for line in ("the same", "mine", "yours", "careful")] == [1, 1, 1, 1]
     assert SECRETS_SHOWN not in said
-    alone = verdict(Sources(name="x", adaptation=replace(adapted, warnings=()), has_secrets=True))
+    alone = page_head(Sources(name="x", adaptation=replace(adapted, warnings=()), has_secrets=True))
     assert alone.count('class="card') == 2
     assert SECRETS_SHOWN in words_of(alone)
     assert "Notes" not in words_of(alone)
@@ -222,13 +222,13 @@ def test_the_head_of_the_page_has_a_card_for_each_part_and_says_each_note_once(f
 
 def test_the_facts_tell_whether_one_release_alone_is_within_the_budget(found):
     for exceeds, said in ((False, "within"), (True, "beyond")):
-        shown = words_of(verdict(Sources(name="x", audit=replace(found, single_exceeds=exceeds))))
+        shown = words_of(page_head(Sources(name="x", audit=replace(found, single_exceeds=exceeds))))
         assert f"which is {said} the budget" in shown
 
 
 def test_a_state_is_shown_by_sign_and_word_and_not_by_colour_alone(found):
     for state in STATES:
-        card = verdict(Sources(name="x", audit=with_state(found, state)))
+        card = page_head(Sources(name="x", audit=with_state(found, state)))
         assert f'class="card {state}"' in card
         assert SIGNS[state] in words_of(card)
         assert TITLES[state] in words_of(card)
@@ -240,7 +240,7 @@ def test_a_violation_is_said_even_where_no_pass_could_have_been_given(found):
         for e in found.evidence
         if e.certificate.claim.pair_law in ("uniform", "anchored", "worst")
     ]
-    for state, start in (("undecided", "No verdict can be given"), ("violated", "Read together, the releases")):
+    for state, start in (("undecided", "Undecided"), ("violated", "Read together, the releases")):
         judged = replace(found, evidence=tuple(held), verdict=replace(found.verdict, state=state))
         assert verdict_sentence(judged).startswith(start)
 

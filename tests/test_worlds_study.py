@@ -2,10 +2,13 @@
 
 from itertools import islice
 
+import numpy as np
 import pytest
 from studies import worlds, worlds_adapt
+from studies.three_laws import THREES
 from studies.world_laws import WORLDS
 
+from oddshift.attackers.threes import Ties, beyond_pairs
 from oddshift.base.storage import save
 
 
@@ -59,3 +62,14 @@ def test_a_page_counts_what_is_finished(tmp_path, monkeypatch):
     ]
     line = worlds_adapt.row("copies", 1_000, choices)
     assert line[2:] == ["1.25% to 2.00%", "2 of 3", "0.62", "1.00 (1.10)", "1 of 2", "5"]
+
+
+@pytest.mark.parametrize("name", ["sum", "check digit", "code", "parity"])
+def test_two_places_decide_a_third_and_no_pair_shows_it(name):
+    world = THREES[name](1)
+    (tree,) = world.law.trees.values()
+    (three,) = ((c.place, *c.parents) for c in tree.cherries if len(c.parents) == 2)
+    points = len(world.space)
+    ties = Ties(world.draw(4_000, np.random.default_rng(0)), (points,) * len(tree.cherries))
+    assert max(ties.dependence(three[k], (three[k - 1],)) for k in range(3)) < 0.01
+    assert beyond_pairs(ties, *three) > 0.5

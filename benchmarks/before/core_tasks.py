@@ -31,12 +31,6 @@ from oddshift.mechanisms.path import path_closure
 distances, scales = Space(rng.normal(size=(2_000, 100))).distances, rng.choice([0.4, 0.7, 0.9], 2_000)
 """
 
-TRIPLES = """
-from oddshift.audit.triples import sampled_rate, scanned_rate
-space, shift = Space(rng.normal(size=(10_000, 100))), 8.0 * rng.normal(size=(1_000, 10_000))
-sampled_rate(shift[:8], space, 1.0, 1_000, rng)
-"""
-
 CORE = (
     Task("import oddshift", command("'-c'", "'import oddshift'"), times=5),
     Task("oddshift --help, 14 commands, before 10", command("'-m'", "'oddshift'", "'--help'"), times=5),
@@ -64,8 +58,6 @@ CORE = (
         "Space.from_distances(distances)",
         "distances = Space(rng.normal(size=(2_000, 3))).distances",
     ),
-    Task("10,000,000 random triples", "sampled_rate(shift, space, 1.0, 10_000_000, rng)", TRIPLES, times=3),
-    Task("pair scan of 100 anchors", "scanned_rate(shift, space, 1.0, 100, rng)", TRIPLES),
 )
 
 CERTIFICATES = """

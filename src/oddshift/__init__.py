@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from oddshift.evidence import witness
     from oddshift.evidence.certificates import Certificate, Claim, SuccessClaim, certify, certify_joint, verify_file
     from oddshift.evidence.witness import Witness, witness_mdp
-    from oddshift.protect.release import ReleasePolicy
+    from oddshift.protect.channel_inversion import estimate
+    from oddshift.protect.release import ReleasePolicy, repair
 
 __version__ = "0.1.0"
 
@@ -65,6 +66,8 @@ _ON_DEMAND = {
     **dict.fromkeys(("StoredRun", "adapt", "audit", "load_policy", "load_run"), "oddshift.app.api"),
     "Dataset": "oddshift.data.dataset",
     "ReleasePolicy": "oddshift.protect.release",
+    "repair": "oddshift.protect.release",
+    "estimate": "oddshift.protect.channel_inversion",
     "Watch": "oddshift.app.watch.series",
     "watch": "oddshift.app.watch.watching",
 }
@@ -142,6 +145,7 @@ __all__ = [
     "certify",
     "certify_joint",
     "embeddings",
+    "estimate",
     "estimate_independent",
     "estimate_joint",
     "estimate_markov",
@@ -152,6 +156,7 @@ __all__ = [
     "most_likely",
     "mpl",
     "read",
+    "repair",
     "scaled",
     "summed",
     "table",

@@ -12,8 +12,8 @@ import numpy as np
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.paper import fit_paper
 from oddshift.attackers.reconstruction import PaperSettings
-from oddshift.audit.layouts import LayoutShifts
 from studies.paper.cell_store import Cell
+from studies.paper.layouts import LayoutShifts
 from studies.paper.paper_numbers import ATTACKERS
 from studies.paper.paper_reading import Read, exact_row, layout_size, read
 from studies.paper.reproduction import Place

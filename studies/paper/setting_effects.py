@@ -14,13 +14,13 @@ from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.paper import Paper, fit_paper, squared_distances
 from oddshift.attackers.reconstruction import PaperSettings
 from oddshift.attackers.temperature import guesses
-from oddshift.audit.layouts import drawn_layout, layout_shifts
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import read_vectors
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.model.space import Space
 from studies.paper.cell_store import Cell
+from studies.paper.layouts import drawn_layout, layout_shifts
 from studies.paper.paper_numbers import ATTACKERS
 from studies.paper.paper_reading import LayoutSize, Read, layout_size, own_means, read, released
 from studies.paper.reproduction import Place

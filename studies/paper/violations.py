@@ -16,7 +16,6 @@ from oddshift.attackers.paired_log_score import gain, units_of
 from oddshift.attackers.paper import Paper, squared_distances
 from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.attackers.temperature import guesses
-from oddshift.audit.layouts import LayoutShifts, drawn_layout, layout_shifts
 from oddshift.audit.scan import Budget, scan
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
@@ -25,6 +24,7 @@ from oddshift.mechanisms.utility import losses
 from oddshift.model.records import Records
 from oddshift.model.release import perturb
 from studies.paper.cell_store import Cell, read_cell
+from studies.paper.layouts import LayoutShifts, drawn_layout, layout_shifts
 from studies.paper.paper_numbers import EPSILONS, METHODS, violation
 from studies.paper.paper_reading import LayoutSize, Read, exact_row, layout_size, read, released
 from studies.paper.reproduction import Place

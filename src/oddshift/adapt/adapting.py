@@ -27,9 +27,9 @@ from oddshift.adapt.search import crossing
 from oddshift.adapt.size_check import half_fits, without_growing
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.paired_log_score import choosing_units
-from oddshift.audit.choice import standing, strongest
 from oddshift.audit.claims import ClaimBuilder
 from oddshift.audit.measurement import certify_uniforms
+from oddshift.audit.verdict import standing, strongest
 from oddshift.base.arrays import one_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, Progress, silent

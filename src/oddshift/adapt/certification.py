@@ -7,7 +7,7 @@ that does not pass; the last one before it is taken. What is tested is what is r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 
@@ -18,27 +18,27 @@ from oddshift.adapt.frontier import front
 from oddshift.adapt.goals import Goals, SingleRelease, goals_of
 from oddshift.adapt.readers import Readers
 from oddshift.adapt.result import ScaledOutcome, Tested, TierLeft
-from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.paired_log_score import choosing_units
-from oddshift.audit.choice import standing
-from oddshift.audit.claims import ClaimBuilder
-from oddshift.audit.recalibration import Recalibrated, recalibrated
+from oddshift.audit.claims import Barred, ClaimBuilder
+from oddshift.audit.recalibration import recalibrated_judges
 from oddshift.audit.scan import Scan
-from oddshift.audit.vacuous import vacuous_reason
-from oddshift.audit.verdict import worst_of_release
-from oddshift.audit.verdict_rule import (
+from oddshift.audit.verdict import (
     Basis,
     GuessValues,
     Judgement,
     Part,
     Seen,
     basis_of,
+    deciding_parts,
     judged,
-    rate_parts,
+    standing,
     success_parts,
+    vacuous_reason,
 )
+from oddshift.audit.worst_pair import worst_of_release
 from oddshift.evidence.certificates import Certificate, Claim
 
 LONGEST = 10
@@ -212,44 +212,24 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     basis = basis_of(standings, 0, carrier)
     capped = any(caps.success is not None or caps.advantage is not None for caps in made.goals.caps.values())
     needed = {*basis.counting, basis.strongest, *(range(len(readers)) if capped else ())}
-    places, judges = sorted(needed), _judges(readers, basis, known, made)
-    found = certifying.measure_all(known, [*(readers[place] for place in places), *judges])
-    scans, judged_by = dict(zip(places, found, strict=False)), zip(judges, found[len(places) :], strict=True)
+    select = made.select
+    judges = recalibrated_judges(readers, basis, select.release(known), select.records, select.budget(known))
+    found = certifying.measure_all(known, [*(readers[place] for place in sorted(needed)), *judges.values()])
+    scans = dict(zip(sorted(needed), found, strict=False))
     seen = {place: _seen(readers[place], each, situation, made) for place, each in scans.items()}
-    empty = vacuous_reason(seen.values(), known.tiers.names, certifying.settings.vacuous)
-    claimed = replace(basis, withheld=empty) if empty else basis
-    accused = [_seen(judge, each, situation, made) for judge, each in judged_by]
-    parts = [*_rates(seen, accused, claimed, situation, made), *_guesses(seen, situation, made)]
+    accused = zip(judges.items(), found[len(scans) :], strict=True)
+    recalibrated = {place: _seen(judge, each, situation, made) for (place, judge), each in accused}
+    names, law = known.tiers.names, certifying.settings.law
+    empty = vacuous_reason(seen.values(), names, certifying.settings.vacuous)
+    why = empty or made.readers.unread([readers[place] for place in basis.counting], known)
+    bar = Barred(why) if why else None
+    rates = deciding_parts(seen, recalibrated, law, made.claims, names, basis, lambda _: bar)
+    parts = [*rates, *_guesses(seen, situation, made)]
     judgement = judged(parts, made.claims)
     outcome = certifying.measured(situation, scans[basis.strongest])
     keeps = bool(basis.withheld) and made.single.keeps(situation)
     tested = bounds_tested(candidate, judgement)
     return Trial(tested, outcome, basis, judgement, keeps, vacuous=empty, scans=scans, parts=tuple(parts))
-
-
-def _judges(readers: Sequence[Attacker], basis: Basis, known: Knowledge, made: Certification) -> list[Attacker]:
-    """Attackers that count as recalibrated on select documents, where that changes them: these then accuse."""
-    if not basis.counting or basis.carrier:
-        return []
-    select, counting = made.select, [readers[place] for place in basis.counting]
-    release, budget = select.release(known), select.budget(known)
-    judges = [recalibrated(reader, release, select.records, budget) for reader in counting]
-    return [judge for judge, reader in zip(judges, counting, strict=True) if judge is not reader]
-
-
-def _rates(
-    seen: Mapping[int, Seen], accused: Sequence[Seen], basis: Basis, situation: Situation, made: Certification
-) -> list[Part]:
-    """The rate claims of every attacker that counts, each accusing unless its recalibrated self does."""
-    law, names = made.certifying.settings.law, situation.known.tiers.names
-    changed = [each.attacker.attacker for each in accused if isinstance(each.attacker, Recalibrated)]
-    found: list[Part] = []
-    for place in basis.counting or (basis.strongest,):
-        accuses = all(seen[place].attacker is not other for other in changed)
-        found += rate_parts(seen[place], law, made.claims, names, basis, accuses=accuses)
-    for each in accused:
-        found += rate_parts(each, law, made.claims, names, basis, accuses=True)
-    return found
 
 
 def _guesses(seen: Mapping[int, Seen], situation: Situation, made: Certification) -> list[Part]:
@@ -300,7 +280,8 @@ def left_to_learn(taken: Trial, made: Certification) -> tuple[TierLeft, ...]:
     return tuple(
         TierLeft(
             tier=mine.tier,
-            before=mine.before,
+            before=single.before,
+            public=mine.before if strongest.with_context else None,
             alone=single.top1,
             together=mine.top1,
             worst=named[mine.tier],

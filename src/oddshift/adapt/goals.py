@@ -16,7 +16,7 @@ from oddshift.adapt.result import ScaledOutcome, TierOutcome
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.audit.claims import INDEPENDENT, TierCaps, caps_of_tiers
 from oddshift.audit.proven import bound_without_law
-from oddshift.audit.verdict import PROVEN
+from oddshift.audit.trials import PROVEN
 from oddshift.base.errors import InvalidInput
 from oddshift.leakage.mpl import exceeds_budget, nearest_distance
 from oddshift.mechanisms import PathExponential, Tiered

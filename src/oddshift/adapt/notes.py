@@ -146,8 +146,8 @@ def _failed(trials: Sequence[Trial]) -> str:
             "(blank_values), or shuffle rows whose order says it"
         )
     return (
-        f"no scales were certified; at scales {scales} it failed on {last.failed}; more certify documents help, "
-        f"smaller scales in the grid, or a larger delta or cap: on new documents, because these have been used"
+        f"no scales were certified; at scales {scales} it failed on {last.failed}; more data to certify on help, "
+        f"smaller scales in the grid, or a larger delta or cap: on new data, because these have been used"
     )
 
 
@@ -161,8 +161,8 @@ def _unreached(outcomes: Sequence[ScaledOutcome], goals: Goals, settings: AdaptS
     if hardest.what == "right first guesses" and before >= hardest.limit:
         return f"{found}; {before:.1%} are guessed already before any release, so no noise keeps this cap: raise it"
     return (
-        f"{found}; smaller scales than {min(settings.grid):g} in the grid, a larger delta or cap, or more select "
-        "documents help"
+        f"{found}; smaller scales than {min(settings.grid):g} in the grid, a larger delta or cap, or more data "
+        "to choose with help"
     )
 
 

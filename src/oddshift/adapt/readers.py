@@ -8,6 +8,7 @@ alone, so that a frozen sequence stays frozen. The attacker that accuses is reca
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import log
 from typing import cast
@@ -16,6 +17,7 @@ from oddshift.adapt.evaluation import Experiment, Situation
 from oddshift.adapt.result import Scales
 from oddshift.attackers.attacker import Attacker, Knowledge, Retrained, against, carried
 from oddshift.attackers.combination import Combination, Weights
+from oddshift.attackers.completeness import completeness
 
 ANCHORS = (1.0, 0.5, 0.25, 0.1)
 """Scales, as shares of the largest one, at which weights are fitted."""
@@ -32,6 +34,7 @@ class Readers:
     made: dict[tuple[str, float], Attacker] = field(default_factory=dict)
     retrained: dict[tuple[str, str], Attacker] = field(default_factory=dict)
     weights: dict[tuple[str, Scales], Weights] = field(default_factory=dict)
+    tested: dict[object, str] = field(default_factory=dict)
 
     def read(self, attacker: Attacker, known: Knowledge) -> Attacker:
         """The attacker against the mechanism of `known`, with weights between those of the anchors on both sides.
@@ -63,6 +66,18 @@ class Readers:
         if key not in self.weights:
             self.weights[key] = self._weights_at(attacker, known)
         return replace(attacker.carried(known), weights=self.weights[key])
+
+    def unread(self, counting: Sequence[Attacker], known: Knowledge) -> str:
+        """Why nothing is certified where select documents depend in ways that none of these attackers reads.
+
+        That depends on the parts that have weight under `known`; each set of them is tested once.
+        """
+        readers = [each for each in counting if isinstance(each, Combination)]
+        key = tuple(p.name for each in readers for p, used in zip(each.parts, each.weighed, strict=True) if used)
+        if counting and key not in self.tested:
+            found = completeness(counting, known, self.experiment.release(known), self.experiment.records)
+            self.tested[key] = "" if found is None else found.reason
+        return self.tested.get(key, "")
 
     def _weights_at(self, attacker: Combination, known: Knowledge) -> Weights:
         scale, *others = set(known.tiers.scales)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.paired_log_score import Gain
+from oddshift.audit.release_use import DataFate
 from oddshift.audit.released_table import ReleasedTable
-from oddshift.audit.replacement_counts import DataFate
-from oddshift.audit.verdict_rule import counted_attackers
+from oddshift.audit.verdict import counted_attackers
 from oddshift.evidence.certificates import Evidence, JointCertificate
 from oddshift.mechanisms.forms import Guarantee, TierForm
 
@@ -157,7 +157,8 @@ class TierLeft:
     """What is left to learn about one tier under the scales that were taken, on the certify documents.
 
     The share of right first guesses before any release, from one release `alone`, and `together`, by the strongest
-    attacker; `upper` is the largest certified upper bound on it, None where no cap was asked. `worst` is the share of
+    attacker; `public` is that from the public context W alone, where the attacker reads W; `upper` is the largest
+    certified upper bound on the last, None where no cap was asked. `worst` is the share of
     units in which any pair at one uniform position exceeds ε.
     """
 
@@ -167,6 +168,7 @@ class TierLeft:
     together: float
     worst: float
     upper: float | None = None
+    public: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

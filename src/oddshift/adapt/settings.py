@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, get_args
 from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.claims import check_caps
 from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS, check_fitting, check_question
-from oddshift.audit.vacuous import VACUOUS, check_vacuous
+from oddshift.audit.verdict import VACUOUS, check_vacuous
 from oddshift.base.arrays import float_of, one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import ONE_SHOT

@@ -18,9 +18,9 @@ from oddshift.adapt.form_cache import KeptForms
 from oddshift.adapt.readers import Readers
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.learning_size import LearningOfSize, SizeStep, half_of
-from oddshift.audit.saturation import saturation_stream, size_step
 from oddshift.audit.scan import Scan
-from oddshift.audit.verdict_rule import judged
+from oddshift.audit.trials import saturation_stream, size_step
+from oddshift.audit.verdict import judged
 from oddshift.evidence.certificates import Claim
 
 Refits = Mapping[str, Callable[[Knowledge], Attacker]]

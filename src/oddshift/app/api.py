@@ -15,21 +15,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from oddshift.adapt.settings import SHARED, AdaptSettings
-from oddshift.app.alpha_spending import level_of_question
 from oddshift.app.attacker_choice import AskedAttacker
 from oddshift.app.configuration import named_files, portable, read_config
-from oddshift.app.illustration import illustrate, read_illustration
+from oddshift.app.illustration import read_illustration
 from oddshift.app.inputs import content_of
 from oddshift.app.preparation import Prepared, prepare, prepare_records
 from oddshift.app.resources import Means
 from oddshift.app.results import AdaptRun, AuditRun
-from oddshift.app.run import Audited, ask_adapt, ask_audit
+from oddshift.app.run import Run, Settings
 from oddshift.app.run_folder import ADAPTATION, AUDIT, CONFIG, POLICY, read_adaptation, read_run, refuse_no_run
 from oddshift.audit.settings import AuditSettings
 from oddshift.base.errors import InvalidInput
@@ -44,8 +43,6 @@ from oddshift.protect.release import ReleasePolicy, load_release_policy
 
 Data = Dataset | PeopleSettings | Records
 """What can be asked about: a data set, the embedded corpus, or records that were built by hand."""
-
-Settings = TypeVar("Settings", AuditSettings, AdaptSettings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +85,11 @@ def audit(  # noqa: PLR0913 (one for each part of the question)
     ('violated', ['null', 'own'])
     """
     asked = _asked(settings or AuditSettings(epsilon=epsilon), attackers, epsilon=epsilon, delta=delta, seed=seed)
-    chosen, prepared = _mechanism(mechanism), _prepared(data, tiers, seed)
-    at_level, prepared = _counted(counted_in, data, chosen, asked, prepared)
-    found = ask_audit(prepared, chosen, at_level, attackers=attackers, means=Means(progress=progress))
-    return _audit_run(found, written_configuration(data, chosen, asked))
+    chosen = _mechanism(mechanism)
+    text = written_configuration(data, chosen, asked)
+    run = Run(_prepared(data, tiers, seed), chosen, Means(progress=progress), text)
+    run, at_level = _counted(run, counted_in, data, asked)
+    return run.audit(at_level, attackers)
 
 
 def adapt(  # noqa: PLR0913 (one for each part of the question)
@@ -127,23 +125,17 @@ def adapt(  # noqa: PLR0913 (one for each part of the question)
     """
     base = settings or AdaptSettings(epsilon=epsilon, delta=delta)
     asked = _asked(base, attackers, epsilon=epsilon, delta=delta, seed=seed)
-    chosen, prepared = _mechanism(mechanism), _prepared(data, tiers, seed)
-    if isinstance(chosen, Mechanism):
-        raise InvalidInput(
-            "mechanism is an object with fixed noise, expected a name or settings, because the noise is adapted"
-        )
-    means = Means(progress=progress)
-    at_level, prepared = _counted(counted_in, data, chosen, asked, prepared)
-    found = ask_adapt(prepared, chosen, at_level, attackers=attackers, means=means)
-    question = AuditSettings(**{name: getattr(at_level, name) for name in SHARED})
-    text = written_configuration(data, chosen, replace(question, alpha=asked.alpha), asked)
+    chosen = _mechanism(mechanism)
+    question = AuditSettings(**{name: getattr(asked, name) for name in SHARED})
+    text = written_configuration(data, chosen, question, asked)
+    run = Run(_prepared(data, tiers, seed), chosen, Means(progress=progress), text)
+    run, at_level = _counted(run, counted_in, data, asked)
 
     @cache
     def before() -> AuditRun:
-        return _audit_run(ask_audit(prepared, chosen, question, attackers=attackers, means=means), text)
+        return run.audit(replace(question, alpha=at_level.alpha), attackers)
 
-    policy = ReleasePolicy(found.policy) if found.policy is not None and found.result.chosen is not None else None
-    return AdaptRun(found.result, policy, found.why, text, before)
+    return replace(run.adapt(at_level, attackers), ask=before)
 
 
 def load_policy(folder: str | Path) -> ReleasePolicy:
@@ -196,11 +188,6 @@ def load_run(folder: str | Path) -> StoredRun:
     return StoredRun(home, audited, adapted, policy)
 
 
-def _audit_run(found: Audited, text: str) -> AuditRun:
-    policy = None if found.policy is None else ReleasePolicy(found.policy)
-    return AuditRun(found.result, text, illustrate(found), policy)
-
-
 def _prepared(data: Data, tiers: Tiers | None, seed: int) -> Prepared:
     if not isinstance(data, Dataset | PeopleSettings):
         return prepare_records(data, tiers, seed)
@@ -233,20 +220,16 @@ def _prepared_once(data: Dataset, seed: int) -> Prepared:
     return last[2]
 
 
-def _counted(
-    folder: str | Path | None, data: Data, mechanism: MechanismSettings | Mechanism, asked: Settings, prepared: Prepared
-) -> tuple[Settings, Prepared]:
-    """The question at its level among those that were counted in a folder, and the data with a note about it.
+def _counted(run: Run, folder: str | Path | None, data: Data, asked: Settings) -> tuple[Run, Settings]:
+    """The run and the question at its level among those that were counted in a folder.
 
     The embedded corpus is made up, and may be asked anything.
     """
     if folder is None or isinstance(data, PeopleSettings):
-        return asked, prepared
+        return run, asked
     Path(folder).mkdir(parents=True, exist_ok=True)
     about = data.fingerprint if isinstance(data, Records) else fingerprint(dict(data.columns))
-    level = level_of_question(Path(folder) / "run", about, fingerprint((mechanism, asked)), asked.alpha)
-    notes = (*prepared.notes, level.note) if level.note else prepared.notes
-    return replace(asked, alpha=level.level), replace(prepared, notes=notes)
+    return run.at_level(asked, Path(folder) / "run", about, fingerprint((run.mechanism, asked)))
 
 
 def _mechanism(asked: str | MechanismSettings | Mechanism) -> MechanismSettings | Mechanism:

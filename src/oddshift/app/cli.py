@@ -40,6 +40,7 @@ COMMANDS = {
     "audit": "audit_command",
     "adapt": "adapt_command",
     "protect": "protect_command",
+    "estimate": "estimate_command",
     "ledger": "run_commands",
     "watch": "run_commands",
     "report": "run_commands",

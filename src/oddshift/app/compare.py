@@ -100,7 +100,7 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
         )
     documents = _same(one, two)
     if documents != "the same":
-        warned.append(f"the documents are {documents}: differences mix data and method")
+        warned.append(f"the records are {documents}: differences mix data and method")
     detector = one.detector if one.detector == two.detector else ""
     return Comparison(str(first), str(second), documents, tuple(warned), tuple(rows), detector)
 
@@ -162,7 +162,7 @@ def _audits(one: Audit, two: Audit, same: bool) -> Iterator[ComparedRow]:
     yield ComparedRow("mechanism", one.mechanism, two.mechanism)
     yield _plain("budget epsilon", one.settings.epsilon, two.settings.epsilon)
     yield _plain("exact epsilon of one release", one.exact_epsilon, two.exact_epsilon)
-    yield ComparedRow("documents (fit, select, certify)", str(one.documents), str(two.documents))
+    yield ComparedRow("records (fit, select, certify)", str(one.documents), str(two.documents))
     yield ComparedRow("worst bound", worst_in_words(one), worst_in_words(two))
     mine, others = (_by_claim(audit) for audit in (one, two))
     for about, item in mine.items():

@@ -50,7 +50,8 @@ class FileData:
 class Configuration:
     """The whole file. `adapt` is None where no δ is stated, or where the pair law cannot be adapted to.
 
-    `users` limits what the releases of a user may spend together; it goes into the policy of an adaptation.
+    `users` limits what the releases of a user may spend together; it goes into the policy of an adaptation. `text` is
+    the file as it was read.
     """
 
     data: FileData | PeopleSettings
@@ -59,6 +60,7 @@ class Configuration:
     adapt: AdaptSettings | None
     execution: Execution
     users: UserLimit | None = None
+    text: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -140,7 +142,7 @@ def parse_config(text: str, source: str, folder: Path | None = None) -> Configur
     except ValueError as error:  # a number of thousands of digits raises no TOMLDecodeError
         raise InvalidInput(f"{source} is not a TOML file: {str(error)[:200]}") from error
     try:
-        return _configuration(raw, folder)
+        return replace(_configuration(raw, folder), text=text)
     except InvalidInput as error:
         raise InvalidInput(f"{source}: {error}") from error
 

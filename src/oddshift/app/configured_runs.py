@@ -9,17 +9,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from oddshift.adapt import Adaptation
 from oddshift.adapt.evaluation import SCALED
-from oddshift.app.alpha_spending import QuestionLevel, level_of_question
 from oddshift.app.configuration import Configuration, FileData, parse_config
 from oddshift.app.fit_cache import keep_work, lay_out_checkpoints, read_kept, remove_kept
-from oddshift.app.illustration import example_rows, illustrate, released_passages
+from oddshift.app.illustration import example_rows, released_passages
 from oddshift.app.inputs import Inputs, inputs_of
-from oddshift.app.policy_from_result import with_user_limit
 from oddshift.app.preparation import Prepared, people_of, prepare
 from oddshift.app.resources import (
     READ,
@@ -32,7 +29,7 @@ from oddshift.app.resources import (
     cost_of_audit,
     say_cost_of_file,
 )
-from oddshift.app.run import Adapted, ask_adapt, ask_audit
+from oddshift.app.run import Run, Settings
 from oddshift.app.run_folder import (
     ADAPTATION,
     AUDIT,
@@ -41,9 +38,7 @@ from oddshift.app.run_folder import (
     read_adaptation,
     read_run,
     refuse_other_run,
-    write_adaptation,
     write_passages,
-    write_run,
 )
 from oddshift.audit import Audit
 from oddshift.audit.settings import CpuLimit
@@ -51,7 +46,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Progress, Say, silent, unsaid
 from oddshift.data.codecs import TextCodec
 from oddshift.data.dataset import read_dataset
-from oddshift.protect.policies import save_policy
+from oddshift.protect.policies import Policy
 
 UNFINISHED = ".unfinished"
 """Where unfinished work of an audit is kept in its run folder."""
@@ -68,7 +63,7 @@ def prepare_configured(config: Configuration) -> Prepared:
 
 
 def run_audit(  # noqa: PLR0913 (the last ones say how the work is done, never what is asked)
-    text: str,
+    asked: str | Configuration,
     folder: Path,
     source: str = "configuration",
     *,
@@ -89,7 +84,7 @@ def run_audit(  # noqa: PLR0913 (the last ones say how the work is done, never w
     `progress` is told how far the work is, `say` what it is expected to cost.
     """
     limit = None if max_cpu is None else CpuLimit.begin(max_cpu)
-    config = parse_config(text, source, home)
+    config = _parsed(asked, source, home)
     inputs = inputs_of(config)
     refuse_other_run(folder, inputs)
     if (folder / AUDIT).is_file() and (not keep_examples or (folder / EXAMPLES).is_dir()):
@@ -98,22 +93,17 @@ def run_audit(  # noqa: PLR0913 (the last ones say how the work is done, never w
     _say_cost(cost_of_audit(prepared, config.audit.attackers), prepared, say)
     with _unfinished(folder / UNFINISHED) as kept:
         means = Means(execution=config.execution, folder=kept, limit=limit, progress=progress)
-        asked = _level(folder, config, inputs)
-        found = ask_audit(
-            _with_note(prepared, asked), config.mechanism, replace(config.audit, alpha=asked.level), means=means
-        )
-        illustrate(found, with_secrets=keep_examples).write(folder)
+        run, question = _at_level(_run(config, prepared, means), config.audit, folder, config, inputs)
+        found = run.audit(question, keep_examples=keep_examples)
         can_adapt = config.adapt is not None and config.mechanism.name in SCALED
         if keep and can_adapt and not (folder / ADAPTATION).is_file():
             keep_work(folder, inputs, prepared, means.fits, kept)
-        if found.policy is not None:
-            save_policy(folder, with_user_limit(found.policy, config.users))
-        write_run(folder, found.result, text, inputs)
+        found.save(folder, inputs)
     return found.result
 
 
 def run_adapt(
-    text: str,
+    asked: str | Configuration,
     folder: Path,
     source: str = "configuration",
     *,
@@ -127,7 +117,7 @@ def run_adapt(
     reading, encoding and fitting again, and is removed at the end. `home` is the folder that relative paths are looked
     for in first.
     """
-    config = parse_config(text, source, home)
+    config = _parsed(asked, source, home)
     inputs = inputs_of(config)
     refuse_other_run(folder, inputs)
     if (folder / ADAPTATION).is_file():
@@ -147,19 +137,35 @@ def run_adapt(
             lay_out_checkpoints(folder, kept)
         fits = {} if earlier is None else dict(earlier.fits)
         means = Means(execution=config.execution, folder=kept, progress=progress, fits=fits)
-        asked = _level(folder, config, inputs)
-        found = ask_adapt(
-            _with_note(prepared, asked), config.mechanism, replace(config.adapt, alpha=asked.level), means=means
-        )
-        if found.policy is not None:
-            save_policy(folder, with_user_limit(found.policy, config.users))
-            if (folder / EXAMPLES).is_dir():
-                _show_release(folder, config, found)
-        else:
+        run, question = _at_level(_run(config, prepared, means), config.adapt, folder, config, inputs)
+        found = run.adapt(question)
+        released = found.policy or found.proposal
+        if released is None:
             (folder / POLICY).unlink(missing_ok=True)
-        write_adaptation(folder, found.result, text, inputs)
+        else:
+            released.save(folder)
+            if (folder / EXAMPLES).is_dir():
+                _show_release(folder, config, prepared, released.policy)
+        found.save(folder, inputs)
         remove_kept(folder)
     return found.result
+
+
+def _parsed(asked: str | Configuration, source: str, home: Path | None) -> Configuration:
+    return parse_config(asked, source, home) if isinstance(asked, str) else asked
+
+
+def _run(config: Configuration, prepared: Prepared, means: Means) -> Run:
+    return Run(prepared, config.mechanism, means, config.text, config.users)
+
+
+def _at_level(
+    run: Run, question: Settings, folder: Path, config: Configuration, inputs: Inputs
+) -> tuple[Run, Settings]:
+    """The question at its level; the embedded corpus is made up, and may be asked anything."""
+    if not isinstance(config.data, FileData):
+        return run, question
+    return run.at_level(question, folder, inputs.files["data.path"], inputs.configuration)
 
 
 def _read(config: Configuration, progress: Progress, say: Say) -> Prepared:
@@ -175,22 +181,9 @@ def _say_cost(cost: ExpectedCost | None, prepared: Prepared, say: Say) -> None:
         say(cost.line(basis_of_cost(prepared)))
 
 
-def _level(folder: Path, config: Configuration, inputs: Inputs) -> QuestionLevel:
-    """The level at which a configuration is answered; the embedded corpus is made up, and may be asked anything."""
-    alpha = config.audit.alpha
-    if not isinstance(config.data, FileData):
-        return QuestionLevel(1, alpha, alpha)
-    return level_of_question(folder, inputs.files["data.path"], inputs.configuration, alpha)
-
-
-def _with_note(prepared: Prepared, asked: QuestionLevel) -> Prepared:
-    return replace(prepared, notes=(*prepared.notes, asked.note)) if asked.note else prepared
-
-
-def _show_release(folder: Path, config: Configuration, found: Adapted) -> None:
+def _show_release(folder: Path, config: Configuration, prepared: Prepared, policy: Policy) -> None:
     """Put the release of the policy in the place of the examples that the audit kept, where they are texts."""
-    prepared, policy = found.prepared, found.policy
-    if policy is None or not isinstance(prepared.codec, TextCodec):
+    if not isinstance(prepared.codec, TextCodec):
         return
     rows = example_rows(prepared.split.certify, config.audit.seed)
     if prepared.encoded is not None:

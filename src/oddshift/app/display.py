@@ -6,21 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from oddshift.adapt import Adaptation, Compared
-from oddshift.app.report.opening import (
-    EXPLAINED,
-    FATE_HEAD,
-    GUESS_HEAD,
-    Opening,
-    opening_of_adaptation,
-    opening_of_audit,
-)
+from oddshift.app.report.first_screen import FATE_HEAD, FirstScreen, screen_of_adaptation, screen_of_audit
 from oddshift.app.report.wording import claim_reads, withheld_reason, worst_in_words
-from oddshift.app.terminology import Speaking, reword_for
 from oddshift.attackers.calibration import Calibration
 from oddshift.audit import AttackerResult, Audit
 from oddshift.audit.released_table import release_headline
-from oddshift.audit.verdict_rule import base_name, worst_of_both
+from oddshift.audit.verdict import base_name, worst_of_both
 from oddshift.evidence.certificates import Certificate
+from oddshift.model.nouns import nouns_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,22 +27,21 @@ WIDE = 2
 """Tiers that stand next to one another in a table; more stand below one another."""
 
 
-def show_audit(audit: Audit, screen: Console) -> None:
-    """Print an audit from its stored values alone."""
-    asked, console = audit.settings, Speaking(screen, reword_for(audit.detector))
+def show_audit(audit: Audit, console: Console) -> None:
+    """Print an audit from its stored values alone: the first screen, then the details."""
+    asked, nouns = audit.settings, nouns_of(audit.detector)
     fit, select, certify = audit.documents
-    show_opening(opening_of_audit(audit), console)
+    show_first_screen(screen_of_audit(audit), console)
     console.print(headline(audit), style="bold", markup=False)
     for line in worst_lines(audit):
         console.print(line, markup=False)
     if audit.release is not None:
-        console.print(release_headline(audit.release), style="bold", markup=False)
+        console.print(release_headline(audit.release), markup=False)
     console.print(
-        f"One release on its own: the exact epsilon is {audit.exact_epsilon:.4f} (claimed: "
-        f"{audit.claimed_epsilon:.4g}); "
-        f"the budget is {asked.epsilon:g}."
+        f"One release on its own: the exact epsilon is {audit.exact_epsilon:.4f} (the mechanism promises "
+        f"{audit.claimed_epsilon:.4g}); the budget is {asked.epsilon:g}."
     )
-    console.print(f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.")
+    console.print(f"{_capital(nouns.records)}: {fit} to learn from, {select} to choose with, {certify} to certify on.")
     console.print(attackers_table(audit))
     console.print(
         f"anchored: the share of pairs with the true value whose mPL exceeds {asked.epsilon:g}; log scores are in nats."
@@ -71,32 +63,42 @@ def show_audit(audit: Audit, screen: Console) -> None:
         console.print(audit.witness.sentence, markup=False)
     if audit.witness_needs:
         console.print(f"Witness {audit.witness_needs}.", markup=False)
-    for note in audit.warnings:
+    _show_notes(audit, console)
+
+
+def _show_notes(found: Audit | Adaptation, console: Console) -> None:
+    for note in found.warnings:
         console.print(f"note: {note}", style="yellow", markup=False)
-    console.print("Assumed: " + "; ".join(audit.assumptions) + ".", markup=False)
+    console.print("Assumed: " + "; ".join(found.assumptions) + ".", markup=False)
 
 
-def show_opening(opening: Opening, console: Speaking) -> None:
-    """Print what everyone should read, before any certificate."""
-    console.print(opening.headline, style="bold", markup=False)
-    for line in opening.lines():
-        console.print(line, markup=False)
-    for head, rows in ((FATE_HEAD, opening.fate_rows), (GUESS_HEAD, opening.guess_rows)):
+def show_first_screen(screen: FirstScreen, console: Console) -> None:
+    """Print what everyone should read, and the numbers behind it, before any certificate."""
+    for line in screen.lines():
+        console.print(line, style="" if line.startswith(" ") else "bold", markup=False)
+    for head, rows in ((FATE_HEAD, screen.fate_rows), (screen.guess_head, screen.guess_rows)):
         if rows:
-            console.print(_plain_table(head, rows, console))
-    if opening.guessed:
-        console.print(EXPLAINED, markup=False)
+            console.print(_plain_table(head, rows))
+    if screen.guessed:
+        console.print(screen.explained, markup=False)
+    if screen.meaning:
+        console.print(screen.meaning, markup=False)
+    console.print("Details", style="bold")
 
 
-def _plain_table(head: tuple[str, ...], rows: list[tuple[str, ...]], console: Speaking) -> Table:
+def _plain_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
     from rich.table import Table
 
     table = Table()
     for place, name in enumerate(head):
-        table.add_column(console.reword(name), justify="right" if place else "left")
+        table.add_column(name, justify="right" if place else "left")
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def worst_lines(audit: Audit) -> Iterator[str]:
@@ -132,9 +134,9 @@ def headline(audit: Audit) -> str:
     words = {
         "certified": f"CERTIFIED: {claim} in every tier",
         "violated": f"VIOLATED: {claim} does not hold",
-        "undecided": f"UNDECIDED, which is not a pass: {claim}",
+        "undecided": f"UNDECIDED (counts as not certified): {claim}",
     }
-    said = words.get(audit.state_in_words, f"{audit.state_in_words.capitalize()}, which is not a pass: {claim}")
+    said = words.get(audit.state_in_words, f"{_capital(audit.state_in_words)} (counts as not certified): {claim}")
     why = withheld_reason(audit) if audit.verdict is not None and audit.state == "undecided" else ""
     worst = f"{asked.law} pairs, level {asked.alpha:g}; worst: {worst_in_words(audit)}"
     return f"{said} ({worst}){f': {why}' if why else ''}"
@@ -143,7 +145,7 @@ def headline(audit: Audit) -> str:
 def _calibrated(found: Calibration) -> str:
     """Whether the strongest attacker is as sure as it should be."""
     return (
-        f"Calibration of {found.attacker} on {found.documents} documents: how sure it is of its first guesses and how "
+        f"Calibration of {found.attacker} on {found.documents} records: how sure it is of its first guesses and how "
         f"often they are right differ by {found.calibration_error:.3f}; the best temperature is "
         f"{found.temperature:.3f}."
     )
@@ -205,22 +207,22 @@ def _cells(row: AttackerResult, audit: Audit) -> list[str]:
     return cells
 
 
-def show_adaptation(found: Adaptation, screen: Console) -> None:
-    """Print an adaptation from its stored values alone."""
-    asked, console = found.settings, Speaking(screen, reword_for(found.detector))
-    show_opening(opening_of_adaptation(found), console)
+def show_adaptation(found: Adaptation, console: Console) -> None:
+    """Print an adaptation from its stored values alone: the first screen, then the details."""
+    asked, nouns = found.settings, nouns_of(found.detector)
+    show_first_screen(screen_of_adaptation(found), console)
     console.print(choice_line(found), style="bold", markup=False)
     if found.release is not None:
-        console.print(release_headline(found.release), style="bold", markup=False)
+        console.print(release_headline(found.release), markup=False)
     fit, select, certify = found.documents
-    console.print(f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.")
+    console.print(f"{_capital(nouns.records)}: {fit} to learn from, {select} to choose with, {certify} to certify on.")
     console.print(
         f"Frontier: {len(found.grid)} scales measured, {len(found.rounds)} rounds, "
         f"{len(found.sequence)} candidates tested in turn, attacker {found.attacker}."
     )
     console.print(comparison_table(found))
     console.print(
-        f"rate: share of {asked.law} pairs beyond {asked.epsilon:g} on the certify documents; loss: expected "
+        f"rate: share of {asked.law} pairs beyond {asked.epsilon:g} on the records to certify on; loss: expected "
         f"{asked.cost} cost, {found.constant_loss:.4f} for {found.constant_name}; outputs: their effective number; "
         f"exact ε: of one release, over {'pairs of one tier' if found.tiers_are_public else 'all pairs'}."
     )
@@ -234,9 +236,7 @@ def show_adaptation(found: Adaptation, screen: Console) -> None:
         bounds = f"[{claim.stated(part.lower):.4f}, {claim.stated(part.upper):.4f}]"
         said = f"{claim.quantity} <= {claim.stated(claim.limit or 1.0):g} in tier {claim.tier} by {claim.attacker}"
         console.print(f"  {part.state_in_words}: {said}: {claim.stated(part.mean):.4f} in {bounds}", markup=False)
-    for note in found.warnings:
-        console.print(f"note: {note}", style="yellow", markup=False)
-    console.print("Assumed: " + "; ".join(found.assumptions) + ".", markup=False)
+    _show_notes(found, console)
 
 
 def choice_line(found: Adaptation) -> str:
@@ -249,8 +249,8 @@ def choice_line(found: Adaptation) -> str:
     if found.chosen is None:
         proposed = f"; proposed without a certificate: {scales}" if found.proposed else ""
         if found.state_in_words != "undecided":
-            return f"{found.state_in_words.capitalize()}, which is not a pass: {claim}{proposed}"
-        return f"UNDECIDED, which is not a pass: no scales were certified for {claim}{proposed}"
+            return f"{_capital(found.state_in_words)} (counts as not certified): {claim}{proposed}"
+        return f"UNDECIDED (counts as not certified): no scales were certified for {claim}{proposed}"
     if found.proof:
         return f"PROVED: {found.proof} ({forms_line(found)})"
     return f"CERTIFIED: {claim} at scales {scales} ({asked.law} pairs, level {asked.alpha:g})"

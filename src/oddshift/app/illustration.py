@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from oddshift.app.run import Audited
+from oddshift.app.preparation import Prepared
 from oddshift.app.run_folder import BY_POLICY, read_belief, write_belief, write_examples
-from oddshift.attackers.attacker import Attacker
+from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Null, Own
-from oddshift.audit.beliefs import Belief, belief
-from oddshift.audit.examples import Example, examples
+from oddshift.audit import Audit
+from oddshift.audit.examples import Belief, Example, belief, examples
 from oddshift.base.arrays import IntArray
 from oddshift.data.codecs import EncodedText
 from oddshift.data.codecs.text.passages import Passage, Passages, passages
@@ -51,12 +52,13 @@ class Illustration:
             write_examples(folder, self.named.beliefs, self.named.belief, self.named.passages)
 
 
-def illustrate(found: Audited, *, with_secrets: bool = False) -> Illustration:
+def illustrate(
+    found: Audit, prepared: Prepared, known: Knowledge, attackers: Sequence[Attacker], *, with_secrets: bool = False
+) -> Illustration:
     """What the strongest attacker believes about a few certify documents: without any word, and by name on request."""
-    prepared, known = found.prepared, found.known
-    everyone: tuple[Attacker, ...] = (Null(known), Own(known), *found.attackers)
-    strongest = next(attacker for attacker in everyone if attacker.name == found.result.strongest)
-    rng = np.random.default_rng([found.result.settings.seed, 6])
+    everyone: tuple[Attacker, ...] = (Null(known), Own(known), *attackers)
+    strongest = next(attacker for attacker in everyone if attacker.name == found.strongest)
+    rng = np.random.default_rng([found.settings.seed, 6])
     few = _few(prepared.split.certify, rng)
     release = perturb(few, known.mechanism, known.tiers, rng)
     plain = belief(strongest, few, release, known)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from oddshift.app.report.opening import found_sentence, missed_sentence, opening_of_adaptation
+from oddshift.app.report.first_screen import found_sentence, missed_sentence, screen_of_adaptation
+from oddshift.app.report.wording import percent
 from oddshift.app.run_folder import ADAPTATION, read_adaptation
-from oddshift.audit.replacement_counts import DataFate, KindFate
+from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.data.codecs import KindCounts
+from oddshift.model.nouns import NOUNS
 from oddshift.protect.policies import Policy
 
 
-def released_line(kinds: Mapping[str, KindCounts]) -> str:
-    """What happened to all words of a release together."""
+def released_line(kinds: Mapping[str, KindCounts], kind: str) -> str:
+    """What happened to all secrets of a release of data of one kind together."""
     rows = (
         KindFate(
             name=name,
@@ -25,7 +27,7 @@ def released_line(kinds: Mapping[str, KindCounts]) -> str:
         )
         for name, count in kinds.items()
     )
-    return found_sentence(DataFate(kinds=tuple(rows)))
+    return found_sentence(DataFate(kinds=tuple(rows)), NOUNS.get(kind, NOUNS["records"]))
 
 
 def expected_lines(policy_file: Path, policy: Policy) -> Iterator[str]:
@@ -39,10 +41,10 @@ def expected_lines(policy_file: Path, policy: Policy) -> Iterator[str]:
     found = read_adaptation(folder)
     if found.mechanism != repr(policy.mechanism()):
         return
-    opening = opening_of_adaptation(found)
-    if found.fate is not None and opening.searched:
+    screen = screen_of_adaptation(found)
+    if found.fate is not None and screen.nouns.is_searched:
         yield f"When the policy was made: {missed_sentence(found.fate)}"
-    for row in opening.guessed:
-        tier, before, alone, together, most, _ = row.cells
-        bound = "" if row.most is None else f" (upper bound {most})"
-        yield f"  {tier} guessed first: {before} before any release -> {alone} from one -> {together} together{bound}"
+    for row in screen.guessed:
+        before, alone, together = (percent(share) for share in (row.before, row.alone, row.together))
+        bound = "" if row.most is None else f" (upper bound {percent(row.most)})"
+        yield f"  {row.tier} guessed first: {before} before any release, {alone} from one, {together} together{bound}"

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.app.found_points import FoundPoints, found_in_records, found_in_text
-from oddshift.app.terminology import who_found
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.data.codecs import (
@@ -30,6 +29,7 @@ from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import People, PeopleSettings, people
 from oddshift.data.near_duplicates import near_duplicates
+from oddshift.model.nouns import who_found
 from oddshift.model.prior import Markov
 from oddshift.model.records import FRACTIONS, Records, Split, assign_parts
 from oddshift.model.release import draw_once, one_tier

@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 
 from oddshift.adapt import Adaptation
 from oddshift.app.illustration import Illustration
+from oddshift.app.inputs import Inputs
 from oddshift.app.report import page, read_sources
-from oddshift.app.report.opening import opening_of_adaptation, opening_of_audit
+from oddshift.app.report.first_screen import screen_of_adaptation, screen_of_audit
 from oddshift.app.report.wording import adaptation_sentence, verdict_sentence
 from oddshift.app.run_folder import write_adaptation, write_run
-from oddshift.app.terminology import reword_for
 from oddshift.audit import AttackerResult, Audit
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import write_atomic
@@ -61,39 +61,22 @@ class AuditRun:
         """The certificates behind the verdict."""
         return self.result.certificates
 
-    def save(self, folder: str | Path) -> Path:
-        """Write a run folder: what `verify`, `report` and `compare` read."""
+    def save(self, folder: str | Path, inputs: Inputs | None = None) -> Path:
+        """Write a run folder for `verify`, `report` and `compare`; without `inputs` no later run continues it."""
         home = Path(folder)
         if self.illustration is not None:
             self.illustration.write(home)
         if self.policy is not None:
             self.policy.save(home)
-        return write_run(home, self.result, self.configuration)
+        return write_run(home, self.result, self.configuration, inputs)
 
     def report(self, path: str | Path) -> Path:
         """Write the report as one self-contained page."""
         return _written(path, self._repr_html_())
 
     def __repr__(self) -> str:
-        """What happened to the data, the verdict and what it rests on, without a secret."""
-        found, asked = self.result, self.result.settings
-        fit, select, certify = found.documents
-        best = found.row(found.deciding_rates[0].claim.attacker)
-        rates = ", ".join(f"{t.tier} {t.anchored:.2%} (first guess right {t.top1:.1%})" for t in best.tiers)
-        begins = opening_of_audit(found)
-        lines = "\n".join(
-            (
-                begins.headline,
-                *begins.lines(),
-                *begins.by_kind(),
-                self.verdict.sentence,
-                f"Documents: {fit} to learn from, {select} to choose with, {certify} to certify on.",
-                f"Attacker with the worst bound: {best.name}, {best.joint_gain:+.3f} nats of joint gain.",
-                f"Pairs with the true value beyond epsilon = {asked.epsilon:g}: {rates}.",
-                f"One release alone: exact epsilon {found.exact_epsilon:.4f}; found by {found.detector}.",
-            )
-        )
-        return reword_for(found.detector)(lines)
+        """The first screen, without a secret."""
+        return "\n".join(screen_of_audit(self.result).lines())
 
     def _repr_html_(self) -> str:
         """The report, as a notebook shows it."""
@@ -103,13 +86,17 @@ class AuditRun:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdaptRun:
-    """An adaptation and its policy; `policy` is None when nothing was certified, and `why` gives the reason."""
+    """An adaptation and its policy; `policy` is None when nothing was certified, and `why` gives the reason.
+
+    `proposal` is then the policy of scales that were measured only, if there are any.
+    """
 
     result: Adaptation
     policy: ReleasePolicy | None
     why: str
     configuration: str = ""
     ask: Callable[[], AuditRun] | None = field(default=None)
+    proposal: ReleasePolicy | None = None
 
     @property
     def certified(self) -> bool:
@@ -145,29 +132,20 @@ class AdaptRun:
             )
         return self.ask()
 
-    def save(self, folder: str | Path) -> Path:
-        """Write the adaptation and its policy into a run folder."""
-        home = write_adaptation(folder, self.result, self.configuration)
+    def save(self, folder: str | Path, inputs: Inputs | None = None) -> Path:
+        """Write the adaptation and its policy into a run folder; without `inputs` no later run continues it."""
         if self.policy is not None:
-            self.policy.save(home)
-        return home
+            self.policy.save(folder)
+        return write_adaptation(folder, self.result, self.configuration, inputs)
 
     def report(self, path: str | Path) -> Path:
         """Write the report as one self-contained page."""
         return _written(path, self._repr_html_())
 
     def __repr__(self) -> str:
-        """The verdict and what it costs, without a secret."""
-        found = self.result
-        begins = opening_of_adaptation(found)
-        lines = [begins.headline, *begins.lines(), *begins.by_kind(), self.verdict.sentence]
-        lines += [f"No policy: {self.why}."] if self.why else []
-        lines += [
-            f"{row.name}: loss {row.outcome.loss:.4f}, "
-            + ", ".join(f"{t.tier} rate {t.rate:.2%}, first guess right {t.top1:.1%}" for t in row.outcome.tiers)
-            for row in found.compared[:3]
-        ]
-        return reword_for(found.detector)("\n".join(lines))
+        """The first screen, without a secret."""
+        lines = list(screen_of_adaptation(self.result).lines())
+        return "\n".join([*lines, f"No policy: {self.why}."] if self.why else lines)
 
     def _repr_html_(self) -> str:
         """The report, as a notebook shows it."""

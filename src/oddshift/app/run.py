@@ -1,114 +1,171 @@
-"""The two questions, answered for prepared data: what do attackers learn, and which noise keeps that in budget?
+"""A run: data, a mechanism and resources, of which both questions can be asked, in Python and by the command line.
 
-Python and the command line both come through here, so that they cannot give different answers.
+What do attackers learn, and which noise keeps that in budget? Built from a file or from objects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
-from oddshift.adapt import Adaptation, AdaptSettings, AdaptTask, Family, adapt
+from oddshift.adapt import AdaptSettings, AdaptTask, Family, adapt
 from oddshift.adapt.evaluation import scale_family
 from oddshift.adapt.proved import countable
+from oddshift.app.alpha_spending import level_of_question
 from oddshift.app.attacker_choice import AskedAttacker, fit_attackers, named_attackers, refittable
+from oddshift.app.illustration import illustrate
 from oddshift.app.measured_use import check_use, measured_use
-from oddshift.app.policy_from_result import adapted_policy, audited_policy, why_no_policy
+from oddshift.app.policy_from_result import adapted_policy, audited_policy, why_no_policy, with_user_limit
 from oddshift.app.preparation import Prepared
 from oddshift.app.resources import Means
+from oddshift.app.results import AdaptRun, AuditRun
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, Retrained, knowledge
 from oddshift.attackers.learning_size import Refittable
-from oddshift.audit import Audit, AuditSettings, audit
+from oddshift.audit import AuditSettings, audit
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
+from oddshift.audit.release_use import DataFate
 from oddshift.audit.released_table import ReleasedTable, release_sentences
-from oddshift.audit.replacement_counts import DataFate
 from oddshift.audit.settings import CpuLimit, fit_within, rows_within, within_cpu
+from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import silent
 from oddshift.data.codecs import TableCodec, TextCodec
 from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.records import Records
+from oddshift.protect.ledger.terms import UserLimit
 from oddshift.protect.measurement import FEW_ROWS, MOST_ROWS, column_odds, drawn_release
 from oddshift.protect.policies import Policy
+from oddshift.protect.release import ReleasePolicy
 
 COSTS = {"text": "cosine", "vectors": "cosine", "location": "haversine", "table": "euclidean", "records": "euclidean"}
 """What a changed value costs by default, by kind of data."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Audited:
-    """An audit, what it was computed with, and the policy of a certified mechanism that has no scales to adapt."""
-
-    result: Audit
-    prepared: Prepared
-    known: Knowledge
-    attackers: tuple[Attacker, ...]
-    policy: Policy | None = None
+Settings = TypeVar("Settings", AuditSettings, AdaptSettings)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Adapted:
-    """An adaptation, its data, and the policy that it leads to, if any; `why` says why there is none."""
+class Run:
+    """Prepared data, the mechanism that is asked about, and the resources that an answer may use.
 
-    result: Adaptation
+    `configuration` is the question as the text of a file, which results keep; `users` limits what the releases of a
+    user may spend, and goes into policies.
+    """
+
     prepared: Prepared
-    policy: Policy | None
-    why: str
+    mechanism: MechanismSettings | Mechanism
+    means: Means = field(default_factory=Means)
+    configuration: str = ""
+    users: UserLimit | None = None
 
+    def at_level(self, asked: Settings, folder: Path, data: str, question: str) -> tuple[Run, Settings]:
+        """The run with a note, and the question at its level, among those asked of the same data around a folder."""
+        found = level_of_question(folder, data, question, asked.alpha)
+        notes = (*self.prepared.notes, found.note) if found.note else self.prepared.notes
+        return replace(self, prepared=replace(self.prepared, notes=notes)), replace(asked, alpha=found.level)
 
-def ask_audit(
-    prepared: Prepared,
-    mechanism: MechanismSettings | Mechanism,
-    settings: AuditSettings,
-    *,
-    attackers: Sequence[AskedAttacker] | None = None,
-    means: Means | None = None,
-) -> Audited:
-    """Fit the attackers and measure what they learn from releases; `attackers` are by default those of the settings."""
-    check_use(prepared, settings)
-    work, named = means or Means(), settings.attackers if attackers is None else attackers
-    asked, without = named_attackers(named, prepared, settings, work.limit)
-    seconds = None if work.limit is None else work.limit.left / 4.0
-    options = FitOptions(epochs=settings.epochs, max_seconds=seconds, checkpoints=work.folder, paper=settings.paper)
-    plain, limited = replace(options, checkpoints=None), without
+    def audit(
+        self, settings: AuditSettings, attackers: Sequence[AskedAttacker] | None = None, *, keep_examples: bool = False
+    ) -> AuditRun:
+        """Fit the attackers and measure what they learn; `attackers` are by default those of the settings.
 
-    def trial(some: Prepared) -> list[Attacker]:
-        return fit_attackers(asked, knowledge_of(some, mechanism, settings.epsilon), some, settings, plain)
+        `keep_examples` also keeps what the strongest attacker believes about a few documents: these are SECRETS.
+        """
+        check_use(self.prepared, settings)
+        work, named = self.means, settings.attackers if attackers is None else attackers
+        asked, without = named_attackers(named, self.prepared, settings, work.limit)
+        prepared, known, fitted, limited = self._fitted(asked, settings)
+        split = prepared.split
+        if work.limit is not None:
+            split, note = within_cpu(split, known, fitted, work.limit, settings.seed)
+            limited = (*limited, *([note] if note else []))
+        learns = settings.delta is not None and settings.gamma is None  # otherwise no fit on fewer documents is needed
+        found = audit(
+            split,
+            known,
+            self._refittable(asked, fitted, settings) if learns else fitted,
+            settings,
+            detector=prepared.detector,
+            proven=_proven(settings, known, replace(prepared, split=split)),
+            execution=work.execution,
+            folder=work.folder,
+            progress=work.progress,
+        )
+        work.progress("measuring a release", 0, 0)
+        release, details = _released(prepared, known.mechanism, settings.seed, work.limit)
+        fate = _fate(prepared, known.mechanism, settings.seed)
+        use = measured_use(prepared, known, settings, COSTS.get(prepared.kind, "euclidean"))
+        said = (*prepared.notes, *without, *limited, *details, *(() if use is None else use.sentences()))
+        found = replace(found, release=release, fate=fate, use=use, warnings=(*found.warnings, *said))
+        shown = illustrate(found, prepared, known, fitted, with_secrets=keep_examples)
+        policy = audited_policy(found, prepared, known, self.mechanism)
+        return AuditRun(found, self.configuration, shown, self._release_policy(policy))
 
-    def again(name: str, some: Knowledge) -> Attacker:
-        return fit_attackers([name], some, prepared, settings, plain, means=replace(work, progress=silent))[0]
+    def adapt(self, settings: AdaptSettings, attackers: Sequence[AskedAttacker] | None = None) -> AdaptRun:
+        """Find the scales of least loss whose leakage is certified, and the policy that applies them."""
+        if isinstance(self.mechanism, Mechanism):
+            raise InvalidInput(
+                "mechanism is an object with fixed noise, expected a name or settings, because the noise is adapted"
+            )
+        prepared, work = self.prepared, self.means
+        task = adapt_task(prepared, self.mechanism, settings, attackers=attackers, means=work)
+        found = adapt(task, execution=work.execution, folder=work.folder, progress=work.progress)
+        found = replace(found, warnings=(*found.warnings, *task.notes, *prepared.notes))
+        why = why_no_policy(prepared)
+        if found.scales is None:
+            why = "no scales were certified: undecided counts as not certified"
+        if why:
+            return AdaptRun(found, None, why, self.configuration)
+        policy = adapted_policy(found, task, prepared, self.mechanism)
+        released = policy.mechanism()
+        release, details = _released(prepared, released, settings.seed)
+        fate = _fate(prepared, released, settings.seed)
+        found = replace(found, release=release, fate=fate, warnings=(*found.warnings, *details))
+        made = self._release_policy(policy)
+        if found.chosen is None:
+            return AdaptRun(found, None, f"not certified: {found.basis}", self.configuration, proposal=made)
+        return AdaptRun(found, made, "", self.configuration)
 
-    if work.limit is not None:
-        prepared, fewer = _fewer_to_fit(prepared, trial, work.limit, settings.seed)
-        limited = (*limited, *fewer)
-    known = knowledge_of(prepared, mechanism, settings.epsilon)
-    fitted = fit_attackers(asked, known, prepared, settings, options, means=work)
-    split = prepared.split
-    if work.limit is not None:
-        split, note = within_cpu(split, known, fitted, work.limit, settings.seed)
-        limited = (*limited, *([note] if note else []))
-    learns = settings.delta is not None and settings.gamma is None  # otherwise no fit on fewer documents is needed
-    found = audit(
-        split,
-        known,
-        refittable(asked, fitted, again) if learns else fitted,
-        settings,
-        detector=prepared.detector,
-        proven=_proven(settings, known, replace(prepared, split=split)),
-        execution=work.execution,
-        folder=work.folder,
-        progress=work.progress,
-    )
-    work.progress("measuring a release", 0, 0)
-    release, details = _released(prepared, known.mechanism, settings.seed, work.limit)
-    fate = _fate(prepared, known.mechanism, settings.seed)
-    use = measured_use(prepared, known, settings, COSTS.get(prepared.kind, "euclidean"))
-    said = (*prepared.notes, *limited, *details, *(() if use is None else use.sentences()))
-    found = replace(found, release=release, fate=fate, use=use, warnings=(*found.warnings, *said))
-    return Audited(found, prepared, known, tuple(fitted), audited_policy(found, prepared, known, mechanism))
+    def _release_policy(self, policy: Policy | None) -> ReleasePolicy | None:
+        return None if policy is None else ReleasePolicy(with_user_limit(policy, self.users))
+
+    def _options(self, settings: AuditSettings) -> FitOptions:
+        limit, folder = self.means.limit, self.means.folder
+        seconds = None if limit is None else limit.left / 4.0
+        return FitOptions(epochs=settings.epochs, max_seconds=seconds, checkpoints=folder, paper=settings.paper)
+
+    def _fitted(
+        self, asked: Sequence[AskedAttacker], settings: AuditSettings
+    ) -> tuple[Prepared, Knowledge, list[Attacker], tuple[str, ...]]:
+        """The attackers, fitted on as many documents as a limit allows, with the data that are left and notes."""
+        prepared, work, options = self.prepared, self.means, self._options(settings)
+        notes: tuple[str, ...] = ()
+        if work.limit is not None:
+            plain = replace(options, checkpoints=None)
+
+            def trial(some: Prepared) -> list[Attacker]:
+                known = knowledge_of(some, self.mechanism, settings.epsilon)
+                return fit_attackers(asked, known, some, settings, plain)
+
+            prepared, notes = _fewer_to_fit(prepared, trial, work.limit, settings.seed)
+        known = knowledge_of(prepared, self.mechanism, settings.epsilon)
+        return prepared, known, fit_attackers(asked, known, prepared, settings, options, means=work), notes
+
+    def _refittable(
+        self, asked: Sequence[AskedAttacker], fitted: Sequence[Attacker], settings: AuditSettings
+    ) -> list[Attacker | Refittable]:
+        """The attackers, together with how each is fitted again on fewer documents."""
+        plain, quiet = replace(self._options(settings), checkpoints=None), replace(self.means, progress=silent)
+
+        def again(name: str, some: Knowledge) -> Attacker:
+            return fit_attackers([name], some, self.prepared, settings, plain, means=quiet)[0]
+
+        return refittable(asked, fitted, again)
 
 
 def _fewer_to_fit(
@@ -122,33 +179,6 @@ def _fewer_to_fit(
     rng = np.random.default_rng([seed, 9])
     found, note = fit_within(prepared.split.fit, lambda some: fit(with_fit(some)), limit, rng)
     return with_fit(found), (note,) if note else ()
-
-
-def ask_adapt(
-    prepared: Prepared,
-    mechanism: MechanismSettings,
-    settings: AdaptSettings,
-    *,
-    attackers: Sequence[AskedAttacker] | None = None,
-    means: Means | None = None,
-) -> Adapted:
-    """Find the scales of least loss whose leakage is certified, and the policy that applies them."""
-    work = means or Means()
-    task = adapt_task(prepared, mechanism, settings, attackers=attackers, means=work)
-    found = adapt(task, execution=work.execution, folder=work.folder, progress=work.progress)
-    found = replace(found, warnings=(*found.warnings, *task.notes, *prepared.notes))
-    if found.scales is None:
-        return Adapted(found, prepared, None, "no scales were certified: undecided is not a pass")
-    missing = why_no_policy(prepared)
-    if missing:
-        return Adapted(found, prepared, None, missing)
-    why = "" if found.chosen is not None else f"not certified: {found.basis}"
-    policy = adapted_policy(found, task, prepared, mechanism)
-    released = policy.mechanism()
-    release, details = _released(prepared, released, settings.seed)
-    fate = _fate(prepared, released, settings.seed)
-    found = replace(found, release=release, fate=fate, warnings=(*found.warnings, *details))
-    return Adapted(found, prepared, policy, why)
 
 
 def _fate(prepared: Prepared, mechanism: Mechanism, seed: int) -> DataFate | None:

@@ -32,8 +32,7 @@ import numpy as np
 from oddshift.adapt.result import Adaptation
 from oddshift.app.inputs import Inputs, refuse_other_inputs, write_inputs
 from oddshift.audit import Audit
-from oddshift.audit.beliefs import Belief
-from oddshift.audit.examples import Example
+from oddshift.audit.examples import Belief, Example
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.storage import load, save, write_atomic
 from oddshift.data.codecs.text.passages import Passage, Passages

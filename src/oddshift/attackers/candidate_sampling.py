@@ -151,7 +151,7 @@ def held_out_by_tier(
                 )
                 here = replace(units, of_position=units.of_position[at])
                 found.setdefault(mine.tier, []).append(ContextTerms(base, tuple(sides(terms)), column, here, silent))
-    return {tier: _joined(blocks) for tier, blocks in found.items()}
+    return {tier: joined(blocks) for tier, blocks in found.items()}
 
 
 def sides(terms: Sequence[FloatArray]) -> list[FloatArray]:
@@ -163,7 +163,7 @@ def sides(terms: Sequence[FloatArray]) -> list[FloatArray]:
     return [side(term, 0.0) for term in terms for side in (np.maximum, np.minimum)]
 
 
-def _joined(blocks: list[ContextTerms]) -> ContextTerms:
+def joined(blocks: list[ContextTerms]) -> ContextTerms:
     """The positions of several blocks."""
     one = blocks[0]
     return replace(

@@ -1,33 +1,29 @@
 """The cherry tree: a law of documents with fixed places in which a value depends on at most two others, read exactly.
 
 Every place hangs below none, one or two earlier places that are tied themselves, so that cliques have at most three
-places (treewidth 2; Kovács and Szántai). Chains, trees and second order are special cases. Which places form a clique
-is chosen greedily, by what they tell of each other where every observation is predicted from all others.
+places (treewidth 2; Kovács and Szántai). Chains, trees and second order are special cases. Places are the positions of
+documents of one length or the columns of a table, and each has values of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
 
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import Backoff, backed_off, observations, supported
+from oddshift.attackers.law_attacker import Terms
+from oddshift.attackers.row_layout import RowLayout, row_batches, row_cells, spread_over_points
+from oddshift.attackers.threes import Threes, Ties, threes_of, triple_table
 from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.model.release import Release
 
-MOST_POINTS = 32
-"""Largest number of points for tables of three places."""
+MOST_VALUES = 32
+"""Largest number of values of a place: those of a column with more are read in bins of about as many cells each."""
 
-MOST_PLACES = 12
-"""Longest documents for which every three places are compared."""
-
-FEWEST = 100
-"""Smallest number of documents from which such tables are estimated."""
-
-TRIED = tuple(Backoff(discount, strength) for discount in (0.0, 0.6) for strength in (1.0, 10.0, 100.0))
-"""How far counts may be trusted where ties are compared."""
+BATCH_ENTRIES = 4_000_000
+"""Entries of the tables of one batch of documents; a performance setting."""
 
 _LEAST = 1e-30  # a likelihood that can still be divided out of a marginal
 
@@ -43,40 +39,35 @@ class Cherry:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CherryTree:
-    """Cherries with parents first; the later of two parents depends on the earlier one. `law` is that of any value.
+    """Cherries with parents first; the later of two parents depends on the earlier one.
 
-    Likelihoods `seen` are (documents, places, points): M(y_l|x) of every output, or ones where nothing was released.
+    Likelihoods `seen` are given place by place, each (documents, values): M(y|x) of every output, or ones where nothing
+    was released.
 
     **Guarantee**: `marginals` and `draw` are exact under this law; how close it is to the truth they do not say.
     """
 
     cherries: tuple[Cherry, ...]
-    law: FloatArray
 
-    @property
-    def width(self) -> int:
-        """Entries of a table of three places, in multiples of the number of points."""
-        return len(self.law) ** 2
-
-    def marginals(self, seen: FloatArray) -> FloatArray:
-        """log Pr[x_l | all outputs] for every place, (documents, places, points)."""
+    def marginals(self, seen: Sequence[FloatArray]) -> list[FloatArray]:
+        """log Pr[x | all outputs] for every place, (documents, values)."""
         tables = self._collected(seen)
         joints: dict[int, FloatArray] = {}
-        found = np.empty(seen.shape)
+        found = [np.empty(0)] * len(seen)
         for cherry in self.cherries:
             table = tables[cherry.place]
-            total = table.sum(axis=-1, keepdims=True)
-            above = self._law_of(cherry.parents, joints)[..., None]
-            joint = table * (above / np.maximum(total, 1e-300))
+            total = np.maximum(table.sum(axis=-1, keepdims=True), 1e-300)
+            joint = table * (self._law_of(cherry.parents, joints)[..., None] / total)
             joints[cherry.place] = joint
-            found[:, cherry.place] = joint.reshape(len(seen), -1, seen.shape[2]).sum(axis=1)
-        return np.asarray(np.log(np.maximum(found, 1e-300)))
+            mine = joint.reshape(len(joint), -1, joint.shape[-1]).sum(axis=1)
+            found[cherry.place] = np.log(np.maximum(mine, 1e-300))
+        return found
 
-    def draw(self, seen: FloatArray, rng: np.random.Generator) -> IntArray:
+    def draw(self, seen: Sequence[FloatArray], rng: np.random.Generator) -> IntArray:
         """One joint draw of every document given its outputs, (documents, places): collect, then draw outwards."""
         tables = self._collected(seen)
-        documents = np.arange(len(seen))
-        found = np.empty(seen.shape[:2], dtype=np.int64)
+        documents = np.arange(len(seen[0]))
+        found = np.empty((len(documents), len(seen)), dtype=np.int64)
         for cherry in self.cherries:
             rows = tables[cherry.place][(documents, *(found[:, p] for p in cherry.parents))]
             sums = np.cumsum(rows, axis=1)
@@ -84,17 +75,20 @@ class CherryTree:
             found[:, cherry.place] = (sums <= below).sum(axis=1).clip(max=rows.shape[1] - 1)
         return found
 
-    def messages(self, seen: FloatArray) -> FloatArray:
-        """What the others say about each place; documents of another length get the law of any value."""
-        if seen.shape[1] != len(self.cherries):
-            return np.broadcast_to(np.log(self.law), seen.shape)
-        seen = np.maximum(seen, _LEAST)
-        return self.marginals(seen) - np.log(seen)
+    def messages(self, seen: Sequence[FloatArray]) -> list[FloatArray]:
+        """What the others say about each place, in logarithms, each row up to a constant."""
+        most = max(c.law.size for c in self.cherries)
+        step, found = max(1, BATCH_ENTRIES // most), []
+        for low in range(0, len(seen[0]), step):
+            part = [np.maximum(each[low : low + step], _LEAST) for each in seen]
+            found.append([a - np.log(b) for a, b in zip(self.marginals(part), part, strict=True)])
+        return [np.concatenate(rows) for rows in zip(*found, strict=True)]
 
-    def _collected(self, seen: FloatArray) -> dict[int, FloatArray]:
-        """Pr[value, outputs of it and of all below | parents] of every place, (documents, *parents, points), scaled."""
+    def _collected(self, seen: Sequence[FloatArray]) -> dict[int, FloatArray]:
+        """Pr[value, outputs of it and of all below | parents] of every place, (documents, *parents, values), scaled."""
         tables = {
-            c.place: c.law * seen[:, c.place].reshape(len(seen), *(1,) * len(c.parents), -1) for c in self.cherries
+            c.place: c.law * seen[c.place].reshape(len(seen[c.place]), *(1,) * len(c.parents), -1)
+            for c in self.cherries
         }
         parents = {c.place: c.parents for c in self.cherries}
         for cherry in reversed(self.cherries):
@@ -120,98 +114,192 @@ class CherryTree:
         return np.asarray(joint.sum(axis=others))
 
 
-def suits_cherry_tree(known: Knowledge) -> bool:
-    """Whether all fit documents have the same few places, the points are few and the documents enough."""
-    lengths = known.fit.lengths
-    is_fixed = len(lengths) >= FEWEST and bool((lengths == lengths[0]).all())
-    return is_fixed and 3 <= int(lengths[0]) <= MOST_PLACES and 2 <= len(known.log_prior) <= MOST_POINTS
+@dataclass(frozen=True, eq=False, repr=False)
+class PlaceTrees:
+    """A cherry tree for documents of each length that has one, as a dense law; others get the law of any value."""
+
+    trees: dict[int, CherryTree]
+    law: FloatArray
+
+    @property
+    def width(self) -> int:
+        """Tables of three places, in multiples of the number of points; batches of documents are cut inside."""
+        return len(self.law)
+
+    def messages(self, seen: FloatArray) -> FloatArray:
+        """What the others say about each place."""
+        tree = self.trees.get(seen.shape[1])
+        if tree is None:
+            return np.broadcast_to(np.log(self.law), seen.shape)
+        return np.stack(tree.messages([seen[:, t] for t in range(seen.shape[1])]), axis=1)
 
 
-def fit_cherry_tree(known: Knowledge) -> CherryTree:
-    """Estimate the law from clean fit documents; only where `suits_cherry_tree`."""
-    fit = known.fit
-    return estimated_cherry_tree(fit.points.reshape(len(fit.lengths), -1), len(known.log_prior))
+@dataclass(frozen=True, eq=False, repr=False)
+class RowTree:
+    """A cherry tree of the columns of a table: row by row, whatever else a document holds.
 
-
-def estimated_cherry_tree(values: IntArray, points: int, units: IntArray | None = None, least: int = 1) -> CherryTree:
-    """Return the same for documents as an array (documents, places).
-
-    Combinations of values that fewer than `least` of the `units` (by default: documents) hold count as never seen.
+    `bins` has the bin of every value of each column, and `inside` the law of a value among those of its bin.
     """
-    law = np.bincount(values.ravel(), minlength=points) + 0.5
-    units = np.arange(len(values)) if units is None else units
-    cherries: list[Cherry] = []
-    for place, parents in chosen_cherries(values, points):
-        cherries.append(Cherry(place, parents, _table(values, points, (place, parents), (units, least))))
-    return CherryTree(tuple(cherries), law / law.sum())
+
+    layout: RowLayout
+    tree: CherryTree
+    bins: tuple[IntArray, ...]
+    inside: tuple[FloatArray, ...]
+
+    def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
+        """c = what the other cells of the row say about a cell, less what is said without any."""
+        nothing = self.messages([np.ones((1, len(each))) for each in self.bins])
+        for batch in row_batches(known, release, self.layout):
+            shape = batch.seen[0].shape[:2]
+            said = self.messages([each.reshape(-1, each.shape[2]) for each in batch.seen])
+            context = [(a - b).reshape(*shape, -1) for a, b in zip(said, nothing, strict=True)]
+            found = spread_over_points(batch, self.layout, context, len(known.log_prior))
+            yield Terms(batch.positions, found, known.log_prior)
+
+    def messages(self, seen: Sequence[FloatArray]) -> list[FloatArray]:
+        """What the others say about each cell; all values of a bin hear the same."""
+        binned = []
+        for each, law, bin_of in zip(seen, self.inside, self.bins, strict=True):
+            onto = np.zeros((len(law), int(bin_of.max()) + 1))
+            onto[np.arange(len(law)), bin_of] = law
+            binned.append(each @ onto)
+        return [message[:, bin_of] for message, bin_of in zip(self.tree.messages(binned), self.bins, strict=True)]
 
 
-def chosen_cherries(values: IntArray, points: int) -> list[tuple[int, tuple[int, ...]]]:
-    """(place, parents) with parents first: again and again the clique whose new places are told most, in nats."""
-    places = range(values.shape[1])
-    told: dict[tuple[int, tuple[int, ...]], float] = {(v, ()): 0.0 for v in places}
-    for count in (1, 2):
-        for v in places:
-            for pair in combinations([p for p in places if p != v], count):
-                told[v, pair] = _told(values, points, v, pair)
-    order: list[tuple[int, tuple[int, ...]]] = []
-    while len(order) < len(places):
-        _, added = max(((_gain(added, told), added) for added in _additions(order, places)), key=lambda a: a[0])
-        order.extend(added)
-    return order
+@dataclass(frozen=True, eq=False, repr=False)
+class Binned:
+    """Fit documents with fixed places: values by bin, the bin of every point in its place, and its share of that bin.
+
+    `names` says in words what each place is.
+    """
+
+    ties: Ties
+    number: IntArray
+    share: FloatArray
+    names: tuple[str, ...]
+
+    def predicted(self, place: int, parents: tuple[int, ...], points: IntArray) -> FloatArray:
+        """Pr[point at the place | those at others] by counts, for other documents of points (documents, places)."""
+        bins = self.number[points]
+        return self.ties.predicted(place, parents, bins) * self.share[points[:, place]]
 
 
-def _additions(order: list[tuple[int, tuple[int, ...]]], places: range) -> Iterator[list[tuple[int, tuple[int, ...]]]]:
-    """Every clique of three places (in every order of the new ones) that can join those of `order`."""
-    rank = {v: i for i, (v, _) in enumerate(order)}
-    tied = {frozenset((v, p)) for v, parents in order for p in parents}
-    for clique in combinations(places, 3):
-        inside = tuple(sorted((v for v in clique if v in rank), key=rank.__getitem__))
-        if len(inside) == 3 or (len(inside) == 2 and frozenset(inside) not in tied):
-            continue
-        for new in permutations([v for v in clique if v not in rank]):
-            yield [(v, inside + new[:i]) for i, v in enumerate(new)]
-    for v in places:  # a place whose neighbours cannot be joined as a clique
-        if v not in rank:
-            for p in rank:
-                yield [(v, (p,))]
-            yield [(v, ())]
+def place_cells(known: Knowledge, length: int) -> Binned:
+    """The fit documents of one length, whose places have all points."""
+    fit, points = known.fit, len(known.log_prior)
+    values = fit.points[fit.offsets[:-1][fit.lengths == length][:, None] + np.arange(length)]
+    names = tuple(f"position {place + 1}" for place in range(length))
+    return Binned(Ties(values, (points,) * length), np.arange(points), np.ones(points), names)
 
 
-def _gain(added: list[tuple[int, tuple[int, ...]]], told: dict[tuple[int, tuple[int, ...]], float]) -> float:
-    return sum(told[v, tuple(sorted(parents))] for v, parents in added)
+def column_cells(known: Knowledge, layout: RowLayout) -> Binned:
+    """The rows of the fit records, of which every column has points of its own."""
+    cells, number = row_cells(known, layout).values, np.zeros(len(known.log_prior), dtype=np.int64)
+    binned, share, sizes = np.full_like(cells, -1), np.zeros(len(known.log_prior)), []
+    for column, points in enumerate(layout.members):
+        has = cells[:, column] >= 0
+        mass = np.asarray(np.bincount(cells[has, column], minlength=len(points)) + 0.5, dtype=np.float64)
+        bin_of = bins_of(mass)
+        binned[has, column] = bin_of[cells[has, column]]
+        number[points], share[points] = bin_of, mass / np.bincount(bin_of, weights=mass)[bin_of]
+        sizes.append(int(bin_of.max()) + 1)
+    names = tuple(known.tiers.names[tier] for tier in np.argsort(layout.column_of_tier))
+    return Binned(Ties(binned, tuple(sizes)), number, share, names)
 
 
-def _told(values: IntArray, points: int, place: int, parents: tuple[int, ...]) -> float:
-    """Nats that the parents tell of a place, each document predicted from all others, beyond the law of the place."""
-    seen = observations(_context(values, points, parents), values[:, place], points ** len(parents), points)
-    law = np.bincount(values[:, place], minlength=points) / len(values)
-    score = max(backoff.score(seen, law[seen.value]) for backoff in TRIED)
-    return float(score - seen.count @ np.log(law[seen.value])) / len(values)
+def place_threes(known: Knowledge) -> dict[int, Threes]:
+    """The threes of documents of every length that has any."""
+    if len(known.log_prior) > MOST_VALUES:
+        return {}
+    found = {int(n): threes_of(place_cells(known, int(n)).ties) for n in np.unique(known.fit.lengths)}
+    return {length: threes for length, threes in found.items() if threes}
 
 
-def _context(values: IntArray, points: int, parents: tuple[int, ...]) -> IntArray:
-    number = np.zeros(len(values), dtype=np.int64)
-    for parent in parents:
-        number = number * points + values[:, parent]
-    return number
+def fit_place_trees(known: Knowledge, threes: Mapping[int, Threes]) -> PlaceTrees:
+    """A law for the documents of every length that has threes."""
+    law = np.exp(known.log_prior)
+    trees = {length: cherry_tree(place_cells(known, length).ties, some) for length, some in threes.items()}
+    return PlaceTrees(trees, law / law.sum())
 
 
-def _table(
-    values: IntArray, points: int, clique: tuple[int, tuple[int, ...]], support: tuple[IntArray, int]
-) -> FloatArray:
-    """Pr[value | values of the parents], counts over the tables of one parent less, down to the law of the place."""
-    place, parents = clique
-    counts = np.bincount(values[:, place], minlength=points) + 0.5
-    law = counts / counts.sum()
+def row_threes(known: Knowledge, layout: RowLayout) -> Threes:
+    """The threes among the columns of a table."""
+    return threes_of(column_cells(known, layout).ties)
+
+
+def fit_row_tree(known: Knowledge, layout: RowLayout, threes: Threes) -> RowTree:
+    """A law for the columns of a table that has threes."""
+    cells = column_cells(known, layout)
+    bins, inside = (tuple(cells.number[m] for m in layout.members), tuple(cells.share[m] for m in layout.members))
+    return RowTree(layout, cherry_tree(cells.ties, threes), bins, inside)
+
+
+def bins_of(mass: FloatArray, most: int = MOST_VALUES) -> IntArray:
+    """The bin of every value: its own where values are few, otherwise neighbours in order that hold as much together.
+
+    >>> bins_of(np.array([5.0, 5.0, 5.0, 5.0]), 2), bins_of(np.array([1.0, 9.0]))
+    (array([0, 0, 1, 1]), array([0, 1]))
+    """
+    if len(mass) <= most:
+        return np.arange(len(mass))
+    middle = np.cumsum(mass) - mass / 2
+    _, found = np.unique((middle * most / mass.sum()).astype(np.int64), return_inverse=True)
+    return np.asarray(found)
+
+
+def cherry_tree(ties: Ties, threes: Threes) -> CherryTree:
+    """The law with as many of these threes as can be read exactly together, and the strongest pairs."""
+    return CherryTree(tuple(_cherry(ties, *each) for each in hung(graph_of(ties, threes), len(ties.sizes))))
+
+
+def _cherry(ties: Ties, place: int, parents: tuple[int, ...]) -> Cherry:
     if not parents:
-        return np.asarray(law)
-    contexts = points ** len(parents)
-    context = _context(values, points, parents)
-    seen = observations(context, values[:, place], contexts, points)
-    kept = supported(context, values[:, place], points, *support)
-    bases = [np.broadcast_to(law, (contexts, points))]
-    if len(parents) == 2:
-        one, two = (_table(values, points, (place, (p,)), support) for p in parents)
-        bases += [np.repeat(one, points, axis=0), np.tile(two, (points, 1))]
-    return backed_off(seen, seen.table(contexts, points), bases, kept).reshape((points,) * (len(parents) + 1))
+        return Cherry(place, parents, ties.laws[place])
+    if len(parents) == 1:
+        return Cherry(place, parents, ties.pair_table(place, parents[0]))
+    return Cherry(place, parents, triple_table(ties, place, *parents))
+
+
+Edges = frozenset[tuple[int, int]]
+"""Tied places, the smaller one first."""
+
+
+def graph_of(ties: Ties, threes: Threes) -> Edges:
+    """As many threes as can be read exactly together, strongest first, then the strongest pairs that form a tree."""
+    places = range(len(ties.sizes))
+    edges: Edges = frozenset()
+    everyone = [(p, q) for q in places for p in range(q)]
+    for a, b, c in threes:
+        grown = edges | {(a, b), (a, c), (b, c)}
+        tried = [grown, *(grown | {pair} for pair in everyone if pair not in grown)]  # one more tie may close a ring
+        edges = next((each for each in tried if hung(each, len(places))), edges)
+    group = list(places)
+    for p, q in [*edges, *sorted(everyone, key=lambda pair: -ties.dependence(pair[1], (pair[0],)))]:
+        if group[p] != group[q]:
+            group = [group[p] if g == group[q] else g for g in group]
+            edges |= {(p, q)} if ties.dependence(q, (p,)) > 0 else edges
+    return edges
+
+
+def hung(edges: Edges, places: int) -> list[tuple[int, tuple[int, ...]]]:
+    """(place, parents) with parents first, by maximum cardinality search; empty where the ties have no such order.
+
+    >>> hung(frozenset({(0, 1), (0, 2), (1, 2), (2, 3)}), 4)
+    [(0, ()), (1, (0,)), (2, (0, 1)), (3, (2,))]
+    >>> hung(frozenset({(0, 1), (1, 2), (2, 3), (0, 3)}), 4)
+    []
+    """
+    near: dict[int, set[int]] = {v: set() for v in range(places)}
+    for p, q in edges:
+        near[p].add(q)
+        near[q].add(p)
+    order: list[tuple[int, tuple[int, ...]]] = []
+    rank: dict[int, int] = {}
+    while len(order) < places:
+        place = max((v for v in near if v not in rank), key=lambda v: (len(near[v] & rank.keys()), -v))
+        parents = tuple(sorted(near[place] & rank.keys(), key=rank.__getitem__))
+        if len(parents) > 2 or (len(parents) == 2 and parents[0] not in near[parents[1]]):
+            return []
+        rank[place] = len(order)
+        order.append((place, parents))
+    return order

@@ -76,7 +76,7 @@ class LearningOfSize:
         shown = []
         for step in self.steps:
             rates = ", ".join(f"{name} {rate:.4g}" for name, rate in zip(self.tiers, step.rates, strict=True))
-            shown.append(f"{step.documents} documents: gain {step.gain:+.3f}, rate {rates}")
+            shown.append(f"{step.documents} training records: gain {step.gain:+.3f}, rate {rates}")
         return f"attacker {self.attacker} by size of the fit: {'; '.join(shown)}"
 
     def reason(self, delta: float) -> str:
@@ -84,15 +84,15 @@ class LearningOfSize:
 
         >>> steps = SizeStep(50, 0.1, (0.01, 0.0)), SizeStep(100, 0.2, (0.02, 0.0))
         >>> LearningOfSize("counts", ("PII", "PoII"), steps).reason(0.03)
-        'attacker counts has not settled: PII 0.01 with 50 documents, 0.02 with 100, perhaps 0.04 with 200'
+        'attacker counts has not settled: PII 0.01 from 50 training records, 0.02 from 100; 200 might reach 0.04'
         """
         said = []
         for place, expected in enumerate(self.expected_rates):
             if expected > delta:
-                first, *rest = (f"{step.rates[place]:.3g} with {step.documents}" for step in self.steps)
-                twice = f"{expected:.3g}" if expected <= 1.0 else "any share"
-                found = ", ".join((f"{first} documents", *rest))
-                said.append(f"{self.tiers[place]} {found}, perhaps {twice} with {2 * self.steps[-1].documents}")
+                first, *rest = (f"{step.rates[place]:.3g} from {step.documents}" for step in self.steps)
+                twice = f"reach {expected:.3g}" if expected <= 1.0 else "exceed the limit"
+                found = ", ".join((f"{first} training records", *rest))
+                said.append(f"{self.tiers[place]} {found}; {2 * self.steps[-1].documents} might {twice}")
         return f"attacker {self.attacker} has not settled: {'; '.join(said)}"
 
 

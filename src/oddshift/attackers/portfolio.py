@@ -30,6 +30,7 @@ import numpy as np
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.chain import fit_gap_chain
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, fit_steps
+from oddshift.attackers.cherry_tree import fit_place_trees, fit_row_tree, place_threes, row_threes
 from oddshift.attackers.clear_columns import fit_clear_columns, has_rows
 from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
@@ -95,6 +96,7 @@ def portfolio_parts(
     points = len(known.log_prior)
     sized = [*dense_parts(points, seed), *counted_parts(points), *place_parts(known), *wide_parts(known)]
     parts = [*(row_parts(layout, seed) if layout else []), *common_parts(seed), *([] if layout else sized)]
+    parts += three_parts(known, layout)
     if language is not None:
         return [_language(seed, language), *parts]
     if reads_words:
@@ -122,6 +124,19 @@ def row_parts(layout: RowLayout, seed: int) -> list[PartFit]:
             known, fit_row_classes(known, layout, np.random.default_rng([seed, 5])), "row classes"
         ),
     ]
+
+
+def three_parts(known: Knowledge, layout: RowLayout | None) -> list[PartFit]:
+    """The law of values that two others decide, where any three places of all fit documents show such a thing."""
+    if layout is not None:
+        columns = row_threes(known, layout)
+        return [_threes(lambda some: fit_row_tree(some, layout, columns))] if columns else []
+    places = place_threes(known)
+    return [_threes(lambda some: Dense(fit_place_trees(some, places)))] if places else []
+
+
+def _threes(fit: Callable[[Knowledge], ContextLaw]) -> PartFit:
+    return lambda known: LawAttacker(known, fit(known), "threes")
 
 
 def common_parts(seed: int) -> list[PartFit]:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations, permutations
 
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.cherry_tree import CherryTree, estimated_cherry_tree
+from oddshift.attackers.backoff import backed_off, observations, supported
+from oddshift.attackers.cherry_tree import Cherry, CherryTree
 from oddshift.attackers.row_layout import RowBatch, RowLayout, row_batches, row_cells
+from oddshift.attackers.threes import TRIED
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.release import Release
 from oddshift.model.space import Space
@@ -38,10 +41,10 @@ class RowLaw:
         """(positions, candidate points, Pr[x_l | all outputs of the row]), column by column of every batch."""
         for batch in row_batches(known, release, self.layout):
             seen, binned = self._binned(batch)
-            log_bins = self.tree.marginals(binned)
+            log_bins = self.tree.marginals(_by_column(binned))
             for c, (points, mine, at) in self._cells(batch):
                 bins, likely = self.bins[c], self.inside[c] * seen[c][at]
-                posterior = np.exp(log_bins[at, c])[:, bins] * likely / np.maximum(binned[at, c][:, bins], 1e-300)
+                posterior = np.exp(log_bins[c][at])[:, bins] * likely / np.maximum(binned[at, c][:, bins], 1e-300)
                 yield mine, points, posterior / np.maximum(posterior.sum(axis=1, keepdims=True), 1e-300)
 
     def draw(self, known: Knowledge, release: Release, rng: np.random.Generator) -> IntArray:
@@ -49,7 +52,7 @@ class RowLaw:
         found = np.empty(len(release.outputs), dtype=np.int64)
         for batch in row_batches(known, release, self.layout):
             seen, binned = self._binned(batch)
-            drawn = self.tree.draw(binned, rng)
+            drawn = self.tree.draw(_by_column(binned), rng)
             for c, (points, mine, at) in self._cells(batch):
                 likely = self.inside[c] * seen[c][at] * (self.bins[c] == drawn[at, c][:, None])
                 found[mine] = points[drawn_rows(likely, rng)]
@@ -58,7 +61,7 @@ class RowLaw:
     def _binned(self, batch: RowBatch) -> tuple[list[FloatArray], FloatArray]:
         """Likelihoods of the values by column (rows, values), and those of the bins, (rows, columns, bins)."""
         seen = [each.reshape(-1, each.shape[-1]) for each in batch.seen]
-        binned = np.zeros((len(seen[0]), len(seen), len(self.tree.law)))
+        binned = np.zeros((len(seen[0]), len(seen), self.tree.cherries[0].law.shape[-1]))
         for c, (bins, inside) in enumerate(zip(self.bins, self.inside, strict=True)):
             shares = np.zeros((len(bins), binned.shape[2]))
             shares[np.arange(len(bins)), bins] = inside
@@ -72,6 +75,10 @@ class RowLaw:
             mine = np.flatnonzero(batch.column == c)
             if len(mine):
                 yield c, (points, batch.positions[mine], batch.document[mine] * rows + batch.row[mine])
+
+
+def _by_column(binned: FloatArray) -> list[FloatArray]:
+    return [binned[:, c] for c in range(binned.shape[1])]
 
 
 def drawn_rows(weights: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -124,3 +131,86 @@ def column_bins(space: Space, points: IntArray, counts: FloatArray, most: int) -
     rank = np.empty(len(points), dtype=np.int64)
     rank[np.argsort(-counts, kind="stable")] = np.arange(len(points))
     return np.minimum(rank, most - 1)
+
+
+def estimated_cherry_tree(values: IntArray, points: int, units: IntArray | None = None, least: int = 1) -> CherryTree:
+    """The law of documents as an array (documents, places), whose cliques are chosen by what they tell of each other.
+
+    Combinations of values that fewer than `least` of the `units` (by default: documents) hold count as never seen.
+    """
+    units = np.arange(len(values)) if units is None else units
+    cherries: list[Cherry] = []
+    for place, parents in chosen_cherries(values, points):
+        cherries.append(Cherry(place, parents, _table(values, points, (place, parents), (units, least))))
+    return CherryTree(tuple(cherries))
+
+
+def chosen_cherries(values: IntArray, points: int) -> list[tuple[int, tuple[int, ...]]]:
+    """(place, parents) with parents first: again and again the clique whose new places are told most, in nats."""
+    places = range(values.shape[1])
+    told: dict[tuple[int, tuple[int, ...]], float] = {(v, ()): 0.0 for v in places}
+    for count in (1, 2):
+        for v in places:
+            for pair in combinations([p for p in places if p != v], count):
+                told[v, pair] = _told(values, points, v, pair)
+    order: list[tuple[int, tuple[int, ...]]] = []
+    while len(order) < len(places):
+        _, added = max(((_gain(added, told), added) for added in _additions(order, places)), key=lambda a: a[0])
+        order.extend(added)
+    return order
+
+
+def _additions(order: list[tuple[int, tuple[int, ...]]], places: range) -> Iterator[list[tuple[int, tuple[int, ...]]]]:
+    """Every clique of three places (in every order of the new ones) that can join those of `order`."""
+    rank = {v: i for i, (v, _) in enumerate(order)}
+    tied = {frozenset((v, p)) for v, parents in order for p in parents}
+    for clique in combinations(places, 3):
+        inside = tuple(sorted((v for v in clique if v in rank), key=rank.__getitem__))
+        if len(inside) == 3 or (len(inside) == 2 and frozenset(inside) not in tied):
+            continue
+        for new in permutations([v for v in clique if v not in rank]):
+            yield [(v, inside + new[:i]) for i, v in enumerate(new)]
+    for v in places:  # a place whose neighbours cannot be joined as a clique
+        if v not in rank:
+            for p in rank:
+                yield [(v, (p,))]
+            yield [(v, ())]
+
+
+def _gain(added: list[tuple[int, tuple[int, ...]]], told: dict[tuple[int, tuple[int, ...]], float]) -> float:
+    return sum(told[v, tuple(sorted(parents))] for v, parents in added)
+
+
+def _told(values: IntArray, points: int, place: int, parents: tuple[int, ...]) -> float:
+    """Nats that the parents tell of a place, each document predicted from all others, beyond the law of the place."""
+    seen = observations(_context(values, points, parents), values[:, place], points ** len(parents), points)
+    law = np.bincount(values[:, place], minlength=points) / len(values)
+    score = max(backoff.score(seen, law[seen.value]) for backoff in TRIED)
+    return float(score - seen.count @ np.log(law[seen.value])) / len(values)
+
+
+def _context(values: IntArray, points: int, parents: tuple[int, ...]) -> IntArray:
+    number = np.zeros(len(values), dtype=np.int64)
+    for parent in parents:
+        number = number * points + values[:, parent]
+    return number
+
+
+def _table(
+    values: IntArray, points: int, clique: tuple[int, tuple[int, ...]], support: tuple[IntArray, int]
+) -> FloatArray:
+    """Pr[value | values of the parents], counts over the tables of one parent less, down to the law of the place."""
+    place, parents = clique
+    counts = np.bincount(values[:, place], minlength=points) + 0.5
+    law = counts / counts.sum()
+    if not parents:
+        return np.asarray(law)
+    contexts = points ** len(parents)
+    context = _context(values, points, parents)
+    seen = observations(context, values[:, place], contexts, points)
+    kept = supported(context, values[:, place], points, *support)
+    bases = [np.broadcast_to(law, (contexts, points))]
+    if len(parents) == 2:
+        one, two = (_table(values, points, (place, (p,)), support) for p in parents)
+        bases += [np.repeat(one, points, axis=0), np.tile(two, (points, 1))]
+    return backed_off(seen, seen.table(contexts, points), bases, kept).reshape((points,) * (len(parents) + 1))

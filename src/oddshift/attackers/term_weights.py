@@ -67,6 +67,12 @@ class ContextTerms:
         """Number of terms."""
         return len(self.terms)
 
+    def taken(self, rows: IntArray) -> ContextTerms:
+        """Some of the positions."""
+        units = replace(self.units, of_position=self.units.of_position[rows])
+        terms = tuple(term[rows] for term in self.terms)
+        return replace(self, base=self.base[rows], terms=terms, truth=self.truth[rows], units=units)
+
     def scores(self, weights: FloatArray) -> FloatArray:
         """−log posterior of the truth at every position."""
         found = np.empty(len(self.truth))

@@ -15,19 +15,19 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.calibration import Calibration, calibration
+from oddshift.attackers.completeness import IMPOSSIBLE
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.learning_size import Refittable
 from oddshift.attackers.paired_log_score import units_of
-from oddshift.audit.choice import strongest
 from oddshift.audit.claims import NO_DETECTOR, ClaimBuilder, TierValues, caps_of_tiers
 from oddshift.audit.measurement import AuditReleases, Measurement, part_streams
 from oddshift.audit.notes import assumptions, single_exceeds, warnings
 from oddshift.audit.proven import Proven
 from oddshift.audit.result import Audit, SubgroupRate, attacker_result
-from oddshift.audit.saturation import Refit, learning_of_size
 from oddshift.audit.scan import Budget
 from oddshift.audit.settings import AuditSettings
-from oddshift.audit.verdict import AuditTrials, audit_trials, concluded
+from oddshift.audit.trials import AuditTrials, Refit, audit_trials, completed, concluded, learning_of_size
+from oddshift.audit.verdict import strongest
 from oddshift.audit.witness_search import search_witness
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, Progress, run, silent
@@ -62,7 +62,7 @@ def audit(  # noqa: PLR0913 (the last ones say how the work is done, never what 
     certifies nothing.
 
     **Guarantee**: the verdict errs with probability at most `settings.alpha` about the leakage as estimated by every
-    attacker that learned something: certified only if all of them stay within δ (`verdict_rule` has the rule). The
+    attacker that learned something: certified only if all of them stay within δ (`verdict` has the rule). The
     witness trusts no attacker. Estimates outside [witness, upper bound] are flagged.
     """
     refits = {each.attacker.name: each.fit for each in attackers if isinstance(each, Refittable)}
@@ -78,7 +78,7 @@ def audit(  # noqa: PLR0913 (the last ones say how the work is done, never what 
     releases = AuditReleases(select, split.select, certifying, split.certify, budget, settings, folder)
     measured = _measured(releases, everyone, execution, progress)
     claims = ClaimBuilder(settings, detector, split.by)
-    trials = audit_trials(everyone, measured, releases, claims, proven)
+    trials = completed(audit_trials(everyone, measured, releases, claims, proven), known)
     progress("fitting attackers on less data, and judging", 0, 0)
     return _concluded(_at_smaller_sizes(trials, known, refits), split, known, proven)
 
@@ -138,13 +138,20 @@ def _concluded(trials: AuditTrials, split: Split, known: Knowledge, proven: Prov
         subgroups=_subgroups(trials),
         witness=witness,
         witness_needs=lacking,
-        assumptions=assumptions(known, claims, trials.counting),
+        assumptions=(*assumptions(known, claims, trials.counting), *_tested(trials)),
         warnings=(
             *warnings(results, evidence, known, settings, bounds=(witness, upper_bound)),
             *(each.sentence for each in trials.learning.values()),
         ),
         learning=tuple(trials.learning.values()),
     )
+
+
+def _tested(trials: AuditTrials) -> list[str]:
+    """What was found out about dependence that no attacker reads, where the verdict rests on attackers."""
+    if not trials.basis.counting:
+        return []
+    return [IMPOSSIBLE if trials.completeness is None else trials.completeness.sentence]
 
 
 def _player(trials: AuditTrials) -> Attacker:

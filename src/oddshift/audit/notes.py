@@ -13,6 +13,7 @@ from oddshift.bounds import zero_failures
 from oddshift.evidence.certificates import Evidence
 from oddshift.evidence.witness import AnyWitness, Witness
 from oddshift.leakage.mpl import exceeds_budget, nearest_distance
+from oddshift.model.nouns import nouns_of, units_in_words
 
 CONTROLS = frozenset({"null", "own"})
 
@@ -20,12 +21,12 @@ CONTROLS = frozenset({"null", "own"})
 def assumptions(known: Knowledge, claims: ClaimBuilder, counting: Sequence[Attacker]) -> tuple[str, ...]:
     """What the certificates assume; `counting` are the attackers that they rest on."""
     said = [
-        f"documents (by {claims.unit}) are independent draws of one population",
+        f"{units_in_words(claims.unit, claims.detector)} are independent draws of one population",
         "the noise of every position is drawn independently",
         "vocabulary, tiers and prior come from the fit records and are treated as public",
         f"tiers are {'public' if known.tiers.is_public else 'secret'}",
         *(f"attacker {attacker.name} {_reads(attacker)}" for attacker in counting),
-        f"detector: {claims.detector}; names it misses are released in the clear",
+        f"detector: {claims.detector}; {nouns_of(claims.detector).in_clear}",
     ]
     reads_by_size = any(attacker.name.startswith("portfolio") for attacker in counting)
     if reads_by_size and (left_out := out_of_reach(known)):
@@ -71,8 +72,8 @@ def warnings(
 
 def _idle(results: Sequence[AttackerResult]) -> list[str]:
     return [
-        f"attacker {row.name} learned nothing: its log score on the select documents does not beat "
-        f"the single release under its own prior{' given W' if row.with_context else ''} beyond chance"
+        f"attacker {row.name} did not significantly beat the single-release baseline"
+        f"{' given W' if row.with_context else ''} in log score"
         for row in results
         if not row.learned and row.name not in CONTROLS
     ]
@@ -83,7 +84,7 @@ def _nobody(evidence: Sequence[Evidence], settings: AuditSettings) -> list[str]:
     if not any(item.certificate.claim.withheld == NOTHING_LEARNED for item in evidence):
         return []
     others = (
-        "an attacker of your own, or more documents to learn from"
+        "an attacker of your own, or more data to learn from"
         if ALL in settings.attackers
         else 'other attackers: attackers = "all" takes every one that suits the data'
     )
@@ -112,13 +113,17 @@ def _too_few(evidence: Sequence[Evidence], settings: AuditSettings) -> list[str]
     needs = zero_failures(settings.delta, settings.alpha, settings.method)
     found = (
         f"{item.certificate.claim.tier}: too few units to certify delta = {settings.delta:g} by {settings.method}: "
-        f"at least {needs} independent units ({item.certificate.claim.unit}) are needed, there are {len(item.values)}"
+        f"at least {needs} independent units ({_counted(item)}) are needed, there are {len(item.values)}"
         for item in evidence
         if item.certificate.claim.pair_law == settings.law
         and item.certificate.claim.attacker == evidence[0].certificate.claim.attacker
         and len(item.values) < needs
     )
     return list(dict.fromkeys(found))
+
+
+def _counted(item: Evidence) -> str:
+    return units_in_words(item.certificate.claim.unit, item.certificate.claim.detector)
 
 
 def _alone(known: Knowledge, settings: AuditSettings) -> list[str]:

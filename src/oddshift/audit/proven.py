@@ -49,7 +49,7 @@ def bound_without_law(known: Knowledge, split: Split) -> Proven:
     reach = reach_of_tiers(known)
     near, far = float(reach[:, 0].min()), float(reach[np.isfinite(reach[:, 0]), 1].max(initial=0.0))
     value = known.mechanism.exact_epsilon * (1.0 + (longest - 1) * far / near)
-    return Proven(value * ROUNDED_UP, f"whatever the law of the secrets, at most {longest} in a document")
+    return Proven(value * ROUNDED_UP, f"whatever the law of the secrets, at most {longest} read together")
 
 
 def bound_under_chain(known: Knowledge, split: Split, prior_of: Callable[[int], Markov] | None = None) -> Proven:
@@ -77,9 +77,9 @@ def bound_under_chain(known: Knowledge, split: Split, prior_of: Callable[[int], 
             left = [model.backward[t] for t in range(place - 1, -1, -1)]
             context = sum(np.minimum(_side(kernels, groups), len(kernels) * farthest) for kernels in (left, right))
             largest = max(largest, float(((own + context)[compared] / distances[compared]).max()))
-    law = "under the known law of the secrets" if prior_of else "under a chain estimated from the fit documents"
+    law = "under the known law of the secrets" if prior_of else "under a chain estimated from the fit part"
     return Proven(
-        largest * ROUNDED_UP, f"{law}, at most {int(lengths.max())} in a document", is_estimated=prior_of is None
+        largest * ROUNDED_UP, f"{law}, at most {int(lengths.max())} read together", is_estimated=prior_of is None
     )
 
 
@@ -115,7 +115,7 @@ def _chances(kernels: Sequence[FloatArray], groups: Sequence[BoolArray]) -> Floa
     """The chance of every sequence of public tiers that the kernels lead through, given the first point."""
     if len(groups) ** len(kernels) > SEQUENCE_LIMIT:
         raise TooLarge(
-            f"{len(groups)} public tiers and {len(kernels) + 2} secrets in a document make more than {SEQUENCE_LIMIT} "
+            f"{len(groups)} public tiers and {len(kernels) + 2} secrets read together make more than {SEQUENCE_LIMIT} "
             "sequences of tiers, expected fewer; try 'diameter'"
         )
     size = len(groups[0])

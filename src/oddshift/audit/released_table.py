@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 
 from oddshift.audit.table_risks import INFERRING, MixedTable, Risk, table_risks
-from oddshift.audit.vacuous import is_vacuous
+from oddshift.audit.verdict import is_vacuous
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 
@@ -180,7 +180,7 @@ def release_headline(found: ReleasedTable) -> str:
         if risks
         else f"no risk more than {ABOVE_BASELINE:g} above its baseline"
     )
-    empty = f"VACUOUS in {', '.join(found.vacuous)}, which came out nearly unchanged; " * bool(found.vacuous)
+    empty = f"{', '.join(found.vacuous)} came out nearly unchanged; " * bool(found.vacuous)
     return (
         f"The released table: {empty}{cells:.0%} of the cells and {found.unchanged_rows / found.rows:.1%} of the rows "
         f"unchanged, {found.equal_rows} of {found.rows} rows equal to a real one, quality {found.quality:.2f} of 1; "

@@ -16,14 +16,12 @@ from oddshift.attackers.calibration import Calibration
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.paired_log_score import Units, choosing_units, gain, units_of
 from oddshift.attackers.training import Curve
-from oddshift.audit.choice import standing
 from oddshift.audit.measurement import AuditReleases, Measurement
-from oddshift.audit.release_use import ReleaseUse
+from oddshift.audit.release_use import DataFate, ReleaseUse
 from oddshift.audit.released_table import ReleasedTable
-from oddshift.audit.replacement_counts import DataFate
 from oddshift.audit.scan import Scan
 from oddshift.audit.settings import AuditSettings
-from oddshift.audit.verdict_rule import base_name, counted_attackers, shown_violations, worst_of_each
+from oddshift.audit.verdict import base_name, counted_attackers, shown_violations, standing, worst_of_each
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.evidence.certificates import Certificate, Claim, Evidence, JointCertificate
 from oddshift.evidence.witness import AnyWitness
@@ -49,6 +47,7 @@ class PairSplit:
 class TierRates:
     """One attacker on one tier: the share of pairs beyond ε under each law, averaged over documents.
 
+    `top1` first guesses are right with the release, `before` under the attacker's own prior (given W, if it reads W).
     `diagnostic` is the anchored share beyond scale·ε. `worst` is the share of units in which any pair at one uniform
     position exceeds ε (`worst_documents` of them; None where it was not asked). `pair_split` splits the pairs
     of secret tiers.
@@ -64,6 +63,7 @@ class TierRates:
     worst_documents: int
     top1: float
     top5: float
+    before: float
     mean: float
     quantiles: tuple[float, float, float]
     pair_split: PairSplit | None
@@ -94,6 +94,10 @@ class AttackerResult:
     tiers: tuple[TierRates, ...]
     histogram: FloatArray
     curve: Curve
+
+    def before(self, tier: str) -> float | None:
+        """The share of right first guesses under the attacker's own prior in one tier, if that was measured."""
+        return next((rates.before for rates in self.tiers if rates.tier == tier), None)
 
 
 @dataclass(frozen=True)
@@ -239,6 +243,7 @@ def tier_rates(scan: Scan, truth: Records, tiers: Tiers, worst: dict[int, FloatA
             "diagnostic": detail.diagnostic,
             "top1": scan.hit,
             "top5": (scan.rank < 5).astype(np.float64),
+            "before": scan.prior_hit,
             "mean": detail.mean[:, 0],
         }
         means = {key: float(units.means(value, keep).mean()) for key, value in values.items()}

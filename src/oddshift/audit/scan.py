@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker
-from oddshift.audit.beliefs import TierBeliefs, tier_beliefs
-from oddshift.audit.own_scores import OwnScores
+from oddshift.audit.beliefs import OwnScores, TierBeliefs, tier_beliefs
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, row_counts
 from oddshift.base.errors import InvalidInput
 from oddshift.leakage.mpl import exceeds

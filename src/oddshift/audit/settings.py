@@ -22,7 +22,7 @@ from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.claims import check_caps
 from oddshift.audit.scan import Budget, scan
-from oddshift.audit.vacuous import VACUOUS, check_vacuous
+from oddshift.audit.verdict import VACUOUS, check_vacuous
 from oddshift.base.arrays import one_of, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, ONE_SHOT
@@ -215,7 +215,7 @@ def fit_within(
 
 
 def _learning_from(size: int, fit: Records, limit: CpuLimit) -> str:
-    return f"limited to {limit.seconds:g} CPU s: attackers learn from {size} of {len(fit)} fit documents"
+    return f"limited to {limit.seconds:g} CPU s: attackers learn from {size} of {len(fit)} records"
 
 
 def within_cpu(
@@ -241,7 +241,7 @@ def within_cpu(
         for part in (split.select, split.certify)
     )
     left = len(select) + len(certify)
-    note = f"limited to {limit.seconds:g} CPU s: {left} of {wanted} select and certify documents, drawn at random"
+    note = f"limited to {limit.seconds:g} CPU s: {left} of {wanted} records to choose and certify with, drawn at random"
     return replace(split, select=select, certify=certify), note
 
 

@@ -1,301 +1,313 @@
-"""The verdict of an audit: what all attackers that count prove together on the certify documents, with the evidence.
+"""The choice of attackers: how each stands on the select documents, and which of them a verdict rests on.
 
-The worst pair: whether any two candidates of a position exceed ε, without comparing all of them.
+What decides: of all rates that a verdict rests on, the worst one of each claim, and the worst of all first.
+
+A claim is about one tier, without the public context W or given W; of the attackers that count, each bounds it.
+
+The rule of the verdict, in one place: which attackers it rests on, and what all of them together certify.
+
+An attacker counts when it learned something by reading positions together (its joint gain on select documents is beyond
+chance). `certified` needs every attacker that counts within δ in every tier, and every attacker within the caps on
+right guesses: each at the full level, by intersection-union. `violated` is shown by any attacker that counts, in any
+tier, after its own recalibration on select documents, or by right guesses, which need no calibration: by a lower bound
+at the level divided by the number of such bounds. Without an attacker that counts there is no rate verdict, unless a
+proven bound or declared independence supports one, which then rests on the single release.
+
+A vacuous release: one after which the first guess is nearly always right, although it was not before.
+
+mPL ≤ ε alone does not rule it out, because ε may be arbitrarily large; so no certificate is given for such a release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-
-import numpy as np
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from oddshift.attackers.attacker import Attacker
-from oddshift.attackers.learning_size import LearningOfSize
-from oddshift.attackers.paired_log_score import choosing_units, one_document_each, units_of
-from oddshift.audit.beliefs import tier_beliefs
-from oddshift.audit.choice import Standing, standing
-from oddshift.audit.claims import INDEPENDENT, Barred, ClaimBuilder, TierCaps, TierValues, caps_of_tiers
-from oddshift.audit.joint_scan import joint_scan
-from oddshift.audit.measurement import AuditReleases, Measurement
-from oddshift.audit.proven import Proven
-from oddshift.audit.recalibration import recalibrated
-from oddshift.audit.scan import Budget
-from oddshift.audit.settings import AuditSettings
-from oddshift.audit.vacuous import vacuous_reason
-from oddshift.audit.verdict_rule import (
-    Basis,
-    GuessValues,
-    Judgement,
-    Part,
-    Seen,
-    basis_of,
-    judged,
-    rate_parts,
-    success_parts,
+from oddshift.attackers.paired_log_score import Gain, Units, gain
+from oddshift.audit.claims import NOTHING_LEARNED, Barred, ClaimBuilder, TierCaps, TierValues
+from oddshift.audit.scan import Scores
+from oddshift.base.arrays import FloatArray, float_of
+from oddshift.base.errors import InvalidInput
+from oddshift.evidence.certificates import (
+    AnyClaim,
+    Certificate,
+    Claim,
+    Evidence,
+    JointCertificate,
+    certify_joint,
+    evidence_of,
 )
-from oddshift.base.arrays import BoolArray, FloatArray, IntArray, blocks
-from oddshift.evidence.certificates import Evidence, certify, evidence_of
-from oddshift.leakage.mpl import PAIR_LAWS, shift_limit
-from oddshift.model.records import Records, gather
-from oddshift.model.release import Release
-from oddshift.model.space import Space
-from oddshift.model.tiers import Tiers
 
-PROVEN = "a proven bound on the joint leakage is at most epsilon"
-"""What a rate verdict rests on when no attacker learned anything, in the words of a certificate."""
+
+@dataclass(frozen=True)
+class Standing:
+    """One attacker on the select documents: its mean log score, and its gain over the single release (same prior)."""
+
+    log_score: float
+    joint: Gain
+
+    @property
+    def learned(self) -> bool:
+        """Whether reading positions together taught it something: its joint gain is beyond chance."""
+        return self.joint.is_significant
+
+
+def standing(found: Scores, units: Units) -> Standing:
+    """How an attacker with these scores stands, every unit counting once."""
+    return Standing(float(units.means(found.log_score).mean()), gain(found.own_score, found.log_score, units))
+
+
+def strongest(standings: Sequence[Standing]) -> int:
+    """The best log score: among those that learned something, if any did.
+
+    >>> sharp, joint = Standing(1.0, Gain(0.0, 0.1)), Standing(1.2, Gain(0.5, 0.1))
+    >>> strongest([sharp, joint]), strongest([sharp, sharp])
+    (1, 0)
+    """
+    return max(range(len(standings)), key=lambda k: (standings[k].learned, -standings[k].log_score))
+
+
+RECALIBRATED = ", recalibrated"
+"""How the name of a recalibrated attacker ends."""
+
+
+def base_name(attacker: str) -> str:
+    """The attacker that a recalibrated one is made from, any other by its own name.
+
+    >>> base_name("counts, recalibrated"), base_name("counts")
+    ('counts', 'counts')
+    """
+    return attacker.removesuffix(RECALIBRATED)
+
+
+def shown_violations(verdict: JointCertificate | None) -> dict[AnyClaim, float]:
+    """The claims that are shown not to hold, with the lower bounds that show it: at the level that they share."""
+    if verdict is None:
+        return {}
+    rows = zip(verdict.parts, verdict.lowers, strict=True)
+    beyond = [(part.claim, low) for part, low in rows if part.claim.limit is not None and low > part.claim.limit]
+    return {claim: low for claim, low in beyond if not claim.withheld or claim.may_violate}
+
+
+def worst_of_each(certificates: Iterable[Certificate], violations: dict[AnyClaim, float]) -> tuple[Certificate, ...]:
+    """The worst certificate of each claim, in the order of their bounds: a shown violation before any upper bound."""
+
+    def severity(made: Certificate) -> tuple[float, float, float]:
+        return violations.get(made.claim, -1.0), made.upper, made.mean
+
+    worst: dict[tuple[str, bool], Certificate] = {}
+    for made in certificates:
+        key = (made.claim.tier, made.claim.with_context)
+        if key not in worst or severity(made) > severity(worst[key]):
+            worst[key] = made
+    return tuple(sorted(worst.values(), key=severity, reverse=True))
+
+
+def worst_of_both(worst: Sequence[Certificate]) -> tuple[Certificate, ...]:
+    """The first of those without W and the first of those given W, in their order."""
+    first = {made.claim.with_context: made for made in reversed(worst)}
+    return tuple(made for made in worst if made is first[made.claim.with_context])
+
+
+def counted_attackers(certificates: Iterable[Certificate]) -> tuple[str, ...]:
+    """The names of the attackers whose rates these are, each once and without its recalibrated self."""
+    named = (base_name(made.claim.attacker) for made in certificates if isinstance(made.claim, Claim))
+    return tuple(dict.fromkeys(named))
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a rate verdict rests on: the places of the attackers that count, the strongest, and any other support in
+    words.
+
+    `withheld` says why there is no verdict; the strongest attacker is then shown but decides nothing.
+    """
+
+    counting: tuple[int, ...]
+    strongest: int
+    carrier: str = ""
+    withheld: str = ""
+
+
+def basis_of(standings: Sequence[Standing], own: int, carrier: str) -> Basis:
+    """The attackers that learned; without any, the single release at place `own` if something else supports the
+    verdict.
+
+    >>> from oddshift.attackers.paired_log_score import Gain
+    >>> idle, keen = Standing(1.0, Gain(0.0, 0.1)), Standing(1.2, Gain(0.5, 0.1))
+    >>> basis_of([idle, keen, keen], 0, "").counting, basis_of([idle, idle], 0, "").withheld == NOTHING_LEARNED
+    ((1, 2), True)
+    """
+    learned = tuple(k for k, standing in enumerate(standings) if standing.learned)
+    if learned:
+        return Basis(learned, strongest(standings))
+    if carrier:
+        return Basis((own,), own, carrier=carrier)
+    return Basis((), strongest(standings), withheld=NOTHING_LEARNED)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AuditTrials:
-    """Every attacker of an audit with what was measured of it, and which of them the verdict rests on.
+class Seen:
+    """One attacker on the certify documents: for every tier its rates and its right first guesses, after and before.
 
-    `null` and `own` are the first two. `worst` holds, for the attackers it was computed for, one value for each unit by
-    tier.
+    `guesses` is empty where no cap asks for them.
     """
 
-    attackers: tuple[Attacker, ...]
-    measured: tuple[Measurement, ...]
-    releases: AuditReleases
-    claims: ClaimBuilder
-    basis: Basis
-    worst: dict[int, dict[int, FloatArray]]
-    learning: dict[int, LearningOfSize] = field(default_factory=dict)
+    attacker: Attacker
+    rates: tuple[TierValues, ...]
+    guesses: tuple[GuessValues, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GuessValues:
+    """Right first guesses in one tier, one value for each unit: with the release, and before any."""
+
+    after: TierValues
+    before: TierValues
 
     @property
-    def strongest(self) -> Attacker:
-        """The one whose numbers are shown first."""
-        return self.attackers[self.basis.strongest]
-
-    @property
-    def counting(self) -> list[Attacker]:
-        """Those that the verdict rests on; the strongest where none counts."""
-        return [self.attackers[place] for place in self.basis.counting or (self.basis.strongest,)]
-
-    @property
-    def standings(self) -> list[Standing]:
-        """How everyone stands on the select documents."""
-        units = choosing_units(self.releases.select)
-        return [standing(found.select, units) for found in self.measured]
-
-    def seen(self, place: int, law: str) -> Seen:
-        """One attacker's values under one pair law, and its guesses."""
-        found = self.measured[place]
-        return Seen(self.attackers[place], self._rates(place, law), self._guesses(found))
-
-    def bar(self, place: int) -> Barred | None:
-        """Why an attacker certifies nothing: the release is vacuous, or it still learns from more documents."""
-        if self._vacuous:
-            return Barred(self._vacuous)
-        learning, delta = self.learning.get(place), self.releases.settings.delta
-        if learning is None or delta is None or learning.is_saturated(delta):
-            return None
-        return Barred(learning.reason(delta), learning.steps[-1].documents)
-
-    @cached_property
-    def _vacuous(self) -> str:
-        """Whether some attacker guesses nearly every value of a tier, in the words of a claim."""
-        everyone = (self.seen(place, "anchored") for place in range(1, len(self.attackers)))
-        return vacuous_reason(everyone, self.releases.budget.tiers.names, self.releases.settings.vacuous)
-
-    def _rates(self, place: int, law: str) -> tuple[TierValues, ...]:
-        if law == "worst":
-            return self.worst_rates(self.worst[place])
-        return self.position_rates(self.measured[place].certify.rate(law))
-
-    def position_rates(self, values: FloatArray) -> tuple[TierValues, ...]:
-        """One value for each unit and tier, from one for each position."""
-        return tuple(self.claims.values(values, self.releases.certify, self.releases.budget.tiers))
-
-    def worst_rates(self, worst: Mapping[int, FloatArray]) -> tuple[TierValues, ...]:
-        """The same under the law `worst`, from the units that were examined."""
-        truth, tiers = self.releases.certify, self.releases.budget.tiers
-        units, labels = units_of(truth), truth.tier_of_position(tiers)
-        without = {tier: units.total - units.count(labels == tier) for tier in worst}
-        return tuple(self.claims.in_order(TierValues(tier, values, without[tier])) for tier, values in worst.items())
-
-    def _guesses(self, found: Measurement) -> tuple[GuessValues, ...]:
-        truth, tiers = self.releases.certify, self.releases.budget.tiers
-        sides = (self.claims.values(v, truth, tiers) for v in (found.certify.hit, found.certify.prior_hit))
-        return tuple(GuessValues(after, before) for after, before in zip(*sides, strict=True))
+    def advantage(self) -> TierValues:
+        """(after − before + 1)/2, which lies in [0, 1]."""
+        values = (self.after.values - self.before.values + 1.0) / 2.0
+        return TierValues(self.after.tier, values, self.after.excluded)
 
 
-def audit_trials(
-    attackers: Sequence[Attacker],
-    measured: Sequence[Measurement],
-    releases: AuditReleases,
+@dataclass(frozen=True, eq=False, repr=False)
+class Part:
+    """One claim of a verdict with its values; `accuses` says whether it may show a violation."""
+
+    claim: AnyClaim
+    row: TierValues
+    accuses: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Judgement:
+    """A verdict and the values of each of its parts, in their order."""
+
+    verdict: JointCertificate
+    values: tuple[FloatArray, ...]
+
+    def evidence(self, mechanism_hash: str, split_hash: str) -> tuple[Evidence, ...]:
+        """What `oddshift verify` computes each part from again."""
+        return tuple(
+            evidence_of(part, values, mechanism_hash=mechanism_hash, split_hash=split_hash)
+            for part, values in zip(self.verdict.parts, self.values, strict=True)
+        )
+
+
+def judged(parts: Sequence[Part], claims: ClaimBuilder) -> Judgement:
+    """All parts together, certified or violated at the level that was asked for."""
+    asked = claims.question
+    values = tuple(part.row.values for part in parts)
+    verdict = certify_joint(
+        values,
+        [part.claim for part in parts],
+        asked.alpha,
+        asked.method,
+        excluded=[part.row.excluded for part in parts],
+        accusing=[part.accuses for part in parts],
+    )
+    return Judgement(verdict, values)
+
+
+def rate_parts(
+    seen: Seen,
+    law: str,
     claims: ClaimBuilder,
-    proven: Proven | None,
-) -> AuditTrials:
-    """Which attackers count, and the worst pairs of the strongest one (of all of them under the law `worst`)."""
-    units = choosing_units(releases.select)
-    standings = [standing(found.select, units) for found in measured]
-    basis = basis_of(standings, 1, _carrier(releases.settings, proven))
-    asked = {basis.strongest, *(basis.counting if releases.settings.law == "worst" else ())}
-    worst = {place: worst_of_units(attackers[place], releases) for place in sorted(asked)}
-    return AuditTrials(tuple(attackers), tuple(measured), releases, claims, basis, worst)
+    names: Sequence[str],
+    basis: Basis,
+    *,
+    accuses: bool,
+    bar: Barred | None = None,
+) -> list[Part]:
+    """The rate claims of one attacker, one for each tier; with a `bar` it certifies nothing."""
+    found = []
+    for row in seen.rates:
+        why = basis.withheld or claims.contradiction(row)
+        claim = claims.claim(seen.attacker, names[row.tier], law, withheld=why, basis=basis.carrier, bar=bar)
+        found.append(Part(claim, row, accuses))
+    return found
 
 
-def concluded(trials: AuditTrials) -> tuple[Judgement | None, tuple[Evidence, ...]]:
-    """The verdict, None when no δ was stated, and the evidence of everything else that is certified."""
-    settings, basis = trials.releases.settings, trials.basis
-    capped = [part for place in range(1, len(trials.attackers)) for part in _success(trials, place)]
-    shown = [part for law in PAIR_LAWS for part in _rate(trials, basis.strongest, law, accuses=False)]
-    if settings.delta is None:
-        counted = [part for k in basis.counting for part in _rate(trials, k, settings.law, accuses=False)]
-        return None, _evidence((*shown, *counted, *_before(trials), *capped), trials)
-    deciding = list(_deciding(trials))
-    found = judged([*deciding, *(part for part in capped if part.claim.limit is not None)], trials.claims)
-    return found, _evidence((*shown, *deciding, *_before(trials), *capped), trials)
+def deciding_parts(
+    seen: Mapping[int, Seen],
+    recalibrated: Mapping[int, Seen],
+    law: str,
+    claims: ClaimBuilder,
+    names: Sequence[str],
+    basis: Basis,
+    bar: Callable[[int], Barred | None],
+) -> list[Part]:
+    """The rate claims of every attacker that counts, by place; each accuses, as recalibrated where that changed it.
 
-
-def _deciding(trials: AuditTrials) -> Iterator[Part]:
-    """The rate claims that the verdict rests on; every attacker accuses, and only after its own recalibration."""
-    basis, law, names = trials.basis, trials.releases.settings.law, trials.releases.budget.tiers.names
-    judges = _judges(trials)
+    `bar` says of a place why its attacker certifies nothing, if so. Audits and adaptations decide by these parts.
+    """
+    found: list[Part] = []
     for place in basis.counting or (basis.strongest,):
-        yield from _rate(trials, place, law, accuses=place not in judges)
-    for place, seen in zip(judges, _judged(trials, list(judges.values())), strict=True):
-        yield from rate_parts(seen, law, trials.claims, names, basis, accuses=True, bar=trials.bar(place))
-
-
-def _judges(trials: AuditTrials) -> dict[int, Attacker]:
-    """By place, attackers that count as recalibrated on select documents, where that changes them."""
-    releases, basis = trials.releases, trials.basis
-    if basis.carrier:
-        return {}
-    made = {
-        place: recalibrated(trials.attackers[place], releases.select_release, releases.select, releases.budget)
-        for place in basis.counting
-    }
-    return {place: judge for place, judge in made.items() if judge is not trials.attackers[place]}
-
-
-def _judged(trials: AuditTrials, judges: Sequence[Attacker]) -> list[Seen]:
-    """What recalibrated attackers find under the law of the verdict; all of them in one pass."""
-    releases, law = trials.releases, trials.releases.settings.law
-    if law == "worst":
-        return [Seen(judge, trials.worst_rates(worst_of_units(judge, releases))) for judge in judges]
-    if not judges:
-        return []
-    rng = releases.stream(len(trials.attackers))
-    scans = joint_scan(judges, releases.certify_release, releases.certify, releases.budget, rng, law=law)
-    return [Seen(judge, trials.position_rates(found.rate(law))) for judge, found in zip(judges, scans, strict=True)]
-
-
-def _rate(trials: AuditTrials, place: int, law: str, *, accuses: bool) -> list[Part]:
-    names, seen, bar = trials.releases.budget.tiers.names, trials.seen(place, law), trials.bar(place)
-    return rate_parts(seen, law, trials.claims, names, trials.basis, accuses=accuses, bar=bar)
-
-
-def _success(trials: AuditTrials, place: int) -> list[Part]:
-    tiers = trials.releases.budget.tiers
-    caps = caps_of_tiers(trials.releases.settings, tiers)
-    return success_parts(trials.seen(place, "anchored"), caps, trials.claims, tiers.names, every_tier=True)
-
-
-def _before(trials: AuditTrials) -> list[Part]:
-    """What was guessed before any release, as the control `null`: shown, never capped."""
-    tiers = trials.releases.budget.tiers
-    own = trials.seen(1, "anchored")
-    before = Seen(trials.attackers[0], (), tuple(GuessValues(row.before, row.before) for row in own.guesses))
-    return success_parts(before, [TierCaps()] * len(tiers), trials.claims, tiers.names, every_tier=True)
-
-
-def _evidence(parts: Sequence[Part], trials: AuditTrials) -> tuple[Evidence, ...]:
-    """One file for each claim, even if it was asked for twice."""
-    releases, asked = trials.releases, trials.claims.question
-    mechanism, documents = releases.budget.mechanism.fingerprint, releases.certify.fingerprint
-    found: dict[object, Evidence] = {}
-    for part in parts:
-        if part.claim not in found:
-            certificate = certify(part.row.values, part.claim, asked.alpha, asked.method, excluded=part.row.excluded)
-            found[part.claim] = evidence_of(
-                certificate, part.row.values, mechanism_hash=mechanism, split_hash=documents
-            )
-    return tuple(found.values())
-
-
-def _carrier(settings: AuditSettings, proven: Proven | None) -> str:
-    """What a verdict rests on if no attacker learned anything; a proven bound is rounded up before it is compared."""
-    if proven is not None and not proven.is_estimated and proven.value <= settings.epsilon:
-        return PROVEN
-    return INDEPENDENT if settings.independent else ""
-
-
-def worst_of_units(attacker: Attacker, releases: AuditReleases) -> dict[int, FloatArray]:
-    """For each tier, whether any pair exceeds ε at one uniform position of one document of a unit.
-
-    At most `worst_positions` units are examined, drawn at random; two documents of one unit are not independent.
-    """
-    asked, rng = releases.settings.worst_positions, releases.stream(99)
-    return worst_of_release(attacker, releases.certify_release, releases.certify, releases.budget, most=asked, rng=rng)
-
-
-def worst_of_release(
-    attacker: Attacker, release: Release, truth: Records, budget: Budget, *, most: int, rng: np.random.Generator
-) -> dict[int, FloatArray]:
-    """The same for any release, at most `most` units of each tier."""
-    chosen = _one_position_each(truth, budget.tiers, most, rng)
-    documents = np.unique(truth.document_of_position[np.concatenate(list(chosen.values()))])
-    some, secrets = release.take(documents), truth.take(documents)
-    everyone = np.flatnonzero(np.isin(truth.document_of_position, documents))  # the positions that were taken
-    spaces = budget.spaces(truth)
-    shifts = {tier: np.empty((len(chosen[tier]), len(part))) for tier, part in spaces.items()}
-    for block in tier_beliefs(attacker, some, secrets, budget.tiers):
-        keep = np.flatnonzero(np.isin(everyone[block.positions], chosen[block.tier]))
-        rows = np.searchsorted(chosen[block.tier], everyone[block.positions[keep]])
-        shifts[block.tier][rows] = block.shift[keep]
-    return {
-        tier: worst_exceeds(shifts.pop(tier), part, np.arange(len(part)), budget.epsilon).astype(np.float64)
-        for tier, part in spaces.items()
-    }
-
-
-def _one_position_each(truth: Records, tiers: Tiers, most: int, rng: np.random.Generator) -> dict[int, IntArray]:
-    """For each tier one uniform position of one document of a unit, in at most `most` units."""
-    labels, found = truth.tier_of_position(tiers), {}
-    for tier in np.unique(labels):
-        having = np.unique(truth.document_of_position[labels == tier])
-        documents = one_document_each(having, truth, rng)[:most]
-        inside, _ = gather(truth.offsets, documents)
-        order = rng.permutation(inside[labels[inside] == tier])
-        _, first = np.unique(truth.document_of_position[order], return_index=True)
-        found[int(tier)] = np.sort(order[first])
+        accuses = place not in recalibrated
+        found += rate_parts(seen[place], law, claims, names, basis, accuses=accuses, bar=bar(place))
+    for place, judge in recalibrated.items():
+        found += rate_parts(judge, law, claims, names, basis, accuses=True, bar=bar(place))
     return found
 
 
-_AT_ONCE = 400_000  # entries of shifts or distances that are compared together
-
-
-def worst_exceeds(shift: FloatArray, space: Space, index: IntArray, epsilon: float) -> BoolArray:
-    """Whether any pair of candidates exceeds ε, for each row of `shift` (positions, candidates).
-
-    The higher end of such a pair lies above the row's lowest shift by more than ε times the distance to its nearest
-    neighbour; only those ends are compared with all others, the most extreme first, so the answer is exact.
-    """
-    found = np.zeros(len(shift), dtype=bool)
-    lowest, part = shift.min(axis=1), space.part(index)
-    everyone = [np.arange(some.start, some.stop) for some in blocks(len(index), max(len(index), len(shift)), _AT_ONCE)]
-    nearest = np.concatenate([_limits(part, anchors, epsilon).min(axis=1) for anchors in everyone])
-    reach = np.concatenate([(shift[:, anchors] - lowest[:, None]).max(axis=0) for anchors in everyone])
-    order = np.argsort(nearest - reach, kind="stable")
-    for anchors in (order[some] for some in everyone):
-        left = np.flatnonzero(~found)
-        high = shift[np.ix_(left, anchors)] - lowest[left, None] > nearest[anchors]
-        rows = np.flatnonzero(high.any(axis=1))
-        if not len(rows):
-            continue
-        limit = _limits(part, anchors, epsilon)
-        for row in rows:
-            ends, mine = np.flatnonzero(high[row]), shift[left[row]]
-            found[left[row]] = bool((mine[anchors[ends], None] - mine > limit[ends]).any())
+def success_parts(
+    seen: Seen, caps: Sequence[TierCaps], claims: ClaimBuilder, names: Sequence[str], *, every_tier: bool = False
+) -> list[Part]:
+    """The caps on what one attacker guesses; with `every_tier` also bounds where nothing is asked."""
+    found: list[Part] = []
+    for row in seen.guesses:
+        tier, asked = row.after.tier, caps[row.after.tier]
+        if asked.success is not None or every_tier:
+            why = claims.contradiction(row.after)
+            found.append(Part(claims.success_claim(seen.attacker, names[tier], asked.success, why), row.after, True))
+        if asked.advantage is not None:
+            why = claims.contradiction(row.advantage)
+            claim = claims.success_claim(seen.attacker, names[tier], asked.advantage, why, over_prior=True)
+            found.append(Part(claim, row.advantage, True))
     return found
 
 
-def _limits(part: Space, anchors: IntArray, epsilon: float) -> FloatArray:
-    """The difference of shifts beyond which each anchor and each candidate exceed ε; infinite with itself."""
-    distance = part.between(anchors)
-    distance[np.arange(len(anchors)), anchors] = np.inf
-    return shift_limit(epsilon, distance)
+VACUOUS = (0.9, 0.5)
+"""Where a release counts as vacuous: at least this share of first guesses is right, and at least this share of the
+guesses that were wrong before any release is right with it. docs/audit.md gives the reasons."""
+
+
+def is_vacuous(right: float, before: float, limits: tuple[float, float] = VACUOUS) -> bool:
+    """Whether these shares of right guesses, with a release and before any, make it vacuous.
+
+    A column that is nearly constant is guessed well without any release, which says nothing about the release.
+
+    >>> is_vacuous(0.97, 0.6), is_vacuous(0.97, 0.96), is_vacuous(0.7, 0.1)
+    (True, False, False)
+    """
+    most_right, doubt_removed = limits
+    return right >= most_right and right - before >= doubt_removed * (1.0 - before) and right > before
+
+
+def check_vacuous(limits: tuple[float, float]) -> tuple[float, float]:
+    """Two shares in (0, 1], as stated in a question."""
+    if len(limits) != 2 or not all(0.0 < float_of(limit, "vacuous") <= 1.0 for limit in limits):
+        raise InvalidInput(f"vacuous={limits}, expected two shares in (0, 1]: of right guesses, and of removed doubt")
+    return limits
+
+
+def vacuous_reason(everyone: Iterable[Seen], names: Sequence[str], limits: tuple[float, float] = VACUOUS) -> str:
+    """Why no certificate is given, in the words of a claim; empty where no attacker guesses nearly everything.
+
+    What is guessed before any release is the smallest share of all attackers: one that reads W knows more, but W is
+    released too.
+    """
+    worst: dict[int, tuple[float, float]] = {}
+    rows = [row for seen in everyone for row in seen.guesses]
+    blind: dict[int, float] = {}
+    for row in rows:
+        blind[row.before.tier] = min(blind.get(row.before.tier, 1.0), float(row.before.values.mean()))
+    for row in rows:
+        right, before = float(row.after.values.mean()), blind[row.before.tier]
+        if is_vacuous(right, before, limits):
+            worst[row.after.tier] = max(worst.get(row.after.tier, (0.0, 0.0)), (right, before))
+    said = [f"{names[tier]} {right:.0%} (before any release {before:.0%})" for tier, (right, before) in worst.items()]
+    return f"nearly every first guess is right: {', '.join(said)}" if said else ""

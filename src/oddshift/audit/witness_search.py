@@ -88,13 +88,13 @@ def _lacking(promised: tuple[float, float], documents: int, settings: AuditSetti
     """How many certify documents would show a violation four times out of five: n·g − z·√(n·v) = ln(1/a)."""
     growth, variance = (part / documents for part in promised)
     if growth <= 1e-12:
-        return "undecided: no two documents with the same length and order of tiers were distinguished beyond epsilon"
+        return "undecided: no two records with the same length and order of tiers were distinguished beyond epsilon"
     spread = QUANTILE_80 * math.sqrt(variance)
     needs = math.ceil(((spread + math.sqrt(spread**2 - 4 * growth * math.log(settings.alpha))) / (2 * growth)) ** 2)
     if needs <= documents:
-        hoped = f"about {needs} documents should be enough if the attacker is calibrated"
-        return f"undecided: {hoped}, but its guesses on {documents} documents were not good enough"
-    enough = f"about {needs} documents to certify on are needed if the attacker is calibrated"
+        hoped = f"about {needs} records should be enough if the attacker is calibrated"
+        return f"undecided: {hoped}, but its guesses on {documents} records were not good enough"
+    enough = f"about {needs} records to certify on are needed if the attacker is calibrated"
     return f"undecided: {enough}, there are {documents}"
 
 

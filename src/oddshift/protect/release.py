@@ -26,10 +26,12 @@ from typing import Any
 import numpy as np
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import TextCodec, VectorCodec
+from oddshift.data.codecs import Encoded, TextCodec, VectorCodec
 from oddshift.data.formats import Count, DataFile, open_data
 from oddshift.data.formats.data_set import find_data_set
 from oddshift.data.frames import column_like, columns_of, frame_like, is_frame, list_of
+from oddshift.model.records import Records
+from oddshift.protect.channel_inversion import write_key
 from oddshift.protect.dataset.release import SetMeans, protect_set
 from oddshift.protect.ledger.ledger import Ledger
 from oddshift.protect.old_ledger import OLD_LEDGER, earlier_releases
@@ -39,6 +41,7 @@ from oddshift.protect.pseudonyms import refuse_closed_columns, refuse_unknown_co
 from oddshift.protect.record_identity import survey
 from oddshift.protect.record_keys import RecordKeys
 from oddshift.protect.release_work import ReleaseWork
+from oddshift.protect.repair import Repairer, with_mode, with_repair
 from oddshift.protect.report import Protected, ProtectSettings, refuse_uncertified, sidecar
 from oddshift.protect.sanitizer import Sanitizer
 from oddshift.protect.staging import Staging, clear_dead, refuse_existing, staging_for
@@ -206,8 +209,39 @@ class ReleasePolicy:
         codec = self.sanitizer.codec
         if isinstance(codec, VectorCodec) and not is_frame(values):
             return column_like(values, list(self.sanitizer.rows(np.asarray(values, dtype=np.float64))))
+        return self._shown(values, clear, self.sanitizer.released, is_named=True)
+
+    def repairing(self, mode: str = "best", records: Records | None = None, source: str = "fit") -> ReleasePolicy:
+        """The same policy with repair after the noise; it is another policy, to be saved in a folder of its own.
+
+        `records` are what its law is learned from (see `with_repair`); without any each release teaches its own, which
+        takes some hundred documents at once.
+        """
+        return ReleasePolicy(with_repair(self.policy, mode, records, source))
+
+    def repair(self, released: Any, mode: str = "best", *, clear: Sequence[str] = ()) -> Any:
+        """Values that this policy released as drawn, repaired: the same kind out as in.
+
+        The law is the stored one, or learned from these values alone. **Guarantee**: post-processing of what is given.
+        """
+        mine = with_mode(self.policy, mode)
+        assert mine.terms.repair is not None
+        repairer = Repairer(mine, mine.mechanism(), mine.terms.repair)
+
+        def shown(encoded: Encoded) -> dict[str, list[Any]]:
+            return encoded.decode(repairer(encoded, encoded.records.points))
+
+        return self._shown(released, clear, shown, is_named=False)
+
+    def _shown(
+        self, values: Any, clear: Sequence[str], shown: Callable[[Encoded], dict[str, list[Any]]], *, is_named: bool
+    ) -> Any:
+        """The columns that `shown` gives for encoded values, in the kind in which the values came."""
+        codec = self.sanitizer.codec
         if isinstance(codec, TextCodec) and not is_frame(values):
-            return column_like(values, self._texts(list_of(values, "the texts"), codec))
+            name, texts = codec.settings.text[0], list_of(values, "the texts")
+            found = shown(codec.on_columns([name]).encode({name: texts}))[name] if texts else []
+            return column_like(values, found)
         columns = columns_of(values)
         missing = [name for name in codec.required if name not in columns]
         if missing:
@@ -222,8 +256,8 @@ class ReleasePolicy:
                 f"the policy leaves out {int((~encoded.keep).sum())} of {len(encoded.keep)} rows (thinned fixes), "
                 "expected data of which every row is kept; use protect for files"
             )
-        names = self.sanitizer.names(encoded, columns, clear)
-        return frame_like(values, {**self.sanitizer.released(encoded), **names})
+        names = self.sanitizer.names(encoded, columns, clear) if is_named else {}
+        return frame_like(values, {**shown(encoded), **names})
 
     def protect(
         self,
@@ -244,13 +278,9 @@ class ReleasePolicy:
         """Write the policy and its vocabulary into a folder that only its owner can read, and return it from there."""
         home = Path(folder)
         save_policy(home, self.policy)
+        with suppress(InvalidInput):  # only tables have a public half
+            write_key(home, self.policy)
         return replace(self, folder=home)
-
-    def _texts(self, texts: list[Any], codec: TextCodec) -> list[Any]:
-        name = codec.settings.text[0]
-        if not texts:
-            return []
-        return self.sanitizer.released(codec.on_columns([name]).encode({name: texts}))[name]
 
 
 def load_release_policy(folder: str | Path) -> ReleasePolicy:
@@ -258,3 +288,12 @@ def load_release_policy(folder: str | Path) -> ReleasePolicy:
     place = Path(folder)
     home = place if place.is_dir() else place.parent
     return ReleasePolicy(load_policy(place), home)
+
+
+def repair(released: Any, policy: ReleasePolicy, mode: str = "best", *, clear: Sequence[str] = ()) -> Any:
+    """Return repaired what a policy released as it was drawn: the same kind out as in.
+
+    `best` gives every value of least expected cost given all that was released of its document, `typical` one draw of
+    the whole document, so that frequencies and relations survive. **Guarantee**: post-processing.
+    """
+    return policy.repair(released, mode, clear=clear)

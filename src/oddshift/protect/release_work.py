@@ -191,6 +191,8 @@ class ReleaseWork:
         outputs = sanitizer.outputs(encoded) if is_drawn else None
         if outputs is not None and self.shared is not None:
             self.shared.redraw(sanitizer, encoded, outputs, first, rows)
+        if outputs is not None:
+            outputs = sanitizer.repaired(encoded, outputs)
         shown = None if sanitizer.is_mask else outputs
         self.tally.add(rows, encoded, self.policy.vocabulary.labels, shown, sanitizer.masked(encoded))
         return ({}, None) if outputs is None else (sanitizer.decoded(encoded, outputs), encoded.keep)

@@ -51,6 +51,7 @@ from oddshift.protect.noise import (
 )
 from oddshift.protect.policies import Policy
 from oddshift.protect.pseudonyms import pseudonyms
+from oddshift.protect.repair import Repairer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,7 +106,7 @@ class Sanitizer:
 
     def encoded(self, codec: Codec, columns: Columns, first: int = 1) -> Encoded | ShortText:
         """What a codec of this policy finds in some columns; one short text is encoded in a faster way."""
-        if not isinstance(codec, TextCodec) or self.policy.marked.any():
+        if not isinstance(codec, TextCodec) or self.policy.marked.any() or self._repairer is not None:
             return codec.encode(columns, first)
         if codec not in self._short:
             self._short[codec] = ShortTexts(codec)
@@ -121,8 +122,7 @@ class Sanitizer:
 
     def released(self, encoded: Encoded) -> dict[str, list[Any]]:
         """The columns of encoded data, each secret put through the mechanism; the caller has claimed the records."""
-        outputs = self.outputs(encoded)
-        return self.decoded(encoded, outputs)
+        return self.decoded(encoded, self.repaired(encoded, self.outputs(encoded)))
 
     def decoded(self, encoded: Encoded, outputs: IntArray) -> dict[str, list[Any]]:
         """The released columns, with marks where the policy shows them."""
@@ -134,6 +134,10 @@ class Sanitizer:
         """Whether everything is shown as a mark, nothing, or which positions are."""
         marked = self.policy.marked
         return self.is_mask or (marked[encoded.records.points] if marked.any() else False)
+
+    def repaired(self, encoded: Encoded, outputs: IntArray) -> IntArray:
+        """What is released for these outputs: as they are, or repaired where the policy says so."""
+        return outputs if self._repairer is None or self.is_mask else self._repairer(encoded, outputs)
 
     def names(self, encoded: Encoded, columns: Columns, clear: Collection[str] = ()) -> dict[str, list[Any]]:
         """Pseudonyms of users, trips and groups, the same in every call and in all processes of a release.
@@ -269,6 +273,11 @@ class Sanitizer:
     def _one_column(self) -> Codec:
         """The codec for texts in one column, made once for all calls."""
         return self.codec.on_columns(["text"]) if isinstance(self.codec, TextCodec) else self.codec
+
+    @cached_property
+    def _repairer(self) -> Repairer | None:
+        terms = self.policy.terms.repair
+        return None if terms is None else Repairer(self.policy, self.mechanism, terms)
 
     @cached_property
     def _short(self) -> dict[TextCodec, ShortTexts]:

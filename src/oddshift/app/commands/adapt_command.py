@@ -26,23 +26,21 @@ def adapt(
     from oddshift.app.configured_runs import run_adapt
     from oddshift.app.display import show_adaptation
     from oddshift.app.run_folder import POLICY, adaptation_summary
-    from oddshift.app.terminology import reword_for, reword_plain
 
     console = console_for(as_json)
-    text = read_config(config)
+    asked = parse_config(read_config(config), str(config), config.parent)
     with progress_bar(console, "reading the data") as progress:
-        found = run_adapt(text, out, str(config), home=config.parent, progress=progress, say=saying(console))
+        found = run_adapt(asked, out, str(config), progress=progress, say=saying(console))
     if as_json:
         policy = str(out / POLICY) if found.scales is not None else None
-        said = reword_plain(adaptation_summary(found), reword_for(found.detector))
-        print(json.dumps({**said, "policy": policy}))
+        print(json.dumps({**adaptation_summary(found), "policy": policy}))
     else:
         show_adaptation(found, console)
         console.print(f"run: {out}")
         if found.scales is not None:
             console.print("confidential: policy.json and vocabulary.npz name what is sensitive; evidence/ does not.")
         console.print(f"next: {next_step('report', out)}", markup=False, soft_wrap=True)
-        data = getattr(parse_config(text, str(config), config.parent).data, "path", None)
+        data = getattr(asked.data, "path", None)
         if found.scales is not None and data is not None:
             allowed = () if found.chosen is not None else ("--allow-uncertified",)
             start = "not certified, only if you accept that:" if allowed else "next:"

@@ -13,7 +13,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.bounds import METHODS, zero_failures
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from oddshift.app.configuration import Configuration
 
 
 def audit(
@@ -35,42 +35,49 @@ def audit(
 
     Example: oddshift audit mail.toml --out mail-run
     """
-    from oddshift.app.configuration import read_config
+    from oddshift.app.configuration import parse_config, read_config
+    from oddshift.app.configured_runs import run_audit
     from oddshift.app.demo import PEOPLE
+    from oddshift.app.display import show_audit
     from oddshift.app.fit_cache import KEPT
-    from oddshift.app.terminology import reword_for, reword_plain
+    from oddshift.app.run_folder import summary
 
     if demo == (config is not None):
         raise InvalidInput("audit takes either a configuration file or --demo")
     console = console_for(as_json)
-    text = PEOPLE if config is None else read_config(config)
-    origin = {} if config is None else {"source": str(config), "home": config.parent}
-    found = audited(text, out, console, max_cpu=max_cpu, keep_examples=keep_examples, keep=keep, **origin)
+    if config is None:
+        asked = parse_config(PEOPLE, "demo")
+    else:
+        asked = parse_config(read_config(config), str(config), config.parent)
+    with waiting("if interrupted, run the same command to continue", quiet=console.quiet) as progress:
+        done = run_audit(
+            asked, out, max_cpu=max_cpu, keep_examples=keep_examples, keep=keep, progress=progress, say=saying(console)
+        )
+    show_audit(done, console)
+    found = summary(done)
     if as_json:
-        print(json.dumps(reword_plain(found, reword_for(found["detector"]))))
+        print(json.dumps(found))
     else:
         console.print(f"run: {out}", markup=False, soft_wrap=True)
         if (out / KEPT).is_dir():
             console.print(f"confidential: {KEPT}/ in it holds secrets in coded form, until `adapt` is done with them.")
-        for line in _following(found, config, out):
+        for line in _following(found, asked, config, out):
             console.print(line, markup=False, soft_wrap=True)
     if found["state"] != "certified":
         raise typer.Exit(NOT_SHOWN)
 
 
-def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[str]:
+def _following(found: dict[str, Any], parsed: Configuration, config: Path | None, out: Path) -> list[str]:
     """What can be done next: check a certificate, make the report, and release or adapt where that is possible."""
     import numpy as np
 
     from oddshift.app.alpha_spending import level_after
-    from oddshift.app.configuration import parse_config, read_config
     from oddshift.app.run_folder import EVIDENCE, POLICY
 
     asked, evidence = found["settings"], out / EVIDENCE / found["certificates"][0]["file"]
     lines = [f"check: {next_step('verify', evidence)}", f"next: {next_step('report', out)}"]
     if config is None or asked["delta"] is None:
         return lines
-    parsed = parse_config(read_config(config), str(config), config.parent)
     data = getattr(parsed.data, "path", None)
     if (out / POLICY).is_file():
         return lines if data is None else [*lines, f"next: {protect_step(data, out / POLICY)}"]
@@ -86,15 +93,3 @@ def _following(found: dict[str, Any], config: Path | None, out: Path) -> list[st
             more += f", or a delta of at least {np.ceil(1000 * reach) / 1000:.3f} (in a new --out)"
         return [*lines, f"then: {said}; {more}"]
     return [*lines, f"next: {next_step('adapt', config, '--out', out)}"]
-
-
-def audited(text: str, out: Path, console: Console, **options: Any) -> dict[str, Any]:
-    """Run the audit of a configuration, keep it in its folder, show it, and return its summary."""
-    from oddshift.app.configured_runs import run_audit
-    from oddshift.app.display import show_audit
-    from oddshift.app.run_folder import summary
-
-    with waiting("if interrupted, run the same command to continue", quiet=console.quiet) as progress:
-        found = run_audit(text, out, progress=progress, say=saying(console), **options)
-    show_audit(found, console)
-    return summary(found)

@@ -68,8 +68,6 @@ NO_PIPELINE = (
 
 
 def _lines(found: Started, file: Path) -> list[str]:
-    from oddshift.app.terminology import reword_kind
-
     roles = found.roles
     fit, select, certify = found.documents
     named = {
@@ -101,9 +99,8 @@ def _lines(found: Started, file: Path) -> list[str]:
     groups = (roles.timestamp,) if roles.kind in {"location", "vectors"} else ()
     if untouched := [*(name for name, _ in roles.left_out), *filter(None, groups)]:
         lines.append(f"not protected, so released as they are: {', '.join(untouched)}")
-    reword = reword_kind("grouped table" if roles.kind == "table" and roles.user else roles.kind)
     if found.certify_units < found.needed_units:
-        units = reword(f"{found.unit}s")
+        units = found.unit + "s"
         lines.append(
             f"too few to certify delta = 0.05: that needs at least {found.needed_units} {units} to certify on, "
             f"this file has {found.certify_units}. The audit can then only end as violated or undecided"

@@ -123,7 +123,6 @@ def _run(
     as_json: bool,
 ) -> None:
     from oddshift.app.policy_run import expected_lines
-    from oddshift.app.terminology import reword_kind, reword_plain
     from oddshift.protect import Ledger, SetMeans
     from oddshift.protect import protect as release
     from oddshift.protect.policies import load_policy
@@ -147,8 +146,7 @@ def _run(
             means=means,
         )
     if as_json:
-        said = reword_plain(asdict(done), reword_kind(chosen.kind))
-        print(json.dumps({**said, "composed_epsilon": _finite(done.composed_epsilon)}))
+        print(json.dumps({**asdict(done), "composed_epsilon": _finite(done.composed_epsilon)}))
     else:
         _show(done, chosen.kind, tuple(expected_lines(policy, chosen)), console)
 
@@ -189,20 +187,18 @@ def _pipeline(name: str) -> Any:
     return Pipeline(name, workers=1, is_cached=False)
 
 
-def _show(done: Protected, kind: str, expected: tuple[str, ...], screen: Console) -> None:
+def _show(done: Protected, kind: str, expected: tuple[str, ...], console: Console) -> None:
     from oddshift.app.policy_run import released_line
-    from oddshift.app.terminology import Speaking, reword_kind
     from oddshift.audit.released_table import release_headline, release_sentences
     from oddshift.data.codecs.codec import kind_lines
     from oddshift.protect.report import in_short
 
-    console = Speaking(screen, reword_kind(kind))
     if done.table is not None:
         console.print(release_headline(done.table), style="bold", markup=False)
         for line in release_sentences(done.table):
             console.print(line, markup=False)
     if done.kinds:
-        console.print(released_line(done.kinds), style="bold", markup=False)
+        console.print(released_line(done.kinds, kind), style="bold", markup=False)
     for line in (*kind_lines(done.kinds), *expected):
         console.print(line, markup=False)
     for note in done.notes:

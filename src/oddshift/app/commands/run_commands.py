@@ -64,28 +64,25 @@ def compare(
     from rich.table import Table
 
     from oddshift.app.compare import compare as compared
-    from oddshift.app.terminology import Speaking, reword_for, reword_plain
 
     if first.resolve() == second.resolve():
         raise InvalidInput(f"{first} and {second} are the same run, expected two")
     found = compared(first, second)
     if as_json:
-        print(json.dumps(reword_plain(asdict(found), reword_for(found.detector))))
+        print(json.dumps(asdict(found)))
         return
-    screen = console_for(as_json)
-    console = Speaking(screen, reword_for(found.detector))
-    console.print(f"first: {first}, second: {second}; documents: {found.documents}", markup=False, soft_wrap=True)
+    console = console_for(as_json)
+    console.print(f"first: {first}, second: {second}; records: {found.documents}", markup=False, soft_wrap=True)
     for warning in found.warnings:
         console.print(f"warning: {warning}", style="yellow", markup=False)
     table = Table()
     for name in ("", "first", "second", "second - first"):
         table.add_column(name, justify="right" if name else "left", overflow="fold")
     for row in found.rows:
-        cells = (console.reword(said) for said in (row.name, row.first, row.second))
-        table.add_row(*cells, _difference(row))
+        table.add_row(row.name, row.first, row.second, _difference(row))
     console.print(table)
     console.print(
-        "± is one standard error; with * it comes from differences document by document, otherwise it takes the runs "
+        "± is one standard error; with * it comes from differences record by record, otherwise it takes the runs "
         "as independent."
     )
 
@@ -145,7 +142,6 @@ def _show(found: Watch, page: Path, step: str) -> None:
 def _audit_again(run: Path, new: list[Path], folder: Path, window: int, as_json: bool) -> None:
     from oddshift.app.display import show_audit
     from oddshift.app.run_folder import summary
-    from oddshift.app.terminology import reword_for, reword_plain
     from oddshift.app.watch.watching import audit_again
 
     console = console_for(as_json)
@@ -153,7 +149,7 @@ def _audit_again(run: Path, new: list[Path], folder: Path, window: int, as_json:
         found = audit_again(run, new, folder, window=window)
     show_audit(found, console)
     if as_json:
-        print(json.dumps(reword_plain(summary(found), reword_for(found.detector))))
+        print(json.dumps(summary(found)))
     else:
         console.print(f"run: {folder}", soft_wrap=True)
         console.print(f"next: {next_step('report', folder)}", soft_wrap=True)

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oddshift.adapt import Adaptation
-from oddshift.app.display import attackers_table, choice_line, comparison_table, headline, show_opening
-from oddshift.app.report.opening import opening_of_adaptation, opening_of_audit
-from oddshift.app.terminology import Speaking
+from oddshift.app.display import attackers_table, choice_line, comparison_table, headline, show_first_screen
+from oddshift.app.report.first_screen import screen_of_adaptation, screen_of_audit
 from oddshift.audit import Audit
-from oddshift.audit.beliefs import Belief
+from oddshift.audit.examples import Belief
 from oddshift.base.arrays import FloatArray
 from oddshift.data.embedded import people
 from oddshift.evidence.witness import guess_game
@@ -169,7 +168,7 @@ def tell_audit(audit: Audit, console: Console) -> None:
     console.print(
         "Then attackers read whole texts. The control null ignores the release; own reads each word on its own:"
     )
-    show_opening(opening_of_audit(audit), Speaking(console, str))
+    show_first_screen(screen_of_audit(audit), console)
     console.print(attackers_table(audit))
     console.print(
         f"anchored: the share of pairs with the true value whose mPL exceeds {asked.epsilon:g}; log scores are in nats."
@@ -210,7 +209,7 @@ def tell_choice(found: Adaptation, console: Console) -> None:
         f"{len(found.grid)} scales tried, {len(found.rounds)} rounds of the loop, {len(found.sequence)} candidates "
         "tested in turn on documents that nothing had been chosen on."
     )
-    show_opening(opening_of_adaptation(found), Speaking(console, str))
+    show_first_screen(screen_of_adaptation(found), console)
     console.print(choice_line(found), style="bold", markup=False)
     console.print(comparison_table(found))
 

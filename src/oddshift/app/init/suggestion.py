@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.app.terminology import nearest_alternative
+from oddshift.app.found_points import nearest_alternative
 from oddshift.base.arrays import positive
 from oddshift.base.errors import InvalidInput
 from oddshift.model.space import Space

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from importlib import resources
 
 from oddshift.app.report.markup import NOTHING, Html, tag
+from oddshift.app.report.page_head import page_head
 from oddshift.app.report.page_sections import SECTIONS
 from oddshift.app.report.sources import Sources
-from oddshift.app.report.verdict import verdict
-from oddshift.app.terminology import reword_for, reword_html
 
 
 def page(sources: Sources) -> str:
@@ -25,9 +24,7 @@ def page(sources: Sources) -> str:
     """
     made = [(key, title, content) for key, title, make in SECTIONS if (content := make(sources))]
     foot = "Made by oddshift report from the run folder alone."
-    whole = page_frame(made, name=sources.name, foot=foot, opening=verdict(sources))
-    found = sources.audit or sources.adaptation
-    return whole if found is None else reword_html(whole, reword_for(found.detector))
+    return page_frame(made, name=sources.name, foot=foot, opening=page_head(sources))
 
 
 def page_frame(made: Sequence[tuple[str, str, Html]], *, name: str, foot: str, opening: Html = NOTHING) -> str:

@@ -16,8 +16,9 @@ from oddshift.app.report.sources import Sources, origin
 from oddshift.app.report.wording import SIGNS, claim_reads, interval, number, percent, scales_in_words
 from oddshift.audit import Audit
 from oddshift.audit.release_use import ReleaseUse
-from oddshift.data.codecs.text.passages import Piece
+from oddshift.data.codecs.text.passages import Passage, Piece
 from oddshift.evidence.certificates import Certificate
+from oddshift.model.nouns import units_in_words
 
 TIER_MARKS = 6
 """Number of different tier marks in a text; further tiers share them."""
@@ -43,14 +44,23 @@ def _use(found: ReleaseUse) -> Html:
     said = "; ".join(found.sentences())
     rows = [[row.tier, row.subgroup, f"{row.loss:.4f}", str(row.documents), str(row.positions)] for row in found.losses]
     title = "What the release is good for"
-    losses = table(("tier", "subgroup", "expected loss", "documents", "positions"), rows, title) if rows else NOTHING
+    losses = table(("tier", "subgroup", "expected loss", "records", "positions"), rows, title) if rows else NOTHING
     return _table(title, f"{said[:1].upper()}{said[1:]}.", losses)
 
 
 def texts(sources: Sources) -> Html:
-    """Documents as they were and as released, sensitive words marked by tier; only where examples were kept."""
-    if not sources.passages:
+    """Further documents as they were and as released; only where examples were kept."""
+    if len(sources.passages) < 2:
         return NOTHING
+    return _shown(sources, sources.passages[1:])
+
+
+def first_text(sources: Sources) -> Html:
+    """One document before and after, its replaced words coloured by kind."""
+    return _shown(sources, sources.passages[:1])
+
+
+def _shown(sources: Sources, passages: Sequence[Passage]) -> Html:
     everything = [piece for p in sources.passages for piece in (*p.before, *p.after)]
     shown = dict.fromkeys(piece.tier for piece in everything if piece.tier)
     found = sources.adaptation or sources.audit
@@ -65,10 +75,10 @@ def texts(sources: Sources) -> Html:
                 for title, pieces in (("Before", p.before), ("Released", p.after))
             ),
         )
-        for p in sources.passages
+        for p in passages
     ]
     said = tag("p", None, sources.passages_are) if sources.passages_are else NOTHING
-    return join([said, tag("p", {"class": "legend"}, "Marked by tier: ", join(legend, " ")), *rows])
+    return join([said, tag("p", {"class": "legend"}, "Coloured by kind: ", join(legend, " ")), *rows])
 
 
 def _marked(pieces: Sequence[Piece], tiers: list[str]) -> Html:
@@ -121,7 +131,7 @@ def _shares(made: Certificate) -> tuple[str, str, str]:
 
 
 def _units(audit: Audit) -> str:
-    return f"{audit.certificates[0].claim.unit}s"
+    return units_in_words(audit.certificates[0].claim.unit, audit.detector)
 
 
 def repair(sources: Sources) -> Html:
@@ -148,7 +158,7 @@ def _compared(found: Adaptation) -> Html:
     bold = [k for k, row in enumerate(found.compared) if row.name.startswith("AmPL")]
     said = (
         "Tiers decide who is protected more. Compare AmPL with uniform, which uses one scale for all tiers and has the "
-        "same loss. Measured on certify documents, ± one standard error."
+        "same loss. Measured on the records to certify on, ± one standard error."
     )
     made = table(("choice", "scales", "loss", *per_tier), rows, "Tiers against one scale", bold)
     return _table("Tiers against one scale", said, made)
@@ -177,7 +187,7 @@ def method(sources: Sources) -> Html:
 
 SECTIONS: tuple[tuple[str, str, Callable[[Sources], Html]], ...] = (
     ("leaks", "What leaks", leaks),
-    ("texts", "Before and after", texts),
+    ("texts", "Further texts before and after", texts),
     ("sure", "How sure is that?", sure),
     ("repair", "Repair", repair),
     ("method", "Method", method),

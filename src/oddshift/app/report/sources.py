@@ -27,11 +27,12 @@ from oddshift.app.run_folder import (
     refuse_no_run,
 )
 from oddshift.audit import Audit
-from oddshift.audit.beliefs import Belief
+from oddshift.audit.examples import Belief
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import digest, sha256
 from oddshift.data.codecs.text.passages import Passage, Passages
 from oddshift.evidence.certificates import evidence_name
+from oddshift.model.nouns import nouns_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,7 +84,7 @@ def _versions(path: Path) -> tuple[tuple[str, str], ...]:
     try:
         found = json.loads(_text(path) or "{}")
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{path} is not a JSON document, expected versions by name") from error
+        raise InvalidInput(f"{path} is not JSON, expected versions by name") from error
     if not isinstance(found, dict) or not all(isinstance(version, str) for version in found.values()):
         raise InvalidInput(f"{path} holds something else than versions by name")
     return tuple(found.items())
@@ -110,7 +111,10 @@ def _asked(sources: Sources) -> list[tuple[str, str]]:
         rows += [
             ("mechanism", audit.mechanism),
             ("claimed ε of one release", number(audit.claimed_epsilon)),
-            ("documents", f"{fit} to learn from, {select} to choose with, {certify} to certify on"),
+            (
+                nouns_of(audit.detector).records,
+                f"{fit} to learn from, {select} to choose with, {certify} to certify on",
+            ),
             ("tiers", f"{', '.join(audit.tier_names)}; {'public' if audit.tiers_are_public else 'secret'}"),
             ("detector", audit.detector),
             ("attackers", ", ".join(_attacker(row.name, row.with_context) for row in audit.attackers)),
@@ -141,7 +145,7 @@ def _hashes(sources: Sources) -> list[tuple[str, str]]:
     found = [part for part in (sources.audit, sources.adaptation) if part is not None]
     rows = _digests(sources)
     for evidence in [e for part in found for e in part.evidence][:1]:
-        rows += [("mechanism", evidence.mechanism_hash), ("documents", evidence.split_hash)]
+        rows += [("mechanism", evidence.mechanism_hash), ("records", evidence.split_hash)]
         rows.append(("attacker", evidence.certificate.claim.attacker_hash))
     return [*rows, (CONFIG, sha256(sources.config.encode()))]
 

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from oddshift.adapt.result import Adaptation, Scales
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.audit import Audit
-from oddshift.audit.verdict_rule import shown_violations, worst_of_both
+from oddshift.audit.verdict import shown_violations, worst_of_both
+from oddshift.bounds import zero_failures
 from oddshift.evidence.certificates import Certificate, Claim, SuccessClaim
+from oddshift.model.nouns import nouns_of
 
 TITLES = {"certified": "Certified", "violated": "Violated", "undecided": "Undecided"}
 """The three states as headings."""
@@ -76,7 +78,7 @@ def worst_in_words(audit: Audit) -> str:
 
 
 def claim_reads(made: Certificate) -> str:
-    """Which of the two claims a certificate is about."""
+    """Which of the two claims a certificate is about: given the public context W, or without it."""
     return "given W" if made.claim.with_context else "without W"
 
 
@@ -85,23 +87,40 @@ def withheld_reason(audit: Audit) -> str:
     return next((made.claim.withheld for made in audit.counting_rates if made.claim.withheld), "")
 
 
+def reasons_of_doubt(audit: Audit) -> str:
+    """Why an audit is undecided, as the rest of a sentence that ends in "because"."""
+    asked, withheld, worst = audit.settings, withheld_reason(audit), audit.deciding_rates[0]
+    if withheld:
+        return withheld
+    if asked.delta is None:
+        return "no delta was stated: how often a reader may learn more than epsilon allows"
+    least = min(audit.counting_rates, key=lambda made: made.documents)
+    needs = zero_failures(asked.delta, asked.alpha, asked.method)
+    if least.documents < needs:
+        few = f"{least.documents} {nouns_of(audit.detector).records} with tier {least.claim.tier}"
+        return f"{few} are too few to certify on, at least {needs} are needed"
+    found = f"it was {percent(worst.mean)} in tier {worst.claim.tier}, and may be up to {percent(worst.upper)}"
+    return f"it is not settled whether {exceeding(asked.epsilon)} in at most {percent(asked.delta)} of cases; {found}"
+
+
+def exceeding(epsilon: float) -> str:
+    """What a violation is, for somebody who has never heard of mPL."""
+    return f"a reader learns more than the budget ε = {number(epsilon)} allows"
+
+
 def verdict_sentence(audit: Audit) -> str:
     """What an audit found, the worst numbers and their attackers first."""
     asked, worst = audit.settings, worst_in_words(audit)
-    pairs, withheld = _pairs(asked.law, asked.epsilon), withheld_reason(audit)
-    if withheld and audit.state == "undecided":
-        is_open = audit.state_in_words == "undecided"
-        start = "No verdict can be given" if is_open else audit.state_in_words.capitalize()
-        return f"{start}, and that is not a pass: {withheld}."
-    if asked.delta is None:
+    pairs, withheld = pairs_in_words(asked.law, asked.epsilon), withheld_reason(audit)
+    if asked.delta is None and not withheld:
         return f"No δ was stated, so nothing is certified. Of {pairs}: {worst}."
-    most = percent(asked.delta)
+    most = percent(asked.delta or 0.0)
     if audit.state == "certified":
         return f"In every tier, at most {most} of {pairs}. The worst that an attacker finds is {worst}."
     if audit.state == "violated":
         return _violation(audit, f"more than {most} of {pairs}: {worst}")
-    start = f"It is not settled whether at most {most} of {pairs}, and that is not a pass."
-    return f"{start} The worst that an attacker finds is {worst}."
+    start = f"Undecided (counts as not certified): {reasons_of_doubt(audit)}"
+    return f"{start}." if withheld else f"{start}. Of {pairs}, the worst that an attacker finds is {worst}."
 
 
 def _violation(audit: Audit, said: str) -> str:
@@ -116,7 +135,8 @@ def _violation(audit: Audit, said: str) -> str:
 def level_sentence(audit: Audit) -> str:
     """What the verdict is about, and how often the procedure errs."""
     asked = audit.settings
-    where = f"under the {asked.law} pair law, on {audit.documents[2]} documents that no attacker learned from"
+    records = nouns_of(audit.detector).records
+    where = f"under the {asked.law} pair law, on {audit.documents[2]} {records} that no attacker learned from"
     return f"This procedure errs with probability at most {asked.alpha:g}. {estimated_by(audit.counted, where)}"
 
 
@@ -134,7 +154,7 @@ def estimated_by(attackers: Sequence[str], where: str) -> str:
 def adaptation_sentence(found: Adaptation) -> str:
     """What an adaptation found."""
     asked = found.settings
-    claim = f"at most {percent(asked.delta)} of {_pairs(asked.law, asked.epsilon)}"
+    claim = f"at most {percent(asked.delta)} of {pairs_in_words(asked.law, asked.epsilon)}"
     if found.chosen is None:
         return (
             f"No scales could be certified for the claim that, in every tier, {claim}. A failed search does not show "
@@ -159,11 +179,11 @@ def _tiers(name: str) -> str:
     return "every tier" if name == "*" else name
 
 
-def _pairs(law: str, epsilon: float) -> str:
+def pairs_in_words(law: str, epsilon: float) -> str:
     """What a rate counts, as the rest of a sentence that begins with a share."""
     budget = f"the budget ε = {number(epsilon)}"
     return {
         "anchored": f"the pairs that contain the true value exceed {budget}",
         "uniform": f"all pairs of candidates exceed {budget}",
-        "worst": f"the documents contain a pair that exceeds {budget}",
+        "worst": f"the units contain a pair that exceeds {budget}",
     }[law]

@@ -23,11 +23,10 @@ from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, knowledge
 from oddshift.attackers.controls import Own
 from oddshift.attackers.paired_log_score import units_of
-from oddshift.audit.choice import standing
 from oddshift.audit.recalibration import recalibrated
 from oddshift.audit.scan import Budget, scores
 from oddshift.audit.settings import DEFAULT_ATTACKERS, AuditSettings
-from oddshift.audit.verdict_rule import basis_of
+from oddshift.audit.verdict import basis_of, standing
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
@@ -94,7 +93,7 @@ def make_baseline(
     attackers, notes = _attackers(prepared, known, settings, fits)
     budget = Budget(known.mechanism, known.tiers, settings.epsilon)
     codec = prepared.codec
-    zero = Dataset(prepared.certify_rows, codec.settings, "the certify documents")
+    zero = Dataset(prepared.certify_rows, codec.settings, "the certify part")
     first = window_values(Watcher(codec, budget, attackers, settings), zero, np.random.default_rng([settings.seed, 31]))
     return Baseline(
         "" if policy is None else policy.sha256,

@@ -22,20 +22,16 @@ import numpy as np
 from oddshift.app.configuration import Configuration, FileData, parse_config, read_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.fit_cache import read_kept
-from oddshift.app.illustration import illustrate
 from oddshift.app.inputs import inputs_of
-from oddshift.app.policy_from_result import with_user_limit
 from oddshift.app.preparation import Prepared, prepare
 from oddshift.app.resources import Means
-from oddshift.app.run import ask_adapt, ask_audit
+from oddshift.app.run import Run
 from oddshift.app.run_folder import (
     ADAPTATION,
     CONFIG,
     POLICY,
     refuse_no_run,
     refuse_other_run,
-    write_adaptation,
-    write_run,
 )
 from oddshift.app.watch.baseline import Baseline, make_baseline, read_baseline, save_baseline
 from oddshift.app.watch.series import Watch, WatchedSeries, watch_of, watched_series
@@ -47,7 +43,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.bounds.streams import ShiftStream
 from oddshift.data.dataset import Dataset
 from oddshift.model.records import FRACTIONS
-from oddshift.protect.policies import Policy, load_policy, save_policy
+from oddshift.protect.policies import Policy, load_policy
 
 NewData = str | Path | Dataset
 """A file, or a data set in memory."""
@@ -191,12 +187,18 @@ def audit_again(run: str | Path, new: Sequence[str | Path], folder: Path, *, win
         raise InvalidInput("the run is about the embedded corpus, expected a run of a file")
     datasets = [read_window_data(place, config.data.settings) for place in new]
     prepared = _prepared([one for data in datasets for one in cut_windows(data, window)], config)
-    means = Means(execution=config.execution)
-    found = ask_audit(prepared, config.mechanism, config.audit, means=means)
-    illustrate(found).write(folder)
-    write_run(folder, found.result, text)
-    policy = _adapted(prepared, config, means, folder, text) if (home / ADAPTATION).is_file() else None
-    save_baseline(folder, make_baseline(prepared, config.mechanism, config.audit, policy, means.fits))
+    asked = Run(prepared, config.mechanism, Means(execution=config.execution), text, config.users)
+    found = asked.audit(config.audit)
+    found.save(folder)
+    policy = None
+    if (home / ADAPTATION).is_file() and config.adapt is not None:
+        fixed = asked.adapt(config.adapt)
+        released = fixed.policy or fixed.proposal
+        fixed.save(folder)
+        if released is not None:
+            released.save(folder)
+            policy = released.policy
+    save_baseline(folder, make_baseline(prepared, config.mechanism, config.audit, policy, asked.means.fits))
     return found.result
 
 
@@ -206,15 +208,3 @@ def _prepared(windows: Sequence[DataWindow], config: Configuration) -> Prepared:
     names = windows[0].data.columns
     columns = {name: [cell for one in windows for cell in one.data.columns[name]] for name in names}
     return prepare(Dataset(columns, windows[0].data.settings, "the windows"), config.audit.seed, parts)
-
-
-def _adapted(prepared: Prepared, config: Configuration, means: Means, folder: Path, text: str) -> Policy | None:
-    if config.adapt is None:
-        return None
-    found = ask_adapt(prepared, config.mechanism, config.adapt, means=means)
-    write_adaptation(folder, found.result, text)
-    if found.policy is None:
-        return None
-    policy = with_user_limit(found.policy, config.users)
-    save_policy(folder, policy)
-    return policy

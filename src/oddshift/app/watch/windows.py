@@ -19,7 +19,7 @@ from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.paired_log_score import units_of
 from oddshift.audit.scan import Budget, Scan, scan
 from oddshift.audit.settings import AuditSettings
-from oddshift.audit.verdict import worst_of_release
+from oddshift.audit.worst_pair import worst_of_release
 from oddshift.base.arrays import FloatArray, IntArray, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint

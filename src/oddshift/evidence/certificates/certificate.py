@@ -16,6 +16,7 @@ from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.bounds import METHODS, Clustering, Method, decision, design_effect, holm
 from oddshift.bounds.checks import bracket, error_level, unit_values
 from oddshift.evidence.certificates.claim import AnyClaim, Claim, SuccessClaim
+from oddshift.model.nouns import nouns_of, units_in_words
 
 DEFAULT_METHOD = "betting"
 """Valid for fractions, at any stopping time, in any order."""
@@ -65,7 +66,7 @@ class Certificate:
         c, what = self.claim, self.claim.quantity
         err = f"wrongly with probability at most {self.alpha:g}"
         if c.withheld and self.state == "undecided":
-            return f"{self.state_in_words.capitalize()}, which is not a pass: {c.withheld}."
+            return f"{self.state_in_words.capitalize()} (counts as not certified): {c.withheld}."
         if c.limit is None:
             missing = "delta" if isinstance(c, Claim) else "cap"
             return (
@@ -76,15 +77,16 @@ class Certificate:
             return f"Certified: this procedure certifies {what} <= {limit} {err}, {c.basis}."
         if self.state == "violated":
             return f"Violated: this procedure finds {what} > {limit} {err}, {c.basis}."
-        return f"Undecided, which is not a pass: {what} <= {limit} is neither certified nor violated, {c.basis}."
+        return f"Undecided (counts as not certified): {what} <= {limit} is neither shown nor refuted, {c.basis}."
 
     def _terms(self) -> str:
         c = self.claim
+        counted = units_in_words(c.unit, c.detector)
         assumed = f" Assumed: {'; '.join(c.assumptions)}." if c.assumptions else ""
         return (
             f"Bounds [{c.stated(self.lower):.6g}, {c.stated(self.upper):.6g}], each one-sided at level {self.alpha:g} "
-            f"by {self.method}, mean {c.stated(self.mean):.6g} over {self.documents} independent units ({c.unit}; "
-            f"{self.excluded} without the tier). About {c.subject}; what the detector misses is released in the clear."
+            f"by {self.method}, mean {c.stated(self.mean):.6g} over {self.documents} independent units ({counted}; "
+            f"{self.excluded} without the tier). About {c.subject}; {nouns_of(c.detector).in_clear}."
             f"{assumed}"
         )
 
@@ -149,9 +151,9 @@ def not_saturated(documents: int) -> str:
     """The state of a claim that holds for an attacker with this number of documents, and perhaps for no better one.
 
     >>> not_saturated(3000)
-    'certified for an attacker with 3000 documents, not saturated'
+    'certified for an attacker with 3000 training records, not for a better one'
     """
-    return f"certified for an attacker with {documents} documents, not saturated"
+    return f"certified for an attacker with {documents} training records, not for a better one"
 
 
 def _pvalue(method: Method, values: FloatArray, limit: float, alpha: float) -> float:
@@ -191,7 +193,7 @@ class JointCertificate:
     def sentence(self) -> str:
         """The joint verdict, then the parts."""
         names = ", ".join(f"{part.claim.tier}, attacker {part.claim.attacker}: {part.state}" for part in self.parts)
-        state = f"{self.state_in_words}{', which is not a pass' if self.state == 'undecided' else ''}"
+        state = f"{self.state_in_words}{' (counts as not certified)' if self.state == 'undecided' else ''}"
         return (
             f"Joint claim {state}: this procedure errs with probability at most {self.alpha:g} ({names}). "
             + " ".join(part.sentence for part in self.parts)

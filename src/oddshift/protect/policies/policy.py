@@ -11,8 +11,10 @@ from typing import Any, get_args
 
 import numpy as np
 
+from oddshift.attackers.repair import DocumentLaw
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import fingerprint
 from oddshift.base.storage import digest, sha256
 from oddshift.data.codecs import CODECS, Codec
 from oddshift.mechanisms import MECHANISMS, Mechanism, MechanismSettings
@@ -50,9 +52,13 @@ class Policy:
 
     terms: PolicyTerms
     vocabulary: PolicyVocabulary
+    law: DocumentLaw | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a vocabulary that the terms are not about."""
+        """Refuse a vocabulary or a law of repair that the terms are not about."""
+        stated = "" if self.terms.repair is None else self.terms.repair.law
+        if stated != ("" if self.law is None else fingerprint(self.law)):
+            raise InvalidInput("the law of repair is not the one that the policy names (its hash differs)")
         if digest(self.vocabulary) != self.terms.vocabulary:
             raise InvalidInput("the vocabulary is not the one that the policy names (its hash differs)")
         named, learned = self.terms.data, self.vocabulary.codec
@@ -207,7 +213,7 @@ def noisier_policy(policy: Policy, factor: float) -> Policy:
     """Return the same policy with ε divided by a factor, and therefore without a certificate."""
     mechanism = policy.terms.mechanism
     weaker = replace(mechanism, epsilon=mechanism.epsilon / factor, claimed_epsilon=mechanism.claimed_epsilon / factor)
-    return Policy(replace(policy.terms, mechanism=weaker, certificate=UNCERTIFIED), policy.vocabulary)
+    return replace(policy, terms=replace(policy.terms, mechanism=weaker, certificate=UNCERTIFIED))
 
 
 def _refuse_other(certificate: CertificateTerms, mechanism: Mechanism) -> None:

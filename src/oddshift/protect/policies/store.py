@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from oddshift.attackers.repair import DocumentLaw
 from oddshift.base.errors import InvalidInput, NotInstalled, TamperedEvidence
+from oddshift.base.safe_serialization import load_graph, save_graph
 from oddshift.base.storage import SCHEMA, load, save, schema_of
 from oddshift.protect.policies.policy import Policy
 from oddshift.protect.policies.terms import LAYOUT, PolicyTerms
@@ -13,6 +15,7 @@ from oddshift.protect.policies.vocabulary import PolicyVocabulary
 
 POLICY = "policy.json"
 VOCABULARY = "vocabulary.npz"
+REPAIR = "repair.npz"
 
 
 def save_policy(folder: str | Path, policy: Policy) -> Path:
@@ -20,6 +23,8 @@ def save_policy(folder: str | Path, policy: Policy) -> Path:
     home = Path(folder)
     home.mkdir(parents=True, exist_ok=True)
     save(home / VOCABULARY, policy.vocabulary, mode=0o600)
+    if policy.law is not None:
+        save_graph(home / REPAIR, policy.law)
     save(home / POLICY, policy.terms, mode=0o600)
     return home / POLICY
 
@@ -44,7 +49,7 @@ def load_policy(path: str | Path) -> Policy:
     except NotInstalled as error:
         raise NotInstalled(f"{file}: {error}") from error
     try:
-        return Policy(terms, vocabulary)
+        return Policy(terms, vocabulary, _law(file, terms))
     except InvalidInput as error:
         raise InvalidInput(f"{file}: {error}") from error
 
@@ -55,6 +60,19 @@ def _terms(file: Path) -> PolicyTerms:
     except TamperedEvidence as error:
         raise InvalidInput(f"{file} is not a policy: {error}") from error
     return terms
+
+
+def _law(file: Path, terms: PolicyTerms) -> DocumentLaw | None:
+    if terms.repair is None or not terms.repair.law:
+        return None
+    companion = file.with_name(REPAIR)
+    if not companion.is_file():
+        raise InvalidInput(f"{REPAIR} is missing, expected the law of repair in the folder of {file.name}")
+    try:
+        law: DocumentLaw = load_graph(companion)
+    except TamperedEvidence as error:
+        raise InvalidInput(f"{REPAIR} is not a law of repair, or is damaged") from error
+    return law
 
 
 def _vocabulary(companion: Path) -> PolicyVocabulary:

@@ -60,6 +60,21 @@ class RemapTerms:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RepairTerms:
+    """The repair after the noise: what becomes of each tier, and what the law behind it was learned from.
+
+    `modes` has `drawn`, `best` or `typical` for every tier; `source` is `release`, `fit` (every statistic from at least
+    `least` documents) or `public`; `law` is the digest of the stored law, empty where each release teaches its own.
+    """
+
+    modes: tuple[str, ...]
+    source: str
+    least: int
+    cost: str
+    law: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class TierTerms:
     """Tier names from most to least sensitive, the scale and level of each, and whether the attacker knows the tier."""
 
@@ -120,6 +135,7 @@ class PolicyTerms:
     user_limit: UserLimit | None = None
     confidentiality: str = CONFIDENTIAL
     layout: int = LAYOUT
+    repair: RepairTerms | None = field(default=None, metadata={ADDED_LATER: True})
     forms: tuple[TierForm, ...] = field(default=(), metadata={ADDED_LATER: True})
 
     @property

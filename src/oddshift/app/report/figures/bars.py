@@ -54,7 +54,7 @@ def histogram(audit: Audit) -> Figure:
             "above the axis: pairs by their mPL when the releases are read together; bars beyond ε are striped",
             "below the axis: the same for each release on its own (own), drawn to a separate scale",
             "the last bar contains everything further out",
-            "bars pool all pairs; percentages average over documents, as certificates do",
+            "bars pool all pairs; percentages average over records, as certificates do",
         ),
         head=("mPL", *(f"{p.tier}: {who}" for p in panels for who in (audit.strongest, "own"))),
         rows=_rows(panels, audit.settings.epsilon),
@@ -132,6 +132,30 @@ def _halves(panel: Panel, frame: Frame, epsilon: float, tallest: float) -> Html:
             text(frame.right, frame.bottom - 8, "together", "end", "tick"),
             text(frame.right, frame.bottom + 17, "alone", "end", "tick"),
         ]
+    )
+
+
+def kept_bar(kept: float) -> Figure:
+    """A bar from plain marks to the original, with the release on it."""
+    shown = max(0.0, kept)
+    said = f"The release keeps {percent(shown)} of the information: plain marks keep 0%, the original has 100%."
+    return Figure("What it is good for", said, lambda width, label: _draw_kept(shown, width, label), (), (), ())
+
+
+def _draw_kept(kept: float, width: float, label: str) -> Html:
+    frame = Frame(8, 34, width - 14, 56)
+    scale = frame.across(0.0, 1.0)
+    at = scale(kept)
+    side = "end" if at > width / 2 else "start"
+    return drawing(
+        (width, frame.bottom + 24),
+        label,
+        box(frame.left, frame.top, frame.right - frame.left, frame.bottom - frame.top, "quiet"),
+        box(frame.left, frame.top, at - frame.left, frame.bottom - frame.top, "good"),
+        line((at, frame.top - 6), (at, frame.bottom + 4), "limit"),
+        text(at, frame.top - 12, f"this release {percent(kept)}", side, "heading halo"),
+        text(frame.left, frame.bottom + 17, "plain marks", "start", "tick"),
+        text(frame.right, frame.bottom + 17, "the original", "end", "tick"),
     )
 
 

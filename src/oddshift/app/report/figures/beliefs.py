@@ -13,7 +13,7 @@ from oddshift.app.report.markup import Html, join
 from oddshift.app.report.svg import AxisScale, Frame, axis_below, box, drawing, fitted, line, mark, text, width_of
 from oddshift.app.report.wording import number, percent
 from oddshift.audit import Audit
-from oddshift.audit.beliefs import Belief
+from oddshift.audit.examples import Belief
 
 ROW = 30.0
 
@@ -26,15 +26,15 @@ def belief_update(found: Belief, epsilon: float) -> Figure:
         says=(
             f"The attacker's belief in the true value, {truth.name}, is {percent(truth.prior)} before any release, "
             f"{percent(truth.alone)} after its own release, and {percent(truth.together)} after all releases of the "
-            f"document. The worst pair is {truth.name} and {other.name}: its mPL is {number(found.leakage)} at "
+            f"record. The worst pair is {truth.name} and {other.name}: its mPL is {number(found.leakage)} at "
             "distance "
             f"{number(found.distance)}, which is {'beyond' if found.leakage > epsilon else 'within'} "
             f"ε = {number(epsilon)}."
         ),
         draw=lambda width, label: _draw(found, width, label),
         key=(
-            "before: prior; alone: after its own release; together: after all releases of the document",
-            f"the worst of {found.positions} positions in {found.documents} random documents; tier {found.tier}",
+            "before: prior; alone: after its own release; together: after all releases of the record",
+            f"the worst of {found.positions} positions in {found.documents} random records; tier {found.tier}",
             f"{found.remaining} less likely candidates are not shown",
         ),
         head=("candidate", "prior", "own release", "all releases"),

@@ -52,7 +52,7 @@ def frontier(found: Adaptation) -> Figure:
             "gets more "
             "noise, which is never chosen",
             "solid line: the best choices; dashed line: one scale for all tiers",
-            "dots are measured on select documents; the star, diamond and square on certify documents",
+            "dots are measured on the records to choose with; the star, diamond and square on those to certify on",
         ),
         head=("scales", "loss", "beyond ε", *(f"{name} {what}" for name in found.tier_names for what in _WHAT)),
         rows=[_cells(found, name, point) for name, point in _named(found)]

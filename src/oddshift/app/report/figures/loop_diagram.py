@@ -24,7 +24,7 @@ def threat_model() -> Figure:
         title="Threat model and loop",
         says=(
             "Each secret is perturbed with noise of its own; the attacker knows the mechanism and the prior and reads "
-            "all releases of a document together with its public context; the audit compares the shift of its odds "
+            "all releases of a record together with its public context; the audit compares the shift of its odds "
             "with ε; adaptation changes the noise of each tier, and the loop starts again."
         ),
         draw=_draw,

@@ -158,7 +158,7 @@ def subgroup_rates(audit: Audit) -> Figure:
         ),
         draw=lambda width, label: _draw_subgroups(audit, width, label),
         key=(f"lines: bounds that hold together at level {audit.settings.alpha:g}",),
-        head=("tier and subgroup", "beyond ε", "bounds", "documents"),
+        head=("tier and subgroup", "beyond ε", "bounds", "records"),
         rows=[
             [f"{r.tier}: {r.subgroup}", percent(r.mean), interval(r.lower, r.upper), str(r.documents)]
             for r in audit.subgroups

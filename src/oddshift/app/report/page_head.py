@@ -1,19 +1,20 @@
-"""The head of the page: one sentence for everyone, what happened to the data, and then the certificates."""
+"""The head of the page: the first screen, the numbers behind it, and then the certificates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from oddshift.adapt.result import Adaptation
-from oddshift.app.report.markup import Html, items, table, tag
-from oddshift.app.report.opening import (
-    EXPLAINED,
+from oddshift.app.report.figures.bars import kept_bar
+from oddshift.app.report.first_screen import (
     FATE_HEAD,
-    GUESS_HEAD,
-    Opening,
-    opening_of_adaptation,
-    opening_of_audit,
+    FirstScreen,
+    kept_share,
+    screen_of_adaptation,
+    screen_of_audit,
 )
+from oddshift.app.report.markup import NOTHING, Html, items, table, tag
+from oddshift.app.report.page_sections import first_text
 from oddshift.app.report.sources import Sources
 from oddshift.app.report.wording import (
     SIGNS,
@@ -28,78 +29,56 @@ from oddshift.app.report.wording import (
 )
 from oddshift.audit import Audit
 from oddshift.audit.released_table import ReleasedTable, release_headline
+from oddshift.model.nouns import nouns_of
 
 SECRETS_SHOWN = "This page shows secrets, because the run kept examples. Treat it as you treat the data."
 
 
-def verdict(sources: Sources) -> Html:
-    """One card that everyone can read, what happened to the data, what attackers achieve, then the certificates."""
+def page_head(sources: Sources) -> Html:
+    """The three answers, a text before and after, the numbers behind them, then the certificates."""
     first = [tag("p", {"class": "private"}, SECRETS_SHOWN)] if sources.has_secrets else []
     audit, found = sources.audit, sources.adaptation
     cards = []
     if found is not None:
-        opening = opening_of_adaptation(found)
-        first.append(_first_card(opening, found.state, "The release under the policy", _policy_facts(found, opening)))
+        screen = screen_of_adaptation(found)
+        kept = kept_share(found)
+        bar = NOTHING if kept is None else kept_bar(kept).html
+        first += [_answers(screen, "The release under the policy"), bar]
         cards.append(_adaptation_card(found))
     elif audit is not None:
-        opening = opening_of_audit(audit)
-        first.append(_first_card(opening, audit.state, "The mechanism as audited", _opening_facts(opening)))
+        screen = screen_of_audit(audit)
+        first.append(_answers(screen, "The mechanism as audited"))
     if audit is not None:
         cards.append(_audit_card(audit))
-    parts = (*first, *_opened(opening), *cards, _about(sources))
+    shown = [] if not sources.passages else [tag("h2", {"class": "small"}, "Before and after"), first_text(sources)]
+    parts = (*first, *shown, *_numbers(screen), *cards, _about(sources))
     return tag("section", {"class": "verdict", "aria-label": "Verdict"}, *parts)
 
 
-def _first_card(opening: Opening, state: str, title: str, facts: Html) -> Html:
-    return _card(state, title, opening.headline, facts)
+def _answers(screen: FirstScreen, title: str) -> Html:
+    """One card that everyone can read: three questions and their answers."""
+    parts = []
+    for place, (question, answer) in enumerate(screen.answers):
+        parts.append(tag("h2", {"class": "small"}, question))
+        kind = "certified-claim" if place else "sentence"
+        parts += [tag("p", {"class": kind}, line) for line in answer]
+    return tag("div", {"class": f"card {screen.state}"}, _over(screen.state, title), *parts)
 
 
-def _opened(opening: Opening) -> list[Html]:
+def _numbers(screen: FirstScreen) -> list[Html]:
     """What happened to the data and what attackers achieve, each a table with the sentences that explain it."""
     blocks = []
-    if opening.fate is not None:
-        blocks.append(_tabled("What happened to the data", opening.happened, FATE_HEAD, opening.fate_rows))
-    if opening.guessed:
-        explained = [EXPLAINED, *([opening.meaning] if opening.meaning else [])]
-        blocks.append(_tabled("What an attacker guesses", explained, GUESS_HEAD, opening.guess_rows))
+    if screen.fate is not None:
+        blocks.append(_tabled("What happened to the data", (), FATE_HEAD, screen.fate_rows))
+    if screen.guessed:
+        explained = [screen.explained, *([screen.meaning] if screen.meaning else [])]
+        blocks.append(_tabled("What an attacker guesses", explained, screen.guess_head, screen.guess_rows))
     return blocks
 
 
 def _tabled(title: str, said: Sequence[str], head: Sequence[str], rows: Sequence[Sequence[str]]) -> Html:
     lines = (tag("p", None, line) for line in said)
     return tag("div", {"class": "tabled"}, tag("h2", {"class": "small"}, title), table(head, rows, title), *lines)
-
-
-def _opening_facts(opening: Opening, *more: tuple[str, str]) -> Html:
-    """Is it protected, how sure, at what cost: the numbers behind the headline."""
-    facts = []
-    if opening.guessed:
-        worst = max(opening.guessed, key=lambda row: row.together if row.most is None else row.most)
-        most = "" if worst.most is None else f" (upper bound {percent(worst.most)})"
-        facts.append((percent(worst.together), f"of {worst.tier} words are guessed at the first attempt{most}"))
-    if opening.fate is not None:
-        all_of = opening.fate.total
-        share = all_of.unchanged / all_of.perturbed if all_of.perturbed else 0.0
-        facts.append((percent(share), f"of {all_of.perturbed:,} perturbed words come out unchanged"))
-        if opening.fate.recall is not None:
-            low, high = opening.fate.recall
-            facts.append((interval(1.0 - high, 1.0 - low), "of names are missed and stay in the clear, as estimated"))
-    rows = (tag("div", None, tag("dt", None, what), tag("dd", None, value)) for value, what in (*facts, *more))
-    return tag("dl", {"class": "facts"}, *rows)
-
-
-def _policy_facts(found: Adaptation, opening: Opening) -> Html:
-    chosen = found.choice("AmPL, remapped" if found.remapped else "AmPL")
-    if chosen is None:
-        return _opening_facts(opening)
-    constant = f"{found.constant_name} {number(found.constant_loss)}"
-    sure = (percent(1.0 - found.settings.alpha), "sure at least: what is certified was tested on records of their own")
-    cost = (number(chosen.loss), f"expected loss, the cost of the policy; {constant}")
-    return _opening_facts(opening, *((sure, cost) if found.chosen is not None else (cost,)))
-
-
-def _card(state: str, title: str, sentence: str, *rest: str) -> Html:
-    return tag("div", {"class": f"card {state}"}, _over(state, title), tag("p", {"class": "sentence"}, sentence), *rest)
 
 
 def _certificate_card(state: str, title: str, sentence: str, *rest: str, words: str = "") -> Html:
@@ -160,8 +139,8 @@ def _facts(audit: Audit) -> Html:
 
 def _adaptation_card(found: Adaptation) -> Html:
     level = (
-        f"The candidate scales were fixed on the select documents and tested on {found.documents[2]} certify "
-        "documents. "
+        f"The candidate scales were chosen on some {nouns_of(found.detector).records} and tested on "
+        f"{found.documents[2]} others. "
         f"This procedure errs with probability at most {found.settings.alpha:g}. "
         f"{estimated_by(found.counted, f'under the {found.settings.law} pair law')}"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray, blocks, whole
-from oddshift.base.errors import InvalidInput, TooLarge
+from oddshift.base.errors import InvalidInput
 from oddshift.leakage.mpl import shift_limit
 from oddshift.model.space import Space
 
@@ -17,11 +17,6 @@ POOL = 32_768
 """Pairs of one pool; new pools are drawn for every BLOCK of positions, as many as its triples need."""
 
 BLOCK = 1_024
-
-_TILE = 32_768  # entries of one tile of a scan, small enough to stay in a core's cache
-
-EXHAUSTIVE_LIMIT = 2_000_000_000
-"""Largest number of triples that are all examined."""
 
 
 def sampled_rate(shift: FloatArray, space: Space, epsilon: float, triples: int, rng: np.random.Generator) -> float:
@@ -54,51 +49,6 @@ def _beyond(rows: FloatArray, pool: tuple[IntArray, IntArray, FloatArray], each:
         np.abs(gap, out=gap)
         found += int(np.count_nonzero(gap > limit[run]))
     return found
-
-
-def scanned_rate(shift: FloatArray, space: Space, epsilon: float, anchors: int, rng: np.random.Generator) -> float:
-    """Share of triples beyond ε when `anchors` uniform points are each compared with all others, everywhere; unbiased.
-
-    Positions are contiguous in memory and nothing is gathered, so this is the fastest way through many triples.
-    """
-    _check(shift, space)
-    chosen = rng.integers(0, len(space), whole(anchors, "anchors", 1))
-    columns = np.ascontiguousarray(shift.T)
-    step = max(1, _TILE // len(shift))
-    tile, flags = np.empty((step, len(shift))), np.empty((step, len(shift)), dtype=bool)
-    beyond = 0
-    for anchor in chosen:
-        limit = _limits(space, epsilon, int(anchor), slice(None))
-        for start in range(0, len(space), step):
-            others = columns[start : start + step]
-            gap = np.subtract(others, columns[anchor], out=tile[: len(others)])
-            np.abs(gap, out=gap)
-            beyond += int(
-                np.count_nonzero(np.greater(gap, limit[start : start + step, None], out=flags[: len(others)]))
-            )
-    return beyond / (len(chosen) * (len(space) - 1) * len(shift))
-
-
-def exhaustive_rate(shift: FloatArray, space: Space, epsilon: float) -> float:
-    """Share of all triples beyond ε; refused above EXHAUSTIVE_LIMIT of them."""
-    _check(shift, space)
-    n = len(space)
-    if n * (n - 1) // 2 * len(shift) > EXHAUSTIVE_LIMIT:
-        raise TooLarge(
-            f"{n} points and {len(shift)} positions make more than {EXHAUSTIVE_LIMIT} triples; use sampled_rate"
-        )
-    columns = np.ascontiguousarray(shift.T)
-    beyond = 0
-    for i in range(n - 1):
-        limit = _limits(space, epsilon, i, slice(i + 1, None))
-        beyond += int(np.count_nonzero(np.abs(columns[i + 1 :] - columns[i]) > limit[:, None]))
-    return beyond / (n * (n - 1) // 2 * len(shift))
-
-
-def _limits(space: Space, epsilon: float, anchor: int, others: slice) -> FloatArray:
-    """The shift beyond which the anchor and each other point exceed ε."""
-    distance = space.metric.between(space.points[[anchor]], space.points[others])[0]
-    return shift_limit(epsilon, distance)
 
 
 def _pool(space: Space, epsilon: float, rng: np.random.Generator) -> tuple[IntArray, IntArray, FloatArray]:

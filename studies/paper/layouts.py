@@ -13,20 +13,10 @@ import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.leakage.mpl import shift_limit
 from oddshift.model.space import Space
 
 CANDIDATES = 512
 OBSERVATIONS = 569
-
-
-@dataclass(frozen=True)
-class LayoutRate:
-    """The mean rate of some layouts and the standard deviation between them."""
-
-    mean: float
-    sd: float
-    draws: int
 
 
 def drawn_layout(
@@ -105,22 +95,3 @@ def layout_shifts(shift: FloatArray, space: Space, candidates: IntArray) -> Layo
         raise InvalidInput(f"shift has shape {shift.shape}, expected (observations, {len(candidates)})")
     points = space.points[candidates]
     return LayoutShifts(np.asarray(shift, dtype=np.float64), space.metric.between(points, points))
-
-
-def layout_rate(shift: FloatArray, space: Space, epsilon: float, draws: int, rng: np.random.Generator) -> LayoutRate:
-    """The rate of `draws` layouts of the paper's size, for shifts (positions, points), and how much it varies.
-
-    >>> space = Space([[0.0], [1.0]])
-    >>> layout_rate(np.array([[0.0, 2.0], [0.0, 0.5]]), space, 1.0, 3, np.random.default_rng(0))
-    LayoutRate(mean=0.5, sd=0.0, draws=3)
-    """
-    rates = []
-    for _ in range(whole(draws, "draws", 2)):
-        seen, compared = drawn_layout(len(shift), len(space), rng)
-        chosen, beyond = shift[np.ix_(seen, compared)], 0
-        for k in range(len(compared) - 1):
-            others = space.points[compared[k + 1 :]]
-            limit = shift_limit(epsilon, space.metric.between(space.points[compared[[k]]], others)[0])
-            beyond += int(np.count_nonzero(np.abs(chosen[:, k + 1 :] - chosen[:, [k]]) > limit))
-        rates.append(beyond / (len(seen) * len(compared) * (len(compared) - 1) / 2))
-    return LayoutRate(float(np.mean(rates)), float(np.std(rates, ddof=1)), len(rates))

@@ -1,0 +1,317 @@
+"""The first screen of a result: may I publish it, what can still be learned, and what is it good for?
+
+Three answers for somebody who decides about a release and has no time for its statistics. They come before any detail,
+and the first of them follows the worst thing that a reader of the release can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from oddshift.adapt.result import Adaptation
+from oddshift.app.report.wording import exceeding, number, percent, reasons_of_doubt
+from oddshift.audit import Audit
+from oddshift.audit.release_use import DataFate, KindFate
+from oddshift.audit.verdict import is_vacuous, shown_violations
+from oddshift.model.nouns import Nouns, nouns_of
+
+QUESTIONS = (
+    "May I publish it?",
+    "What can still be learned, and what is still in the clear?",
+    "What is it good for?",
+)
+"""What the first screen answers, in this order."""
+
+READABLE = (0.5, 0.5)
+"""A tier is readable where at least this share of first guesses is right, and at least this share of the doubt before
+the release is gone. A release with such a tier is not to be published as it is, whatever the certificate says."""
+
+FATE_HEAD = ("kind", "found", "with noise", "unchanged", "marked", "left")
+"""What is said of each kind: `unchanged` are among those with noise."""
+
+_GUESS_HEAD = ("one release", "together", "upper bound", "worst pairs")
+_PUBLIC = 2  # the column of what is guessed from the public words alone
+
+
+@dataclass(frozen=True)
+class Guessed:
+    """Right first guesses about one tier, and its worst pairs; None where nothing was measured or certified.
+
+    `before` any release, from what is `public` alone, from the release of that secret `alone`, and from all `together`;
+    `most` is a certified upper bound on the last.
+    """
+
+    tier: str
+    before: float
+    public: float | None
+    alone: float
+    together: float
+    most: float | None
+    worst: float | None
+
+    @property
+    def reach(self) -> float:
+        """The share that is guessed, at most where that is certified."""
+        return self.together if self.most is None else self.most
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether a reader has most of the tier, and has it from the release."""
+        return is_vacuous(self.together, self.before, READABLE)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row of a table."""
+        shares = (self.before, self.public, self.alone, self.together, self.most, self.worst)
+        return (self.tier, *("-" if value is None else percent(value) for value in shares))
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """Three answers, each a few sentences, and the numbers behind them.
+
+    `state` is `certified`, `violated` or `undecided`: the colour of the first answer.
+    """
+
+    state: str
+    publish: str
+    learned: tuple[str, ...]
+    worth: tuple[str, ...]
+    nouns: Nouns
+    fate: DataFate | None
+    guessed: tuple[Guessed, ...]
+    meaning: str
+
+    @property
+    def answers(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Every question with the sentences that answer it."""
+        return tuple(zip(QUESTIONS, ((self.publish,), self.learned, self.worth), strict=True))
+
+    def lines(self) -> Iterator[str]:
+        """Every question, and below it the sentences of its answer."""
+        for question, answer in self.answers:
+            yield question
+            yield from (f"  {line}" for line in answer)
+
+    @property
+    def fate_rows(self) -> list[tuple[str, ...]]:
+        """One row for each kind, and one for all where there are several."""
+        kinds = () if self.fate is None else self.fate.kinds
+        every = [self.fate.total] if self.fate is not None and len(kinds) > 1 else []
+        return [_cells(kind) for kind in (*kinds, *every)]
+
+    @property
+    def guess_head(self) -> tuple[str, ...]:
+        """The head of the table of guesses."""
+        head = ("tier", "before any release", f"{self.nouns.public} alone", *_GUESS_HEAD)
+        return tuple(name for place, name in enumerate(head) if place != _PUBLIC or self._reads_public)
+
+    @property
+    def guess_rows(self) -> list[tuple[str, ...]]:
+        """One row for each tier; what is guessed from the public words alone, where that was measured."""
+        cells = (row.cells for row in self.guessed)
+        return [row if self._reads_public else (*row[:_PUBLIC], *row[_PUBLIC + 1 :]) for row in cells]
+
+    @property
+    def _reads_public(self) -> bool:
+        return any(row.public is not None for row in self.guessed)
+
+    @property
+    def explained(self) -> str:
+        """What the table of guesses shows."""
+        return (
+            f"First guesses that are right: with nothing but how frequent {self.nouns.values} are, from the release of "
+            f"one secret, and from all releases of a {self.nouns.record}. Worst pairs: how often two candidates are "
+            "distinguished beyond ε, whether one of them is the truth or not."
+        )
+
+
+def screen_of_audit(audit: Audit) -> FirstScreen:
+    """The first screen of an audit: of the noise as it was configured."""
+    nouns, best = nouns_of(audit.detector), {row.name: row for row in audit.attackers}
+    found = sorted((c.mean, c.claim.tier) for c in audit.certificates if c.claim.pair_law == "worst")
+    worst = {tier: mean for mean, tier in found}  # the largest of each tier comes last
+    guessed = []
+    for g in audit.guesses:
+        name = g.together.claim.attacker
+        public = best[name].before(g.tier) if name in best and best[name].with_context else None
+        shares = (g.before.mean, public, g.alone.mean, g.together.mean, g.together.upper)
+        guessed.append(Guessed(g.tier, *shares, worst.get(g.tier)))
+    asked, is_proved = audit.settings, audit.claimed_epsilon == 0.0
+    state = audit.state
+    if state == "certified":
+        kind = "proved" if is_proved else f"certified at {percent(1.0 - asked.alpha)}"
+        basis = "what goes out in place of a secret does not depend on it" if is_proved else _kept_claim(audit, nouns)
+        publish = f"Yes, {kind}: {basis}."
+    elif state == "violated":
+        publish = f"Not yet, because the releases give too much away when they are read together: {_beyond(audit)}."
+    else:
+        publish = f"Not yet, because {reasons_of_doubt(audit)}."
+    state, publish = _despite_guesses(state, publish, guessed, nouns, bool(audit.attackers))
+    return FirstScreen(
+        state,
+        publish,
+        tuple(_learned(guessed, audit.fate, nouns, is_certified=audit.state == "certified")),
+        tuple(_worth_of_audit(audit)),
+        nouns,
+        audit.fate,
+        tuple(guessed),
+        _meaning(audit.fate, asked.epsilon, nouns),
+    )
+
+
+def screen_of_adaptation(found: Adaptation) -> FirstScreen:
+    """The first screen of an adaptation: of the release under its policy, where there is one."""
+    nouns, asked = nouns_of(found.detector), found.settings
+    guessed = [Guessed(t.tier, t.before, t.public, t.alone, t.together, t.upper, t.worst) for t in found.left]
+    kind = found.guarantee
+    at_most = f"{exceeding(asked.epsilon)} in at most {percent(asked.delta)} of cases"
+    tested = f"tested on {found.documents[2]:,} {nouns.records} that nothing was learned from or chosen on"
+    if kind == "proved":
+        state, publish = "certified", f"Yes, proved: {found.proof}."
+    elif kind == "certified":
+        sure = percent(1.0 - asked.alpha)
+        state, publish = "certified", f"Yes, certified at {sure}: in every tier, {at_most}, {tested}."
+    elif found.scales is None:
+        state, publish = "undecided", "Not yet, because no noise that was tried could be certified: there is no policy."
+    else:
+        why = found.basis or "it was measured, and not certified"
+        state, publish = "undecided", f"Not yet, because the release is measured only: {why}."
+    state, publish = _despite_guesses(state, publish, guessed, nouns, found.scales is not None)
+    return FirstScreen(
+        state,
+        publish,
+        tuple(_learned(guessed, found.fate, nouns, is_certified=kind != "measured only")),
+        tuple(_worth_of_adaptation(found, nouns)),
+        nouns,
+        found.fate,
+        tuple(guessed),
+        _meaning(found.fate, asked.epsilon, nouns),
+    )
+
+
+def kept_share(found: Adaptation) -> float | None:
+    """The share of information that the release keeps: 0 for one constant value of each kind, 1 for the original.
+
+    1 − loss/loss of the constant values, where words that become marks count as constant. None where nothing was taken.
+    """
+    mine = found.choice("AmPL, remapped" if found.remapped else "AmPL")
+    if found.kept is not None or mine is None or not found.constant_loss > 0.0:
+        return found.kept
+    return 1.0 - found.loss_with_marks(mine.loss) / found.constant_loss
+
+
+def found_sentence(fate: DataFate, nouns: Nouns) -> str:
+    """What was found and what became of it."""
+    all_of = fate.total
+    same = all_of.unchanged / all_of.perturbed if all_of.perturbed else 0.0
+    said = f"Of {all_of.found:,} sensitive {nouns.values} that were found, {all_of.perturbed:,} get noise"
+    said += f" ({all_of.unchanged:,} of them, {percent(same)}, come out unchanged by chance)" * bool(all_of.perturbed)
+    rest = [(all_of.marked, "become a mark"), (all_of.left, "are function words that stay")]
+    return f"{said}{''.join(f', {count:,} {what}' for count, what in rest if count)}."
+
+
+def missed_sentence(fate: DataFate) -> str:
+    """How many names may have been missed."""
+    if fate.recall is None:
+        return "How many names the detectors miss was not measured."
+    low, high = fate.recall
+    return (
+        f"The detectors found {fate.recalled} of {fate.planted} names that were planted into these texts, so between "
+        f"{percent(1.0 - high)} and {percent(1.0 - low)} of such names are probably missed."
+    )
+
+
+def _despite_guesses(
+    state: str, publish: str, guessed: list[Guessed], nouns: Nouns, is_release: bool
+) -> tuple[str, str]:
+    """The first answer, which no certificate saves where a reader has most of a tier."""
+    readable = [row for row in guessed if row.is_readable]
+    if not readable or not is_release or not publish.startswith("Yes"):
+        return state, publish
+    worst = max(readable, key=lambda row: row.reach)
+    return "undecided", (
+        f"Not yet, because a reader still guesses {percent(worst.together)} of {_tier_values(worst, nouns)} right "
+        f"({percent(worst.before)} before any release), although the budget that was asked for is kept. Ask for a "
+        f"smaller epsilon, or for a cap such as success = {{{worst.tier} = 0.3}}."
+    )
+
+
+def _learned(guessed: list[Guessed], fate: DataFate | None, nouns: Nouns, *, is_certified: bool) -> Iterator[str]:
+    """The tier that is guessed best, what was found and missed, and what was never looked at."""
+    if guessed:
+        worst = max(guessed, key=lambda row: row.reach if is_certified else row.together)
+        most = f" (at most {percent(worst.most)})" if is_certified and worst.most is not None else ""
+        public = "" if worst.public is None else f", {percent(worst.public)} from {nouns.public} alone"
+        yield (
+            f"Whoever reads a whole {nouns.record} guesses {percent(worst.together)}{most} of "
+            f"{_tier_values(worst, nouns)} right at the first attempt; before any release it is "
+            f"{percent(worst.before)}{public}."
+        )
+    if fate is not None:
+        yield found_sentence(fate, nouns)
+        if nouns.is_searched:
+            yield missed_sentence(fate)
+    yield f"{nouns.in_clear[:1].upper()}{nouns.in_clear[1:]}."
+
+
+def _tier_values(row: Guessed, nouns: Nouns) -> str:
+    """The values of one tier; data without levels have one tier, all."""
+    return f"all {nouns.values}" if row.tier == "all" else f"the {row.tier} {nouns.values}"
+
+
+def _kept_claim(audit: Audit, nouns: Nouns) -> str:
+    asked = audit.settings
+    claim = f"in every tier, {exceeding(asked.epsilon)} in at most {percent(asked.delta or 0.0)} of cases"
+    return f"{claim}, tested on {audit.documents[2]:,} {nouns.records} that no attacker learned from"
+
+
+def _beyond(audit: Audit) -> str:
+    """The violation that is shown: how often, and at least."""
+    asked, worst = audit.settings, audit.deciding_rates[0]
+    low = shown_violations(audit.verdict).get(worst.claim, worst.lower)
+    return (
+        f"{exceeding(asked.epsilon)} in {percent(worst.mean)} of cases in tier {worst.claim.tier} (at least "
+        f"{percent(low)}), where at most {percent(asked.delta or 0.0)} were asked for"
+    )
+
+
+def _worth_of_audit(audit: Audit) -> Iterator[str]:
+    if audit.release is not None:
+        yield f"As a table it has quality {audit.release.quality:.2f} of 1."
+    tasks = () if audit.use is None else audit.use.tasks
+    for task in tasks:
+        yield f"The task {task.name} is right in {percent(task.after)} of cases ({percent(task.before)} before)."
+    if not tasks:
+        yield "An audit does not measure that; an adaptation compares the release with plain marks."
+
+
+def _worth_of_adaptation(found: Adaptation, nouns: Nouns) -> Iterator[str]:
+    kept = kept_share(found)
+    if found.scales is None or kept is None:
+        yield "Nothing is released."
+        return
+    if kept > 0.0:
+        yield f"It keeps {percent(kept)} of the information, where plain marks keep 0% and the original has 100%."
+    else:
+        yield f"No more than plain marks, which reveal less: a mark for each kind of {nouns.value} would do as well."
+    if found.release is not None:
+        yield f"As a table it has quality {found.release.quality:.2f} of 1."
+
+
+def _meaning(fate: DataFate | None, epsilon: float, nouns: Nouns) -> str:
+    odds = None if fate is None else fate.odds(epsilon)
+    if fate is None or odds is None or fate.nearest is None:
+        return ""
+    where = ", in the tier where that is largest" if len(fate.kinds) > 1 and not nouns.is_searched else ""
+    return (
+        f"Within ε = {number(epsilon)}, all releases together multiply the odds between a {nouns.value} and its "
+        f"nearest alternative (at a median distance of {number(fate.nearest)}{where}) by at most {number(odds)}."
+    )
+
+
+def _cells(kind: KindFate) -> tuple[str, ...]:
+    share = f" ({percent(kind.unchanged / kind.perturbed)})" if kind.perturbed else ""
+    rest = (f"{kind.marked:,}", f"{kind.left:,}")
+    return (kind.name, f"{kind.found:,}", f"{kind.perturbed:,}", f"{kind.unchanged:,}{share}", *rest)

@@ -1,0 +1,134 @@
+"""Repair of what a policy releases: by the law that the policy stores, or by one that the release itself teaches.
+
+R reads outputs and public words alone, so that whatever was certified for the outputs holds for a reader who saw them
+before repair (see `attackers.repair`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+import numpy as np
+
+from oddshift.attackers.attacker import Knowledge, knowledge
+from oddshift.attackers.repair import LEAST, DocumentLaw, Repair, fit_law, law_of_release, tier_modes
+from oddshift.base.arrays import IntArray, one_of
+from oddshift.base.errors import InvalidInput
+from oddshift.base.identity import fingerprint
+from oddshift.data.codecs import Encoded
+from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.model.cost import COSTS
+from oddshift.model.records import Records
+from oddshift.model.release import Release, draw_once
+from oddshift.protect.policies.policy import Policy
+from oddshift.protect.policies.terms import RepairTerms
+
+FEWEST = 200
+"""Documents from which a release teaches a law."""
+
+
+def with_repair(policy: Policy, mode: str, records: Records | None = None, source: str = "fit") -> Policy:
+    """The policy with repair of the tiers that are not the most sensitive ones (of all, where there is one level).
+
+    With `records` the law is learned from them: documents that were not certified on, of which every statistic needs
+    LEAST, or a corpus that the user names (`source` = public). Without any, each release teaches its own.
+    """
+    one_of(mode, "mode", ("best", "typical"))
+    if policy.marked.any():
+        raise InvalidInput("the policy shows marks, and repair reads every output; expected one without marks")
+    law, taught = None, "release"
+    if records is not None:
+        taught = one_of(source, "source", ("fit", "public"))
+        known = knowledge(policy.mechanism(), policy.tiers, records)
+        law = fit_law(known, LEAST if source == "fit" else 1)
+    terms = RepairTerms(
+        modes=tier_modes(policy.terms.tiers.levels, mode),
+        source=taught,
+        least=LEAST if taught == "fit" else 1,
+        cost=cost_name(policy),
+        law="" if law is None else fingerprint(law),
+    )
+    return replace(policy, terms=replace(policy.terms, repair=terms), law=law)
+
+
+def with_mode(policy: Policy, mode: str) -> Policy:
+    """The policy with repair in this mode, by the law that it stores if it has one."""
+    if policy.terms.repair is None:
+        return with_repair(policy, mode)
+    one_of(mode, "mode", ("best", "typical"))
+    asked = replace(policy.terms.repair, modes=tier_modes(policy.terms.tiers.levels, mode))
+    return replace(policy, terms=replace(policy.terms, repair=asked))
+
+
+def cost_name(policy: Policy) -> str:
+    """What a changed value costs under a policy."""
+    if policy.terms.remap is not None:
+        return policy.terms.remap.cost
+    if policy.kind == "text":
+        return "cosine"
+    metric = policy.space.metric.name
+    return metric if metric in COSTS else "euclidean"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Repairer:
+    """The repair of one policy; a law that a release taught serves the following blocks of the same release.
+
+    **Guarantee**: no secret is read but for the pattern of equal ones where the policy makes it public, and the tiers
+    of positions where they are public.
+    """
+
+    policy: Policy
+    mechanism: Mechanism
+    terms: RepairTerms
+    _taught: list[DocumentLaw] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
+
+    def __call__(self, encoded: Encoded, outputs: IntArray) -> IntArray:
+        """The repaired output of every position; randomness comes from the operating system."""
+        if not len(outputs):
+            return outputs
+        rng = np.random.default_rng()
+        release, position = _seen(encoded.records, outputs, self.policy)
+        law = self._law(release, rng)
+        repair = Repair(law, self.terms.modes, COSTS[self.terms.cost])
+        return repair(self._known, release, rng)[position]
+
+    def _law(self, release: Release, rng: np.random.Generator) -> DocumentLaw:
+        """The stored law, or the one that the first block taught."""
+        if self.policy.law is not None and self.terms.source != "release":
+            return self.policy.law
+        with self._lock:
+            if not self._taught:
+                documents = int((release.lengths > 0).sum())
+                if documents < FEWEST:
+                    raise InvalidInput(
+                        f"{documents} documents with secrets, expected at least {FEWEST} at once: the repair of this "
+                        "policy is learned from the release itself; one learned from fit documents needs none"
+                    )
+                self._taught.append(law_of_release(self.mechanism, self.policy.tiers, release, rng))
+            return self._taught[0]
+
+    @property
+    def _known(self) -> Knowledge:
+        space, tiers = self.policy.space, self.policy.tiers
+        nothing = Records(space=space, points=np.zeros(0, dtype=np.int64), offsets=np.array([0, 0]))
+        even = np.where(tiers.sensitive, -np.log(max(1, int(tiers.sensitive.sum()))), -np.inf)
+        return Knowledge(self.mechanism, tiers, nothing, even)
+
+
+def _seen(records: Records, outputs: IntArray, policy: Policy) -> tuple[Release, IntArray]:
+    """What a reader sees, each secret of a document once, and the place of every position among them."""
+    position: IntArray = np.arange(len(outputs))
+    tiers, numbered = policy.tiers, replace(records, points=records.points)
+    if getattr(policy.settings, "repeats", "each") == "once" and policy.kind == "text":
+        once = draw_once(records)
+        first = np.empty(len(once.records.points), dtype=np.int64)
+        first[once.position[::-1]] = np.arange(len(outputs))[::-1]
+        numbered, position, outputs = once.records, once.position, outputs[first]
+    labels = numbered.tier_of_position(tiers) if tiers.is_public else None
+    return (
+        Release(outputs=outputs, offsets=numbered.offsets, position_tiers=labels, context=numbered.context),
+        position,
+    )

@@ -1,0 +1,204 @@
+"""What is found of dependence in threes, what is said of it, and how often the test of completeness raises an alarm.
+
+Worlds with a known posterior in which a value is decided by two others, alone and next to an ordinary tie: audits and
+adaptations as in the studies of worlds. Then the test of completeness by itself, against attackers that read pairs
+alone: independent places and an ordinary tie, where an alarm is false, and a code that a share of all documents
+follows, where it is right. Last a real table (statsmodels' `fair`) to which two columns are added by arithmetic: the
+total of two columns, and a year of birth from an age and a year that is drawn.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from oddshift.attackers.attacker import Knowledge, knowledge
+from oddshift.attackers.cherry_tree import PlaceTrees
+from oddshift.attackers.combination import Combination
+from oddshift.attackers.completeness import LEVEL, Completeness, completeness
+from oddshift.attackers.law_attacker import Dense, LawAttacker
+from oddshift.attackers.portfolio import fit_portfolio
+from oddshift.attackers.positional_pairs import fit_ties
+from oddshift.base.arrays import IntArray
+from oddshift.base.storage import load, save
+from oddshift.bounds import clopper_pearson_upper
+from oddshift.data.codecs import TableCodec, TableSettings
+from oddshift.mechanisms import Exponential, MechanismSettings, build_mechanism
+from oddshift.model.records import Records
+from oddshift.model.release import one_tier, perturb
+from oddshift.model.space import Space
+from studies import worlds, worlds_adapt
+from studies.real_tables import Source, content
+from studies.tables import table, write
+from studies.three_laws import THREES
+from studies.worlds import (
+    EPSILON,
+    HEADER,
+    PARAMETERS,
+    SELECT,
+    Outcome,
+    asked,
+    file_of,
+    finished,
+    row,
+    summary,
+    work,
+)
+from studies.worlds_adapt import Choice
+
+POINTS, LENGTH = 12, 6
+SHARES = (0.05, 0.1, 0.2, 0.4, 1.0)
+"""Shares of documents that follow the code."""
+
+REPEATED, POWERED, LEARNED = 300, 20, 1_000
+"""Tests of each kind without anything missing, and for each share of a code; fit documents of each."""
+
+
+@dataclass(frozen=True)
+class Alarms:
+    """How often the test found something, of how many, and the mean CPU seconds of one."""
+
+    found: int
+    asked: int
+    seconds: float
+
+
+def independent(n: int, rng: np.random.Generator) -> IntArray:
+    """Every value equally likely, whatever the others are."""
+    return rng.integers(POINTS, size=(n, LENGTH))
+
+
+def tied(n: int, rng: np.random.Generator) -> IntArray:
+    """The last value repeats the one before it 9 times in 10."""
+    values = independent(n, rng)
+    values[:, -1] = np.where(rng.random(n) < 0.9, values[:, -2], values[:, -1])
+    return values
+
+
+def coded(share: float) -> Callable[[int, np.random.Generator], IntArray]:
+    """The same tie; the third value is the sum of the first two in a share of the documents."""
+
+    def draw(n: int, rng: np.random.Generator) -> IntArray:
+        values = tied(n, rng)
+        follows = rng.random(n) < share
+        values[follows, 2] = (values[follows, 0] + values[follows, 1]) % POINTS
+        return values
+
+    return draw
+
+
+def tested(draw: Callable[[int, np.random.Generator], IntArray], size: int, seed: int, weight: float) -> Completeness:
+    """The test on fresh documents, against ties between fixed places with this weight."""
+    rng = np.random.default_rng([2031, size, seed])
+    space = Space(4.0 * rng.random((POINTS, 2)))
+    mechanism, tiers = Exponential(space, EPSILON), one_tier(space)
+    fit, select = (Records.from_documents(space, list(draw(n, rng))) for n in (size, SELECT))
+    known = knowledge(mechanism, tiers, fit)
+    found = completeness([_pairs(known, weight)], known, perturb(select, mechanism, tiers, rng), select)
+    assert found is not None
+    return found
+
+
+def _pairs(known: Knowledge, weight: float) -> Combination:
+    law = fit_ties(known) if weight else PlaceTrees({}, np.exp(known.log_prior))
+    return Combination(known, (LawAttacker(known, Dense(law), "ties"),), (((weight, weight),),))
+
+
+def alarms(draw: Callable[[int, np.random.Generator], IntArray], size: int, times: int, weight: float) -> Alarms:
+    """The test again and again."""
+    start = time.process_time()
+    found = sum(bool(tested(draw, size, seed, weight).missing) for seed in range(times))
+    return Alarms(found, times, (time.process_time() - start) / times)
+
+
+def kinds() -> dict[str, tuple[Callable[[int, np.random.Generator], IntArray], int]]:
+    """What the test is tried on, and how often."""
+    codes = {f"a tie, and a code in {share:.0%} of documents": (coded(share), POWERED) for share in SHARES}
+    return {"independent places": (independent, REPEATED), "a tie": (tied, REPEATED), **codes}
+
+
+def gate_rows(minutes: float) -> Iterator[list[object]]:
+    """Every kind of the test by itself, those that were computed or that there is time for."""
+    end = time.monotonic() + 60 * minutes
+    for name, (draw, times) in kinds().items():
+        file = file_of("gate", name, LEARNED)
+        if not file.is_file() and time.monotonic() < end:
+            save(file, alarms(draw, LEARNED, times, float(draw is not independent)))
+        if file.is_file():
+            made: Alarms = load(file, Alarms)
+            most = f"{clopper_pearson_upper(made.found, made.asked, 0.05):.1%}" if times == REPEATED else ""
+            yield [name, f"{made.found} of {made.asked}", most, f"{made.seconds:.2f}"]
+
+
+def fair(rng: np.random.Generator, rows: int = 5_000) -> dict[str, list[str]] | None:
+    """Columns of the survey, a total, and a year of birth; None where statsmodels is not installed."""
+    text = content(Source("fair", "statsmodels", "datasets/fair/fair.csv"))
+    if text is None:
+        return None
+    some = list(csv.DictReader(io.StringIO(text)))
+    some = [some[k] for k in rng.permutation(len(some))[:rows]]
+    age, children, pious = (np.array([float(row[name]) for row in some]) for name in ("age", "children", "religious"))
+    year = rng.integers(1970, 1978, size=len(some))
+    numbers = {"age": age, "children": np.ceil(children), "religious": pious, "year": year}
+    numbers |= {"total": np.ceil(children) + pious, "born": year - np.floor(age), "educ": [row["educ"] for row in some]}
+    return {name: [f"{float(x):g}" for x in column] for name, column in numbers.items()}
+
+
+def real_rows() -> Iterator[list[object]]:
+    """Which threes the default attackers read in the real table, and what the test says with and without them."""
+    rng = np.random.default_rng(2032)
+    columns = fair(rng)
+    if columns is None:
+        return
+    codec = TableCodec.fit(columns, TableSettings(categorical=tuple(columns)))
+    records = codec.encode(columns).records
+    mechanism = build_mechanism(MechanismSettings(), codec.space, codec.tiers, 3.0)
+    order = rng.permutation(len(records))
+    fit, select = (records.take(np.sort(part)) for part in (order[:3_500], order[3_500:]))
+    known = knowledge(mechanism, codec.tiers, fit)
+    reader, release = fit_portfolio(known, rng), perturb(select, mechanism, codec.tiers, rng)
+    for name in ("threes", ""):
+        weights = tuple(
+            tuple((0.0, 0.0) if part.name == name else w for w, part in zip(row, reader.parts, strict=True))
+            for row in reader.weights
+        )
+        found = completeness([replace(reader, weights=weights)], known, release, select)
+        assert found is not None
+        missing = "; ".join(" with ".join(names) for names in found.missing) or "nothing"
+        yield ["without the part of threes" if name else "as they are", found.tested, missing]
+
+
+def main() -> None:
+    """Work for some minutes, a tenth of them on adaptations, then write the page from everything that is finished."""
+    minutes, repetitions = asked(20, 4)
+    names, (audits, adaptations) = tuple(THREES), (0.5 * minutes, 0.3 * minutes)
+    gates = list(gate_rows(0.2 * minutes))
+    work("audit", worlds.once, audits, repetitions, names=names)
+    work("adapt", worlds_adapt.once, adaptations, repetitions, names=names)
+    lines = finished("audit", Outcome, repetitions, names)
+    chosen = finished("adapt", Choice, repetitions, names)
+    shares = [choice.share for _, _, done in chosen for choice in done if choice.share is not None]
+    adapted = sum(len(done) for _, _, done in chosen)
+    beyond = f"{len(shares)} of {adapted} adaptations certified scales, {sum(s > 1 for s in shares)} truly above delta"
+    parts = [
+        " ".join((__doc__ or "").split()),
+        table(HEADER, [row(*line) for line in lines]),
+        summary(lines).replace(f"{PARAMETERS} sets of parameters", f"{PARAMETERS} sets of parameters, drawn by seed"),
+        f"{beyond} (by {max(shares, default=0.0):.2f} times delta at most); delta is half of the true rate at scale 1.",
+        f"## The test by itself, at level {LEVEL:g}",
+        table(["documents", "alarms", "share at most (level 0.05)", "CPU s with the fit"], gates),
+        f"{LEARNED:,} fit and {SELECT} select documents of {LENGTH} places over {POINTS} values. Attackers read ties "
+        "between fixed places.",
+        "## A real table with columns added by arithmetic",
+        table(["default attackers", "relations", "found missing"], list(real_rows())),
+    ]
+    write("threes", "Dependence that no pair shows", "\n\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()
