@@ -9,8 +9,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
 CPU time of one core, children and workers included, unless a line says otherwise. A line with new texts is one that
-no cache has seen; known texts were read before. `text` and `stream` were measured while both cores were busy with
-other work, which can halve a rate; peers of the same line ran next to it. `python -m benchmarks --write` measures everything;
+no cache has seen; known texts were read before. `python -m benchmarks --write` measures everything;
 `python -m benchmarks --write NAME…` measures some sections and keeps the others. The baseline is another library
 or an earlier version; the limit is what was asked for. What takes too long for one run is stored: `before`,
 `five_gigabytes`, and the figures of studies.

@@ -28,6 +28,38 @@ def data():
     return folder
 
 
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A PostgreSQL server; where it is not installed a test is skipped, and fails where CI is set."""
+    from postgres_server import PostgresServer, program
+
+    if program("initdb") is None or program("postgres") is None:
+        reason = "no PostgreSQL server on this machine (Debian: apt-get install postgresql)"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    server = PostgresServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def postgres(postgres_server):
+    """The address of an empty ledger on the server."""
+    postgres_server.clear()
+    return postgres_server.address
+
+
+@pytest.fixture(params=["embedded", "postgres"])
+def any_ledger(request, tmp_path):
+    """A new ledger of each engine."""
+    from oddshift.protect import Ledger
+
+    if request.param == "embedded":
+        return Ledger(tmp_path / "releases.db")
+    return Ledger(request.getfixturevalue("postgres"))
+
+
 @pytest.fixture
 def lantern(tmp_path, monkeypatch):
     """A package of somebody else on the path: the folder that it is installed in."""

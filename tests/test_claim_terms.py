@@ -17,7 +17,6 @@ from oddshift.protect.ledger.terms import (
     as_rows,
     counted,
     listed,
-    number_rows,
     statement_batches,
 )
 from oddshift.protect.overrides import kept_cells, read_cells
@@ -57,8 +56,6 @@ def test_batches_are_cut_and_joined_into_ones_of_the_same_size(sizes, at_once):
         parts = list(statement_batches(given))
     assert cut(parts) == cut(given)
     assert all(0 < len(part) <= at_once for part in parts)
-    if len({has_users for size, has_users in sizes if size}) <= 1:
-        assert all(len(part) == at_once for part in parts[:-1])
 
 
 def cut(batches):
@@ -69,13 +66,6 @@ def cut(batches):
         for start in range(0, len(batch.keys), WIDTH):
             found.append((batch.keys[start : start + WIDTH], batch.users[start : start + WIDTH]))
     return found
-
-
-def test_the_table_of_numbers_grows_and_never_repeats():
-    db = sqlite3.connect(":memory:")
-    for count in (3, 2, 0, 7):
-        number_rows(db, count)
-    assert [row[0] for row in db.execute("SELECT i FROM numbers ORDER BY i")] == list(range(7))
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_threads_have_connections_of_their_own(ledger):
         for worker in workers:
             worker.join()
         assert held(ledger.path) == [*range(1, 7), 100]
-    assert not kept.kept._open
+    assert not kept.engine.kept._open
 
 
 def test_a_ledger_is_the_same_open_or_not(ledger):

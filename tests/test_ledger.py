@@ -8,11 +8,10 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger, UserLimit
-from oddshift.protect.ledger import terms as claim_terms
-from oddshift.protect.ledger.ledger import StagedFolder
+from oddshift.protect.ledger import terms
+from oddshift.protect.ledger.releases import StagedFolder
 from oddshift.protect.ledger.store import COUNT, LEDGER
 from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
-from oddshift.protect.overrides import kept_cells
 from oddshift.protect.record_keys import WIDTH
 
 ONCE = ClaimTerms(policy="p", epsilon=1.0)
@@ -21,8 +20,8 @@ HERE = StagedFolder("/nowhere/.oddshift-1", 1, 2)
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / LEDGER)
+def ledger(any_ledger):
+    return any_ledger
 
 
 def batch(ledger, ids, users=()):
@@ -53,7 +52,7 @@ def test_a_refusal_lists_twenty_rows_and_counts_the_rest(ledger):
 
 
 def test_copies_within_an_input_are_claimed_once(ledger, monkeypatch):
-    monkeypatch.setattr(claim_terms, "AT_ONCE", 3)
+    monkeypatch.setattr(terms, "AT_ONCE", 3)
     found = claim(ledger, ["a", "b", "a", "a", "c", "b", "a"])
     assert found.records == 3
     assert found.copies.tolist() == [[3, 1], [4, 1], [6, 2], [7, 1]]
@@ -62,7 +61,7 @@ def test_copies_within_an_input_are_claimed_once(ledger, monkeypatch):
 
 @pytest.mark.parametrize("at_once", [1, 2, 5, 1 << 18])
 def test_batches_of_any_size_find_the_same(ledger, monkeypatch, at_once):
-    monkeypatch.setattr(claim_terms, "AT_ONCE", at_once)
+    monkeypatch.setattr(terms, "AT_ONCE", at_once)
     rng = np.random.default_rng(0)
     ids = rng.integers(40, size=60).tolist()
     claim(ledger, range(5), is_final=True)
@@ -162,12 +161,11 @@ def test_only_the_records_of_a_dead_release_can_be_taken_over(ledger):
         claim(ledger, ["b"], take)
 
 
-def test_kept_releases_are_given_again(ledger, tmp_path):
+def test_kept_releases_are_given_again(ledger):
     keep = ClaimTerms(policy="p", epsilon=1.0, is_kept=True)
     found = claim(ledger, ["a", "b"], keep)
-    with kept_cells(tmp_path / "cells.db") as cells:
-        cells.put([(1, {"text": "x"}), (2, {"text": "y"})])
-    ledger.finish(found.release, tmp_path / "cells.db")
+    one, two = batch(ledger, ["a"]).keys, batch(ledger, ["b"]).keys
+    ledger.finish(found.release, [(one, '{"text": "x"}'), (two, '{"text": "y"}'), (bytes(WIDTH), "null")])
     again = claim(ledger, ["b", "c", "a"], keep)
     assert again.kept.tolist() == [1, 3]
     assert again.records == 1
@@ -239,7 +237,8 @@ def test_an_epsilon_below_zero_is_refused(ledger):
         claim(ledger, ["a"], ClaimTerms(policy="p", epsilon=-1.0))
 
 
-def test_totals_and_files_show_no_record(ledger, tmp_path):
+def test_totals_and_files_show_no_record(tmp_path):
+    ledger = Ledger(tmp_path / LEDGER)
     claim(ledger, ["Ann-Secret-7"], users=["Bob-Secret-8"])
     for path in tmp_path.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path

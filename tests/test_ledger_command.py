@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from oddshift.app.cli import app
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger
-from oddshift.protect.ledger.ledger import StagedFolder
+from oddshift.protect.ledger.releases import StagedFolder
 from oddshift.protect.ledger.store import COUNT, LEDGER
 from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 

@@ -6,9 +6,9 @@ import pytest
 
 from oddshift.adapt.result import TierLeft
 from oddshift.app.policy_run import expected_lines, released_line
-from oddshift.app.run_folder import write_adaptation
 from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.data.codecs import KindCounts
+from oddshift.protect.policies import load_policy, save_policy
 from policies import people_policy
 from reports import made_up_adaptation
 
@@ -40,19 +40,17 @@ def test_all_kinds_are_added_up():
     assert "2 become a mark" in said
 
 
-def test_the_run_of_the_policy_says_what_is_missed_and_guessed(policy, adapted, tmp_path):
-    write_adaptation(tmp_path, adapted)
-    missed, guessed = expected_lines(tmp_path / "policy.json", policy)
+def test_the_run_of_the_policy_says_what_is_missed_and_guessed(adapted):
+    missed, guessed = expected_lines(adapted)
     assert "between 1% and 10% of such names are probably missed" in missed
     assert "PII guessed first: 2% before any release, 5% from one, 11% together (upper bound 18%)" in guessed
 
 
-def test_another_mechanism_or_no_run_says_nothing(policy, adapted, tmp_path):
-    assert list(expected_lines(tmp_path / "policy.json", policy)) == []
-    write_adaptation(tmp_path, replace(adapted, mechanism="another"))
-    assert list(expected_lines(tmp_path / "policy.json", policy)) == []
+def test_secrets_that_were_given_are_not_missed(adapted):
+    assert all("missed" not in line for line in expected_lines(replace(adapted, detector="none (columns a)")))
 
 
-def test_secrets_that_were_given_are_not_missed(policy, adapted, tmp_path):
-    write_adaptation(tmp_path, replace(adapted, detector="none (columns a)"))
-    assert all("missed" not in line for line in expected_lines(tmp_path / "policy.json", policy))
+def test_a_policy_keeps_its_sentences_and_one_without_them_has_none(policy, tmp_path):
+    assert policy.terms.sentences == ()
+    save_policy(tmp_path, replace(policy, terms=replace(policy.terms, sentences=("PII guessed first: 2%",))))
+    assert load_policy(tmp_path).terms.sentences == ("PII guessed first: 2%",)

@@ -351,7 +351,7 @@ def test_the_folder_of_a_dead_run_goes_whatever_the_next_out_is(home):
     killed_midway(home, "--id", "id")
     assert len(staged(home)) == 1
     (home / "elsewhere").mkdir()
-    write_input(home / "other.csv", CORPUS.texts[:3])
+    write_input(home / "other.csv", [f"{text} Otherwise." for text in CORPUS.texts[:3]])
     protect(home / "other.csv", home / "elsewhere" / "o.csv", policy_of(), Ledger.beside(home / "policy"))
     assert staged(home) == []
 

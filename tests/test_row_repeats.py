@@ -8,7 +8,7 @@ import pytest
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger, UserLimit
 from oddshift.protect.ledger.rows import seen_by_chance, tail
-from oddshift.protect.ledger.store import LEDGER, reading
+from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 
 ROWS = ClaimTerms(policy="p", epsilon=1.0, is_named=False)
@@ -16,8 +16,8 @@ AGAIN = ClaimTerms(policy="p", epsilon=1.0, is_named=False, may_repeat=True)
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / LEDGER)
+def ledger(any_ledger):
+    return any_ledger
 
 
 def claim(ledger, values, terms=ROWS, users=()):
@@ -54,8 +54,7 @@ def test_honest_repeats_pass(ledger):
 
 def test_the_chance_is_that_of_good_and_turing(ledger):
     claim(ledger, ["a", "a", "b", "c", "c", "c", "d"])
-    with reading(ledger.path) as db:
-        assert seen_by_chance(db) == (7 - 2 + 1) / (7 + 2)
+    assert ledger.engine.read(seen_by_chance) == (7 - 2 + 1) / (7 + 2)
 
 
 def test_samples_of_one_population_are_rarely_refused(tmp_path):

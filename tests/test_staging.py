@@ -8,7 +8,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger
-from oddshift.protect.ledger.ledger import StagedFolder
+from oddshift.protect.ledger.releases import StagedFolder
 from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 from oddshift.protect.staging import PREFIX, SIDECAR, clear_dead, refuse_existing, staging_for

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect import Ledger, UserLimit
+from oddshift.protect import UserLimit
 from oddshift.protect.ledger import terms
-from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.ledger.terms import NOISIER, ClaimTerms, KeyBatch
 from oddshift.protect.ledger.user_budget import refuse_past
 
@@ -37,8 +36,8 @@ class Bookkeeper:
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / LEDGER)
+def ledger(any_ledger):
+    return any_ledger
 
 
 def claim(ledger, ids, users, limit, **terms):

@@ -1,6 +1,5 @@
 """The budget of users: stated in a policy, and kept with refusals, masks, or more noise."""
 
-import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -66,18 +65,6 @@ def test_a_copy_of_a_noisier_record_spends_nothing(ledger):
     assert found.noisier.tolist() == [4]
     assert found.copies.tolist() == [[5, 4]]
     assert ledger.totals().user_most_spent == pytest.approx(0.3125)
-
-
-def test_a_ledger_of_version_1_is_brought_up_to_date(ledger):
-    claim(ledger, range(2), ["u"] * 2, replace(TERMS, limit=None))
-    db = sqlite3.connect(ledger.path)
-    db.execute("ALTER TABLE person DROP COLUMN noisier")
-    db.execute("UPDATE meta SET value = 1 WHERE name = 'version'")
-    db.commit()
-    db.close()
-    assert ledger.totals().user_most_spent == pytest.approx(0.2)
-    assert claim(ledger, range(10, 13), ["u"] * 3).noisier.tolist() == [2, 3]
-    assert ledger.check() == []
 
 
 @pytest.mark.parametrize("policy", [people_policy(2.0), table_policy(2.0), POLICY])

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger, UserLimit
 from oddshift.protect.ledger import terms as claim_terms
-from oddshift.protect.ledger.ledger import StagedFolder
+from oddshift.protect.ledger.releases import StagedFolder
 from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 

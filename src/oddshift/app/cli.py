@@ -19,7 +19,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from oddshift.base.errors import OddshiftError
+from oddshift.base.errors import OddshiftError, visible
 from oddshift.base.spacy_import import sparing_torch
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -125,7 +125,7 @@ def main() -> None:
 
 
 def _refuse(message: str, code: int = 1) -> NoReturn:
-    print(f"error: {' '.join(message.splitlines())}", file=sys.stderr)
+    print(f"error: {visible(' '.join(message.splitlines()))}", file=sys.stderr)
     sys.exit(code)
 
 

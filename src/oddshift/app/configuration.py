@@ -24,9 +24,10 @@ from oddshift.data.codecs import CODECS, FROM_PIPELINE, FROM_TEXT
 from oddshift.data.detectors import DETECTORS
 from oddshift.data.embedded import PeopleSettings
 from oddshift.mechanisms.settings import MechanismSettings
+from oddshift.protect.ledger.ledger import refuse_address
 from oddshift.protect.ledger.terms import UserLimit
 
-TABLES = ("data", "mechanism", "audit", "adapt", "users", "execution")
+TABLES = ("data", "mechanism", "audit", "adapt", "users", "ledger", "execution")
 """The tables of a file; only `data` is required."""
 
 LONGEST_FILE = 1 << 20
@@ -46,12 +47,24 @@ class FileData:
     settings: Any
 
 
+@dataclass(frozen=True)
+class LedgerSettings:
+    """The address of the server that keeps the ledger of a policy; without one it is a file next to the policy."""
+
+    address: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse anything but an address without a password."""
+        if self.address:
+            refuse_address(self.address)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
     """The whole file. `adapt` is None where no δ is stated, or where the pair law cannot be adapted to.
 
-    `users` limits what the releases of a user may spend together; it goes into the policy of an adaptation. `text` is
-    the file as it was read.
+    `users` limits what the releases of a user may spend together, and `ledger` says where releases are recorded; both
+    go into the policy of an adaptation. `text` is the file as it was read.
     """
 
     data: FileData | PeopleSettings
@@ -60,6 +73,7 @@ class Configuration:
     adapt: AdaptSettings | None
     execution: Execution
     users: UserLimit | None = None
+    ledger: LedgerSettings = LedgerSettings()
     text: str = ""
 
     @property
@@ -164,6 +178,7 @@ def _configuration(raw: dict[str, Any], folder: Path | None) -> Configuration:
         adapt=_adapt(tables["adapt"], audit, mechanism),
         execution=validated(Execution, tables["execution"], "execution"),
         users=validated(UserLimit, tables["users"], "users") if tables["users"] else None,
+        ledger=validated(LedgerSettings, tables["ledger"], "ledger"),
     )
 
 

@@ -156,7 +156,7 @@ def _parsed(asked: str | Configuration, source: str, home: Path | None) -> Confi
 
 
 def _run(config: Configuration, prepared: Prepared, means: Means) -> Run:
-    return Run(prepared, config.mechanism, means, config.text, config.users)
+    return Run(prepared, config.mechanism, means, config.text, config.users, config.ledger.address)
 
 
 def _at_level(

@@ -70,9 +70,9 @@ def audited_policy(
         return None
 
 
-def with_user_limit(policy: Policy, limit: UserLimit | None) -> Policy:
-    """The policy with the limit on what users spend that a configuration states."""
-    return replace(policy, terms=replace(policy.terms, user_limit=limit))
+def with_user_limit(policy: Policy, limit: UserLimit | None, ledger: str = "") -> Policy:
+    """The policy with the limit on what users spend, and with the ledger, that a configuration states."""
+    return replace(policy, terms=replace(policy.terms, user_limit=limit, ledger=ledger))
 
 
 def adapted_policy(found: Adaptation, task: AdaptTask, prepared: Prepared, asked: MechanismSettings) -> Policy:

@@ -1,17 +1,15 @@
-"""The run that a policy comes from: what is known of its release before anything is released with it."""
+"""What is said of a release: of its words, and, by the policy itself, what was known when it was made."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
+from oddshift.adapt.result import Adaptation
 from oddshift.app.report.first_screen import found_sentence, missed_sentence, screen_of_adaptation
 from oddshift.app.report.wording import percent
-from oddshift.app.run_folder import ADAPTATION, read_adaptation
 from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.data.codecs import KindCounts
 from oddshift.model.nouns import NOUNS
-from oddshift.protect.policies import Policy
 
 
 def released_line(kinds: Mapping[str, KindCounts], kind: str) -> str:
@@ -30,17 +28,8 @@ def released_line(kinds: Mapping[str, KindCounts], kind: str) -> str:
     return found_sentence(DataFate(kinds=tuple(rows)), NOUNS.get(kind, NOUNS["records"]))
 
 
-def expected_lines(policy_file: Path, policy: Policy) -> Iterator[str]:
-    """Names that are probably missed, and what attackers guessed under this policy, from the run in its folder.
-
-    Nothing where the folder holds no adaptation, or one of another mechanism.
-    """
-    folder = policy_file.parent
-    if not (folder / ADAPTATION).is_file():
-        return
-    found = read_adaptation(folder)
-    if found.mechanism != repr(policy.mechanism()):
-        return
+def expected_lines(found: Adaptation) -> Iterator[str]:
+    """Names that are probably missed, and what attackers guessed under the policy of an adaptation."""
     screen = screen_of_adaptation(found)
     if found.fate is not None and screen.nouns.is_searched:
         yield f"When the policy was made: {missed_sentence(found.fate)}"

@@ -20,6 +20,7 @@ from oddshift.app.attacker_choice import AskedAttacker, fit_attackers, named_att
 from oddshift.app.illustration import illustrate
 from oddshift.app.measured_use import check_use, measured_use
 from oddshift.app.policy_from_result import adapted_policy, audited_policy, why_no_policy, with_user_limit
+from oddshift.app.policy_run import expected_lines
 from oddshift.app.preparation import Prepared
 from oddshift.app.resources import Means
 from oddshift.app.results import AdaptRun, AuditRun
@@ -54,7 +55,7 @@ class Run:
     """Prepared data, the mechanism that is asked about, and the resources that an answer may use.
 
     `configuration` is the question as the text of a file, which results keep; `users` limits what the releases of a
-    user may spend, and goes into policies.
+    user may spend, and `ledger` names the server that records them; both go into policies.
     """
 
     prepared: Prepared
@@ -62,6 +63,7 @@ class Run:
     means: Means = field(default_factory=Means)
     configuration: str = ""
     users: UserLimit | None = None
+    ledger: str = ""
 
     def at_level(self, asked: Settings, folder: Path, data: str, question: str) -> tuple[Run, Settings]:
         """The run with a note, and the question at its level, among those asked of the same data around a folder."""
@@ -126,13 +128,14 @@ class Run:
         release, details = _released(prepared, released, settings.seed)
         fate = _fate(prepared, released, settings.seed)
         found = replace(found, release=release, fate=fate, warnings=(*found.warnings, *details))
-        made = self._release_policy(policy)
+        terms = replace(policy.terms, sentences=tuple(expected_lines(found)))
+        made = self._release_policy(replace(policy, terms=terms))
         if found.chosen is None:
             return AdaptRun(found, None, f"not certified: {found.basis}", self.configuration, proposal=made)
         return AdaptRun(found, made, "", self.configuration)
 
     def _release_policy(self, policy: Policy | None) -> ReleasePolicy | None:
-        return None if policy is None else ReleasePolicy(with_user_limit(policy, self.users))
+        return None if policy is None else ReleasePolicy(with_user_limit(policy, self.users, self.ledger))
 
     def _options(self, settings: AuditSettings) -> FitOptions:
         limit, folder = self.means.limit, self.means.folder

@@ -41,6 +41,20 @@ class TamperedEvidence(InvalidInput):
     """A stored file whose contents do not support what it states."""
 
 
+def visible(text: str) -> str:
+    r"""The text with every control character spelled out: names in data must not give orders to a terminal.
+
+    >>> visible("a\x1b[31mb\tc\nd")
+    'a\\x1b[31mb\tc\nd'
+    """
+    return text.translate(_SPELLED)
+
+
+_ORDERS = (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_SPELLED = {code: ascii(chr(code))[1:-1] for code in _ORDERS}
+"""Control characters but tabs and line ends, and those that turn the direction of what follows."""
+
+
 def a_kind(value: object) -> str:
     """Return the type of a value with its article, for messages.
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from oddshift.base.arrays import one_of, whole
@@ -105,7 +105,8 @@ def run_unordered(
 def _for_workers(function: Callable[[Task], Result], execution: Execution) -> Callable[[Task], Result]:
     """The function as a worker calls it; workers that this process starts leave torch out where this process does."""
     is_own = execution.kind == "processes" or execution.address == LOCAL
-    return partial(_in_worker, function, is_spared=is_own and is_torch_spared())
+    leader = os.getpid() if execution.kind == "processes" else 0  # workers of a cluster have a nanny
+    return partial(_in_worker, function, is_spared=is_own and is_torch_spared(), leader=leader)
 
 
 def _joblib_unordered(in_worker: Callable[[Task], Result], work: Sequence[Task], **settings: Any) -> Iterator[Result]:
@@ -224,14 +225,28 @@ def _is_worker() -> bool:
     return getattr(_here, "is_worker", False)
 
 
-def _in_worker(function: Callable[[Task], Result], task: Task, is_spared: bool = False) -> Result:
+def _in_worker(function: Callable[[Task], Result], task: Task, is_spared: bool = False, leader: int = 0) -> Result:
     _here.is_worker = True
+    if leader and leader == os.getppid():
+        _end_with(leader)
     _keep_worker()
     try:
         with sparing_torch() if is_spared else nullcontext():
             return _single_threaded(function, task)
     finally:
         _here.is_worker = False
+
+
+@cache
+def _end_with(leader: int) -> None:
+    """End this worker soon after the process that leads it: one that was killed cannot tell its workers to stop."""
+
+    def watch() -> None:
+        while os.getppid() == leader:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _keep_worker() -> None:

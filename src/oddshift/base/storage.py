@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import secrets
 import types
 import typing
@@ -151,6 +152,9 @@ def _open(envelope: Any, kinds: tuple[type, ...], arrays: Arrays) -> Any:
     found = content_digest(envelope["value"], arrays)
     if envelope["sha256"] != found:
         raise TamperedEvidence(f"contents hash to {found[:12]}..., the file says {str(envelope['sha256'])[:12]}...")
+    unnamed = set(arrays) - set(re.findall(rf'{{"{_ARRAY}": "([^"]*)"}}', json.dumps(envelope["value"])))
+    if unnamed:
+        raise TamperedEvidence(f"{len(unnamed)} arrays that the document does not name, expected none")
     try:
         return decode(envelope["value"], Union[kinds], arrays)  # noqa: UP007 (a union known only at run time)
     except TamperedEvidence as error:
@@ -333,7 +337,9 @@ def unpack(raw: bytes) -> tuple[bytes, Arrays]:
     """The text and the arrays of an archive that `pack` wrote; anything else raises TamperedEvidence."""
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            _refuse_large(archive)
+            total = sum(info.file_size for info in archive.infolist())
+            if total > LARGEST_STORED:
+                raise ValueError(f"{total} bytes unpacked, expected at most {LARGEST_STORED}")
             members = {info.filename: archive.read(info) for info in archive.infolist()}
         text = members.pop(_VALUE)
         arrays = {
@@ -342,9 +348,3 @@ def unpack(raw: bytes) -> tuple[bytes, Arrays]:
     except Exception as error:  # whatever a hostile archive provokes, the answer is the same: it does not hold
         raise TamperedEvidence(f"not a complete archive ({type(error).__name__}: {error})") from error
     return text, arrays
-
-
-def _refuse_large(archive: zipfile.ZipFile) -> None:
-    total = sum(info.file_size for info in archive.infolist())
-    if total > LARGEST_STORED:
-        raise ValueError(f"{total} bytes unpacked, expected at most {LARGEST_STORED}")

@@ -7,7 +7,7 @@ from oddshift.protect.dataset.release import SetMeans, protect_set
 from oddshift.protect.ledger.ledger import Ledger
 from oddshift.protect.ledger.terms import UserLimit
 from oddshift.protect.noise import os_uniforms, seeded_uniforms
-from oddshift.protect.release import protect
+from oddshift.protect.release import ledger_of, protect
 from oddshift.protect.report import Protected, ProtectSettings
 from oddshift.protect.sanitizer import Sanitizer
 
@@ -18,6 +18,7 @@ __all__ = [
     "Sanitizer",
     "SetMeans",
     "UserLimit",
+    "ledger_of",
     "os_uniforms",
     "protect",
     "protect_set",

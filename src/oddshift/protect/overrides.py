@@ -176,6 +176,13 @@ def kept_cells(path: Path) -> Iterator[KeptCells]:
         db.execute("COMMIT")
 
 
+def kept_values(path: Path, key_of: Callable[[int], bytes]) -> Iterator[tuple[bytes, str]]:
+    """What was released for each row, under the key of its record, as a ledger keeps it."""
+    with closing(sqlite3.connect(path)) as db:
+        for row, cells in db.execute("SELECT row, cells FROM cells ORDER BY row"):
+            yield key_of(row), cells
+
+
 _RANK_BYTES = 4
 
 

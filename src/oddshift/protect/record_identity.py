@@ -1,5 +1,9 @@
 """How the records of an input are known: by an id, by their content, or, where rows may be equal by chance, row by row.
 
+Each record is claimed by every way in which it can be known, so that it is recognised when the way changes: next to its
+id by each of its texts, next to the whole of several texts by each alone, and the rows of a table with ids by the share
+of equal rows.
+
 The first of two passes over an input notes the key of every record, before the second draws any noise. It also finds
 the names that are released as they are.
 """
@@ -26,34 +30,50 @@ from oddshift.protect.record_keys import WIDTH, RecordKeys
 
 @dataclass(frozen=True)
 class KnownBy:
-    """What identifies records: the columns that count, and the column of their users where users are counted."""
+    """What identifies records: the columns that count, and the column of their users where users are counted.
+
+    `ways` are the columns of each further way to know a record, `rows` those whose content may be equal by chance.
+    """
 
     how: str
     columns: tuple[str, ...]
     user: str = ""
+    ways: tuple[tuple[str, ...], ...] = ()
+    rows: tuple[str, ...] = ()
 
     @property
     def is_named(self) -> bool:
         """Whether equal keys are one record."""
         return self.how != "row"
 
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Every column that is read for this."""
+        users = (self.user,) if self.user else ()
+        return tuple(dict.fromkeys((*self.columns, *users, *(name for way in self.ways for name in way), *self.rows)))
+
     def batch(self, keys: RecordKeys, block: Block, first: int) -> KeyBatch:
         """The keys of a block; `first` is the number of its first record."""
         cells = [block.cells(name) for name in self.columns]
         users = keys.users(block.cells(self.user), self.user, first) if self.user else b""
+        ways = tuple(keys.contents([block.cells(name) for name in way]) for way in self.ways)
+        rows = keys.rows([block.cells(name) for name in self.rows]) if self.rows else b""
         if self.how == "id":
-            return KeyBatch(keys.ids(cells[0], self.columns[0], first), users)
-        return KeyBatch(keys.contents(cells) if self.is_named else keys.rows(cells), users)
+            return KeyBatch(keys.ids(cells[0], self.columns[0], first), users, ways, rows)
+        return KeyBatch(keys.contents(cells) if self.is_named else keys.rows(cells), users, ways)
 
 
 def known_by(policy: Policy, replaced: tuple[str, ...], *, identity: str = "", user: str = "") -> KnownBy:
     """By an id if one is named; otherwise texts and fixes are known by their content, and other rows are not known."""
     asked = policy.settings
+    texts = tuple((name,) for name in replaced) if policy.kind == "text" else ()
+    is_fix = isinstance(asked, PlaceSettings) and bool(asked.user or asked.timestamp)
     if identity:
-        return KnownBy("id", (identity,), user)
+        ways = (asked.wanted(()),) if is_fix else texts
+        return KnownBy("id", (identity,), user, ways, () if ways else replaced)
     if policy.kind == "text":
-        return KnownBy("content", replaced, user)
-    if isinstance(asked, PlaceSettings) and (asked.user or asked.timestamp):
+        return KnownBy("content", replaced, user, texts if len(texts) > 1 else ())
+    if is_fix:
         return KnownBy("content", asked.wanted(()), user)
     return KnownBy("row", replaced, user)
 
@@ -75,12 +95,16 @@ class Survey:
         if self.place is None:
             yield from self.in_memory
             return
-        path = _users(self.place)
         with ExitStack() as stack:
             keys = stack.enter_context(self.place.open("rb"))
-            users = stack.enter_context(path.open("rb")) if path.exists() else None
+            others = {
+                path.suffix: stack.enter_context(path.open("rb"))
+                for path in sorted(self.place.parent.glob(f"{self.place.name}.*"))
+            }
             while part := keys.read(AT_ONCE * WIDTH):
-                yield KeyBatch(part, users.read(len(part)) if users else b"")
+                found = {name: stream.read(len(part)) for name, stream in others.items()}
+                ways = tuple(keys for name, keys in found.items() if name.startswith(_WAY))
+                yield KeyBatch(part, found.get(_USERS, b""), ways, found.get(_ROWS, b""))
 
     def key(self, row: int) -> bytes:
         """The key of one record, by its number from 1."""
@@ -97,26 +121,23 @@ def survey(file: DataFile, known: KnownBy, keys: RecordKeys, place: Path | None,
     in_memory: list[KeyBatch] = []
     first = 1
     with ExitStack() as stack:
-        put = stack.enter_context(byte_sink(place)) if place else None
-        put_user = stack.enter_context(byte_sink(_users(place))) if place and known.user else None
+        sinks = {name: stack.enter_context(byte_sink(_beside(place, name))) for name in _kinds(known)} if place else {}
         for block in _narrowed(file, known).blocks(uncounted):
             batch = known.batch(keys, block, first)
             if isinstance(block, JsonLinesBlock):
                 new.update(dict.fromkeys(_new_keys(block, file, allow_new_keys)))
             first += len(block)
             total.update(batch.keys)
-            if put:
-                put(batch.keys)
-            else:
+            if place is None:
                 in_memory.append(batch)
-            if put_user:
-                put_user(batch.users)
+            for name, put in sinks.items():
+                put(_of_kind(batch, name))
     return Survey(place, total.hexdigest(), tuple(new), in_memory)
 
 
 def _narrowed(file: DataFile, known: KnownBy) -> DataFile:
     """The file without columns that say nothing about who its records are, where a format can leave them out."""
-    wanted = tuple(dict.fromkeys((*known.columns, *((known.user,) if known.user else ()))))
+    wanted = known.read
     if not isinstance(file, ParquetFile) or any("." in name for name in wanted):  # a dot would name a part of a column
         return file
     return replace(file, columns=wanted)
@@ -134,5 +155,20 @@ def _new_keys(block: JsonLinesBlock, file: DataFile, is_allowed: bool) -> Iterat
             yield key
 
 
-def _users(place: Path) -> Path:
-    return place.with_name(place.name + ".users")
+_USERS, _ROWS, _WAY = ".users", ".rows", ".way"  # what is noted next to the first keys, in files of their own
+
+
+def _kinds(known: KnownBy) -> list[str]:
+    """What is noted of each record."""
+    ways = [f"{_WAY}{n:04d}" for n in range(len(known.ways))]
+    return ["", *([_USERS] if known.user else []), *ways, *([_ROWS] if known.rows else [])]
+
+
+def _of_kind(batch: KeyBatch, name: str) -> bytes:
+    if name.startswith(_WAY):
+        return batch.ways[int(name.removeprefix(_WAY))]
+    return {"": batch.keys, _USERS: batch.users, _ROWS: batch.rows}[name]
+
+
+def _beside(place: Path, name: str) -> Path:
+    return place.with_name(place.name + name)

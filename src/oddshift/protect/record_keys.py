@@ -33,7 +33,7 @@ class RecordKeys:
 
     def ids(self, cells: Sequence[Any], name: str, first: int = 1) -> bytes:
         """The keys of some ids, one after the other; an empty one is refused with its row."""
-        return self._named(b"record", cells, name, first)
+        return self._named(b"id", cells, name, first)
 
     def users(self, cells: Sequence[Any], name: str, first: int = 1) -> bytes:
         """The keys of some users."""

@@ -34,8 +34,7 @@ from oddshift.model.records import Records
 from oddshift.protect.channel_inversion import write_key
 from oddshift.protect.dataset.release import SetMeans, protect_set
 from oddshift.protect.ledger.ledger import Ledger
-from oddshift.protect.old_ledger import OLD_LEDGER, earlier_releases
-from oddshift.protect.overrides import kept_cells
+from oddshift.protect.overrides import kept_cells, kept_values
 from oddshift.protect.policies import POLICY, Policy, load_policy, save_policy
 from oddshift.protect.pseudonyms import refuse_closed_columns, refuse_unknown_columns
 from oddshift.protect.record_identity import survey
@@ -45,6 +44,17 @@ from oddshift.protect.repair import Repairer, with_mode, with_repair
 from oddshift.protect.report import Protected, ProtectSettings, refuse_uncertified, sidecar
 from oddshift.protect.sanitizer import Sanitizer
 from oddshift.protect.staging import Staging, clear_dead, refuse_existing, staging_for
+
+
+def ledger_of(policy: Policy, place: str | Path, asked: str = "") -> Ledger:
+    """Return the ledger of a policy in a file or folder: the server that it states, or the file next to it.
+
+    `asked` is another one; a policy that states its server refuses it, because two ledgers know nothing of each other.
+    """
+    stated = policy.terms.ledger
+    if asked and stated and asked != stated:
+        raise InvalidInput(f"ledger={asked}, expected that of the policy: {stated}")
+    return Ledger(asked or stated) if asked or stated else Ledger.beside(place)
 
 
 def protect(
@@ -71,7 +81,6 @@ def protect(
     refuse_uncertified(policy, asked)
     data = find_data_set(source)
     if data is not None:
-        _refuse_earlier(ledger, data.files, asked)
         return protect_set(data, target, policy, ledger, asked, replace(means or SetMeans(), tell=tell))
     if means is not None and means.is_continued:
         raise InvalidInput(f"{Path(source).name} is a single input, expected a data set to continue")
@@ -91,7 +100,6 @@ def _protect_file(
     work = ReleaseWork(policy, asked, _opened(start, target, policy))
     refuse_existing(target)
     moments = [path.stat().st_mtime_ns for path in work.file.files]
-    _refuse_earlier(ledger, work.file.files, asked)
     if asked.dry_run:
         return _rehearse(work, ledger, target, count, tell)
     try:
@@ -109,7 +117,9 @@ def _protect_file(
                 done = work.report(target, found, claimed)
                 ledger.publishing(release)
                 staging.publish(sidecar(done))
-            ledger.finish(release, staging.cells if asked.keep_releases else None, clear=staging.discard)
+            ledger.finish(
+                release, kept_values(staging.cells, found.key) if asked.keep_releases else (), clear=staging.discard
+            )
     except OSError as error:
         what = f"{error.strerror or error} ({error.filename or target})"
         said = f"{target} was released" if os.path.lexists(target) else "nothing was released"
@@ -151,15 +161,6 @@ def _opened(source: Path, out: Path, policy: Policy) -> DataFile:
     if source.is_file() and out.suffix != source.suffix:
         raise InvalidInput(f"{out.name} ends in {out.suffix!r}, expected {source.suffix!r} like {source.name}")
     return file
-
-
-def _refuse_earlier(ledger: Ledger, files: tuple[Path, ...], settings: ProtectSettings) -> None:
-    """Refuse an input that the ledger of an earlier version holds."""
-    before = earlier_releases(ledger.path.with_name(OLD_LEDGER), files)
-    if before and not settings.allow_repeat:
-        raise InvalidInput(
-            f"{OLD_LEDGER} says that this input was released before, and releases add up; --allow-repeat adds one"
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -272,7 +273,8 @@ class ReleasePolicy:
         """
         if self.folder is None:
             raise InvalidInput("the policy was not saved, expected policy.save(folder) first: its ledger is kept there")
-        return protect(path_in, path_out, self.policy, Ledger.beside(self.folder / POLICY), settings, means=means)
+        ledger = ledger_of(self.policy, self.folder / POLICY)
+        return protect(path_in, path_out, self.policy, ledger, settings, means=means)
 
     def save(self, folder: str | Path) -> ReleasePolicy:
         """Write the policy and its vocabulary into a folder that only its owner can read, and return it from there."""

@@ -80,7 +80,7 @@ class ReleaseWork:
         if asked.columns and self.policy.kind != "text":
             raise InvalidInput(f"text columns were named for a policy of kind {self.policy.kind}, expected none")
         refuse_unnamed_users(known, self.limit)
-        require_columns(self.file, (*self.codec.required, *known.columns, *((known.user,) if known.user else ())))
+        require_columns(self.file, (*self.codec.required, *known.read))
         refuse_closed_columns(self.codec, asked.clear)
         refuse_unknown_columns(self.codec, self.file.names, (*asked.clear, asked.id, known.user))
         if asked.keep_releases and not known.is_named:

@@ -24,6 +24,7 @@ class ProtectSettings:
     """How a policy is applied: which columns hold the texts (default: the policy's), and what is allowed.
 
     `id` and `user` name the columns by which records and users are known; `limit` bounds the composed budget of a user.
+    `id_only` lets records be known by their id alone: equal texts under new ids are then other records.
     `keep_releases` keeps what is released, and gives a record its earlier release; `allow_repeat` releases records
     again, which no certificate covers; `take_over` claims the records of a release whose process died.
     `clear` names columns of a table that the policy does not know and that are released as they are.
@@ -35,6 +36,7 @@ class ProtectSettings:
     clear: tuple[str, ...] = ()
     detector: Detector | None = None
     id: str = ""
+    id_only: bool = False
     user: str = ""
     limit: UserLimit | None = None
     keep_releases: bool = False
@@ -48,6 +50,8 @@ class ProtectSettings:
         """Refuse a limit for users without a column that names them."""
         if self.limit is not None and not self.user:
             raise InvalidInput("a budget of users was given without their column, expected both (--user)")
+        if self.id_only and not self.id:
+            raise InvalidInput("records are to be known by their id alone, expected the column that names them (--id)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +176,8 @@ def sidecar(done: Protected) -> bytes:
 
 
 def refuse_uncertified(policy: Policy, asked: ProtectSettings) -> None:
-    """Refuse a policy that is not certified unless that is allowed."""
+    """Refuse a policy that is not certified unless that is allowed, and one that is not about its own mechanism."""
+    policy.mechanism()
     certificate = policy.terms.certificate
     if not certificate.holds and not asked.allow_uncertified:
         raise InvalidInput(f"the policy is not certified (state: {certificate.state}); --allow-uncertified applies it")
@@ -199,5 +204,6 @@ def terms_as_asked(policy: Policy, known: KnownBy, asked: ProtectSettings, limit
         is_kept=asked.keep_releases,
         may_take_over=asked.take_over,
         is_named=known.is_named,
+        by_id_only=asked.id_only,
         limit=limit,
     )

@@ -244,7 +244,8 @@ class Sanitizer:
             is_named=by_content or names.ids is not None,
             limit=None if limit is None else replace(limit, past="refuse"),
         )
-        batch = KeyBatch(known, b"" if names.users is None else keys.users(names.users, "users"))
+        ways = (keys.contents(columns),) if by_content and names.ids is not None else ()
+        batch = KeyBatch(known, b"" if names.users is None else keys.users(names.users, "users"), ways)
         claimed = self.ledger.claim([batch], terms, is_final=True)
         own[claimed.copies[:, 0] - 1] = claimed.copies[:, 1] - 1
         return own

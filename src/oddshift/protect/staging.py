@@ -10,14 +10,17 @@ import errno
 import os
 import secrets
 import shutil
+import socket
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect.ledger.ledger import Ledger, StagedFolder
+from oddshift.protect.ledger.ledger import Ledger
+from oddshift.protect.ledger.releases import StagedFolder
 
 SIDECAR = ".protected.json"
 """What is added to the name of OUT for its sidecar."""
@@ -28,7 +31,7 @@ PREFIX = ".oddshift-"
 JOB = "job.json"
 """What the folder of a data set holds from the start: another process can finish such a release, so it is kept."""
 
-_PART, _NOTE = "part", "note"
+PART, _NOTE = "part", "note"
 _CANNOT_LINK = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EISDIR)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
@@ -45,7 +48,7 @@ class Staging:
     @property
     def part(self) -> Path:
         """Where the release is written, a file or a folder."""
-        return self.home / _PART
+        return self.home / PART
 
     @property
     def cells(self) -> Path:
@@ -61,7 +64,7 @@ class Staging:
     def staged(self) -> StagedFolder:
         """The folder as the ledger notes it."""
         found = os.fstat(self.folder)
-        return StagedFolder(str(self.home.absolute()), found.st_dev, found.st_ino)
+        return StagedFolder(str(self.home.absolute()), found.st_dev, found.st_ino, socket.gethostname())
 
     def publish(self, note: bytes) -> None:
         """Make the release visible, its sidecar first; both are complete before, and nothing is overwritten."""
@@ -72,7 +75,7 @@ class Staging:
             os.fsync(stream.fileno())
         self._name(_NOTE, sidecar)
         try:
-            self._name(_PART, self.out.name)
+            self._name(PART, self.out.name)
         except BaseException:
             with suppress(OSError):
                 os.unlink(sidecar, dir_fd=self.parent)
@@ -130,6 +133,7 @@ def staging_for(
     """
     import fcntl  # not on every system, and needed for files only
 
+    clear_empty(out.parent)
     parent = os.open(out.parent, os.O_RDONLY | os.O_DIRECTORY)
     is_left = False
     try:
@@ -173,21 +177,35 @@ def _take(folder: int, begun: StagedFolder, out: Path) -> None:
         raise InvalidInput(f"another process is releasing {out}, expected one at a time") from None
 
 
-def clear_dead(ledger: Ledger, *, data_sets_too: bool = False) -> int:
+def clear_dead(ledger: Ledger, *, data_sets_too: bool = False, only: int = 0) -> int:
     """Delete what dead processes left of releases of this ledger, wherever their OUT was; returns how many died.
 
     Their claims stay: somebody may have seen what was drawn. `Ledger.claim` with `may_take_over` claims them again.
-    A data set that can be finished is left alone, unless `data_sets_too`.
+    A data set that can be finished is left alone, unless `data_sets_too`. `only` is the one release that is looked at.
+    Releases of other machines are theirs to clear.
     """
     died = 0
     for release, staged, _ in ledger.unfinished():
-        if not data_sets_too and (Path(staged.path) / JOB).is_file():
+        is_asked = staged.is_here and only in (0, release)
+        if not is_asked or (not data_sets_too and (Path(staged.path) / JOB).is_file()):
             continue
         found = _removed(staged)
         if found is not None:
             ledger.settle(release, lambda is_visible=found: is_visible)  # type: ignore[misc]
             died += 1
     return died
+
+
+LEFT_EMPTY = 60.0
+"""Seconds after which an empty hidden folder is one that a process left as it died, before or after its release."""
+
+
+def clear_empty(parent: Path) -> None:
+    """Delete empty hidden folders: nothing was drawn in them any more, or not yet."""
+    for place in parent.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            if time.time() - place.lstat().st_mtime > LEFT_EMPTY:
+                place.rmdir()  # refused by the system unless it is an empty folder
 
 
 def _removed(staged: StagedFolder) -> bool | None:
@@ -222,7 +240,7 @@ def _removed(staged: StagedFolder) -> bool | None:
 def _was_visible(folder: int) -> bool:
     """Whether the part has left the folder, or has a second name outside it."""
     try:
-        part = os.stat(_PART, dir_fd=folder, follow_symlinks=False)
+        part = os.stat(PART, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return True
     return part.st_nlink > 1 and not stat.S_ISDIR(part.st_mode)

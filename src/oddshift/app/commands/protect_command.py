@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from oddshift.app.commands.metrics import measured
 from oddshift.app.commands.terminal import Json, console_for, saying, waiting
 from oddshift.base.errors import InvalidInput
 
@@ -20,14 +21,18 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from oddshift.base.execution import Execution, Say
-    from oddshift.protect import Protected, ProtectSettings
+    from oddshift.protect import Ledger, Protected, ProtectSettings
     from oddshift.protect.dataset.job import Watch
     from oddshift.protect.policies import Policy
 
+CLEAR = "A column to release as it is: unknown to the policy, or of users or trips."
+LEDGER = "The address of a PostgreSQL server, postgresql://... or service=..., instead of a file next to the policy."
+METRICS = "Write counts of this release into a file, in the text format of Prometheus."
 IN = "A .csv, .jsonl, .parquet, .txt or .npz file, a folder, or a pattern."
 STREAM = "Answer JSON lines from standard input by released ones on standard output, instead of IN and OUT."
 PAST = "What to do with records beyond that: refuse, mask, drop or noise."
 REPEAT = "Release records again. Together the releases leak more than was certified, and the output says so."
+ID_ONLY = "Know records by their id alone: equal texts under new ids are other records."
 KEEP = "Keep what is released; a record that was released before gets its earlier release again."
 NEW_KEYS = "Also release JSON keys that first appear in later lines."
 UNCERTIFIED = "Apply a policy that is not certified."
@@ -36,17 +41,16 @@ TAKE_OVER = "Claim the records of a release whose process died before its output
 
 
 def protect(  # noqa: PLR0913, PLR0917 (one for each option)
+    context: typer.Context,
     policy: Annotated[Path, typer.Option(help="A policy.json, with its vocabulary in the same folder.")],
     source: Annotated[Path | None, typer.Argument(metavar="IN", help=IN)] = None,
     out: Annotated[Path | None, typer.Argument(metavar="OUT", help="A new file (or folder) of the same kind.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="A column that holds texts (default: the policy's).")] = None,
-    clear: Annotated[
-        list[str] | None,
-        typer.Option(help="A column to release as it is: unknown to the policy, or of users or trips."),
-    ] = None,
+    clear: Annotated[list[str] | None, typer.Option(help=CLEAR)] = None,
     detector: Annotated[str, typer.Option(help="One more spaCy pipeline that finds names.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would change; write nothing.")] = False,
     identity: Annotated[str, typer.Option("--id", help="The column that names a record (default: its content).")] = "",
+    id_only: Annotated[bool, typer.Option("--id-only", help=ID_ONLY)] = False,
     user: Annotated[str, typer.Option(help="The column that names a user, whose releases are counted.")] = "",
     user_budget: Annotated[float | None, typer.Option(help="The most that the releases of a user may spend.")] = None,
     past_budget: Annotated[str, typer.Option(help=PAST)] = "refuse",
@@ -57,6 +61,8 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
     allow_uncertified: Annotated[bool, typer.Option("--allow-uncertified", help=UNCERTIFIED)] = False,
     workers: Annotated[int, typer.Option(help="How many processes release the parts of a data set.")] = 1,
     cluster: Annotated[str, typer.Option(help="The address of a Dask scheduler, or local to start one here.")] = "",
+    ledger: Annotated[str, typer.Option(help=LEDGER)] = "",
+    metrics: Annotated[Path | None, typer.Option(help=METRICS)] = None,
     is_stream: Annotated[bool, typer.Option("--stream", help=STREAM)] = False,
     is_continued: Annotated[bool, typer.Option("--continue", help=CONTINUE)] = False,
     as_json: Json = False,
@@ -65,32 +71,47 @@ def protect(  # noqa: PLR0913, PLR0917 (one for each option)
 
     Example: oddshift protect mail.csv mail-protected.csv --policy mail-run/policy.json
     """
+    settings, kept = _settings(context.params), _ledger(policy, ledger)
+    with measured(metrics, kept) as counted:
+        if is_stream:
+            _serve(source, policy, settings, counted.ledger)
+        else:
+            how = (_execution(workers, cluster), is_continued)
+            counted.done = _run((source, out), policy, settings, how, kept=counted.ledger, as_json=as_json)
+
+
+def _settings(asked: dict[str, Any]) -> ProtectSettings:
+    """What the options ask for."""
     from oddshift.protect import ProtectSettings, UserLimit
 
-    settings = ProtectSettings(
-        columns=tuple(text or ()),
-        clear=tuple(clear or ()),
-        detector=_pipeline(detector) if detector else None,
-        id=identity,
-        user=user,
-        limit=None if user_budget is None else UserLimit(budget=user_budget, past=past_budget),
-        keep_releases=keep_releases,
-        allow_repeat=allow_repeat,
-        take_over=take_over,
-        allow_new_keys=allow_new_keys,
-        allow_uncertified=allow_uncertified,
-        dry_run=dry_run,
+    budget = asked["user_budget"]
+    return ProtectSettings(
+        columns=tuple(asked["text"] or ()),
+        clear=tuple(asked["clear"] or ()),
+        detector=_pipeline(asked["detector"]) if asked["detector"] else None,
+        id=asked["identity"],
+        limit=None if budget is None else UserLimit(budget=budget, past=asked["past_budget"]),
+        **{name: asked[name] for name in _AS_ASKED},
     )
-    if is_stream:
-        _serve(source, policy, settings)
-    else:
-        _run((source, out), policy, settings, (_execution(workers, cluster), is_continued), as_json=as_json)
 
 
-def _serve(source: Path | None, policy: Path, settings: ProtectSettings) -> None:
+_AS_ASKED = (
+    *("id_only", "user", "keep_releases", "allow_repeat", "take_over"),
+    *("allow_new_keys", "allow_uncertified", "dry_run"),
+)
+
+
+def _ledger(policy: Path, asked: str) -> Ledger:
+    """The ledger that was named, that of the policy, or the file next to it."""
+    from oddshift.protect import ledger_of
+    from oddshift.protect.policies import load_policy
+
+    return ledger_of(load_policy(policy), policy, asked)
+
+
+def _serve(source: Path | None, policy: Path, settings: ProtectSettings, kept: Ledger) -> None:
     """Answer a stream on standard output, each line at once."""
     from oddshift.app.stream_service import serve
-    from oddshift.protect import Ledger
     from oddshift.protect.policies import load_policy
     from oddshift.protect.stream import ReleaseStream
 
@@ -101,7 +122,7 @@ def _serve(source: Path | None, policy: Path, settings: ProtectSettings) -> None
         sys.stdout.write(line)
         sys.stdout.flush()
 
-    with Ledger.beside(policy).kept_open() as ledger:
+    with kept.kept_open() as ledger:
         serve(ReleaseStream(load_policy(policy), ledger, settings), sys.stdin.fileno(), send)
 
 
@@ -120,10 +141,10 @@ def _run(
     settings: ProtectSettings,
     how: tuple[Execution, bool],
     *,
+    kept: Ledger,
     as_json: bool,
-) -> None:
-    from oddshift.app.policy_run import expected_lines
-    from oddshift.protect import Ledger, SetMeans
+) -> Protected:
+    from oddshift.protect import SetMeans
     from oddshift.protect import protect as release
     from oddshift.protect.policies import load_policy
 
@@ -139,7 +160,7 @@ def _run(
             source,
             out,
             chosen,
-            Ledger.beside(policy),
+            kept,
             settings,
             count=count,
             tell=lambda names: _tell(names, console),
@@ -148,7 +169,8 @@ def _run(
     if as_json:
         print(json.dumps({**asdict(done), "composed_epsilon": _finite(done.composed_epsilon)}))
     else:
-        _show(done, chosen.kind, tuple(expected_lines(policy, chosen)), console)
+        _show(done, chosen.kind, chosen.terms.sentences, console)
+    return done
 
 
 def _expect(source: Path, policy: Policy, say: Say) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from oddshift.app.compare import ComparedRow
     from oddshift.app.doctor import Diagnosis
     from oddshift.app.watch.series import Watch
+    from oddshift.protect import Ledger
 
 
 def report(
@@ -162,15 +163,27 @@ Place = Annotated[Path, typer.Argument(metavar="POLICY", help="A policy.json, or
 ledger = typer.Typer(help="Show or check the ledger of releases that is kept with a policy.", no_args_is_help=True)
 
 
+Server = Annotated[str, typer.Option("--ledger", help="The address of a PostgreSQL server that keeps the ledger.")]
+
+
+def _ledger_of(policy: Path, asked: str) -> Ledger:
+    """The ledger of a policy; its folder may have lost the policy, and still hold the ledger."""
+    from oddshift.protect import Ledger, ledger_of
+    from oddshift.protect.policies import POLICY, load_policy
+
+    file = policy / POLICY if policy.is_dir() else policy
+    if asked or not file.is_file():
+        return Ledger(asked) if asked else Ledger.beside(policy)
+    return ledger_of(load_policy(file), file)
+
+
 @ledger.command()
-def show(policy: Place, as_json: Json = False) -> None:
+def show(policy: Place, server: Server = "", as_json: Json = False) -> None:
     """Print totals: releases, records, users, and the largest budgets that were spent.
 
     Example: oddshift ledger show mail-run/policy.json
     """
-    from oddshift.protect import Ledger
-
-    found = Ledger.beside(policy).totals()
+    found = _ledger_of(policy, server).totals()
     if as_json:
         print(json.dumps({**asdict(found), **_budgets(found.most_composed, found.user_most_spent)}))
         return
@@ -193,14 +206,12 @@ def show(policy: Place, as_json: Json = False) -> None:
 
 
 @ledger.command()
-def check(policy: Place, as_json: Json = False) -> None:
+def check(policy: Place, server: Server = "", as_json: Json = False) -> None:
     """Check that the ledger is complete and was not replaced by an older copy; the exit code is 2 when it is damaged.
 
     Example: oddshift ledger check mail-run/policy.json
     """
-    from oddshift.protect import Ledger
-
-    problems = Ledger.beside(policy).check()
+    problems = _ledger_of(policy, server).check()
     if as_json:
         print(json.dumps({"holds": not problems, "problems": problems}))
     else:

@@ -13,10 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from oddshift.base.errors import visible
 from oddshift.base.execution import Progress, silent, unsaid
 
 if TYPE_CHECKING:
@@ -51,8 +52,16 @@ def console_for(as_json: bool) -> Console:
     Brackets are text: names of tiers, columns and folders may hold what would otherwise be read as markup.
     """
     from rich.console import Console
+    from rich.text import Text
 
-    return Console(record=True, quiet=as_json, markup=False, width=None if sys.stdout.isatty() else 120)
+    class PlainConsole(Console):
+        """A console on which names from data are shown and never obeyed."""
+
+        def render_str(self, text: str, **how: Any) -> Text:
+            """A text without control characters."""
+            return super().render_str(visible(text), **how)
+
+    return PlainConsole(record=True, quiet=as_json, markup=False, width=None if sys.stdout.isatty() else 120)
 
 
 def saying(console: Console) -> Say:
@@ -165,4 +174,4 @@ def plain_progress(what: str) -> Iterator[Progress]:
 
 def to_standard_error(line: str) -> None:
     """Write one line at once."""
-    print(line, file=sys.stderr, flush=True)
+    print(visible(line), file=sys.stderr, flush=True)

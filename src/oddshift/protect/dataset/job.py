@@ -45,17 +45,19 @@ class UnfinishedRelease(InvalidInput):
 
 @dataclass(frozen=True)
 class PartTask:
-    """What is sent to a worker: the hidden folder of a release, and the number of a part."""
+    """What is sent to a worker: the hidden folder of a release, the number of a part, and that of the release."""
 
     folder: str
     number: int
+    release: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetJob:
     """The parts of a data set, and how a policy is applied to them.
 
-    `stamps` are the time of change and the size of each part's file. `names` are the columns of the first file.
+    `ledger` is the address of a ledger that workers use themselves, `stamps` the time of change and the size of each
+    part's file. `names` are the columns of the first file.
     """
 
     folder: str
@@ -68,12 +70,15 @@ class SetJob:
     columns: tuple[str, ...] = ()
     clear: tuple[str, ...] = ()
     id: str = ""
+    id_only: bool = False
     user: str = ""
     limit: UserLimit | None = None
     detector: KeptDetector | None = None
     allow_repeat: bool = False
+    take_over: bool = False
     allow_uncertified: bool = False
     allow_new_keys: bool = False
+    ledger: str = ""
 
     @property
     def settings(self) -> ProtectSettings:
@@ -83,9 +88,11 @@ class SetJob:
             clear=self.clear,
             detector=None if self.detector is None else made_detector(self.detector),
             id=self.id,
+            id_only=self.id_only,
             user=self.user,
             limit=self.limit,
             allow_repeat=self.allow_repeat,
+            take_over=self.take_over,
             allow_uncertified=self.allow_uncertified,
             allow_new_keys=self.allow_new_keys,
         )
@@ -156,6 +163,10 @@ class JobFolder:
     def survey(self, number: int) -> Path:
         """What the first pass noted about a part: keys, users, trips, and a note."""
         return self.home / f"survey-{number:06d}"
+
+    def claimed(self, number: int) -> Path:
+        """What the claim of a part found, where workers claim."""
+        return self.home / f"claimed-{number:06d}"
 
     def drawn(self, number: int) -> Path:
         """A released part and its note."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from oddshift.data.codecs.place_codec import trips_of
 from oddshift.data.formats import DataFile
 from oddshift.data.formats.data_file import uncounted
 from oddshift.protect.dataset.job import (
+    CLAIM,
     POLICY_COPY,
     JobFolder,
     PartNote,
@@ -31,6 +33,7 @@ from oddshift.protect.dataset.job import (
     SetJob,
     made_once,
 )
+from oddshift.protect.ledger.ledger import Ledger
 from oddshift.protect.ledger.terms import Claimed, as_rows
 from oddshift.protect.overrides import Overrides, SharedRecords, kept_cells
 from oddshift.protect.policies import Policy, load_policy
@@ -95,6 +98,47 @@ def survey_part(task: PartTask) -> PartSurvey:
     return opened.folder.survey_note(task.number)
 
 
+def claim_part(task: PartTask) -> PartSurvey:
+    """Claim the records of a part in a ledger that all workers use; a part that was claimed is not claimed again."""
+    opened = _opened(task.folder)
+    place, part = opened.folder.claimed(task.number), opened.job.parts[task.number]
+    if not place.is_dir():
+        batches = Survey(opened.folder.survey(task.number) / KEYS, "", ()).batches()
+        terms = opened.work(task.number).terms
+        try:
+            found = Ledger(opened.job.ledger).claim_part(batches, terms, task.release, task.number + 1)
+        except InvalidInput as error:
+            raise InvalidInput(f"{part.name}: {error}") from error
+        with made_once(place) as home:
+            save(home / CLAIM, found, mode=0o600)
+    return opened.folder.survey_note(task.number)
+
+
+def joined_claim(claims: Sequence[Claimed], firsts: IntArray) -> Claimed:
+    """What the claims of all parts found together, by row numbers from 1; `firsts` is how many rows precede each."""
+
+    def all_of(rows: Callable[[Claimed], IntArray]) -> IntArray:
+        return np.concatenate([rows(claim) + before for claim, before in zip(claims, firsts, strict=False)])
+
+    far = np.concatenate([one.elsewhere for one in claims])
+    rows = all_of(lambda one: one.elsewhere[:, 0])
+    copies = [all_of(lambda one: one.copies), np.stack([rows, firsts[far[:, 1] - 1] + far[:, 2]], axis=1)]
+    every = np.concatenate(copies)
+    return Claimed(
+        release=claims[0].release,
+        records=sum(one.records for one in claims),
+        repeated=all_of(lambda one: one.repeated),
+        copies=every[np.argsort(every[:, 0], kind="stable")],
+        kept=all_of(lambda one: one.kept),
+        past=all_of(lambda one: one.past),
+        composed=max(one.composed for one in claims),
+        share=max(one.share for one in claims),
+        chance=max(one.chance for one in claims),
+        rows_again=sum(one.rows_again for one in claims),
+        noisier=all_of(lambda one: one.noisier),
+    )
+
+
 def draw_part(task: PartTask) -> PartNote:
     """Release a part whose records are claimed; a part that is there already stays as it is."""
     opened = _opened(task.folder)
@@ -145,7 +189,7 @@ def claim_of_part(claim: SetClaim, number: int) -> Claimed:
         claimed,
         repeated=as_rows([]),
         kept=as_rows([]),
-        copies=copies[copies[:, 1] > before] - before,
+        copies=copies[(copies[:, 1] > before) & (copies[:, 1] <= int(claim.firsts[number + 1]))] - before,
         past=_between(claimed.past, claim, number) - before,
         noisier=_between(claimed.noisier, claim, number) - before,
     )

@@ -7,6 +7,7 @@ be continued, because its parts and its claim are kept in a hidden folder.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from oddshift.base.execution import SERIAL, Execution, started
 from oddshift.data.detectors.storage import kept_detector
 from oddshift.data.formats.data_file import uncounted
 from oddshift.data.formats.data_set import DataSet, refuse_other_columns
-from oddshift.protect.dataset.job import JobFolder, SetJob, StepTrack, UnfinishedRelease, Watch, stamp_of
+from oddshift.protect.dataset.job import CLAIM, JobFolder, SetJob, StepTrack, UnfinishedRelease, Watch, stamp_of
 from oddshift.protect.dataset.part import forget_job
 from oddshift.protect.dataset.steps import BegunRelease, SetSteps
 from oddshift.protect.ledger.ledger import Ledger
@@ -27,7 +28,7 @@ from oddshift.protect.record_keys import RecordKeys
 from oddshift.protect.release_work import ReleaseTally, ReleaseWork
 from oddshift.protect.report import Protected, ProtectSettings
 from oddshift.protect.sanitizer import Sanitizer
-from oddshift.protect.staging import JOB, clear_dead, refuse_existing, staging_for
+from oddshift.protect.staging import JOB, Staging, clear_dead, refuse_existing, staging_for
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,20 +60,15 @@ def protect_set(
     or a complete one; the claim and the parts that are done stay, and each part is released once, however often workers
     die.
     """
-    asked, how, target = settings or ProtectSettings(), means or SetMeans(), Path(out)
+    asked, how = settings or ProtectSettings(), means or SetMeans()
+    target = Path(out).absolute()  # workers have other working directories
     if asked.keep_releases:
         raise InvalidInput("releases of a data set cannot be kept, expected a single file with --keep-releases")
-    job = planned_job(data, target, policy, asked)
+    job = replace(planned_job(data, target, policy, asked), ledger=ledger.engine.name if ledger.is_shared else "")
     if asked.dry_run:
         refuse_existing(target)
         return _rehearsed(job, policy, ledger, asked, how)
-    begun = _begun(ledger, target)
-    if begun is None and how.is_continued:
-        raise InvalidInput(f"no release of {target} was begun and not finished, expected one to continue")
-    if begun is not None and not (how.is_continued or asked.take_over):
-        raise InvalidInput(
-            f"a release of {target} was begun and not finished: --continue finishes it, --take-over starts again"
-        )
+    begun = _to_continue(ledger, target, asked, how)
     if not how.is_continued:
         refuse_existing(target)
         begun = None
@@ -81,15 +77,42 @@ def protect_set(
         staged = None if begun is None else begun.staged
         with staging_for(target, staged, stays_after=UnfinishedRelease) as staging, started(how.execution) as chosen:
             first = ReleaseWork(policy, asked, job.opened(0, policy))
-            number = ledger.prepare(first.terms, staging.staged) if begun is None else begun.release
+            number = _number(ledger, begun, first, staging)
             work = SetSteps(job, first, ledger, number, staging, chosen, how.watch)
             with work.kept_unless_refused():
                 work.prepare(begun)
                 return work.done(how.tell, begun is not None and begun.is_publishing)
     except OSError as error:
-        raise InvalidInput(f"{error.strerror or error} ({error.filename or target}); nothing was released") from error
+        said = f"{target} was released" if os.path.lexists(target) else "nothing was released"
+        raise InvalidInput(f"{error.strerror or error} ({error.filename or target}); {said}") from error
     finally:
         forget_job()
+
+
+def _to_continue(ledger: Ledger, out: Path, settings: ProtectSettings, means: SetMeans) -> BegunRelease | None:
+    """The unfinished release that is asked for; one whose process died after it was visible is finished here."""
+    clear_dead(ledger)
+    begun = _begun(ledger, out)
+    if begun is not None and begun.is_visible(out) and not (means.is_continued and begun.is_whole):
+        clear_dead(ledger, data_sets_too=True, only=begun.release)
+        begun = None
+    if begun is None and means.is_continued and os.path.lexists(out):
+        raise InvalidInput(f"{out} was released completely, expected a release that stopped before its end")
+    if begun is None and means.is_continued:
+        raise InvalidInput(f"no release of {out} was begun and not finished, expected one to continue")
+    if begun is not None and not (means.is_continued or settings.take_over):
+        raise InvalidInput(
+            f"a release of {out} was begun and not finished: --continue finishes it, --take-over starts again"
+        )
+    return begun
+
+
+def _number(ledger: Ledger, begun: BegunRelease | None, first: ReleaseWork, staging: Staging) -> int:
+    """The number under which a release claims, or has claimed."""
+    if begun is None:
+        return ledger.prepare(first.terms, staging.staged)
+    is_claimed = (staging.home / CLAIM).is_file()
+    return begun.release if is_claimed else ledger.restart(begun.release)
 
 
 def planned_job(data: DataSet, out: Path, policy: Policy, settings: ProtectSettings) -> SetJob:
@@ -108,10 +131,12 @@ def planned_job(data: DataSet, out: Path, policy: Policy, settings: ProtectSetti
         columns=settings.columns,
         clear=settings.clear,
         id=settings.id,
+        id_only=settings.id_only,
         user=settings.user,
         limit=settings.limit,
         detector=None if settings.detector is None else kept_detector(settings.detector),
         allow_repeat=settings.allow_repeat,
+        take_over=settings.take_over,
         allow_uncertified=settings.allow_uncertified,
         allow_new_keys=settings.allow_new_keys,
     )
@@ -143,7 +168,7 @@ def _begun(ledger: Ledger, out: Path) -> BegunRelease | None:
     """The unfinished release of a data set under this name, if there is one."""
     for release, staged, is_publishing in ledger.unfinished():
         place = Path(staged.path)
-        is_here = place.parent == out.absolute().parent and (place / JOB).is_file()
-        if is_here and JobFolder(place).job.out == str(out.absolute()):
+        is_here = place.parent == out.parent and (place / JOB).is_file()
+        if is_here and JobFolder(place).job.out == str(out):
             return BegunRelease(release, staged, is_publishing)
     return None

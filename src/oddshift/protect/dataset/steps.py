@@ -1,6 +1,6 @@
 """The steps of releasing a data set, in the process that leads it: all parts read, claimed, drawn, and made visible.
 
-Workers read and draw; the ledger is used by this process alone.
+Workers read and draw; they also claim where the ledger is shared, otherwise this process does.
 
 The manifest of a released data set: every part with its records, size and SHA-256, in a file inside the folder.
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -40,15 +40,25 @@ from oddshift.protect.dataset.job import (
     UnfinishedRelease,
     Watch,
 )
-from oddshift.protect.dataset.part import DATA, KEYS, TRIPS, claim_of_part, draw_part, survey_part
-from oddshift.protect.ledger.ledger import Ledger, StagedFolder
-from oddshift.protect.ledger.terms import KeyBatch
+from oddshift.protect.dataset.part import (
+    DATA,
+    KEYS,
+    TRIPS,
+    claim_of_part,
+    claim_part,
+    draw_part,
+    joined_claim,
+    survey_part,
+)
+from oddshift.protect.ledger.ledger import Ledger
+from oddshift.protect.ledger.releases import StagedFolder
+from oddshift.protect.ledger.terms import Claimed, KeyBatch
 from oddshift.protect.policies import save_policy
 from oddshift.protect.record_identity import Survey
 from oddshift.protect.record_keys import WIDTH
 from oddshift.protect.release_work import ReleaseTally, ReleaseWork
 from oddshift.protect.report import Protected, sidecar
-from oddshift.protect.staging import JOB, SIDECAR, Staging
+from oddshift.protect.staging import JOB, PART, SIDECAR, Staging
 
 Done = TypeVar("Done", PartSurvey, PartNote)
 
@@ -62,6 +72,15 @@ class BegunRelease:
     release: int
     staged: StagedFolder
     is_publishing: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its folder holds what was claimed, so that it can be finished."""
+        return (Path(self.staged.path) / CLAIM).is_file()
+
+    def is_visible(self, out: Path) -> bool:
+        """Whether its process died after OUT had its name."""
+        return self.is_publishing and os.path.lexists(out) and not (Path(self.staged.path) / PART).exists()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,6 +118,8 @@ class SetSteps:
         if not (folder.home / CLAIM).is_file():
             self._each("read", survey_part, folder.survey)
         claim = self._claimed()
+        if self._claims_by_part:
+            self.ledger.all_claimed(self.release)
         tell(self._as_they_are(claim))
         self._each("released", draw_part, folder.drawn)
         done = self._report(claim)
@@ -118,7 +139,7 @@ class SetSteps:
         stuck = 0
         while numbers:
             try:
-                tasks = [PartTask(str(self.staging.home), n) for n in numbers]
+                tasks = [PartTask(str(self.staging.home), n, self.release) for n in numbers]
                 for note in run_unordered(function, tasks, self.execution):
                     track.add(note.number, note.records)
             except WorkerLost:
@@ -129,14 +150,19 @@ class SetSteps:
                 raise UnfinishedRelease(f"workers died {_TRIES} times in a row {self._how_far()}")
             numbers = left
 
+    @property
+    def _claims_by_part(self) -> bool:
+        """Whether workers claim for themselves; rows without a name are judged by their share of the whole."""
+        return self.ledger.is_shared and self.first.known.is_named
+
     def _claimed(self) -> SetClaim:
-        """Claim all records in one transaction; no noise is drawn before what was found is on disk."""
+        """Claim all records, at once or part by part; what was found is on disk before any noise is drawn."""
         folder = self.folder
         if (folder.home / CLAIM).is_file():
             return folder.claim
-        self.ledger.restart(self.release)
         notes = [folder.survey_note(n) for n in range(len(self.job.parts))]
         _refuse_split_trips(folder, self.job)
+        firsts = np.cumsum([0, *(note.records for note in notes)], dtype=np.int64)
         mark = hashlib.blake2b(key=folder.secrets()[0], digest_size=32, person=b"input")
 
         def batches() -> Iterator[KeyBatch]:
@@ -145,10 +171,15 @@ class SetSteps:
                     mark.update(batch.keys)
                     yield batch
 
-        claimed = self.ledger.claim(batches(), self.first.terms, release=self.release)
+        if self._claims_by_part:
+            self._each("claimed", claim_part, folder.claimed)
+            claimed = joined_claim([load(folder.claimed(n.number) / CLAIM, Claimed) for n in notes], firsts)
+            deque(batches(), maxlen=0)  # for the name of the input
+        else:
+            claimed = self.ledger.claim(batches(), self.first.terms, release=self.release)
         claim = SetClaim(
             claimed=claimed,
-            firsts=np.cumsum([0, *(note.records for note in notes)], dtype=np.int64),
+            firsts=firsts,
             mark=mark.hexdigest(),
             new_keys=tuple(dict.fromkeys(key for note in notes for key in note.new_keys)),
         )
@@ -209,7 +240,9 @@ class SetSteps:
             yield
         except UnfinishedRelease:
             raise
-        except InvalidInput:
+        except InvalidInput as error:
+            if self.staging.is_visible() and os.path.lexists(self.staging.out):  # then it is not denied
+                raise UnfinishedRelease(f"{error} {self._how_far()}") from error
             self.staging.discard()
             with suppress(InvalidInput):  # then the claim stays, which is safe
                 self.ledger.abandon(self.release)
@@ -221,7 +254,9 @@ class SetSteps:
     def _how_far(self) -> str:
         parts = range(len(self.job.parts))
         done = sum(self.folder.drawn(n).is_dir() for n in parts)
-        return f"({done:,} of {len(parts):,} parts are done); nothing was released, and --continue finishes it"
+        is_shown = self.staging.is_visible() and os.path.lexists(self.staging.out)
+        said = f"{self.staging.out} was released" if is_shown else "nothing was released"
+        return f"({done:,} of {len(parts):,} parts are done); {said}, and --continue finishes it"
 
 
 def _refuse_split_trips(folder: JobFolder, job: SetJob) -> None:

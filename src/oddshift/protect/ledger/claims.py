@@ -1,11 +1,11 @@
 """Claiming records in a ledger: which are new, which were released before, and which are beyond their user's budget.
 
 Everything here happens inside one transaction, before any noise is drawn. A record that is claimed is never new again.
+It is claimed by every way in which it can be known, and refused if it was released by any of them.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,56 +14,68 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
+from oddshift.protect.ledger.rows import RowShare
+from oddshift.protect.ledger.sorted_runs import Words, in_order, words
 from oddshift.protect.ledger.terms import (
     CRASHED,
-    NOTHING,
     Claimed,
     ClaimTerms,
     KeyBatch,
     as_rows,
     counted,
     listed,
-    number_rows,
     statement_batches,
 )
-from oddshift.protect.ledger.user_budget import refuse_past, spend
+from oddshift.protect.ledger.transaction import Claimant, Holder, Transaction
+from oddshift.protect.ledger.user_budget import Spending, refuse_past, spend
 from oddshift.protect.record_keys import WIDTH
 
-Keys = np.ndarray[tuple[int], np.dtype[np.bytes_]]
 
-
-def claim_named(db: sqlite3.Connection, release: int, terms: ClaimTerms, batches: Iterable[KeyBatch]) -> Claimed:
+def claim_named(db: Transaction, claimant: Claimant, terms: ClaimTerms, batches: Iterable[KeyBatch]) -> Claimed:
     """Claim records that are known by id or content; if some may not be released, it raises and claims nothing."""
-    work = _Claiming(db, release, terms)
+    work = _Claiming(db, claimant, terms)
     for batch in statement_batches(batches):
         work.add(batch)
     work.refuse()
     return work.result()
 
 
-_CUT = f"substr(?1, n.i * {WIDTH} + 1, {WIDTH})"
+@dataclass(frozen=True, eq=False, repr=False)
+class _Entries:
+    """The keys of a batch by all ways, in order; equal ones are a group, which begins with a record's first key.
 
-_FIND = f"""
-SELECT n.i, r.release, r.row, l.state, l.epsilon, EXISTS (SELECT 1 FROM kept k WHERE k.key = r.key AND k.policy = ?3)
-FROM numbers n CROSS JOIN record r ON r.key = {_CUT} JOIN release l ON l.number = r.release
-WHERE n.i < ?2 ORDER BY n.i, r.release
-"""
+    `row` is the place in the batch that a key belongs to, `is_first` whether it is the first way of its record.
+    """
 
-_DIGITS = 12
+    high: Words
+    low: Words
+    row: IntArray
+    is_first: BoolArray
+    starts: IntArray
+    group: IntArray
 
-_INSERT = f"""
-INSERT INTO record
-SELECT {_CUT}, ?3, CAST(CAST(substr(?4, n.i * {_DIGITS} + 1, {_DIGITS}) AS TEXT) AS INTEGER)
-FROM numbers n WHERE n.i < ?2
-"""
+    @classmethod
+    def of(cls, batch: KeyBatch) -> _Entries:
+        """All keys of a batch, without those that say that there is nothing."""
+        count = len(batch)
+        high, low = words(b"".join((batch.keys, *batch.ways)))
+        order = in_order(high, low)
+        high, low = high[order], low[order]
+        if (high[:1] == 0).any():
+            is_something = (high != 0) | (low != 0)
+            high, low, order = high[is_something], low[is_something], order[is_something]
+        is_new = np.ones(len(order), dtype=np.bool_)
+        is_new[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
+        row = order if not batch.ways else order % count
+        return cls(high, low, row, order < count, np.flatnonzero(is_new), np.cumsum(is_new) - 1)
 
 
 @dataclass(eq=False, repr=False)
 class _Claiming:
     """A claim that is being built; its lists grow with every batch."""
 
-    db: sqlite3.Connection
-    release: int
+    db: Transaction
+    claimant: Claimant
     terms: ClaimTerms
     rows: int = 0
     records: int = 0
@@ -71,108 +83,161 @@ class _Claiming:
     refused: list[int] = field(default_factory=list)
     repeated: list[int] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
-    past: list[int] = field(default_factory=list)
-    noisier: list[int] = field(default_factory=list)
-    past_keys: dict[bytes, int] = field(default_factory=dict)
+    found: Spending = field(default_factory=Spending)
+    past_keys: dict[tuple[int, int], int] = field(default_factory=dict)
     copies: array[int] = field(default_factory=lambda: array("q"))  # row, first row, row, first row, ...
+    elsewhere: array[int] = field(default_factory=lambda: array("q"))  # row, part, row there, ...
     is_crashed: bool = False
+    is_by_content: bool = False
+    known: dict[int, tuple[str, float]] = field(default_factory=dict)
+    share: RowShare | None = None
 
     def add(self, batch: KeyBatch) -> None:
-        """One batch: look its records up, count their users, insert what is new."""
-        number_rows(self.db, len(batch))
-        given: Keys = np.frombuffer(batch.keys, dtype=f"S{WIDTH}")
-        order = np.argsort(given, kind="stable")  # neighbours in the tree, and equal records next to each other
-        keys, rows = given[order], order + self.rows + 1
+        """One batch: look its records up, count their users, enter what is new."""
+        entries, first = _Entries.of(batch), self.rows + 1
         self.rows += len(batch)
-        left_out = self._look_up(keys, rows) | (keys == NOTHING)
-        self._mark_past(keys, rows, left_out)
-        self._mark_copies(keys, rows, left_out)
+        is_released: BoolArray = np.ones(len(batch), dtype=np.bool_)
+        if len(entries.starts) < len(batch) or batch.ways:
+            is_named = np.zeros(len(batch), dtype=np.bool_)
+            is_named[entries.row[entries.is_first]] = True
+            is_released &= is_named  # the others hold nothing
+        heads = entries.starts
+        numbers = np.where(entries.is_first[heads], entries.row[heads] + first, 0)
+        held = self.db.take(self.claimant, (entries.high[heads], entries.low[heads]), numbers)
+        self._mark_held(entries, held, first, is_released)
+        self._mark_copies(entries, first, is_released)
         if batch.users:
-            found = spend(self.db, self.release, self.terms, batch.users, rows, left_out)
-            is_past = np.flatnonzero(np.isin(rows, found.past))
-            self.past_keys.update((keys[place], int(rows[place])) for place in is_past)
-            self.past += found.past
-            self.noisier += found.noisier
-        if left_out.any():
-            keys, rows = keys[~left_out], rows[~left_out]
-        numbers = rows.astype(f"S{_DIGITS}").tobytes()
-        self.db.execute(_INSERT, (keys.tobytes(), len(keys), self.release, numbers))
-        self.records += len(keys)
+            left_out = ~is_released
+            numbered = np.arange(first, first + len(batch))
+            spent = spend(self.db, self.claimant.release, self.terms, batch.users, numbers=numbered, left_out=left_out)
+            self._note_past(batch, spent, first)
+            is_released = ~left_out
+        if batch.rows:
+            self.share = self.share or RowShare(self.db, self.claimant.release, self.terms)
+            self.share.add(batch.rows, is_released)
+        wanted = is_released[entries.row]
+        self.db.enter(np.bincount(entries.group[wanted], minlength=len(heads)).astype(np.bool_))
+        self.records += int(is_released.sum())
 
-    def _look_up(self, keys: Keys, rows: IntArray) -> BoolArray:
-        """Which records must not be inserted; those in the ledger are sorted by what happens to them."""
-        left_out = np.zeros(len(keys), dtype=np.bool_)
-        held: dict[int, list[tuple[int, int, str, float, int]]] = {}
-        for place, *rest in self.db.execute(_FIND, (keys.tobytes(), len(keys), self.terms.policy)):
-            held.setdefault(place, []).append(tuple(rest))
-        for place, releases in held.items():
-            left_out[place] = self._judge(int(rows[place]), bytes(keys[place]).ljust(WIDTH, b"\0"), releases)
-        return left_out
+    def _mark_held(self, entries: _Entries, held: list[Holder], first: int, is_released: BoolArray) -> None:
+        """Sort the records that somebody holds by what happens to them."""
+        ends = np.append(entries.starts[1:], len(entries.row))
+        by_row: dict[int, list[Holder]] = {}
+        ours: dict[int, Holder] = {}
+        for holder in held:
+            for at in range(int(entries.starts[holder.place]), int(ends[holder.place])):
+                row, is_first = int(entries.row[at]), bool(entries.is_first[at])
+                if holder.release != self.claimant.release:
+                    if is_first or not self.terms.by_id_only:
+                        by_row.setdefault(row, []).append(holder)
+                        self.is_by_content |= not is_first
+                elif is_first and holder.row:
+                    ours[row] = holder
+        kept = self._kept(entries, by_row)
+        for row, holders in by_row.items():
+            if row not in ours and is_released[row]:
+                is_released[row] = self._judge(row + first, {one.release for one in holders}, row in kept)
+        for row, holder in ours.items():
+            is_released[row] = False
+            if holder.part == self.claimant.part:
+                self.copies.extend((row + first, holder.row))
+            else:
+                self.elsewhere.extend((row + first, holder.part, holder.row))
 
-    def _judge(self, row: int, key: bytes, releases: list[tuple[int, int, str, float, int]]) -> bool:
-        """Decide what happens to a record that the ledger holds; True when it is not inserted."""
-        terms = self.terms
-        if terms.may_take_over:
-            for release, _, state, _, _ in releases:
-                if state == CRASHED:
-                    self.db.execute("DELETE FROM record WHERE key = ? AND release = ?", (key, release))
-            releases = [one for one in releases if one[2] != CRASHED]
-        own = [first for release, first, *_ in releases if release == self.release]
-        if own:
-            self.copies.extend((row, own[0]))
-        elif terms.is_kept and releases and releases[0][4]:
+    def _kept(self, entries: _Entries, by_row: dict[int, list[Holder]]) -> set[int]:
+        """The rows whose earlier release was kept."""
+        if not (self.terms.is_kept and by_row):
+            return set()
+        at = np.flatnonzero(entries.is_first & np.isin(entries.row, list(by_row)))
+        pairs = np.stack([entries.high[at], entries.low[at]], axis=1).astype(">u8")
+        self.db.stage(pairs.tobytes(), entries.row[at])
+        found = self.db.run(
+            "SELECT g.number FROM given g JOIN kept k ON k.key = g.key WHERE k.policy = ?", (self.terms.policy,)
+        )
+        return {int(number) for (number,) in found}
+
+    def _judge(self, row: int, releases: set[int], is_kept: bool) -> bool:
+        """Decide what happens to a record that others hold; whether it is released."""
+        known = [self._about(release) for release in releases]
+        if is_kept:
             self.kept.append(row)
-        elif terms.may_repeat or not releases:
-            if releases:
-                self.repeated.append(row)
-                self.composed = max(self.composed, terms.epsilon + sum(one[3] for one in releases))
             return False
-        else:
-            self.refused.append(row)
-            self.is_crashed |= all(one[2] == CRASHED for one in releases)
-        return True
+        if self.terms.may_repeat:
+            self.repeated.append(row)
+            self.composed = max(self.composed, self.terms.epsilon + sum(epsilon for _, epsilon in known))
+            return True
+        self.refused.append(row)
+        self.is_crashed |= all(state == CRASHED for state, _ in known)
+        return False
 
-    def _mark_past(self, keys: Keys, rows: IntArray, left_out: BoolArray) -> None:
-        """Copies of a record that was past its user's budget in an earlier batch."""
+    def _about(self, release: int) -> tuple[str, float]:
+        """The state of a release, and its ε."""
+        if release not in self.known:
+            ((state, epsilon),) = self.db.run("SELECT state, epsilon FROM release WHERE number = ?", (release,))
+            self.known[release] = (state, float(epsilon))
+        return self.known[release]
+
+    def _mark_copies(self, entries: _Entries, first: int, is_released: BoolArray) -> None:
+        """Equal records of one batch, all but the first of them, and copies of what was past a budget earlier."""
         if self.past_keys:
-            for place in np.flatnonzero(~left_out).tolist():
-                if keys[place] in self.past_keys:
-                    self.copies.extend((int(rows[place]), self.past_keys[keys[place]]))
-                    left_out[place] = True
+            for at in np.flatnonzero(entries.is_first & is_released[entries.row]).tolist():
+                before = self.past_keys.get((int(entries.high[at]), int(entries.low[at])))
+                if before is not None:
+                    self.copies.extend((int(entries.row[at]) + first, before))
+                    is_released[entries.row[at]] = False
+        is_later = entries.is_first.copy()
+        is_later[entries.starts] = False
+        for at in np.flatnonzero(is_later).tolist():
+            row, source = int(entries.row[at]), int(entries.row[entries.starts[entries.group[at]]])
+            if is_released[row] and is_released[source]:
+                self.copies.extend((row + first, source + first))
+        later = entries.row[is_later]
+        is_released[later] = False
 
-    def _mark_copies(self, keys: Keys, rows: IntArray, left_out: BoolArray) -> None:
-        """Equal records of one batch: all but the first are copies."""
-        first = 0
-        for place in (np.flatnonzero((keys[1:] == keys[:-1]) & ~left_out[1:]) + 1).tolist():
-            if not left_out[place - 1]:
-                first = int(rows[place - 1])
-            self.copies.extend((int(rows[place]), first))
-            left_out[place] = True
+    def _note_past(self, batch: KeyBatch, spent: Spending, first: int) -> None:
+        """Remember the records beyond a budget: they are not entered, and their copies share what becomes of them."""
+        self.found.past.extend(spent.past)
+        self.found.noisier.extend(spent.noisier)
+        for row in spent.past:
+            high, low = words(batch.keys[(row - first) * WIDTH : (row - first + 1) * WIDTH])
+            self.past_keys[int(high[0]), int(low[0])] = row
 
     def refuse(self) -> None:
         """Refuse the whole input when one of its records may not be released."""
         if self.refused:
             hint = "--take-over claims those of a release that died, " if self.is_crashed else ""
+            if self.is_by_content:
+                hint += "some are known by a text: with --id-only equal texts under new ids are other records, "
             raise InvalidInput(
                 f"{counted(self.refused, self.rows)} released before, and releases of a record add up "
                 f"({hint}--allow-repeat adds one): {listed(self.refused)}"
             )
-        refuse_past(self.past, self.rows, self.terms)
+        if self.share is not None and not self.terms.by_id_only:
+            self.share.refuse()
+        refuse_past(self.found.past, self.rows, self.terms)
 
     def result(self) -> Claimed:
         """What was found; a copy of a record that is past the limit is past it too."""
         copies = np.frombuffer(self.copies, dtype=np.int64).reshape(-1, 2)
         copies = copies[np.argsort(copies[:, 0])]
-        past = as_rows(self.past)
+        past = as_rows(self.found.past)
         is_past = np.isin(copies[:, 1], past)
         past = np.union1d(past, copies[is_past, 0])
+        repeated = np.setdiff1d(as_rows(self.repeated), np.concatenate([copies[:, 0], past]))
+        share, more, composed = self.share, 0, max(self.composed, self.terms.epsilon if self.records else 0.0)
+        if share is not None and share.is_again and not self.terms.by_id_only:
+            more, composed = max(0, share.repeated - len(repeated)), max(composed, share.composed)
         return Claimed(
-            release=self.release,
+            release=self.claimant.release,
             records=self.records,
-            repeated=np.setdiff1d(as_rows(self.repeated), np.concatenate([copies[:, 0], past])),
+            repeated=repeated,
             kept=as_rows(self.kept),
             copies=copies[~is_past],
             past=past,
-            noisier=as_rows(self.noisier),
-            composed=max(self.composed, self.terms.epsilon if self.records else 0.0),
+            noisier=as_rows(self.found.noisier),
+            composed=composed,
+            share=0.0 if share is None else share.share,
+            chance=0.0 if share is None else share.chance,
+            rows_again=more,
+            elsewhere=np.frombuffer(self.elsewhere, dtype=np.int64).reshape(-1, 3),
         )

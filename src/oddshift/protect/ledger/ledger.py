@@ -1,4 +1,4 @@
-"""The ledger: which records were released with a policy, kept in the policy's folder so that they move together.
+"""The ledger: which records were released with a policy, in a file next to it or on a PostgreSQL server.
 
 Releasing a record twice leaks more than was certified, so records are claimed in one transaction *before* their noise
 is drawn, and a claimed record is not released again unless that is allowed. Records are known by keyed hashes: see
@@ -7,18 +7,34 @@ is drawn, and a claimed record is not released again unless that is allowed. Rec
 
 from __future__ import annotations
 
-import sqlite3
+import secrets
+import socket
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from oddshift.base.errors import InvalidInput
-from oddshift.protect.ledger.claims import claim_named
-from oddshift.protect.ledger.rows import claim_rows
-from oddshift.protect.ledger.store import LEDGER, KeptOpen, identity, reading, secret_key, writing
+from oddshift.protect.ledger.embedded import EmbeddedEngine
+from oddshift.protect.ledger.postgres import PostgresEngine
+from oddshift.protect.ledger.releases import (
+    LedgerTotals,
+    StagedFolder,
+    begin,
+    claim_once,
+    dropped,
+    expect_state,
+    found_before,
+    move,
+    noted,
+    refuse_epsilon,
+    state_of,
+    totals_of,
+)
+from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.ledger.terms import (
+    ABANDONED,
     CLAIMED,
     CRASHED,
     FINISHED,
@@ -28,81 +44,85 @@ from oddshift.protect.ledger.terms import (
     ClaimTerms,
     KeyBatch,
 )
-from oddshift.protect.ledger.user_budget import WEIGHT
+from oddshift.protect.ledger.transaction import Claimant, Engine, Transaction
 from oddshift.protect.record_keys import WIDTH, RecordKeys
 
+Watch = Callable[[Callable[[], Claimed]], Claimed]
 
-@dataclass(frozen=True)
-class StagedFolder:
-    """A folder in which a release is being made: its path, and its identity, in case something else takes its place."""
-
-    path: str
-    device: int
-    inode: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class LedgerTotals:
-    """What a ledger holds, in numbers: no record, user or key can be read from it.
-
-    `releases` counts by state; `most_composed` and `user_most_spent` are the largest metric budgets of one record and
-    one user, `repeated` the records that were released more than once.
-    """
-
-    releases: dict[str, int]
-    records: int
-    repeated: int
-    unnamed_rows: int
-    kept: int
-    users: int
-    user_releases: int
-    user_most_spent: float
-    most_composed: float
-    changes: int
+KeptValue = tuple[bytes, str]
+"""The key of a record, and what was released for it."""
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """A database in one file; every method is one transaction, safe across threads and processes.
+    """Which records were released; every method is one transaction, safe across threads and processes.
 
-    `kept` are connections that stay open between claims (see `kept_open`).
+    `path` is the file of an embedded ledger, or the address of a PostgreSQL server (`postgresql://…`, `service=…`),
+    which also is safe across machines. How to log in is left to libpq: its service file, its password file, its
+    environment.
     """
 
-    path: Path
-    kept: KeptOpen | None = field(default=None, compare=False, repr=False)
+    path: Path | str
+    opened: Engine | None = field(default=None, compare=False, repr=False)
+    watch: Watch = field(default=lambda claim: claim(), compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """A path is a path, also as a string."""
+        if not is_address(self.path):
+            object.__setattr__(self, "path", Path(self.path))
+
+    def __repr__(self) -> str:
+        """The file or the server, never a password."""
+        return f"Ledger({self.engine.name})"
 
     @classmethod
     def beside(cls, policy: str | Path) -> Ledger:
-        """The ledger of a policy.json, or of the folder that holds one."""
-        place = Path(policy)
+        """The ledger of a policy.json (or of the folder that holds one): links lead to the one of the policy itself."""
+        place = Path(policy).resolve()
         return cls((place if place.is_dir() else place.parent) / LEDGER)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What keeps it."""
+        if self.opened is not None:
+            return self.opened
+        if isinstance(self.path, Path):
+            return EmbeddedEngine(self.path)
+        return PostgresEngine(self.path)
 
     @contextmanager
     def kept_open(self) -> Iterator[Ledger]:
-        """The same ledger for a service that claims record by record: its file is opened once for all claims.
+        """The same ledger for a service that claims record by record: it is opened once for all claims.
 
         Each claim is still a transaction of its own, and on disk when it returns.
         """
-        with closing(KeptOpen()) as kept:
-            yield replace(self, kept=kept)
+        engine = self.engine.kept_open()
+        try:
+            yield Ledger(self.path, engine, self.watch)
+        finally:
+            engine.close()
+
+    def watched(self, watch: Watch) -> Ledger:
+        """The same ledger; `watch` makes each claim of this process, and may time and count them."""
+        return Ledger(self.path, self.opened, watch)
 
     @property
     def exists(self) -> bool:
         """Whether anything was ever claimed here."""
-        return self.path.is_file() and self.path.stat().st_size > 0
+        return self.engine.exists
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether workers on several machines may claim for themselves."""
+        return self.engine.is_shared
 
     def keys(self) -> RecordKeys:
         """The function that turns records and users into keys of this ledger."""
-        if self.exists:
-            with reading(self.path) as db:
-                return RecordKeys(secret_key(db))
-        with writing(self.path) as db:
-            return RecordKeys(secret_key(db))
+        return RecordKeys(self.engine.secret)
 
     def prepare(self, terms: ClaimTerms, staged: StagedFolder) -> int:
         """Note the folder of a new release before anything is written into it; returns the number of the release."""
-        with writing(self.path) as db:
-            return _begin(db, terms, staged, PREPARING)
+        return self.engine.write(lambda db: begin(db, terms, staged, PREPARING))
 
     def claim(
         self,
@@ -121,173 +141,183 @@ class Ledger:
         **Guarantee**: when it returns, the claim is on disk, and no other claim in this or another process finds
         these records new.
         """
-        if not terms.epsilon >= 0.0:
-            raise InvalidInput(f"epsilon={terms.epsilon} of a release, expected >= 0")
-        with writing(self.path, self.kept) as db:
-            state = FINISHED if is_final else CLAIMED
-            if release is None:
-                release = _begin(db, terms, staged, state)
+        refuse_epsilon(terms)
+        self.engine.keep_room()
+        given = list(batches) if self.is_shared else batches  # a lost connection needs them again
+        token = f"{socket.gethostname()} {secrets.token_hex(16)}"
+
+        def work(db: Transaction) -> Claimed:
+            before = found_before(db, token)
+            if before is not None:
+                return before
+            state, number = FINISHED if is_final else CLAIMED, release
+            if number is None:
+                number = begin(db, terms, staged, state)
             else:
-                _move(db, release, (PREPARING,), state)
-            return _claim(db, release, batches, terms)
+                move(db, number, (PREPARING,), state)
+            return noted(db, token, claim_once(db, Claimant(number, 0, terms.may_take_over), given, terms))
+
+        return self.watch(lambda: self.engine.write(work))
+
+    def claim_part(self, batches: Iterable[KeyBatch], terms: ClaimTerms, release: int, part: int) -> Claimed:
+        """Claim the records of one part (from 1) of a prepared release; a part that was claimed is not claimed again.
+
+        Parts are claimed at once by many processes. Until `all_claimed`, no noise may be drawn.
+        """
+        refuse_epsilon(terms)
+        given, token = list(batches), f"{release} part {part}"
+
+        def work(db: Transaction) -> Claimed:
+            before = found_before(db, token)
+            if before is None:
+                expect_state(db, release, (PREPARING,))
+                before = noted(db, token, claim_once(db, Claimant(release, part, terms.may_take_over), given, terms))
+            return before
+
+        return self.watch(lambda: self.engine.write(work))
+
+    def all_claimed(self, release: int) -> None:
+        """Note that all parts of a release are claimed: noise may be drawn from now on."""
+
+        def work(db: Transaction) -> None:
+            if expect_state(db, release, (PREPARING, CLAIMED, PUBLISHING)) == PREPARING:
+                move(db, release, (PREPARING,), CLAIMED)
+
+        self.engine.write(work)
 
     def preview(self, batches: Iterable[KeyBatch], terms: ClaimTerms) -> Claimed:
         """What `claim` would return or raise; nothing is claimed."""
         found: list[Claimed] = []
-        with suppress(_NothingClaimed), writing(self.path) as db:
-            found.append(_claim(db, _begin(db, terms, None, CLAIMED), batches, terms))
+        given = list(batches)
+
+        def work(db: Transaction) -> None:
+            number = begin(db, terms, None, CLAIMED)
+            found.append(claim_once(db, Claimant(number, 0, terms.may_take_over), given, terms))
             raise _NothingClaimed
-        return found[0]
+
+        with suppress(_NothingClaimed):
+            self.engine.write(work)
+        return found[-1]
 
     def publishing(self, release: int) -> None:
         """Note that a release is about to become visible."""
         self._change(release, CLAIMED, PUBLISHING)
 
-    def finish(self, release: int, kept: Path | None = None, *, clear: Callable[[], None] = lambda: None) -> None:
-        """Note that a release is visible; `kept` is a database of what was released for each row (see `KeptCells`).
+    def finish(self, release: int, kept: Iterable[KeptValue] = (), *, clear: Callable[[], None] = lambda: None) -> None:
+        """Note that a release is visible; `kept` is what was released for each of its records, to be given again.
 
         `clear` empties the folder of the release before this is noted: afterwards nothing would look for it.
         """
-        with writing(self.path) as db:
-            if kept is not None:
-                _keep(db, release, kept)
+        values = list(kept) if self.is_shared else kept
+
+        def work(db: Transaction) -> None:
+            ((policy,),) = db.run("SELECT policy FROM release WHERE number = ?", (release,)) or [("",)]
+            db.many(_KEEP, ((key, policy, cells) for key, cells in values if any(key)))
             clear()
-            _move(db, release, (CLAIMED, PUBLISHING, FINISHED), FINISHED)
+            move(db, release, (CLAIMED, PUBLISHING, FINISHED), FINISHED)
+            db.run("DELETE FROM claim WHERE release = ?", (release,))
+
+        self.engine.write(work)
 
     def abandon(self, release: int) -> None:
         """Withdraw a claim: nothing of the release was ever visible, and what was drawn for it is deleted."""
-        with writing(self.path) as db:
-            if _dropped(db, release):
-                return
-            _move(db, release, (CLAIMED, PUBLISHING), "abandoned")
-            _forget(db, release)
 
-    def restart(self, release: int) -> None:
-        """Withdraw the claim of a release for which no noise was drawn yet, so that it can claim again."""
-        with writing(self.path) as db:
-            _move(db, release, (PREPARING, CLAIMED), PREPARING)
-            _forget(db, release)
+        def work(db: Transaction) -> None:
+            if not dropped(db, release):
+                move(db, release, (CLAIMED, PUBLISHING), ABANDONED)
+
+        self.engine.write_small(work)
+
+    def restart(self, release: int) -> int:
+        """Withdraw the claim of a release for which no noise was drawn yet; returns the number that claims again."""
+
+        def work(db: Transaction) -> int:
+            if expect_state(db, release, (PREPARING, CLAIMED)) == PREPARING:
+                return release
+            made = db.run(
+                "INSERT INTO release (policy, epsilon, state, started, folder, device, inode, machine) "
+                "SELECT policy, epsilon, ?, started, folder, device, inode, machine FROM release WHERE number = ? "
+                "RETURNING number",
+                (PREPARING, release),
+            )
+            move(db, release, (CLAIMED,), ABANDONED)
+            return int(made[0][0])
+
+        return self.engine.write(work)
 
     def unfinished(self) -> list[tuple[int, StagedFolder, bool]]:
         """Releases that are being made, or whose process died: number, folder, and whether one was becoming visible."""
+        return [
+            (number, folder, state == PUBLISHING)
+            for number, folder, state in self._staged((PREPARING, CLAIMED, PUBLISHING))
+        ]
+
+    def finished(self) -> list[StagedFolder]:
+        """The folders of releases that are visible: a process that died late may have left one behind."""
+        return [folder for _, folder, _ in self._staged((FINISHED,))]
+
+    def _staged(self, states: tuple[str, ...]) -> list[tuple[int, StagedFolder, str]]:
         if not self.exists:
             return []
-        with reading(self.path) as db:
-            found = db.execute(
-                "SELECT number, folder, device, inode, state FROM release "
-                "WHERE state IN (?, ?, ?) AND folder IS NOT NULL",
-                (PREPARING, CLAIMED, PUBLISHING),
-            ).fetchall()
-        return [(n, StagedFolder(path, device, inode), state == PUBLISHING) for n, path, device, inode, state in found]
+        marks = ", ".join("?" * len(states))
+        found = self.engine.read(
+            lambda db: db.run(
+                "SELECT number, folder, device, inode, machine, state FROM release "
+                f"WHERE state IN ({marks}) AND folder IS NOT NULL ORDER BY number",
+                states,
+            )
+        )
+        return [(number, StagedFolder(*rest), state) for number, *rest, state in found]
 
     def settle(self, release: int, is_visible: Callable[[], bool]) -> None:
         """End a release whose process died: it is finished when it became visible; its claims stay in any case."""
-        with writing(self.path) as db:
-            if _dropped(db, release):
-                return
-            row = db.execute("SELECT state FROM release WHERE number = ?", (release,)).fetchone()
-            if row and row[0] in (CLAIMED, PUBLISHING):
-                _move(db, release, (row[0],), FINISHED if row[0] == PUBLISHING and is_visible() else CRASHED)
+
+        def work(db: Transaction) -> None:
+            state = state_of(db, release)
+            if state == PREPARING:
+                dropped(db, release)
+            elif state in (CLAIMED, PUBLISHING):
+                move(db, release, (state,), FINISHED if state == PUBLISHING and is_visible() else CRASHED)
+
+        self.engine.write(work)
 
     def kept_cells(self, keys: bytes, policy: str) -> list[str | None]:
         """What was released for each record with a policy, where it was kept."""
-        with reading(self.path) as db:
-            one = "SELECT cells FROM kept WHERE key = ? AND policy = ?"
-            found = [db.execute(one, (keys[i : i + WIDTH], policy)).fetchone() for i in range(0, len(keys), WIDTH)]
-        return [None if row is None else str(row[0]) for row in found]
+        one = "SELECT cells FROM kept WHERE key = ? AND policy = ?"
+        cut = [keys[at : at + WIDTH] for at in range(0, len(keys), WIDTH)]
+        found = self.engine.read(lambda db: [db.run(one, (key, policy)) for key in cut])
+        return [str(rows[0][0]) if rows else None for rows in found]
 
     def totals(self) -> LedgerTotals:
         """What the ledger holds, in numbers."""
-        with reading(self.path) as db:
-            states = dict(db.execute("SELECT state, count(*) FROM release GROUP BY state ORDER BY state"))
-            records, repeated = db.execute(
-                "SELECT count(*), total(times > 1) FROM (SELECT count(*) AS times FROM record GROUP BY key)"
-            ).fetchone()
-            users, number, most = db.execute(
-                "SELECT count(*), total(number), max(spent) FROM ("
-                f"SELECT sum(p.records + p.noisier) AS number, sum({WEIGHT} * l.epsilon) AS spent "
-                "FROM person p JOIN release l ON l.number = p.release GROUP BY p.key)"
-            ).fetchone()
-            composed = db.execute("SELECT max(composed) FROM release WHERE state <> 'abandoned'").fetchone()[0]
-            return LedgerTotals(
-                releases=states,
-                records=records,
-                repeated=int(repeated),
-                unnamed_rows=int(db.execute("SELECT total(copies) FROM content").fetchone()[0]),
-                kept=db.execute("SELECT count(*) FROM kept").fetchone()[0],
-                users=users,
-                user_releases=int(number),
-                user_most_spent=float(most or 0.0),
-                most_composed=float(composed or 0.0),
-                changes=identity(db)[1],
-            )
+        return self.engine.read(totals_of)
 
     def check(self) -> list[str]:
         """What is wrong with the database, line by line; a database that was replaced by an older copy is refused."""
-        with reading(self.path) as db:
-            lines = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
-            lost = db.execute(
-                "SELECT count(*) FROM record WHERE release NOT IN "
-                "(SELECT number FROM release WHERE state <> 'abandoned')"
-            ).fetchone()[0]
-        return [line for line in lines if line != "ok"] + ([f"{lost} records of no release"] if lost else [])
+        return self.engine.read(lambda db: db.problems())
 
     def _change(self, release: int, before: str, after: str) -> None:
-        with writing(self.path) as db:
-            _move(db, release, (before,), after)
+        self.engine.write(lambda db: move(db, release, (before,), after))
+
+
+def is_address(place: Path | str) -> bool:
+    """Whether a ledger is named by the address of a server: a URL of PostgreSQL, or a service of libpq.
+
+    >>> is_address("postgresql:///ledger"), is_address("service=ledger"), is_address("run/releases.db")
+    (True, True, False)
+    """
+    return isinstance(place, str) and place.startswith(("postgresql://", "postgres://", "service="))
+
+
+def refuse_address(place: str) -> None:
+    """Refuse anything but the address of a server, and an address that holds a password."""
+    if not is_address(place):
+        raise InvalidInput(f"ledger={place!r}, expected postgresql://HOST/DATABASE or service=NAME")
+    PostgresEngine(place)
 
 
 class _NothingClaimed(Exception):
     """Raised to leave a ledger unchanged."""
 
 
-def _claim(db: sqlite3.Connection, release: int, batches: Iterable[KeyBatch], terms: ClaimTerms) -> Claimed:
-    claimed = (claim_named if terms.is_named else claim_rows)(db, release, terms, batches)
-    db.execute(
-        "UPDATE release SET records = ?, composed = ?, is_again = ? WHERE number = ?",
-        (claimed.records, claimed.composed, claimed.rows_again > 0, release),
-    )
-    return claimed
-
-
-def _begin(db: sqlite3.Connection, terms: ClaimTerms, staged: StagedFolder | None, state: str) -> int:
-    moment = datetime.now(UTC).isoformat(timespec="seconds")
-    place = (None, None, None) if staged is None else (staged.path, staged.device, staged.inode)
-    made = db.execute(
-        "INSERT INTO release (policy, epsilon, state, started, folder, device, inode) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (terms.policy, terms.epsilon, state, moment, *place),
-    )
-    assert made.lastrowid is not None
-    return made.lastrowid
-
-
-def _forget(db: sqlite3.Connection, release: int) -> None:
-    """Delete what a release claimed."""
-    for table in ("record", "content", "person"):
-        db.execute(f"DELETE FROM {table} WHERE release = ?", (release,))
-
-
-def _dropped(db: sqlite3.Connection, release: int) -> bool:
-    """Forget a release that was only prepared: it holds no records, and no noise was drawn for it."""
-    gone = db.execute("DELETE FROM release WHERE number = ? AND state = ?", (release, PREPARING))
-    return gone.rowcount > 0
-
-
-def _move(db: sqlite3.Connection, release: int, before: tuple[str, ...], after: str) -> None:
-    known = db.execute("SELECT state FROM release WHERE number = ?", (release,)).fetchone()
-    if known is None or known[0] not in before:
-        raise InvalidInput(f"release {release} is {known[0] if known else 'unknown'}, expected {' or '.join(before)}")
-    db.execute("UPDATE release SET state = ? WHERE number = ?", (after, release))
-
-
-def _keep(db: sqlite3.Connection, release: int, kept: Path) -> None:
-    """Copy what was released for each row from the database of the release."""
-    with closing(sqlite3.connect(kept)) as other:
-        rows = other.execute("SELECT row, cells FROM cells")
-        db.execute("CREATE TEMP TABLE shown (row INTEGER PRIMARY KEY, cells TEXT)")
-        db.executemany("INSERT INTO shown VALUES (?, ?)", rows)
-    db.execute(
-        "INSERT OR REPLACE INTO kept SELECT r.key, l.policy, s.cells FROM record r JOIN shown s ON s.row = r.row "
-        "JOIN release l ON l.number = r.release WHERE r.release = ?",
-        (release,),
-    )
+_KEEP = "INSERT INTO kept VALUES (?, ?, ?) ON CONFLICT (key, policy) DO UPDATE SET cells = excluded.cells"

@@ -17,11 +17,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from oddshift.base.errors import InvalidInput
+from oddshift.protect.ledger import sorted_runs
+from oddshift.protect.ledger.transaction import SHARED_TABLES
 
 LEDGER = "releases.db"
 """Name of the ledger in the folder of a policy."""
@@ -29,35 +31,35 @@ LEDGER = "releases.db"
 COUNT = "releases.count"
 """Name of the file with the counter, in the same folder."""
 
-MAKING = 1.0
-"""Seconds for which an empty file may be a ledger that another process is making."""
+ROOM = "releases.room"
+"""Name of a file that holds a little of the disk, so that a claim can be withdrawn when the rest is full."""
+
+_ROOM_BYTES = 1 << 18
 
 WAIT = 300.0
 """Seconds to wait for other writers."""
 
-_VERSION = 2
+_VERSION = 3
 
-_TABLES = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE release (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, policy TEXT NOT NULL, epsilon REAL NOT NULL, state TEXT NOT NULL,
-    started TEXT NOT NULL, records INTEGER NOT NULL DEFAULT 0, composed REAL NOT NULL DEFAULT 0,
-    is_again INTEGER NOT NULL DEFAULT 0, folder TEXT, device INTEGER, inode INTEGER
-);
-CREATE TABLE record (
-    key BLOB NOT NULL, release INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (key, release)
-) WITHOUT ROWID;
-CREATE TABLE content (
-    key BLOB NOT NULL, release INTEGER NOT NULL, copies INTEGER NOT NULL, PRIMARY KEY (key, release)
-) WITHOUT ROWID;
-CREATE TABLE person (
-    key BLOB NOT NULL, release INTEGER NOT NULL, records INTEGER NOT NULL, noisier INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (key, release)
-) WITHOUT ROWID;
-CREATE TABLE kept (
-    key BLOB NOT NULL, policy TEXT NOT NULL, cells TEXT NOT NULL, PRIMARY KEY (key, policy)
-) WITHOUT ROWID;
-"""
+_TABLES = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    + SHARED_TABLES.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT", real="REAL", key="BLOB", flat=" WITHOUT ROWID")
+    + sorted_runs.TABLES
+    + "CREATE TABLE taken (key BLOB NOT NULL, release INTEGER NOT NULL, PRIMARY KEY (key, release)) WITHOUT ROWID;"
+)
+
+
+class NotMade(InvalidInput):
+    """The file was begun by a process that died before it was a ledger; the next claim makes it."""
+
+
+def is_made(path: Path) -> bool:
+    """Whether there is a ledger, and not only a file that a process began before it died."""
+    with suppress(NotMade):
+        if path.is_file() and path.stat().st_size > 0:
+            with reading(path):
+                return True
+    return False
 
 
 @contextmanager
@@ -95,27 +97,33 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         counted = _read_count(path.with_name(COUNT))  # first: the file may be raised while the database is looked at
         connection.execute("BEGIN")
         if not _is_made(connection):
-            _wait_until_made(connection, path)
+            raise NotMade(f"{path} is empty, expected a ledger of releases: nothing was claimed with it yet")
         check_counter(connection, path, counted)
         yield connection
         connection.execute("ROLLBACK")
 
 
+def keep_room(path: Path) -> None:
+    """Take a little of the disk while there is some; without it everything works but a withdrawal on a full disk."""
+    room = path.with_name(ROOM)
+    with suppress(OSError):
+        if not room.is_symlink() and (not room.exists() or room.stat().st_size < _ROOM_BYTES):
+            number = os.open(room, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+            with open(number, "wb") as stream:
+                stream.write(os.urandom(_ROOM_BYTES))
+
+
+def give_room(path: Path) -> bool:
+    """Give that part of the disk back; whether there was any."""
+    room = path.with_name(ROOM)
+    is_there = room.is_file() and not room.is_symlink()
+    if is_there:
+        room.unlink()
+    return is_there
+
+
 def _is_made(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is not None
-
-
-def _wait_until_made(connection: sqlite3.Connection, path: Path) -> None:
-    """Give another process that has just made the file the time to fill it; refuse a file that stays empty."""
-    give_up = time.monotonic() + MAKING
-    while not _is_made(connection):
-        if time.monotonic() > give_up:
-            raise InvalidInput(f"{path} is empty, expected a ledger of releases")
-        connection.execute("ROLLBACK")
-        time.sleep(0.01)
-        connection.execute("BEGIN IMMEDIATE")  # waits for the end of a first change
-        connection.execute("ROLLBACK")
-        connection.execute("BEGIN")
 
 
 def secret_key(connection: sqlite3.Connection) -> bytes:
@@ -163,7 +171,6 @@ def _connected(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
     try:
         _use_log(connection)
-        _bring_up_to_date(connection)
     except BaseException:
         connection.close()
         raise
@@ -202,31 +209,19 @@ def _use_log(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA cache_size = -64000")
 
 
-def _bring_up_to_date(connection: sqlite3.Connection) -> None:
-    """Give a ledger of version 1 the column that counts records with more noise; two processes may try at once."""
-    if _version_of(connection) != 1:
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    if _version_of(connection) == 1:
-        connection.execute("ALTER TABLE person ADD COLUMN noisier INTEGER NOT NULL DEFAULT 0")
-        connection.execute("UPDATE meta SET value = ? WHERE name = 'version'", (_VERSION,))
-    connection.execute("COMMIT")
-
-
-def _version_of(connection: sqlite3.Connection) -> object:
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
-        return None
-    found = connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
-    return None if found is None else found[0]
-
-
 def _create(connection: sqlite3.Connection, path: Path) -> None:
     count = path.with_name(COUNT)
     if _read_count(count)[1]:
         raise InvalidInput(f"{path} is missing although {count.name} counts its releases; bring it back")
     for statement in _TABLES.split(";"):
         connection.execute(statement)
-    values = {"version": _VERSION, "key": secrets.token_bytes(32), "name": secrets.token_hex(8), "counter": 0}
+    values = {
+        "version": _VERSION,
+        "key": secrets.token_bytes(32),
+        "name": secrets.token_hex(8),
+        "counter": 0,
+        "loose": 0,
+    }
     connection.executemany("INSERT INTO meta VALUES (?, ?)", list(values.items()))
 
 

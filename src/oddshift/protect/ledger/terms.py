@@ -5,7 +5,6 @@ A claim says, before any noise is drawn, which records a release is about to sho
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -18,23 +17,28 @@ from oddshift.protect.record_keys import WIDTH
 SHOWN = 20
 """How many row numbers a refusal lists."""
 
-AT_ONCE = 1 << 18
+AT_ONCE = 1 << 20
 """Number of records that one statement looks up and inserts; a performance setting."""
 
-NOTHING = b""
-"""The key of a record without content, all zeros, as NumPy reads it: such a record has nothing to release twice."""
-
-PREPARING, CLAIMED, PUBLISHING, FINISHED, CRASHED = "preparing", "claimed", "publishing", "finished", "crashed"
-"""The states of a release: it has a folder but no records; noise may be drawn; it is becoming visible; it is visible;
-its process died before it was."""
+PREPARING, CLAIMED, PUBLISHING, FINISHED, CRASHED, ABANDONED = (
+    *("preparing", "claimed", "publishing", "finished", "crashed", "abandoned"),
+)
+"""The states of a release: it has a folder and may claim; noise may be drawn; it is becoming visible; it is visible;
+its process died before it was; it was withdrawn, and what it claimed is free."""
 
 
 @dataclass(frozen=True)
 class KeyBatch:
-    """The keys of some consecutive records, one after the other, and of their users where users are counted."""
+    """The keys of some consecutive records, one after the other, and of their users where users are counted.
+
+    `ways` are further keys by which the same records can be known, `rows` those of their content where it may be equal
+    by chance.
+    """
 
     keys: bytes
     users: bytes = b""
+    ways: tuple[bytes, ...] = ()
+    rows: bytes = b""
 
     def __len__(self) -> int:
         """How many records."""
@@ -82,7 +86,8 @@ class ClaimTerms:
     `epsilon` is the metric budget that the release of one record spends. `may_repeat` allows records to be
     released again, `is_kept` gives records their earlier release, `may_take_over` claims the records of a release whose
     process died before anything of it was visible. `is_named` says that equal keys are one record; rows without
-    a name may be equal by chance.
+    a name may be equal by chance. `by_id_only` claims every way in which records can be known, and refuses them only by
+    the first.
     """
 
     policy: str
@@ -91,6 +96,7 @@ class ClaimTerms:
     is_kept: bool = False
     may_take_over: bool = False
     is_named: bool = True
+    by_id_only: bool = False
     limit: UserLimit | None = None
 
 
@@ -100,7 +106,8 @@ class Claimed:
 
     `repeated` rows are released again, `kept` rows get their earlier release, `copies` are pairs (row,
     earlier row of this input with the same record), `past` rows would exceed their user's budget, `noisier` rows are
-    drawn with more noise to stay within it. `composed` is the largest metric budget that any record has spent, this
+    drawn with more noise to stay within it. `elsewhere` are copies of records of other parts of the release: row, part
+    and row there. `composed` is the largest metric budget that any record has spent, this
     release included. `share` and `chance` belong to rows without a name: the share of them that was released before,
     and the share that would be expected of other rows.
     """
@@ -116,6 +123,7 @@ class Claimed:
     chance: float = 0.0
     rows_again: int = 0
     noisier: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    elsewhere: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
 
     @property
     def repeats(self) -> int:
@@ -128,30 +136,41 @@ def statement_batches(batches: Iterable[KeyBatch]) -> Iterator[KeyBatch]:
 
     Keys are inserted in order within a statement, and those of many small files in one go take half of the time.
     """
-    keys, users, most = bytearray(), bytearray(), AT_ONCE * WIDTH
+    waiting: list[KeyBatch] = []
+    count = 0
     for batch in batches:
-        if not batch.keys:
-            continue
-        if keys and bool(users) != bool(batch.users):
-            yield KeyBatch(bytes(keys), bytes(users))
-            del keys[:], users[:]
-        keys += batch.keys
-        users += batch.users
-        while len(keys) >= most:
-            yield KeyBatch(bytes(keys[:most]), bytes(users[:most]))
-            del keys[:most], users[:most]
-    if keys:
-        yield KeyBatch(bytes(keys), bytes(users))
+        if waiting and (count + len(batch) > AT_ONCE or _form(batch) != _form(waiting[0])):
+            yield _joined(waiting)
+            waiting, count = [], 0
+        for start in range(0, len(batch), AT_ONCE):
+            part = _cut(batch, start, start + AT_ONCE)
+            waiting.append(part)
+            count += len(part)
+            if count >= AT_ONCE:
+                yield _joined(waiting)
+                waiting, count = [], 0
+    if waiting:
+        yield _joined(waiting)
 
 
-def number_rows(db: sqlite3.Connection, count: int) -> None:
-    """A table of numbers, by which one statement cuts a long row of keys: five times faster than one row at a time."""
-    db.execute("CREATE TEMP TABLE IF NOT EXISTS numbers (i INTEGER PRIMARY KEY)")
-    have = db.execute("SELECT coalesce(max(i) + 1, 0) FROM numbers").fetchone()[0]
-    db.execute(
-        "WITH RECURSIVE n(i) AS (SELECT ?1 WHERE ?1 < ?2 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?2) "
-        "INSERT INTO numbers SELECT i FROM n",
-        (have, count),
+def _form(batch: KeyBatch) -> tuple[bool, int, bool]:
+    return bool(batch.users), len(batch.ways), bool(batch.rows)
+
+
+def _cut(batch: KeyBatch, start: int, end: int) -> KeyBatch:
+    where = slice(start * WIDTH, end * WIDTH)
+    return KeyBatch(batch.keys[where], batch.users[where], tuple(way[where] for way in batch.ways), batch.rows[where])
+
+
+def _joined(batches: list[KeyBatch]) -> KeyBatch:
+    if len(batches) == 1:
+        return batches[0]
+    ways = zip(*(batch.ways for batch in batches), strict=True)
+    return KeyBatch(
+        b"".join(batch.keys for batch in batches),
+        b"".join(batch.users for batch in batches),
+        tuple(map(b"".join, ways)),
+        b"".join(batch.rows for batch in batches),
     )
 
 

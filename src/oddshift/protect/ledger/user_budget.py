@@ -5,24 +5,27 @@ Releases compose: records of one user at ε each may all be about one secret, so
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.protect.ledger.terms import NOISIER, ClaimTerms, listed
+from oddshift.protect.ledger.terms import ABANDONED, NOISIER, ClaimTerms, listed
+from oddshift.protect.ledger.transaction import Transaction
 from oddshift.protect.record_keys import WIDTH
 
 WEIGHT = f"(p.records + p.noisier / {NOISIER}.0)"
 """How many releases of full ε the records of a user count for, of the table person as p."""
 
-_SPENT = f"SELECT total({WEIGHT} * l.epsilon) FROM person p JOIN release l ON l.number = p.release WHERE p.key = ?"
+_SPENT = (
+    f"SELECT g.i, sum({WEIGHT} * l.epsilon) FROM given g JOIN person p ON p.key = g.key "
+    f"JOIN release l ON l.number = p.release WHERE l.state <> '{ABANDONED}' GROUP BY g.i"
+)
 
 _ADD = (
-    "INSERT INTO person (key, release, records, noisier) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-    "records = records + excluded.records, noisier = noisier + excluded.noisier"
+    "INSERT INTO person (key, release, records, noisier) VALUES (?, ?, ?, ?) ON CONFLICT (key, release) DO UPDATE SET "
+    "records = person.records + excluded.records, noisier = person.noisier + excluded.noisier"
 )
 
 _ROUNDING = 1.0 + 1e-12  # ten releases of .1 stay within a budget of 1
@@ -37,25 +40,25 @@ class Spending:
 
 
 def spend(
-    db: sqlite3.Connection, release: int, terms: ClaimTerms, users: bytes, rows: IntArray, left_out: BoolArray
+    db: Transaction, release: int, terms: ClaimTerms, users: bytes, *, numbers: IntArray, left_out: BoolArray
 ) -> Spending:
     """Count one release for the user of every record that is not left out; returns the rows beyond the limit.
 
-    `users` holds the keys in the order of the row numbers, `rows` the row numbers in any order. Rows beyond the limit
-    are marked in `left_out`; those that are drawn with more noise are not.
+    `users` holds the keys in the order of the row `numbers`. Rows beyond the limit are marked in `left_out`; those that
+    are drawn with more noise are not. Other claims that spend for the same users wait until this one ends.
     """
-    order = np.argsort(rows)
-    spent: dict[bytes, float] = {}
+    everybody = np.unique(np.frombuffer(users, dtype=f"S{WIDTH}"))
+    keys = everybody.tobytes()
+    db.stage(keys, np.zeros(len(everybody), dtype=np.int64))
+    db.lock_users()
+    already = {int(place): float(epsilon) for place, epsilon in db.run(_SPENT)}
+    spent = {keys[n * WIDTH : (n + 1) * WIDTH]: already.get(n, 0.0) for n in range(len(everybody))}
     counts: dict[bytes, list[int]] = {}
     found = Spending()
     less = terms.epsilon / NOISIER if terms.limit is not None and terms.limit.past == "noise" else np.inf
     budget = np.inf if terms.limit is None else terms.limit.budget * _ROUNDING
-    for position, place in enumerate(order.tolist()):
-        if left_out[place]:
-            continue
-        user = users[position * WIDTH : (position + 1) * WIDTH]
-        if user not in spent:
-            spent[user] = float(db.execute(_SPENT, (user,)).fetchone()[0])
+    for place in np.flatnonzero(~left_out).tolist():
+        user = users[place * WIDTH : (place + 1) * WIDTH]
         count = counts.setdefault(user, [0, 0])
         if spent[user] + terms.epsilon <= budget:
             spent[user] += terms.epsilon
@@ -63,11 +66,11 @@ def spend(
         elif spent[user] + less <= budget:
             spent[user] += less
             count[1] += 1
-            found.noisier.append(int(rows[place]))
+            found.noisier.append(int(numbers[place]))
         else:
-            found.past.append(int(rows[place]))
+            found.past.append(int(numbers[place]))
             left_out[place] = True
-    db.executemany(_ADD, [(user, release, *count) for user, count in counts.items() if any(count)])
+    db.many(_ADD, [(user, release, *count) for user, count in counts.items() if any(count)])
     return found
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, get_args
@@ -130,9 +131,15 @@ class Policy:
     def mechanism(self) -> Mechanism:
         """The mechanism that was certified, built again; the remapping is read, not computed.
 
-        **Guarantee**: its fingerprint is computed again, and refused when the certificate names another.
+        **Guarantee**: its fingerprint is computed again, and refused when the certificate names another; so is the ε
+        that the policy claims.
         """
         inner = _made(self.space, self.tiers, self.terms.mechanism)
+        stated, computed = self.terms.mechanism.claimed_epsilon, inner.claimed_epsilon
+        if not math.isclose(stated, computed, rel_tol=1e-9):
+            raise InvalidInput(
+                f"claimed_epsilon={stated:g} in the policy, expected {computed:g}: that is its mechanism's"
+            )
         prior, destination = self.vocabulary.prior, self.vocabulary.destination
         made: Mechanism = inner
         if self.terms.remap is not None and prior is not None and destination is not None:

@@ -123,7 +123,9 @@ class PolicyTerms:
     """All of policy.json; `data` are the settings of its codec, `vocabulary` is the digest of the companion file.
 
     `user_limit` bounds what the releases of a user may spend together, where the configuration says so. `forms` says
-    for each tier whether its secrets become noise, a surrogate or a mark; without it all of them become noise.
+    for each tier whether its secrets become noise, a surrogate or a mark; without it all of them become noise. `ledger`
+    is the address of the server that keeps the ledger (empty: a file next to the policy). `sentences` say what was
+    known of its releases when the policy was made, for whoever releases data with it.
     """
 
     data: OwnSettings | NamedSettings
@@ -137,6 +139,8 @@ class PolicyTerms:
     layout: int = LAYOUT
     repair: RepairTerms | None = field(default=None, metadata={ADDED_LATER: True})
     forms: tuple[TierForm, ...] = field(default=(), metadata={ADDED_LATER: True})
+    ledger: str = field(default="", metadata={ADDED_LATER: True})
+    sentences: tuple[str, ...] = field(default=(), metadata={ADDED_LATER: True})
 
     @property
     def guarantee(self) -> Guarantee:

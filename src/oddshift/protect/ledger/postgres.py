@@ -1,0 +1,337 @@
+"""The PostgreSQL engine of a ledger: one ledger for many machines, whose workers claim for themselves.
+
+Keys are copied into a temporary table and claimed by one INSERT ... ON CONFLICT DO NOTHING, in order, so that claims of
+the same keys wait for each other and do not block each other for ever. The table of keys is partitioned by their hash.
+How to log in is left to libpq: service file, password file, environment or certificates. An address with a password is
+refused, because it would end up in logs.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from oddshift.base.arrays import BoolArray, IntArray
+from oddshift.base.errors import InvalidInput, NotInstalled
+from oddshift.protect.ledger.sorted_runs import Words
+from oddshift.protect.ledger.terms import ABANDONED, CRASHED
+from oddshift.protect.ledger.transaction import SHARED_TABLES, Claimant, Holder, Made, Row, Transaction
+from oddshift.protect.record_keys import WIDTH
+
+if TYPE_CHECKING:
+    import psycopg
+
+PARTITIONS = 16
+"""Into how many tables the keys are divided by their hash."""
+
+PATIENCE = 60.0
+"""Seconds for which a lost connection is tried again."""
+
+_VERSION = "1"
+_LOCK = 0x0DD5_41F7  # of those who make the tables at once
+
+_TABLES = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);"
+    + SHARED_TABLES.format(
+        serial="INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY", real="DOUBLE PRECISION", key="BYTEA", flat=""
+    )
+    + """
+CREATE TABLE record (
+    key UUID PRIMARY KEY, release INTEGER NOT NULL, part INTEGER NOT NULL, row BIGINT NOT NULL
+) PARTITION BY HASH (key);
+CREATE TABLE again (
+    key UUID NOT NULL, release INTEGER NOT NULL, part INTEGER NOT NULL, row BIGINT NOT NULL, PRIMARY KEY (key, release)
+);
+CREATE TABLE budget (key BYTEA PRIMARY KEY);
+"""
+    + "".join(
+        f"CREATE TABLE record_{n} PARTITION OF record FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {n});"
+        for n in range(PARTITIONS)
+    )
+)
+
+_CLAIM = (
+    "WITH mine AS (INSERT INTO record SELECT key, %s, %s, number FROM taken ORDER BY key ON CONFLICT (key) DO NOTHING "
+    "RETURNING 1) SELECT count(*) FROM mine"
+)
+
+_FREE = f"""
+WITH mine AS (
+    UPDATE record r SET release = %s, part = %s, row = t.number FROM taken t, release l
+    WHERE r.key = t.key AND l.number = r.release AND (l.state = '{ABANDONED}' OR (%s AND l.state = '{CRASHED}'))
+    RETURNING t.number, l.number AS dead, l.state
+), counted AS (SELECT dead, count(*) AS records FROM mine WHERE number > 0 AND state = '{CRASHED}' GROUP BY dead)
+UPDATE release SET records = release.records - counted.records FROM counted WHERE release.number = counted.dead
+"""
+
+_HELD = f"""
+SELECT t.i, r.release, r.part, r.row FROM taken t JOIN record r ON r.key = t.key
+WHERE NOT (r.release = %s AND r.part = %s AND r.row IN (0, t.number))
+UNION ALL SELECT t.i, a.release, a.part, a.row FROM taken t JOIN again a ON a.key = t.key
+JOIN release l ON l.number = a.release AND l.state <> '{ABANDONED}'
+"""
+
+
+@dataclass(frozen=True)
+class PostgresEngine:
+    """A ledger in the schema `oddshift` of a database.
+
+    **Guarantee**: safe across machines. When a claim returns, the server has it on disk (its `synchronous_commit` and
+    `fsync` must be on, as they are by default). A claim whose answer is lost is asked for again and found.
+    """
+
+    address: str
+    opened: dict[int, psycopg.Connection[Any]] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse an address that holds a secret; the message does not repeat it."""
+        try:
+            named = _driver().conninfo.conninfo_to_dict(self.address)
+        except _driver().ProgrammingError:
+            raise InvalidInput(
+                "the address of the ledger cannot be read, expected postgresql://HOST/DATABASE or service=NAME"
+            ) from None
+        if {"password", "sslpassword"} & set(named):
+            raise InvalidInput(
+                "the address of the ledger holds a password, expected it in libpq's own places: a password file "
+                "(~/.pgpass), a service file or the environment"
+            )
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether workers on several machines may use it."""
+        return True
+
+    @property
+    def name(self) -> str:
+        """The address, which holds no password."""
+        return self.address
+
+    @property
+    def exists(self) -> bool:
+        """Whether the tables are there."""
+        return self._work(_is_made, is_made=True)
+
+    @cached_property
+    def secret(self) -> bytes:
+        """The key under which records and users are hashed."""
+        return bytes.fromhex(self.write(lambda db: db.run("SELECT value FROM meta WHERE name = 'key'"))[0][0])
+
+    def write(self, work: Callable[[Transaction], Made]) -> Made:
+        """In one transaction, again when the connection is lost or the server chose another transaction."""
+        return self._work(work, is_made=False)
+
+    def write_small(self, work: Callable[[Transaction], Made]) -> Made:
+        """The same."""
+        return self.write(work)
+
+    def keep_room(self) -> None:
+        """Nothing: a server's disk is looked after by others."""
+
+    def read(self, work: Callable[[Transaction], Made]) -> Made:
+        """The same."""
+        if not self.exists:
+            raise InvalidInput(f"{self.name} has no tables of a ledger: nothing was claimed with it yet")
+        return self._work(work, is_made=True)
+
+    def kept_open(self) -> PostgresEngine:
+        """The same with a connection for each thread that stays open."""
+        return replace(self, opened={})
+
+    def close(self) -> None:
+        """Close the connections."""
+        while self.opened:
+            self.opened.popitem()[1].close()
+
+    def _work(self, work: Callable[[Transaction], Made], *, is_made: bool) -> Made:
+        errors, tried, give_up = _driver().errors, 0, time.monotonic() + PATIENCE
+        while True:
+            try:
+                with self._connected() as connection, connection.transaction():
+                    if not is_made:
+                        _make(connection)
+                    return work(PostgresTransaction(connection, is_again=tried > 0))
+            except (errors.DeadlockDetected, errors.SerializationFailure):
+                pass
+            except (_driver().OperationalError, errors.AdminShutdown, errors.CrashShutdown) as error:
+                if time.monotonic() > give_up or isinstance(error, _hopeless(errors)):
+                    raise InvalidInput(f"the ledger {self.name} cannot be used: {_first_line(error)}") from None
+            except _driver().Error as error:
+                raise InvalidInput(f"the ledger {self.name} cannot be used: {_first_line(error)}") from None
+            tried += 1
+            time.sleep(min(2.0, 0.05 * 2**tried))
+
+    @contextmanager
+    def _connected(self) -> Iterator[psycopg.Connection[Any]]:
+        if self.opened is None:
+            with closing(self._connect()) as connection:
+                yield connection
+            return
+        thread = threading.get_ident()
+        if thread not in self.opened or self.opened[thread].closed:
+            self.opened[thread] = self._connect()
+        try:
+            yield self.opened[thread]
+        except _driver().OperationalError:
+            with suppress(Exception):
+                self.opened.pop(thread).close()
+            raise
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        options = {"connect_timeout": "10", "application_name": "oddshift"}
+        given = _driver().conninfo.conninfo_to_dict(self.address)
+        made = _driver().connect(self.address, autocommit=True, **{k: v for k, v in options.items() if k not in given})
+        made.execute("SET search_path TO oddshift")
+        return made
+
+
+def _driver() -> Any:
+    try:
+        import psycopg
+        import psycopg.conninfo
+    except ImportError:
+        raise NotInstalled("a ledger on PostgreSQL needs psycopg: pip install 'oddshift[postgres]'") from None
+    return psycopg
+
+
+def _hopeless(errors: Any) -> tuple[type[Exception], ...]:
+    """What another try cannot mend."""
+    return (errors.DiskFull, errors.OutOfMemory, errors.InvalidPassword, errors.InvalidAuthorizationSpecification)
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _is_made(db: Transaction) -> bool:
+    return bool(db.run("SELECT 1 FROM pg_tables WHERE schemaname = 'oddshift' AND tablename = 'meta'"))
+
+
+def _make(connection: psycopg.Connection[Any]) -> None:
+    """Make the tables where there are none; several processes may try at once."""
+    db = PostgresTransaction(connection)
+    if not _is_made(db):
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        if not _is_made(db):
+            connection.execute("CREATE SCHEMA IF NOT EXISTS oddshift")
+            connection.execute(_TABLES)
+            db.many("INSERT INTO meta VALUES (?, ?)", [("version", _VERSION), ("key", secrets.token_hex(32))])
+    version = db.run("SELECT value FROM meta WHERE name = 'version'")[0][0]
+    if version != _VERSION:
+        raise InvalidInput(f"the ledger is of version {version}, expected {_VERSION}")
+
+
+@dataclass(eq=False, repr=False)
+class PostgresTransaction:
+    """A transaction of a connection; `held` are the places of the keys that were taken last and that others hold."""
+
+    connection: psycopg.Connection[Any]
+    is_repeatable: bool = True
+    is_again: bool = False
+    held: list[int] = field(default_factory=list)
+    claimant: Claimant = field(default=Claimant(0))
+
+    def run(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+        """The rows that a statement gives."""
+        done = self.connection.execute(statement.replace("?", "%s"), values)
+        return done.fetchall() if done.description else []
+
+    def many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
+        """Run a statement for each row."""
+        with self.connection.cursor() as cursor:
+            cursor.executemany(statement.replace("?", "%s"), rows)
+
+    def stage(self, keys: bytes, numbers: IntArray) -> None:
+        """Copy keys into the table `given`."""
+        self._copy("given", "BYTEA", keys, numbers)
+
+    def _copy(self, table: str, kind: str, keys: bytes, numbers: IntArray) -> None:
+        """COPY in PostgreSQL's binary form, which is one array of fixed rows here."""
+        self.connection.execute(
+            f"CREATE TEMP TABLE IF NOT EXISTS {table} (i INTEGER, key {kind}, number BIGINT) ON COMMIT DELETE ROWS"
+        )
+        self.connection.execute(f"TRUNCATE {table}")
+        rows = np.empty(len(numbers), dtype=_COPIED)
+        rows["fields"], rows["i size"], rows["key size"], rows["number size"] = 3, 4, WIDTH, 8
+        rows["i"], rows["number"] = np.arange(len(numbers)), numbers
+        rows["key"] = np.frombuffer(keys, dtype=f"V{WIDTH}")
+        with (
+            self.connection.cursor() as cursor,
+            cursor.copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy,
+        ):
+            copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
+            copy.write(rows.tobytes())
+            copy.write(b"\xff\xff")
+
+    def lock_users(self) -> None:
+        """A row for each user, locked in order until the transaction ends."""
+        self.run("INSERT INTO budget SELECT key FROM given ORDER BY key ON CONFLICT DO NOTHING")
+        self.run("SELECT 1 FROM budget b JOIN given g ON g.key = b.key ORDER BY b.key FOR UPDATE OF b")
+
+    def take(self, claimant: Claimant, keys: tuple[Words, Words], rows: IntArray) -> list[Holder]:
+        """Enter the keys that are free, in order, and ask who holds the others."""
+        high, low = keys
+        self.claimant, self.held = claimant, []
+        pairs = np.stack([high, low], axis=1).astype(">u8")
+        self._copy("taken", "UUID", pairs.tobytes(), rows)
+        own = (claimant.release, claimant.part)
+        free = self.run(_CLAIM, own)[0][0]
+        if free == len(rows):
+            return []
+        self.run(_FREE, (*own, claimant.may_take_over))
+        found = [Holder(*row) for row in self.run(_HELD, own)]
+        self.held = sorted({one.place for one in found})
+        return found
+
+    def enter(self, chosen: BoolArray) -> None:
+        """Give back records that are not released after all, and note what is released next to others.
+
+        Further ways to know a record stay claimed, because an earlier record may have them too.
+        """
+        own = (self.claimant.release, self.claimant.part)
+        back = np.setdiff1d(np.flatnonzero(~chosen), self.held)
+        if len(back):
+            self.run(
+                "DELETE FROM record r USING taken t WHERE r.key = t.key AND t.i = ANY(%s) "
+                "AND r.release = %s AND r.part = %s AND r.row = t.number AND r.row > 0",
+                (back.tolist(), *own),
+            )
+        also = [place for place in self.held if chosen[place]]
+        if also:
+            self.run(
+                "INSERT INTO again SELECT t.key, CAST(%s AS INTEGER), CAST(%s AS INTEGER), t.number FROM taken t "
+                "JOIN record r ON r.key = t.key WHERE t.i = ANY(%s) AND r.release <> %s ORDER BY 1 "
+                "ON CONFLICT DO NOTHING",
+                (*own, also, own[0]),
+            )
+
+    def problems(self) -> list[str]:
+        """Records of no release; the rest is PostgreSQL's own."""
+        lost = self.run("SELECT count(*) FROM record WHERE release NOT IN (SELECT number FROM release)")[0][0]
+        return [f"{lost} records of no release"] if lost else []
+
+    def changes(self) -> int:
+        """Not counted."""
+        return 0
+
+
+_COPIED = np.dtype(
+    [
+        ("fields", ">i2"),
+        ("i size", ">i4"),
+        ("i", ">i4"),
+        ("key size", ">i4"),
+        ("key", f"V{WIDTH}"),
+        ("number size", ">i4"),
+        ("number", ">i8"),
+    ]
+)
