@@ -1,4 +1,4 @@
-"""Names by what is said around them: introduced, greeted, speaking, or listed beside the name of a person.
+"""Names by what is said around them: introduced, greeted, speaking, or listed next to the name of a person.
 
 A trained pipeline, and a rule by capitals, see these places less well than a rule that knows the phrase. The other way
 round, some guesses say nothing about anybody: labels of fields ("IBAN") and lengths of time ("the following year").
@@ -123,12 +123,12 @@ def _listed_beside(text: str, taken: bytearray) -> Iterator[tuple[int, int]]:
             yield from ((a, b) for a, b in items if not any(taken[a:b]) and text[a:b].lower() not in _FIELDS)
 
 
-def says_nothing(said: str, label: str) -> bool:
+def says_nothing(text: str, label: str) -> bool:
     """Whether a guess is the label of a field or a pronoun, or a length of time.
 
     >>> says_nothing("IBAN", "ORG"), says_nothing("2 months", "DATE"), says_nothing("May 2021", "DATE")
     (True, True, False)
     """
     if label in {"DATE", "TIME"}:
-        return _LENGTH.fullmatch(said.strip()) is not None
-    return said.strip(" \\\"'.,:;-").lower() in _FIELDS
+        return _LENGTH.fullmatch(text.strip()) is not None
+    return text.strip(" \\\"'.,:;-").lower() in _FIELDS

@@ -1,6 +1,6 @@
 """Telephone numbers, written dates and ages: forms that Presidio's recognisers leave to a language model, or miss.
 
-A telephone number of any country counts beside a word that announces it ("call", "fax"); without one it needs the form
+A telephone number of any country counts next to a word that announces it ("call", "fax"); without one it needs the form
 of a number with an area code. Every expression is linear in the length of the text.
 """
 
@@ -64,7 +64,7 @@ def phone_numbers(text: str) -> list[tuple[int, int]]:
 
 
 def written_dates(text: str) -> list[tuple[int, int]]:
-    """[start, end) of days and months with a number beside them.
+    """[start, end) of days and months with a number next to them.
 
     >>> text = "Born on March 5, 1971; seen 2 May and in June 2020, they may come."
     >>> [text[a:b] for a, b in written_dates(text)]

@@ -59,7 +59,7 @@ _HEXADECIMAL = re.compile(r"[0-9a-fA-F]{2}[:-][0-9a-fA-F]{2}[:-]|[0-9a-fA-F]{4}\
 class Patterns:
     """Presidio's pattern recognisers for some forms, offline.
 
-    A match below `threshold` counts only beside a context word. 0.4 keeps phone numbers and drops bare digit strings.
+    A match below `threshold` counts only next to a context word. 0.4 keeps phone numbers and drops bare digit strings.
     `is_kept` keeps what is found on disk for later commands.
     """
 

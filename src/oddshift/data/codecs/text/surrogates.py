@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from random import Random
 
+import numpy as np
+import numpy.typing as npt
+
 from oddshift.data.codecs.text.tokens import Tokens
 from oddshift.data.detectors.gazetteer import FAMILY_NAMES, GIVEN_NAMES, PLACE_NAMES
 from oddshift.data.detectors.kinds import OCCUPATIONS, plural
@@ -190,10 +193,10 @@ class Surrogates:
     draw: Random
     _chosen: dict[tuple[int, str, str], str] = field(default_factory=dict)
 
-    def of(self, kinds: Mapping[int, str], loud: Sequence[bool]) -> dict[int, str]:
+    def of(self, kinds: Mapping[int, str], loud: npt.NDArray[np.bool_]) -> dict[int, str]:
         """The text shown for each token, by its kind; `loud` says which tokens stand in capitals."""
         small = self._small(kinds)
-        return {token: self._one(token, kinds, loud[token], small) for token in sorted(kinds)}
+        return {token: self._one(token, kinds, bool(loud[token]), small) for token in sorted(kinds)}
 
     def _one(self, token: int, kinds: Mapping[int, str], is_loud: bool, small: frozenset[int]) -> str:
         seen, kind = self.tokens.occurrences, kinds[token]

@@ -99,7 +99,7 @@ def read_vectors(
         head = stream.peek(_HEAD)[:_HEAD]
         if head.startswith(_FASTTEXT):
             raise InvalidInput(
-                f"{path.name} is a fastText model, expected its vectors: the .vec file that is published beside it, or "
+                f"{path.name} is a fastText model, expected its vectors: the .vec file published next to it, or "
                 "model.get_word_vector(word) of the words you need, written to a .vec file"
             )
         if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
