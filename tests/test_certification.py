@@ -350,7 +350,7 @@ def test_it_is_said_from_which_budget_on_noise_costs_less_than_a_constant():
 
 def test_a_failed_certification_says_where_and_what_helps():
     (note,) = noted([trial([OFTEN], [rate_claim()])], None)
-    assert note.startswith("no scales were certified; at scales 0.5, 0.5 it failed on a goal; more certify documents")
+    assert note.startswith("no scales were certified; at scales 0.5, 0.5 it failed on a goal; more data to certify on")
     assert "on new documents, because these have been used" in note
 
 

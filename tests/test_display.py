@@ -138,7 +138,7 @@ def test_an_audit_prints_its_bounds_witness_notes_and_assumptions(found):
     assert "Proved upper bound: joint leakage <= 6.0000 (under the known law of the data)." in text
     assert complete(found).witness.sentence in text
     assert "note: a note" in text
-    assert text.rstrip().endswith(found.assumptions[-1] + ".")
+    assert " ".join(text.split()).endswith(found.assumptions[-1] + ".")
     decides, further = text.split("For information, not part of the verdict")
     for made in found.deciding_rates:
         assert f"{made.claim.tier}, attacker {made.claim.attacker}: {made.mean:.4f} in [{made.lower:.4f}" in decides

@@ -97,3 +97,21 @@ def test_a_channel_that_merges_values_is_refused():
         estimate({"a": ["no"] * 10}, grouped, ["a"])
     found = estimate({"a": ["no", "yes"] * 40, "who": [str(k // 8) for k in range(80)]}, grouped, ["a"], unit="who")
     assert found.cells[0].low == found.cells[0].high  # every group is alike
+
+
+def test_the_command_prints_counts(tmp_path, capsys):
+    from oddshift.app.commands.estimate_command import estimate as command
+
+    columns, policy = table_policy()
+    released = policy.save(tmp_path / "policy").apply(columns)
+    rows = zip(released["region"], released["age"], strict=True)
+    file = tmp_path / "released.csv"
+    file.write_text("region,age\n" + "".join(f"{region},{age}\n" for region, age in rows))
+    command(file, tmp_path / "policy" / "key.json", "region,age", "", as_json=True)
+    said = json.loads(capsys.readouterr().out)
+    assert said["by"] == ["region", "age"]
+    assert sum(cell["count"] for cell in said["cells"]) >= 800  # cut at 0, so never less
+    command(file, tmp_path / "policy" / "key.json", "region", "", as_json=False)
+    assert "800 rows" in capsys.readouterr().out
+    with pytest.raises(Exception, match="income"):
+        command(file, tmp_path / "policy" / "key.json", "income", "", as_json=False)

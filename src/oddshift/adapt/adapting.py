@@ -164,7 +164,7 @@ def _experiment(task: AdaptTask, records: Records, stream: int) -> Experiment:
 def select_experiment(task: AdaptTask) -> Experiment:
     """The experiment in which scales are compared: as many select documents as asked for, or all of them."""
     settings, select = task.settings, task.split.select
-    useful = np.flatnonzero(select.lengths > 0)
+    useful = np.flatnonzero(select.lengths > 0) if any(select.lengths > 0) else np.arange(1)
     order = np.random.default_rng([settings.seed, 20]).permutation(useful)
     return _experiment(task, select.take(np.sort(order[: settings.documents])), 21)
 

@@ -33,6 +33,7 @@ from oddshift.model.nouns import who_found
 from oddshift.model.prior import Markov
 from oddshift.model.records import FRACTIONS, Records, Split, assign_parts
 from oddshift.model.release import draw_once, one_tier
+from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
 FEWEST_UNITS = 30
@@ -136,7 +137,7 @@ def _dataset(data: Dataset, rng: np.random.Generator, parts: IntArray | None) ->
         columns=data.columns if isinstance(settings, TableSettings) else None,
         found=_found(codec, encoded, split),
         labels=_labels(data, encoded, part) if joint_by == "document" else None,
-        certify_rows=data.rows(part == 2),
+        certify_rows=data.rows(part == 2) if (part == 2).any() else None,
     )
 
 
@@ -226,9 +227,16 @@ def _people(data: PeopleSettings, rng: np.random.Generator) -> Prepared:
 
 def _split(records: Records, part: IntArray, joint_by: str, by: str, once: BoolArray | None) -> Split:
     """The parts decided before the vocabulary was built, read together as asked; `once` marks points drawn once."""
-    parts = (records.take(np.flatnonzero(part == p)) for p in range(3))
-    fit, select, certify = (read_together(p, joint_by, once) for p in parts)
+    chosen = (np.flatnonzero(part == p) for p in range(3))
+    fit, select, certify = (
+        read_together(records.take(some), joint_by, once) if len(some) else nothing_of(records.space) for some in chosen
+    )
     return Split(fit=fit, select=select, certify=certify, by=by)
+
+
+def nothing_of(space: Space) -> Records:
+    """One document without a secret: a part of data that could not be divided."""
+    return Records(space=space, points=np.empty(0, dtype=np.int64), offsets=np.zeros(2, dtype=np.int64))
 
 
 def read_together(records: Records, joint_by: str, once: BoolArray | None) -> Records:

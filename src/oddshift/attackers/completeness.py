@@ -47,7 +47,7 @@ BLUR = 1e-3
 """The share of outputs that are not the secret where attackers read the others in the clear: no likelihood is 0."""
 
 IMPOSSIBLE = (
-    "whether documents show dependence that no attacker reads could not be tested: that takes attackers that count, "
+    "whether records show dependence that no attacker reads could not be tested: that takes attackers that count, "
     f"and at most {MOST_PLACES} columns of a table or as many positions over at most {MOST_VALUES} values"
 )
 """What is assumed where the test is not possible."""
@@ -69,7 +69,7 @@ class Completeness:
     def sentence(self) -> str:
         """What the test found."""
         found = self.reason or "no dependence beyond what attackers read"
-        return f"real documents in {self.tested} relations of two or three places or columns: {found}; not of four"
+        return f"real records in {self.tested} relations of two or three places or columns: {found}; not of four"
 
     @property
     def reason(self) -> str:
@@ -78,7 +78,7 @@ class Completeness:
             return ""
         places = [" with ".join(each) for each in self.missing[:3]]
         return (
-            f"documents show dependence that no attacker reads, between {' and between '.join(places)} "
+            f"records show dependence that no attacker reads, between {' and between '.join(places)} "
             f"({self.gains[0]:.2f} nats for each document, level {LEVEL:g})"
         )
 

@@ -103,7 +103,9 @@ def public_key(policy: Policy) -> dict[str, Any]:
         tier = int(policy.tiers.labels[points[0]])
         mode = "drawn" if repair is None else repair.modes[tier]
         mode = "mark" if policy.marked[points].any() else mode
-        channel = np.exp(mechanism.log_likelihood(points)[:, points])
+        only_a_mark = mechanism.n_outputs != len(policy.space)  # then nothing comes out that could be counted
+        channel = np.eye(1, len(points)).repeat(len(points), axis=0)
+        channel = channel if only_a_mark else np.exp(mechanism.log_likelihood(points)[:, points])
         if np.abs(channel.sum(axis=1) - 1.0).max() > 1e-9:
             raise InvalidInput(f"column {number + 1} may be released as another one's value, expected outputs = 'tier'")
         values = [value.item() if isinstance(value, np.generic) else value for value in domain.shown(as_text=False)]

@@ -44,7 +44,8 @@ def init(
     with waiting(f"looking at {file.name}", quiet=as_json):
         found = start(file, out, OwnFiles(vectors=vectors, pipeline=pipeline, words=words))
     write_atomic(out, found.config.encode())
-    following = next_step("audit", out, "--out", out.with_suffix("").name + "-run")
+    first = "adapt" if found.certify_units < found.needed_units else "audit"
+    following = next_step(first, out, "--out", out.with_suffix("").name + "-run")
     if as_json:
         print(json.dumps(_plain(found, out, following)))
         return
@@ -103,7 +104,8 @@ def _lines(found: Started, file: Path) -> list[str]:
         units = found.unit + "s"
         lines.append(
             f"too few to certify delta = 0.05: that needs at least {found.needed_units} {units} to certify on, "
-            f"this file has {found.certify_units}. The audit can then only end as violated or undecided"
+            f"this file has {found.certify_units}. No audit can pass then, and none is needed: adapt ends in a release "
+            "that is proved, with a mark or a surrogate for every value that noise cannot be proved for"
         )
     return lines
 

@@ -15,7 +15,7 @@ from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.init.choices import OwnFiles, text_choice, useful_budget
 from oddshift.app.init.roles import Roles, roles_of
 from oddshift.app.init.sections import ALPHA, DELTA, SectionChoice, data_section, quoted, rest, written_path
-from oddshift.app.init.suggestion import suggest_epsilon
+from oddshift.app.init.suggestion import Suggestion, suggest_epsilon
 from oddshift.app.preparation import Prepared
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import ONE_SHOT, zero_failures
@@ -52,8 +52,8 @@ def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
     prepared = _prepared(f"{data}\n[mechanism]\nepsilon = 1.0\n", out, roles)
     split, tiers = prepared.split, prepared.tiers
     units = len(np.unique(split.certify.clusters))
-    suggestion = suggest_epsilon(split.fit.space, tiers, np.random.default_rng(0), every_tier=roles.kind == "table")
-    useful = useful_budget(prepared, suggestion) if roles.kind == "text" else None
+    suggestion = _suggested(prepared, every_tier=roles.kind == "table")
+    useful = useful_budget(prepared, suggestion) if roles.kind == "text" and len(split.fit.space) > 1 else None
     use = "" if useful is None else useful.sentence
     return Started(
         config=f"{data}\n{rest(suggestion, roles, tiers.n_levels, alone=_alone(split, roles), units=units, use=use)}",
@@ -70,6 +70,16 @@ def start(path: Path, out: Path, own: OwnFiles | None = None) -> Started:
         notes=prepared.notes,
         use=use,
     )
+
+
+def _suggested(prepared: Prepared, *, every_tier: bool) -> Suggestion:
+    """The first ε; 1 where no tier has two values, so that no noise is drawn."""
+    try:
+        return suggest_epsilon(
+            prepared.split.fit.space, prepared.tiers, np.random.default_rng(0), every_tier=every_tier
+        )
+    except InvalidInput:
+        return Suggestion(1.0, 1.0, every_tier)
 
 
 def _alone(split: Split, roles: Roles) -> bool:

@@ -45,6 +45,9 @@ OFTEN_MISSING = 0.05
 FEW_ROWS = 10
 """Rows below which a column of one value is a secret like any other."""
 
+MOST_MARKED = 200
+"""Rows up to which a table in which nothing repeats is protected: too few for any noise to be certified."""
+
 STRUCTURED = 3
 """A file with remarks is a table when it has this many columns of numbers, dates and categories; remarks are masked."""
 
@@ -191,10 +194,8 @@ def _table(columns: Sequence[Column], user: str, why: str, where: tuple[str, ...
         c for c in columns if c.is_contact or c.is_identifier or _is_text(c) or _says_little(c) or c.name in where
     ]
     secret = [c for c in columns if c not in hidden and c.name != user and _may_differ(c)]
-    if not secret:  # nothing repeats: each column that is not text is a category, of which marks are released
-        secret = [
-            c for c in hidden if c.name not in (user, *where) and c.distinct and not (_is_text(c) or _says_little(c))
-        ]
+    if not secret and columns[0].rows <= MOST_MARKED:  # nothing repeats: categories, of which marks are released
+        secret = [c for c in columns if c.name not in (user, *where) and c.distinct and not _says_too_much(c)]
         hidden = [c for c in hidden if c not in secret]
     dates = tuple(c.name for c in secret if c.appearance == "date")
     numeric = tuple(c.name for c in secret if c.is_number and c.distinct > 2 and c.name not in dates)
@@ -244,6 +245,11 @@ def _few_groups(columns: Sequence[Column], user: str, why: str) -> tuple[str, st
 def _may_differ(column: Column) -> bool:
     """Whether it has several values, or so few cells that one value says little about the others."""
     return column.distinct > 1 or (column.distinct == 1 and not column.missing and column.rows < FEW_ROWS)
+
+
+def _says_too_much(column: Column) -> bool:
+    """Whether its values name somebody or are texts, or it has next to none."""
+    return column.is_contact or _is_text(column) or _says_little(column)
 
 
 def _says_little(column: Column) -> bool:
