@@ -247,7 +247,7 @@ def _leading(words: list[str], *, is_caseless: bool) -> list[str]:
 
 
 def _end_of_words(text: str, start: int, count: int) -> int:
-    """The end of so many words, without the full stop of a sentence."""
+    """The end of a number of words, without the full stop of a sentence."""
     found = list(_PART_WORD.finditer(text, start, start + _REACH))[:count]
     end = found[-1].end()
     return end - 1 if text[end - 1] == "." and end - start > 4 else end
