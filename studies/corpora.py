@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ from oddshift.data.codecs import (
 from oddshift.data.codecs.text.lexicon import Similar, add_similar
 from oddshift.data.codecs.text.passages import text_features
 from oddshift.data.codecs.text.settings import PAPER_TIERS
-from oddshift.data.detectors import DetectionReport, Pipeline, TypeTags, planted_recall, stop_words
+from oddshift.data.detectors import DetectionReport, Pipeline, TypeTags, stop_words
 from oddshift.data.embedded.people import CITIES, EMPLOYERS, NAMES
 from oddshift.mechanisms import Exponential
 from oddshift.mechanisms.utility import DownstreamTask, Utility, classification, measure, retrieval
@@ -44,6 +44,15 @@ SURNAMES = ("Smith", "Garcia", "Johnson", "Miller", "Brown", "Schmidt", "Wilson"
 
 Times = dict[str, tuple[float, float]]
 """Wall and processor seconds by step."""
+
+
+CARRIERS = (
+    "{} said so on Tuesday.",
+    "The letter was signed by {} last week.",
+    "According to {}, nothing has changed.",
+    "They met {} at the station.",
+)
+"""Neutral sentences into which names are planted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +185,41 @@ def _recall(kind: str, corpus: Corpus, detector: Pipeline) -> float:
             for first, i in zip(names, rng.integers(0, len(SURNAMES), PLANTED), strict=True)
         ]
     return planted_recall([detector], corpus.texts, names)
+
+
+def planted_recall(detectors: Sequence[Pipeline], texts: Sequence[str], names: Sequence[str]) -> float:
+    """Return the share of names that are found when each is planted in a neutral sentence at the end of a text.
+
+    A name counts as found when the spans of the detectors, taken together, touch every word of it.
+    """
+    if not names or not texts:
+        return 0.0
+    planted, places = [], []
+    for number, name in enumerate(names):
+        text = texts[number * len(texts) // len(names)]
+        before, after = CARRIERS[number % len(CARRIERS)].split("{}")
+        planted.append(f"{text} {before}{name}{after}")
+        start = len(text) + 1 + len(before)
+        places.append((start, start + len(name)))
+    touched = [np.zeros(len(text), dtype=np.bool_) for text in planted]
+    for detector in detectors:
+        spans = detector.detect(planted)
+        for document, a, b in zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True):
+            touched[document][a:b] = True
+    found = 0
+    for text, seen, (start, end) in zip(planted, touched, places, strict=True):
+        found += all(seen[a:b].any() for a, b in _words_between(text, start, end))
+    return found / len(names)
+
+
+def _words_between(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """[start, end) of every blank-separated word of a stretch."""
+    words, at = [], start
+    for word in text[start:end].split():
+        at = text.index(word, at)
+        words.append((at, at + len(word)))
+        at += len(word)
+    return words
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def test_a_byte_order_mark_is_found_at_the_start_and_skipped_on_request(folder, 
 @pytest.mark.parametrize(
     ("data", "where"),
     [
-        (b"fine\nAnn \xff\n", r"line 2 is not UTF-8 \(byte 4 of the line\); expected UTF-8"),
+        (b"fine\nAnn \xff\n", r"line 2 is not UTF-8 \(byte 4 of the line\); it may be "),
         (b"\xc3", r"line 1 is not UTF-8 \(byte 0 of the line\)"),
         (b"caf\xe9", r"line 1 is not UTF-8 \(byte 3 of the line\)"),
     ],

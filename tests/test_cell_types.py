@@ -48,7 +48,7 @@ def test_one_bad_cell_is_named_by_row_and_not_quoted(cell, message):
     ("cells", "expected"),
     [
         (["1", "20", "NA"], CellType(family="integer")),
-        ([1.0, 2.0, None], CellType(family="integer")),
+        ([1.0, 2.0, None], CellType(family="decimal")),
         (["1.50", "2"], CellType(family="decimal", digits=2)),
         ([0.25, 1.5], CellType(family="decimal", digits=2)),
         (["1e-3", "0.1"], CellType(family="decimal", digits=1)),

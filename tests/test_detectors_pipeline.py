@@ -3,7 +3,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import read_published
-from oddshift.data.detectors import DETECTORS, Pipeline, planted_recall, spacy_pipeline, spans
+from oddshift.data.detectors import DETECTORS, Pipeline, recall_of_planted, spacy_pipeline, spans
 
 NAMES = ["John Smith", "Maria Garcia", "David Johnson", "Susan Miller", "Peter Brown", "Anna Schmidt", "James Wilson"]
 
@@ -96,8 +96,8 @@ def test_a_pipeline_without_names_is_refused(tmp_path):
 
 
 def test_planted_names_are_mostly_found(model, some_texts):
-    found = planted_recall([Pipeline(model, is_cached=False)], some_texts, NAMES * 4)
-    assert found > 0.8
+    found = recall_of_planted([Pipeline(model, is_cached=False)], some_texts, np.random.default_rng(0), trials=40)
+    assert found.recall > 0.8
     assert "pipeline" in DETECTORS
 
 

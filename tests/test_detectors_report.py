@@ -3,7 +3,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.text.tokens import tokenise
-from oddshift.data.detectors import Gazetteer, TierRule, WordList, examples, planted_recall, report_on, tag_types
+from oddshift.data.detectors import PlantedRecall, TierRule, WordList, examples, report_on, tag_types
 
 TEXTS = ["Ann met Bob.", "Ann left.", "Zed slept well"]
 
@@ -17,10 +17,11 @@ def _tagged():
 def test_counts_by_hand():
     occurrences, tags, detector = _tagged()
     has_vector = np.array([word != "bob" for word in occurrences.types])
-    report = report_on(occurrences, tags, has_vector, [detector], planted_recall=0.5)
+    report = report_on(occurrences, tags, has_vector, [detector], PlantedRecall(found=1, planted=2))
     assert (report.documents, report.tokens, report.words, report.types) == (3, 10, 8, 7)
     (pii,) = report.tiers
     assert (pii.types, pii.with_vector, pii.occurrences, pii.masked) == (2, 1, 3, 1)
+    assert report.lines()[-1] == PlantedRecall(found=1, planted=2).line()
     assert report.sensitive_share == pytest.approx(3 / 8)
     assert report.vector_coverage == pytest.approx(7 / 8)
 
@@ -44,16 +45,6 @@ def test_examples_only_on_request():
     assert examples(occurrences, tags, "PII", 0, np.random.default_rng(0)) == ()
     with pytest.raises(InvalidInput, match="expected one of PII"):
         examples(occurrences, tags, "X", 5, np.random.default_rng(0))
-
-
-def test_recall_on_planted_names_by_hand():
-    detector = Gazetteer(["Ann Lee", "Bob"])
-    assert planted_recall([detector], TEXTS, ["Ann Lee", "Bob"]) == 1.0
-    assert planted_recall([detector], TEXTS, ["Ann Lee", "Cy"]) == 0.5
-    assert planted_recall([detector], TEXTS, ["Bob Roe"]) == 0.0  # half a name is not found
-    assert planted_recall([detector, WordList({"roe": "NAME"})], TEXTS, ["Bob Roe"]) == 1.0  # unless together
-    with pytest.raises(InvalidInput, match="0 names and 3 texts"):
-        planted_recall([detector], TEXTS, [])
 
 
 def test_types_are_those_of_the_documents_looked_at():

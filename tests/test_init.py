@@ -87,9 +87,16 @@ def test_a_table_leaves_identifiers_holes_and_constants_out():
 def test_a_first_row_that_is_data_is_refused_and_not_quoted(tmp_path):
     for first in ("ann@example.com,hello", "3.5,ann", "x,x", f"{'ann ' * 30},b"):
         (tmp_path / "data.csv").write_text(f"{first}\na,b\nc,d\ne,f\n")
-        with pytest.raises(InvalidInput, match="expected a header row") as refused:
+        with pytest.raises(InvalidInput, match="header row") as refused:
             roles_of(tmp_path / "data.csv")
         assert "ann" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("first", "says"), [("age,,sex", "column 2 "), ("age,sex,age", "columns 1 and 3 ")])
+def test_blank_and_double_names_are_named_by_their_place(first, says, tmp_path):
+    (tmp_path / "data.csv").write_text(f"{first}\n1,2,3\n4,5,6\n7,8,9\n")
+    with pytest.raises(InvalidInput, match=says):
+        roles_of(tmp_path / "data.csv")
 
 
 def test_other_separators_are_read_or_named(tmp_path):

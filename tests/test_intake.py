@@ -214,3 +214,52 @@ def test_only_secret_columns_have_blank_values():
         TableSettings(numeric=("a",), blank_values=("z",))
     with pytest.raises(InvalidInput, match="expected unit='cell'"):
         TableSettings(numeric=("a",), blank_values=("a",), unit="row")
+
+
+def test_numbers_with_decimal_commas_are_numbers_and_leave_as_they_came(tmp_path):
+    columns = people(pay=[f"{30_000 + 7 * k},{k % 100:02d}" for k in range(ROWS)])
+    found = roles_of(written(tmp_path / "x.csv", columns, ";"))
+    assert set(found.numeric) == {"age", "pay"}
+    codec = TableCodec.fit(columns, TableSettings(numeric=("pay",)))
+    shown = codec.encode(columns)
+    assert all("," in cell and "." not in cell for cell in shown.decode(shown.records.points)["pay"])
+
+
+@pytest.mark.parametrize("form", ["%Y%m%d", "%Y-%m-%d"])
+def test_both_ends_of_a_stay_are_dates(form):
+    days = np.datetime64("2021-01-01") + np.arange(ROWS)
+    start_date, end_date = ([day.astype(object).strftime(form) for day in some] for some in (days, days[::-1] + 400))
+    assert set(roles_of_columns(people(start_date=start_date, end_date=end_date), "x").dates) == {
+        "start_date",
+        "end_date",
+    }
+
+
+@pytest.mark.parametrize("name", ["pidnum", "rownames", "Unnamed: 0", "caseid", "subject_no"])
+def test_columns_that_number_rows_are_identifiers(name):
+    found = roles_of_columns(people(**{name: RNG.permutation(10_000)[:ROWS].tolist()}), "x")
+    assert dict(found.masked) == {name: "it looks like an identifier"}
+    assert name not in found.numeric
+
+
+def test_people_with_coordinates_are_a_table_and_said_so():
+    where = {name: fixes()[name] for name in ("lat", "lon")}
+    found = roles_of_columns(people(**where, pay=[k % 40 for k in range(ROWS)]), "x")
+    assert found.kind == "table"
+    assert set(found.numeric) == {"age", "pay"}
+    assert set(dict(found.masked)) == {"lat", "lon"}
+    assert 'kind = "location"' in dict(found.masked)["lat"]
+    assert roles_of_columns(fixes(speed=[k % 9 for k in range(ROWS)]), "x").kind == "location"
+
+
+def test_names_that_repeat_are_left_empty():
+    names = [f"Ann {k % 40}" for k in range(ROWS)]
+    assert dict(roles_of_columns(people(name=names), "x").masked) == {"name": "it names people"}
+    assert dict(roles_of_columns(people(customer_name=names), "x").masked) == {"customer_name": "it names people"}
+
+
+@pytest.mark.parametrize(("coding", "named"), [("cp1252", "WINDOWS-1252"), ("utf-16", "UTF-16")])
+def test_other_encodings_are_refused_with_a_way_out(coding, named, tmp_path):
+    (tmp_path / "x.csv").write_bytes("age,city\n1,Malmö\n2,Lund\n3,Älmhult\n".encode(coding))
+    with pytest.raises(InvalidInput, match=rf"x\.csv line \d is not UTF-8 .*iconv -f {named} -t UTF-8 x\.csv > "):
+        roles_of(tmp_path / "x.csv")

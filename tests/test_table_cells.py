@@ -128,7 +128,7 @@ def test_the_first_bad_cell_of_a_table_is_named():
     with pytest.raises(InvalidInput, match="column 'age' at row 2 is not a number"):
         refuse_bad_cells({**COLUMNS, "age": [1, "Ann", 3, 4, 5, 6]}, SETTINGS)
     dates = ["2000-01-01"] * 19 + ["Ann"]
-    with pytest.raises(InvalidInput, match="column 'born' at row 20 is not a date, expected a date like the others"):
+    with pytest.raises(InvalidInput, match="column 'born' at row 20 is not a date, expected dates like the others"):
         refuse_bad_cells({**COLUMNS, "born": dates}, SETTINGS)
 
 

@@ -92,7 +92,8 @@ def test_marks_of_other_systems_are_read(tmp_path):
 def test_wrong_encoding_names_the_line(tmp_path):
     bad = b"label,text\n1,plain\n2,secretword caf" + b"\xe9\n"
     assert _refusal(read_corpus, _file(tmp_path, "a.csv", bad)) == (
-        "a.csv line 3 is not UTF-8 (byte 16 of the line); expected UTF-8"
+        "a.csv line 3 is not UTF-8 (byte 16 of the line); it may be WINDOWS-1252: "
+        "iconv -f WINDOWS-1252 -t UTF-8 a.csv > utf8-a.csv"
     )
     line = b'{"text": "secretword"}\n{"text": "\xff"}\n'
     assert "a.jsonl line 2 is not UTF-8" in _refusal(read_corpus, _file(tmp_path, "a.jsonl", line))
@@ -145,7 +146,7 @@ def test_an_installed_package_expects_data_where_it_is_run(tmp_path, monkeypatch
 
 def test_numbers_name_the_row():
     assert numbers({"x": ["1", "2.5"]}, "x").tolist() == [1.0, 2.5]
-    assert _refusal(numbers, {"x": ["1", "secretword"]}, "x") == "column 'x' at row 2 is not a number"
+    assert _refusal(numbers, {"x": ["1", "secretword"]}, "x").startswith("column 'x' at row 2 is not a number")
     assert "row 1 is NaN" in _refusal(numbers, {"x": ["nan", "1"]}, "x")
     assert "row 2 is infinite" in _refusal(numbers, {"x": ["1", "inf"]}, "x")
     assert strings({"x": [1, "a"]}, "x") == ["1", "a"]

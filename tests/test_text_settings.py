@@ -86,3 +86,8 @@ def test_without_users_every_text_is_a_unit():
 def test_columns_that_cannot_be_counted_are_refused(columns, message):
     with pytest.raises(InvalidInput, match=message):
         TextSettings(is_public=True, user="who" if "who" in columns else None).units(columns)
+
+
+@pytest.mark.parametrize(("user", "renamed"), [("who", ("who",)), ("text", ()), (None, ())])
+def test_who_wrote_a_text_is_released_under_another_name(user, renamed):
+    assert TextSettings(is_public=True, user=user).renamed == renamed

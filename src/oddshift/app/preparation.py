@@ -17,6 +17,7 @@ from oddshift.data.codecs import (
     Codec,
     Columns,
     Encoded,
+    EncodedTable,
     EncodedText,
     TableCodec,
     TableSettings,
@@ -277,6 +278,8 @@ def _notes(codec: Codec, encoded: Encoded) -> tuple[str, ...]:
     counts = encoded.counts
     if isinstance(codec, TextCodec) and isinstance(encoded, EncodedText):
         return (f"{counts.unseen} of the marks stand for words that no fit document has", *codec.notes)
+    if isinstance(codec, TableCodec) and isinstance(encoded, EncodedTable) and encoded.outside:
+        return (*codec.notes, *codec.outside_notes(encoded))
     if counts.unseen:
         hold, whose = ("cell holds", "its") if counts.unseen == 1 else ("cells hold", "their")
         return (*codec.notes, f"{counts.unseen:,} {hold} a value outside the domain of {whose} column: {_OUTSIDE}")

@@ -28,7 +28,6 @@ from oddshift.data.codecs import (
     Codec,
     Columns,
     Encoded,
-    EncodedPlaces,
     EncodedTable,
     PlaceCodec,
     TextCodec,
@@ -145,9 +144,9 @@ class Sanitizer:
 
         `columns` has the groups of rows of a table, if there are any; those in `clear` are released as they are.
         """
-        named = encoded.named if isinstance(encoded, EncodedPlaces) else ()
-        if isinstance(encoded, EncodedTable):
-            here = [name for name in encoded.settings.renamed if name in columns]
+        named = getattr(encoded, "named", None)
+        if named is None:
+            here = [name for name in getattr(self.codec.settings, "renamed", ()) if name in columns]
             named = tuple(named_cells(columns, np.arange(len(columns[name])), name) for name in here)
         asked = [some for some in named if some.column not in clear]
         return pseudonyms(asked, self._draws.key()) if asked else {}

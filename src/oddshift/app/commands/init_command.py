@@ -60,6 +60,14 @@ _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 _NOUNS = {"text": "documents", "table": "rows or groups of rows", "location": "trips", "vectors": "groups"}
 
 
+NO_PIPELINE = (
+    "no spaCy pipeline is installed, so names are guessed by their capital letters: of the marked people in "
+    "docs/studies/pii_recall.md 271 of 1,411 are then left, instead of 137. Get one: python -m spacy download "
+    "en_core_web_sm"
+)
+"""What the absence of a name model costs, and how to get one: none comes with a package that could be a dependency."""
+
+
 def _lines(found: Started, file: Path) -> list[str]:
     roles = found.roles
     fit, select, certify = found.documents
@@ -76,6 +84,8 @@ def _lines(found: Started, file: Path) -> list[str]:
     ]
     if roles.kind == "text":
         lines.append(f"found by {found.detector}; what they miss is released in the clear")
+        if "spaCy pipeline" not in found.detector:
+            lines.append(NO_PIPELINE)
     if found.use:
         lines.append(found.use)
     lines += [f"left empty on release: {name!r} ({why})" for name, why in roles.masked]
@@ -83,11 +93,11 @@ def _lines(found: Started, file: Path) -> list[str]:
         lines += [f"note: {note}" for note in found.notes]
     if roles.kind in {"table", "text"} and roles.user:
         lines.append(f"rows are read together by {roles.user}: {roles.user_why}")
-    if roles.kind == "location" and (named_ones := [name for name in (roles.user, roles.trip) if name]):
+    if roles.kind in {"location", "text"} and (named_ones := [name for name in (roles.user, roles.trip) if name]):
         lines.append(f"released under pseudonyms: {', '.join(named_ones)}")
     if roles.remark:
         lines.append(f"note: {roles.remark}")
-    groups = {"table": (), "location": (roles.timestamp,)}.get(roles.kind, (roles.user, roles.timestamp, roles.trip))
+    groups = (roles.timestamp,) if roles.kind in {"location", "vectors"} else ()
     if untouched := [*(name for name, _ in roles.left_out), *filter(None, groups)]:
         lines.append(f"not protected, so released as they are: {', '.join(untouched)}")
     if found.certify_units < found.needed_units:

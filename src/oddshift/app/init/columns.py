@@ -16,7 +16,7 @@ from math import isfinite
 from typing import Any
 
 from oddshift.data.codecs import Columns
-from oddshift.data.formats.cells import MOSTLY, date_form, is_missing
+from oddshift.data.formats.cells import COMPACT, MOSTLY, date_form, is_missing, number_form, number_of
 
 WEAK_TEXT = ("comment", "comments", "description", "note", "notes", "remark", "remarks")
 TEXT = ("text", "body", "message", "content", "comment", "review", "description", "note", "notes", "title", "subject")
@@ -30,7 +30,19 @@ USER = (
     *("author", "sender", "account", "member", "device", "driver", "vehicle", "taxi", "household", "family"),
     *("article", "school", "clinic", "hospital", "ward"),
 )
-NAMES = ("name", "firstname", "lastname", "surname", "fullname", "username", "login")
+NAMES = re.compile(
+    r"name|sur|login|((first|last|full|user|customer|client|patient|person|employee|contact|author|student|member|nick|"
+    r"maiden|middle|given|family|guest|owner|teacher|doctor)_?)?(name|surname)s?|(first|last)_?names?"
+)
+FEW_NAMES = 10
+"""Values up to which a column that is just called `name` names kinds of things, as species, and not people."""
+
+NUMBERED = re.compile(
+    r"unnamed: ?\d+|row_?(names?|num(ber)?|no|id)|x(\.\d)?|v1|"
+    r"(.*[^a-z])?(p|s|u|c|case|subj|pat|cust|emp|row|rec|obs|mem|acct|account|person|patient)?"
+    r"(id|nr|no|num|number|idnum|idno|idnr|seqn?|serial)(num|no|nr)?"
+)
+"""Names of columns that number rows, where all of their values differ."""
 CONTACTS = (
     *("email", "mail", "emailaddress", "phone", "phonenumber", "telephone", "mobile", "address", "street", "ssn"),
     *("passport", "iban", "url", "website", "ip", "ipaddress"),
@@ -84,12 +96,17 @@ class Column:
     def is_identifier(self) -> bool:
         """Whether it is named as one, is a running number, or holds words that differ in most rows."""
         many = self.distinct > (self.rows - self.missing) / 2
+        differ = self.distinct == self.rows - self.missing > 1 and not self.has_fractions and self.appearance != "date"
+        if differ and NUMBERED.fullmatch(self.name.strip().lower()):
+            return True
         return self.is_key or self.is_running or (not self.is_number and self.appearance != "date" and many)
 
     @property
     def is_contact(self) -> bool:
         """Whether it names people or says how to reach them, judging by its name or its cells."""
-        named = self.stem in NAMES and self.distinct > min(MOST_CATEGORIES, self.rows / 5)
+        plain = re.sub(r"[^a-z]+", "_", self.name.strip().lower())
+        named = NAMES.fullmatch(plain) is not None and not self.is_number
+        named &= plain != "name" or self.distinct > FEW_NAMES
         return named or self.stem in CONTACTS or self.appearance in {"e-mail addresses", "phone numbers"}
 
 
@@ -97,7 +114,8 @@ def counted(name: str, cells: Sequence[Any]) -> Column:
     """Counts over the cells of a column, from its distinct cells: a long column has far fewer of them."""
     kinds = [(cell, count) for cell, count in _kinds(cells).items() if not is_missing(cell)]
     values = [(str(cell).strip(), count) for cell, count in kinds]
-    known = [(number, count) for value, count in values if (number := plain_number(value)) is not None]
+    form = number_form([value for value, _ in values[:_SAMPLE]])
+    known = [(number, count) for value, count in values if (number := plain_number(value, form)) is not None]
     present = sum(count for _, count in values)
     is_number = present > 0 and sum(count for _, count in known) >= MOSTLY * present
     some = list(islice((cell for cell in cells if not is_missing(cell)), _SAMPLE))
@@ -124,7 +142,7 @@ def _kinds(cells: Sequence[Any]) -> Counter[Any]:
 def _appearance(name: str, cells: Sequence[Any], values: Sequence[str], *, is_number: bool) -> str:
     """`date`, `e-mail addresses` or `phone numbers` where half of some cells (nearly all, for dates) look like it."""
     form = date_form(cells, MOSTLY)
-    if form is not None and (not is_number or any(word in name.lower() for word in TIME)):
+    if form is not None and (not is_number or form == COMPACT or any(word in name.lower() for word in TIME)):
         return "date"
     if is_number:
         return ""
@@ -134,12 +152,9 @@ def _appearance(name: str, cells: Sequence[Any], values: Sequence[str], *, is_nu
     return ""
 
 
-def plain_number(value: str) -> float | None:
-    """A finite number that is written plainly, if it is one."""
-    try:
-        number = float(value)
-    except ValueError:
-        return None
+def plain_number(value: str, form: str = "") -> float | None:
+    """A finite number that is written in one of NUMBER_FORMS, if it is one."""
+    number = number_of(value, form)
     return number if isfinite(number) else None
 
 

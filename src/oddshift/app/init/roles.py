@@ -127,7 +127,7 @@ def guess(columns: Sequence[Column], source: str, key: str = "") -> Roles:
     lat, lon = (_named([c for c in columns if c.is_number], names) for names in (LATITUDE, LONGITUDE))
     rows = columns[0].rows
     user, why = _grouping(columns, (*USER, *MOVERS) if lat and lon else USER, fewest=1 if lat and lon else 3)
-    if lat and lon:
+    if lat and lon and not _are_people(columns, (lat, lon)):
         found = _places(columns, (lat, lon), user)
     elif texts := _texts(columns):
         found = Roles(kind="text", rows=rows, text=texts, user=user, user_why=why)
@@ -135,7 +135,7 @@ def guess(columns: Sequence[Column], source: str, key: str = "") -> Roles:
         user, why = _few_groups(columns, user, why)
         if key and not user:
             user, why = key, "rows of one value follow each other, and agree in several other columns"
-        found = _table(columns, user, why)
+        found = _table(columns, user, why, tuple(filter(None, (lat, lon))))
         if not (found.numeric or found.categorical or found.dates):
             raise InvalidInput(
                 f"{source}: no column of text, places, numbers, dates or categories that repeat has two values"
@@ -175,11 +175,27 @@ def _texts(columns: Sequence[Column]) -> tuple[str, ...]:
     return () if is_table else tuple(c.name for c in texts)
 
 
-def _table(columns: Sequence[Column], user: str, why: str) -> Roles:
-    hidden = [c for c in columns if c.is_contact or c.is_identifier or _is_text(c) or _says_little(c)]
+def _are_people(columns: Sequence[Column], where: tuple[str, str]) -> bool:
+    """Whether rows with a place are people (or firms) rather than fixes: nothing moves, and other columns say more."""
+    others = [c for c in columns if c.name not in where]
+    if _named(others, (*TIME, *TRIP)) or _grouping(others, (*USER, *MOVERS), fewest=1)[0]:
+        return False
+    return sum(c.distinct > 1 and not (c.is_contact or c.is_identifier or _is_text(c)) for c in others) >= STRUCTURED
+
+
+PLACES = (
+    'it says where somebody is; a table leaves it empty. kind = "location" protects the places instead, and leaves '
+    "the other columns empty"
+)
+
+
+def _table(columns: Sequence[Column], user: str, why: str, where: tuple[str, ...] = ()) -> Roles:
+    hidden = [
+        c for c in columns if c.is_contact or c.is_identifier or _is_text(c) or _says_little(c) or c.name in where
+    ]
     secret = [c for c in columns if c not in hidden and c.name != user and _may_differ(c)]
     if not secret and columns[0].rows <= MOST_MARKED:  # nothing repeats: categories, of which marks are released
-        secret = [c for c in columns if c.name != user and c.distinct and not _says_too_much(c)]
+        secret = [c for c in columns if c.name not in (user, *where) and c.distinct and not _says_too_much(c)]
         hidden = [c for c in hidden if c not in secret]
     dates = tuple(c.name for c in secret if c.appearance == "date")
     numeric = tuple(c.name for c in secret if c.is_number and c.distinct > 2 and c.name not in dates)
@@ -193,7 +209,7 @@ def _table(columns: Sequence[Column], user: str, why: str) -> Roles:
         dates=dates,
         categorical=tuple(c.name for c in categorical),
         wide=tuple(c.name for c in categorical if c.distinct > MOST_CATEGORIES),
-        masked=tuple((c.name, _why_masked(c)) for c in hidden),
+        masked=tuple((c.name, PLACES if c.name in where else _why_masked(c)) for c in hidden),
         blank=tuple(c.name for c in secret if c.missing >= OFTEN_MISSING * c.rows),
     )
 
@@ -285,9 +301,18 @@ def _refuse_data_as_names(path: Path, names: Sequence[str]) -> None:
     mark = next((mark for mark in (";", "\t", "|") if len(names) == 1 and mark in names[0]), None)
     if mark is not None:
         raise InvalidInput(f"the cells of {path.name} seem to be separated by {mark!r}, expected commas")
-    named = names[1:] if len(names) > 1 and not names[0].strip() else names  # the index column that pandas writes
-    odd = [n for n in named if not n.strip() or plain_number(n) is not None or len(n) > _LONGEST_NAME or "@" in n]
-    if odd or len(set(names)) < len(names) or not names:
-        raise InvalidInput(
-            f"the first row of {path.name} is not a list of distinct column names, expected a header row"
-        )
+    is_indexed = len(names) > 1 and not names[0].strip()  # the index column that pandas writes
+    place = {name: k for k, name in reversed(list(enumerate(names, start=1)))}
+    for k, name in enumerate(names, start=1):
+        if not name.strip() and not (k == 1 and is_indexed):
+            raise InvalidInput(f"column {k} of {path.name} has no name in the header row, expected one: write it there")
+        if place[name] != k:
+            raise InvalidInput(
+                f"columns {place[name]} and {k} of {path.name} have the same name in the header row, expected distinct "
+                "ones: rename one"
+            )
+        if plain_number(name) is not None or len(name) > _LONGEST_NAME or "@" in name:
+            raise InvalidInput(
+                f"the first row of {path.name} is not a list of column names (field {k} looks like a value), expected "
+                "a header row: write one, or name the columns with header = [...] in the configuration"
+            )

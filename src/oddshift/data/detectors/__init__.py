@@ -10,7 +10,7 @@ from typing import Any
 
 from oddshift.base.registry import Registry
 from oddshift.data.detectors.capitals import Capitals, CapitalsSettings
-from oddshift.data.detectors.detection_report import DetectionReport, examples, planted_recall, report_on
+from oddshift.data.detectors.detection_report import DetectionReport, examples, report_on
 from oddshift.data.detectors.gazetteer import Gazetteer, GazetteerSettings, ListUse, WordList, WordListSettings
 from oddshift.data.detectors.handles import HANDLE_LABELS, Handles, HandlesSettings
 from oddshift.data.detectors.kinds import (
@@ -99,7 +99,6 @@ __all__ = [
     "mark_of",
     "normalised",
     "ordinary_words",
-    "planted_recall",
     "recall_of_planted",
     "report_on",
     "similarity_to",

@@ -12,17 +12,10 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray, whole
 from oddshift.base.errors import InvalidInput
+from oddshift.data.detectors.planting import PlantedRecall
 from oddshift.data.detectors.spans import Detector
 from oddshift.data.detectors.tagging import Occurrences, TypeTags
 from oddshift.model.tiers import NOT_SENSITIVE
-
-CARRIERS = (
-    "{} said so on Tuesday.",
-    "The letter was signed by {} last week.",
-    "According to {}, nothing has changed.",
-    "They met {} at the station.",
-)
-"""Neutral sentences into which names are planted."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +35,8 @@ class DetectionReport:
 
     `vector_coverage` is the share of running words that have a vector; `sensitive_share` the share of running words in
     some tier. `mixed`, `refused` and `contested` count types whose occurrences disagree: only some of them are tagged;
-    some are tagged but the rule left the type out; they are tagged with more than one tier. `planted_recall` is the
-    share of planted names that were found, None when none were planted.
+    some are tagged but the rule left the type out; they are tagged with more than one tier. `recall` is that on planted
+    names, where it was measured.
     """
 
     detectors: tuple[str, ...]
@@ -57,7 +50,7 @@ class DetectionReport:
     mixed: int
     refused: int
     contested: int
-    planted_recall: float | None = None
+    recall: PlantedRecall | None = None
 
     def lines(self) -> tuple[str, ...]:
         """The report as text."""
@@ -66,7 +59,7 @@ class DetectionReport:
             f"({t.masked} masked for lack of a vector)"
             for t in self.tiers
         )
-        recall = "not measured" if self.planted_recall is None else f"{self.planted_recall:.1%}"
+        missed = "names that they miss: not measured" if self.recall is None else self.recall.line()
         return (
             f"looked: {', '.join(self.detectors)}; names they miss are released in the clear",
             f"{self.documents} documents, {self.tokens} tokens, {self.words} words, {self.types} types",
@@ -74,7 +67,7 @@ class DetectionReport:
             f"words with a vector: {self.vector_coverage:.1%}; words in some tier: {self.sensitive_share:.1%}",
             f"occurrences disagree: {self.mixed} types tagged in part, {self.refused} left out by the rule, "
             f"{self.contested} tagged with several tiers",
-            f"recall on planted names: {recall}",
+            missed,
         )
 
 
@@ -83,7 +76,7 @@ def report_on(
     tags: TypeTags,
     has_vector: BoolArray,
     detectors: Sequence[Detector],
-    planted_recall: float | None = None,
+    recall: PlantedRecall | None = None,
 ) -> DetectionReport:
     """Report on a tagged corpus; `has_vector` says which types have a point."""
     totals = np.where(occurrences.is_word, occurrences.totals, 0)
@@ -101,33 +94,8 @@ def report_on(
         mixed=len(tags.mixed),
         refused=len(tags.refused),
         contested=len(tags.contested),
-        planted_recall=planted_recall,
+        recall=recall,
     )
-
-
-def planted_recall(detectors: Sequence[Detector], texts: Sequence[str], names: Sequence[str]) -> float:
-    """Return the share of names that are found when each is planted in a neutral sentence at the end of a text.
-
-    A name counts as found when the spans of the detectors, taken together, touch every word of it.
-    """
-    if not names or not texts:
-        raise InvalidInput(f"{len(names)} names and {len(texts)} texts, expected at least one of each")
-    planted, places = [], []
-    for number, name in enumerate(names):
-        text = texts[number * len(texts) // len(names)]
-        before, after = CARRIERS[number % len(CARRIERS)].split("{}")
-        planted.append(f"{text} {before}{name}{after}")
-        start = len(text) + 1 + len(before)
-        places.append((start, start + len(name)))
-    touched = [np.zeros(len(text), dtype=np.bool_) for text in planted]
-    for detector in detectors:
-        spans = detector.detect(planted)
-        for document, a, b in zip(spans.document.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True):
-            touched[document][a:b] = True
-    found = 0
-    for text, seen, (start, end) in zip(planted, touched, places, strict=True):
-        found += all(seen[a:b].any() for a, b in _words_between(text, start, end))
-    return found / len(names)
 
 
 def examples(occurrences: Occurrences, tags: TypeTags, tier: str, n: int, rng: np.random.Generator) -> tuple[str, ...]:
@@ -148,13 +116,3 @@ def _tier(name: str, inside: BoolArray, has_vector: BoolArray, totals: IntArray)
         occurrences=int(totals[inside].sum()),
         masked=int(totals[inside & ~has_vector].sum()),
     )
-
-
-def _words_between(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """[start, end) of every blank-separated word of a stretch."""
-    words, at = [], start
-    for word in text[start:end].split():
-        at = text.index(word, at)
-        words.append((at, at + len(word)))
-        at += len(word)
-    return words

@@ -57,9 +57,6 @@ _SPELLED = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_LOCAL = 64
-OWN_FORMS = tuple(form.pattern for form in (_AT, _LOCAL, _DOMAIN, _SPELLED, _LINK, _WEB))
-"""The expressions behind `email_like` and `links`: what they find is the same as long as these are."""
-
 _TRAILING = ".,;:!?…*_~"
 
 

@@ -1,8 +1,9 @@
-"""Numbers and addresses of a fixed form (e-mail, phone, card, IBAN, SSN, IP...), by Presidio's recognisers.
+"""Forms that can be told by their letters and digits: e-mail, phone, card, IBAN, licence, date, age, postal address...
 
-Only the pattern recognisers run, each on its own: no language model, no registry lookup, no network. E-mail addresses
-and links are found by expressions of our own, because Presidio's need cubic time on hostile text; their domains are
-checked against the public-suffix list inside the package, which is never fetched.
+Every recogniser runs that Presidio has on by default, with its context words, each on its own: no language model, no
+registry lookup, no network. Ages and postal addresses are found by rules of our own; so are e-mail addresses and links,
+because Presidio's expressions for them need cubic time on hostile text; their domains are checked against the
+public-suffix list inside the package, which is never fetched.
 """
 
 from __future__ import annotations
@@ -12,30 +13,44 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from oddshift.base.errors import InvalidInput
 from oddshift.base.spacy_import import leaving_out
-from oddshift.data.detectors.handles import OWN_FORMS, email_like, links
+from oddshift.data.detectors import addresses, handles, numbers
+from oddshift.data.detectors.addresses import postal_addresses
+from oddshift.data.detectors.handles import email_like, links
 from oddshift.data.detectors.normalising import through_normalised
+from oddshift.data.detectors.numbers import ages, phone_numbers, written_dates
 from oddshift.data.detectors.spans import SpanMemory, Spans, detector_mark
 
-PATTERN_LABELS = (
-    "EMAIL_ADDRESS",
-    "PHONE_NUMBER",
-    "CREDIT_CARD",
-    "IBAN_CODE",
-    "US_SSN",
-    "IP_ADDRESS",
-    "MAC_ADDRESS",
-    "CRYPTO",
-    "URL",
-)
-"""The forms that can be asked for; URL is off unless named, because links are often public."""
+RECOGNISERS = {
+    "PHONE_NUMBER": "PhoneRecognizer",
+    "CREDIT_CARD": "CreditCardRecognizer",
+    "IBAN_CODE": "IbanRecognizer",
+    "US_SSN": "UsSsnRecognizer",
+    "IP_ADDRESS": "IpRecognizer",
+    "MAC_ADDRESS": "MacAddressRecognizer",
+    "CRYPTO": "CryptoRecognizer",
+    "UUID": "UuidRecognizer",
+    "DATE": "DateRecognizer",
+    "US_BANK_NUMBER": "UsBankRecognizer",
+    "US_DRIVER_LICENSE": "UsLicenseRecognizer",
+    "US_ITIN": "UsItinRecognizer",
+    "US_PASSPORT": "UsPassportRecognizer",
+    "UK_NHS": "NhsRecognizer",
+    "MEDICAL_LICENSE": "MedicalLicenseRecognizer",
+}
+"""The forms that Presidio's own recognisers find, all of those that it has on by default."""
 
-_DEFAULT = PATTERN_LABELS[:-1]
+PATTERN_LABELS = ("EMAIL_ADDRESS", "URL", *RECOGNISERS, "AGE", "ADDRESS")
+"""The forms that can be asked for."""
+
+_DEFAULT = PATTERN_LABELS
 _PACKAGES = ("presidio-analyzer", "phonenumbers", "tldextract")  # their versions decide about a match
-_FEWEST_DIGITS = 4  # every form except e-mail addresses and links has at least this many digits
+_FEWEST_DIGITS = 4  # most forms have at least this many digits
+_FEW_DIGITS = {"DATE": 1, "AGE": 1, "ADDRESS": 1}
 _DOTTED = re.compile(r"[0-9]\.[0-9]")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]{2}[:-][0-9a-fA-F]{2}[:-]|[0-9a-fA-F]{4}\.[0-9a-fA-F]{4}\.")
 
@@ -44,8 +59,8 @@ _HEXADECIMAL = re.compile(r"[0-9a-fA-F]{2}[:-][0-9a-fA-F]{2}[:-]|[0-9a-fA-F]{4}\
 class Patterns:
     """Presidio's pattern recognisers for some forms, offline.
 
-    A match below `threshold` is ignored. 0.4 keeps phone numbers and drops bare digit strings that only context
-    words would make a social security number. `is_kept` keeps what is found on disk for later commands.
+    A match below `threshold` counts only next to a context word. 0.4 keeps phone numbers and drops bare digit strings.
+    `is_kept` keeps what is found on disk for later commands.
     """
 
     labels: tuple[str, ...] = _DEFAULT
@@ -65,20 +80,31 @@ class Patterns:
 
     def _detect(self, texts: Sequence[str]) -> Spans:
         _refuse_without_presidio()
-        mark = detector_mark("patterns", OWN_FORMS, self.labels, self.threshold, packages=_PACKAGES)
+        mark = detector_mark("patterns", _rules_read(), self.labels, self.threshold, packages=_PACKAGES)
         return SpanMemory(mark, is_kept=self.is_kept).found(texts, self._read, is_exact=True)
 
     def _read(self, texts: Sequence[str]) -> Spans:
         found: list[tuple[int, int, int, str]] = []
         for document, text in enumerate(texts):
-            has_digits = sum(map(str.isdigit, text)) >= _FEWEST_DIGITS
+            digits = sum(map(str.isdigit, text))
+            here: list[tuple[int, int, str]] = []
             for label in self.labels:
-                if _may_hold(text, label, has_digits):
-                    found += [(document, start, end, label) for start, end in _finder(label)(text, self.threshold)]
-        return Spans.of(sorted(set(found)), is_exact=True)
+                if _may_hold(text, label, digits):
+                    here += [(start, end, label) for start, end in _finder(label)(text, self.threshold)]
+            found += [(document, *span) for span in _longest(here)]
+        return Spans.of(found, is_exact=True)
 
 
-def _may_hold(text: str, label: str, has_digits: bool) -> bool:
+def _longest(found: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Stretches in order; of two that overlap the longer one, and of equal ones the form that is named first."""
+    kept: list[tuple[int, int, str]] = []
+    for start, end, label in sorted(found, key=lambda span: (span[0] - span[1], PATTERN_LABELS.index(span[2]))):
+        if all(end <= a or start >= b for a, b, _ in kept):
+            kept.append((start, end, label))
+    return sorted(kept)
+
+
+def _may_hold(text: str, label: str, digits: int) -> bool:
     """A cheap test before the slow one."""
     if label == "EMAIL_ADDRESS":
         return "@" in text
@@ -88,7 +114,7 @@ def _may_hold(text: str, label: str, has_digits: bool) -> bool:
         return text.count(":") > 1 or _DOTTED.search(text) is not None
     if label == "MAC_ADDRESS":
         return _HEXADECIMAL.search(text) is not None
-    return has_digits
+    return digits >= _FEW_DIGITS.get(label, _FEWEST_DIGITS)
 
 
 _Finder = Callable[[str, float], Iterator[tuple[int, int]]]
@@ -100,36 +126,52 @@ def _refuse_without_presidio() -> None:
         raise InvalidInput("Presidio is not installed; get it with: pip install 'oddshift[text]'")
 
 
+@lru_cache(maxsize=1)
+def _rules_read() -> bytes:
+    """What our own rules say: spans that were found by other rules are not used again."""
+    return b"".join(Path(module.__file__ or "").read_bytes() for module in (addresses, handles, numbers))
+
+
 @lru_cache(maxsize=len(PATTERN_LABELS))
 def _finder(label: str) -> _Finder:
-    if label == "EMAIL_ADDRESS":
-        return _emails
-    if label == "URL":
-        return _links
+    if label in _OWN:
+        return _OWN[label]
     with leaving_out("torch", "transformers"):
         from presidio_analyzer import predefined_recognizers as known
-
-    recognizers = {
-        "PHONE_NUMBER": known.PhoneRecognizer,
-        "CREDIT_CARD": known.CreditCardRecognizer,
-        "IBAN_CODE": known.IbanRecognizer,
-        "US_SSN": known.UsSsnRecognizer,
-        "IP_ADDRESS": known.IpRecognizer,
-        "MAC_ADDRESS": known.MacAddressRecognizer,
-        "CRYPTO": known.CryptoRecognizer,
-    }
-    return _by(recognizers[label](), label)
+    return _by(getattr(known, RECOGNISERS[label])(), label)
 
 
 def _by(recognizer: Any, label: str) -> _Finder:
-    """A Presidio recogniser as a function of the text and the smallest score."""
+    """A Presidio recogniser, and our own rules for the same form, as a function of the text and the smallest score.
+
+    As in Presidio a weak match counts where one of the recogniser's context words stands shortly before it. An IBAN is
+    read in small letters too.
+    """
+    context = tuple(word.lower() for word in recognizer.context or ())
+    rules = _RULES.get(label)
 
     def find(text: str, threshold: float) -> Iterator[tuple[int, int]]:
-        for hit in recognizer.analyze(text, [label]) or ():
-            if hit.score >= threshold:
+        loud = text.upper()
+        read = loud if label == "IBAN_CODE" and len(loud) == len(text) else text
+        for hit in recognizer.analyze(read, [label if label != "DATE" else "DATE_TIME"]) or ():
+            if hit.score >= threshold or (hit.score > 0 and _announced(text[: hit.start], context)):
                 yield hit.start, hit.end
+        yield from () if rules is None else rules(text)
 
     return find
+
+
+_WORDS_BEFORE = 5  # as in Presidio
+_WORD = re.compile(r"[^\W_]+")
+
+
+def _announced(before: str, context: Sequence[str]) -> bool:
+    """Whether one of the last words is a context word, or one of several words begins with it (license, licenses)."""
+    words = _WORD.findall(before[-80:].lower())[-_WORDS_BEFORE:]
+    said = " ".join(words)
+    return any(
+        c in words or (len(c) > 3 and any(w.startswith(c) for w in words)) or (" " in c and c in said) for c in context
+    )
 
 
 def _emails(text: str, threshold: float) -> Iterator[tuple[int, int]]:
@@ -140,6 +182,15 @@ def _emails(text: str, threshold: float) -> Iterator[tuple[int, int]]:
 def _links(text: str, threshold: float) -> Iterator[tuple[int, int]]:
     """Links with a scheme, and others whose host lies under a public suffix."""
     return ((a, b) for a, b in links(text) if "://" in text[a : a + 8] or _has_domain(text[a:b].partition("/")[0]))
+
+
+_OWN: dict[str, _Finder] = {
+    "EMAIL_ADDRESS": _emails,
+    "URL": _links,
+    "AGE": lambda text, threshold: iter(ages(text)),
+    "ADDRESS": lambda text, threshold: iter(postal_addresses(text)),
+}
+_RULES: dict[str, Callable[[str], list[tuple[int, int]]]] = {"PHONE_NUMBER": phone_numbers, "DATE": written_dates}
 
 
 def _has_domain(host: str) -> bool:
@@ -161,7 +212,7 @@ class PatternsSettings:
 
     kind: Literal["patterns"] = "patterns"
     labels: tuple[str, ...] = ()
-    """The forms that are looked for; if none are named, all but URL."""
+    """The forms that are looked for; all if none are named."""
     threshold: float = 0.4
     """Matches of a lower score are ignored."""
 

@@ -21,8 +21,9 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution, run
 from oddshift.base.spacy_import import import_spacy, leaving_out
 from oddshift.data.detectors import spans
+from oddshift.data.detectors.introductions import in_context
 from oddshift.data.detectors.kinds import ENTITY_KINDS
-from oddshift.data.detectors.names import PERSON, with_titled_names
+from oddshift.data.detectors.names import PERSON
 from oddshift.data.detectors.normalising import bounded, through_normalised
 from oddshift.data.detectors.spans import Spans
 from oddshift.data.detectors.tagging import NAME_LABELS
@@ -70,7 +71,7 @@ class Pipeline:
         memory = spans.SpanMemory(opened.mark, self.is_cached, self.is_kept)
         found = memory.found(texts, lambda new: _run(opened, new, self.workers), is_exact=False)
         chosen = found.only(self.labels)
-        return with_titled_names(chosen, texts) if PERSON in self.labels else chosen
+        return in_context(chosen, texts) if PERSON in self.labels else chosen
 
 
 @dataclass(frozen=True)

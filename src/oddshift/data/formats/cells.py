@@ -10,6 +10,7 @@ Messages never quote a cell. Rows are counted from 1, without the header.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -31,12 +32,18 @@ DATE_FORMATS = (
     *("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%SZ", "%Y/%m/%d"),
     *("%d/%m/%Y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y"),
     *("%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%B %d, %Y", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%z"),
-    *("%H:%M", "%H:%M:%S"),
+    *("%H:%M", "%H:%M:%S", "%Y%m%d"),
 )
 """Dates and times of day as text; where a column fits several, the first is taken: the day stands before the month."""
 
 EPOCHS = {"seconds": 1.0, "milliseconds": 1e3}
 """Dates as numbers since 1970: for each unit, how many make a second."""
+
+COMPACT = "%Y%m%d"
+"""Dates without marks, which may be whole numbers."""
+
+NUMBER_FORMS = {"": ("", "."), "1,000.5": (",", "."), "0,5": ("", ","), "1.000,5": (".", ",")}
+"""How numbers are written as text: what stands between thousands, and before the decimals."""
 
 MOSTLY = 0.95
 """A column holds numbers or dates when at least this share of its cells does; the others are named as bad cells."""
@@ -53,7 +60,7 @@ class CellType:
     """What the cells of a column of numbers or dates are, so that released ones look the same.
 
     `digits` are the decimals of a number. `form` is the form of a date: one of DATE_FORMATS, of EPOCHS, or `date` and
-    `datetime` for objects.
+    `datetime` for objects; of a number it is one of NUMBER_FORMS.
     """
 
     family: Literal["integer", "decimal", "date"]
@@ -70,10 +77,12 @@ class CellType:
     def written(self, value: float, *, as_text: bool) -> Any:
         """A number as a cell of this type."""
         if self.family == "date":
-            return _written_date(value, self.form)
-        if self.family == "integer":
-            return str(round(value)) if as_text else round(value)
-        return f"{value:.{self.digits}f}" if as_text else round(value, self.digits)
+            shown = _written_date(value, self.form)
+            return shown if as_text or self.form != COMPACT else int(shown)
+        if not as_text:
+            return round(value) if self.family == "integer" else round(value, self.digits)
+        groups, mark = NUMBER_FORMS[self.form]
+        return f"{value:{',' if groups else ''}.{self.digits}f}".translate({44: groups, 46: mark})
 
 
 def is_missing(cell: Any) -> bool:
@@ -99,18 +108,47 @@ def _by_distinct(function: Callable[[Any], T], cells: Sequence[Any]) -> Iterator
     return map(known.__getitem__, cells)
 
 
-def number_cells(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> FloatArray:
-    """A column as finite numbers, NaN where a cell is missing; the first row that is neither is named."""
+def number_cells(
+    columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1, form: str | None = None
+) -> FloatArray:
+    """A column as finite numbers, NaN where a cell is missing; the rows that are neither are named.
+
+    `form` is one of NUMBER_FORMS; without one it is the one that most cells have.
+    """
     cells = columns[name]
     values = _numbers(cells)
     if values.ndim != 1:
         values = _numbers(["nan" if gone else cell for cell, gone in zip(cells, missing_cells(cells), strict=True)])
     if values.ndim != 1:
-        values = np.array([_number(cell, name, row) for row, cell in enumerate(cells, start=first)])
-    bad = np.flatnonzero(np.isinf(values))
-    if len(bad):
-        raise InvalidInput(f"column {name!r} at row {first + int(bad[0])} is infinite, expected a finite number")
+        chosen = number_form(cells) if form is None else form
+        values = np.array(list(_by_distinct(lambda cell: number_of(cell, chosen), cells)), dtype=np.float64)
+        refuse_rows(name, np.isnan(values) & ~missing_cells(cells), first, "not a number", "numbers")
+    refuse_rows(name, np.isinf(values), first, "infinite", "finite numbers")
     return values
+
+
+NAMED_ROWS = 5
+"""Bad cells of a column whose rows are named; all of them are counted."""
+
+
+def refuse_rows(name: str, bad: BoolArray, first: int, what: str, expected: str) -> None:
+    """Refuse the marked cells of a column, if any, with their number and the first few rows."""
+    rows = (np.flatnonzero(bad) + first).tolist()
+    if not rows:
+        return
+    if len(rows) == 1:
+        raise InvalidInput(f"column {name!r} at row {rows[0]} is {what}, expected {expected} or an empty cell")
+    more = "" if len(rows) <= NAMED_ROWS else f" and {len(rows) - NAMED_ROWS:,} more"
+    named = ", ".join(map(str, rows[:NAMED_ROWS]))
+    bad_cells = f"column {name!r} has {len(rows):,} cells that are {what} (rows {named}{more})"
+    raise InvalidInput(f"{bad_cells}, expected {expected} or empty cells")
+
+
+def number_form(cells: Sequence[Any]) -> str:
+    """The form of NUMBER_FORMS in which most text cells are numbers; the plain one where none fits better."""
+    known = {cell for cell in cells if isinstance(cell, str) and not is_missing(cell)}
+    fits = {form: sum(not isnan(number_of(cell, form)) for cell in known) for form in NUMBER_FORMS}
+    return max(fits, key=lambda form: fits[form])
 
 
 def _numbers(cells: Sequence[Any]) -> FloatArray:
@@ -127,22 +165,25 @@ def date_cells(columns: Mapping[str, Sequence[Any]], name: str, form: str, *, fi
         return number_cells(columns, name, first=first) / (_DAY * EPOCHS[form])
     read, cells = _reader(form), columns[name]
     days = np.array(list(_by_distinct(lambda cell: None if is_missing(cell) else read(cell), cells)), dtype=np.float64)
-    bad = np.flatnonzero(np.isnan(days) & ~missing_cells(cells))
-    if len(bad):
-        expected = f"a date like the others ({form})"
-        raise InvalidInput(f"column {name!r} at row {first + int(bad[0])} is not a date, expected {expected}")
+    refuse_rows(name, np.isnan(days) & ~missing_cells(cells), first, "not a date", f"dates like the others ({form})")
     return days
 
 
 def number_type(cells: Sequence[Any], values: FloatArray) -> CellType:
-    """Whole numbers, or as many decimals as the cells have (at most MOST_DIGITS)."""
+    """Whole numbers, or as many decimals as the cells have (at most MOST_DIGITS); 3.0 keeps its decimal."""
     known = values[~np.isnan(values)]
-    if not len(known) or (known == np.round(known)).all():
-        return CellType(family="integer")
-    if any(isinstance(cell, str) for cell in cells):
-        written = (str(cell).strip().lower() for cell in set(cells) if not is_missing(cell))
-        digits = max((len(text.partition(".")[2]) for text in written if "e" not in text), default=MOST_DIGITS)
-        return CellType(family="decimal", digits=min(max(digits, 1), MOST_DIGITS))
+    is_whole = bool((known == np.round(known)).all())
+    texts = {cell.strip().lower() for cell in cells if isinstance(cell, str) and not is_missing(cell)}
+    if texts:
+        form = number_form(list(texts))
+        mark = NUMBER_FORMS[form][1]
+        digits = max((len(t.partition(mark)[2]) for t in texts if "e" not in t), default=0 if is_whole else MOST_DIGITS)
+        if not digits and is_whole:
+            return CellType(family="integer", form=form)
+        return CellType(family="decimal", digits=min(max(digits, 1), MOST_DIGITS), form=form)
+    if is_whole:
+        is_float = any(isinstance(cell, float) and not isnan(cell) for cell in cells)
+        return CellType(family="decimal" if is_float else "integer")
     for digits in range(1, MOST_DIGITS):
         if np.allclose(known, np.round(known, digits), rtol=0.0, atol=10.0 ** (-digits - 3)):
             return CellType(family="decimal", digits=digits)
@@ -165,7 +206,7 @@ def _fits(known: Sequence[Any], form: str, enough: float) -> bool:
     """Whether enough cells are dates of this form; given up as soon as too many are not."""
     read, left = _reader(form), len(known) - enough
     for cell in known:
-        left -= not isinstance(cell, str) or read(cell) is None
+        left -= read(cell) is None
         if left < 0:
             return False
     return True
@@ -187,13 +228,27 @@ def _significant(known: FloatArray) -> int:
     return min(max(3 - floor(log10(spread)), 1), MOST_DIGITS)
 
 
-def _number(cell: Any, name: str, row: int) -> float:
+_GROUPED = {mark: re.compile(rf"[-+]?\d{{1,3}}(?:{re.escape(mark)}\d{{3}})+") for mark in (",", ".")}
+
+
+def number_of(cell: Any, form: str) -> float:
+    """A cell as a number, NaN where it is none; thousands have to be set apart throughout, or not at all."""
     if is_missing(cell):
         return float("nan")
+    groups, mark = NUMBER_FORMS[form]
+    if isinstance(cell, str) and form:
+        whole, dot, rest = cell.strip().partition(mark)
+        if groups and groups in whole:
+            if not _GROUPED[groups].fullmatch(whole):
+                return float("nan")
+            whole = whole.replace(groups, "")
+        elif "." in whole or "," in whole:
+            return float("nan")
+        cell = f"{whole}{'.' if dot else ''}{rest}"
     try:
         return float(cell)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"column {name!r} at row {row} is not a number") from None
+        return float("nan")
 
 
 def _written_date(days: float, form: str) -> Any:
@@ -209,7 +264,12 @@ def _reader(form: str) -> Callable[[Any], float | None]:
     """From a cell to days since 1970; None for what is not a date of that form."""
     if form in {"date", "datetime"}:
         return _days_of_object
+    if form == COMPACT:
+        return lambda cell: _days_of_text(text, form) if _EIGHT.fullmatch(text := str(cell).strip()) else None
     return lambda cell: _days_of_text(cell.strip(), form) if isinstance(cell, str) else None
+
+
+_EIGHT = re.compile(r"(?:19|20)\d{6}")
 
 
 def _days_of_object(cell: Any) -> float | None:
@@ -230,18 +290,9 @@ def _days_of_text(text: str, form: str) -> float | None:
 
 
 def numbers(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 1) -> FloatArray:
-    """A column as finite numbers; the first row without one is named. `first` is the number of the first row."""
-    try:
-        values = np.array(columns[name], dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        values = np.zeros((0, 0))
-    if values.ndim != 1:
-        row = next(i for i, value in enumerate(columns[name], start=first) if not _is_number(value))
-        raise InvalidInput(f"column {name!r} at row {row} is not a number")
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        kind = "NaN" if np.isnan(values[bad[0]]) else "infinite"
-        raise InvalidInput(f"column {name!r} at row {first + int(bad[0])} is {kind}, expected a finite number")
+    """A column as finite numbers; a missing cell is refused too. `first` is the number of the first row."""
+    values = number_cells(columns, name, first=first)
+    refuse_rows(name, np.isnan(values), first, "NaN", "finite numbers in all rows, instead")
     return values
 
 
@@ -265,11 +316,3 @@ def categories(columns: Mapping[str, Sequence[Any]], name: str, *, first: int = 
         if not isinstance(value, Hashable) or (isinstance(value, float) and isnan(value)):
             raise InvalidInput(f"column {name!r} at row {row} is not a category, expected a plain value")
     return list(columns[name])
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True

@@ -41,6 +41,7 @@ def texts_of(
 
     `span` is the first byte and the end of a range that is read instead of the whole file.
     """
+    refuse_wide(path)
     decoder = codecs.getincrementaldecoder("utf-8")()
     skipped = len(BYTE_ORDER_MARK.encode()) if skip_mark and starts_with_mark(path) else 0
     start, end = (skipped, path.stat().st_size) if span is None else span
@@ -76,14 +77,31 @@ def whole_text(path: Path) -> str:
 
 
 def _not_utf8(path: Path) -> str:
-    """The place of the first bytes that are not UTF-8."""
+    """The place of the first bytes that are not UTF-8, and a command that makes them so."""
     with path.open("rb") as stream:
+        is_wide = b"\0" in stream.read(64)
+        stream.seek(0)
         for row, line in enumerate(stream, start=1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
-                return f"{path.name} line {row} is not UTF-8 (byte {error.start} of the line); expected UTF-8"
-    return f"{path.name} is not UTF-8; expected UTF-8"
+                way_out = _converted(path, is_wide)
+                return f"{path.name} line {row} is not UTF-8 (byte {error.start} of the line); {way_out}"
+    return f"{path.name} is not UTF-8; {_converted(path, is_wide)}"
+
+
+def _converted(path: Path, is_wide: bool) -> str:
+    coding = "UTF-16" if is_wide else "WINDOWS-1252"
+    return f"it may be {coding}: iconv -f {coding} -t UTF-8 {path.name} > utf8-{path.name}"
+
+
+def refuse_wide(path: Path) -> None:
+    """Refuse a text of two bytes a character that has no byte-order mark: every other one of its first bytes is 0."""
+    with path.open("rb") as stream:
+        head = stream.read(64)
+    halves = (head[::2], head[1::2])
+    if len(head) >= 8 and sorted(any(half) for half in halves) == [False, True] and 0 not in max(halves):
+        raise InvalidInput(_not_utf8(path))
 
 
 @contextmanager

@@ -164,11 +164,11 @@ def column_numbers(columns: Columns, name: str, kind: CellType, first: int = 1) 
     """A column of numbers or dates as numbers, NaN where a cell is missing."""
     if kind.family == "date":
         return date_cells(columns, name, kind.form, first=first)
-    return number_cells(columns, name, first=first)
+    return number_cells(columns, name, first=first, form=kind.form)
 
 
 def refuse_bad_cells(columns: Columns, settings: TableSettings) -> None:
-    """Name the first cell that is neither missing nor a number or date like the others of its column, by its row."""
+    """Refuse cells that are neither missing nor a number or date like the others of their column, by their rows."""
     for name in settings.numeric:
         number_cells(columns, name)
     for name in settings.dates:

@@ -8,8 +8,8 @@ What a table codec says about itself: which values count as public, what stays, 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -50,7 +50,8 @@ class EncodedTable:
 
     `rows` is the first row of each document; `unseen` counts values outside the domains, `size` all rows. `kept` are
     the cells that stay as they are because they are missing, by column; `as_text` says whose cells are strings.
-    `groups` names the group of every document, where values belong to it.
+    `groups` names the group of every document, where values belong to it. `outside` says for each column how many cells
+    hold a value outside its domain.
     """
 
     records: Records
@@ -65,6 +66,7 @@ class EncodedTable:
     masked_columns: tuple[str, ...]
     groups: tuple[bytes, ...]
     keep: None = None
+    outside: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Counts only."""
@@ -174,7 +176,21 @@ class TableCodec:
         point = np.stack([np.where(f.values < 0, -1, f.values + s) for f, s in zip(found, start, strict=True)], axis=1)
         names = self.settings.secret
         kept = {n: {int(r): columns[n][r] for r in f.kept} for n, f in zip(names, found, strict=True)}
-        return _arranged(self, columns, point, sum(f.outside for f in found), kept)
+        outside = {name: f.outside for name, f in zip(names, found, strict=True) if f.outside}
+        return replace(_arranged(self, columns, point, sum(outside.values()), kept), outside=outside)
+
+    def outside_notes(self, encoded: EncodedTable) -> Iterator[str]:
+        """Which columns have cells outside their domains, and what can be done about it."""
+        kept = {domain.name: domain for domain in self.vocabulary.domains}
+        for name, count in encoded.outside.items():
+            some = f"column {name!r}: {count:,} of {encoded.size:,} cells"
+            if kept[name].type is None:
+                yield (
+                    f"{some} hold none of its {len(kept[name])} categories and are left empty; most_categories keeps "
+                    "more, and domains lists them"
+                )
+            else:
+                yield f"{some} lie outside its grid: the nearest value is taken"
 
     def stream(self) -> TableCodec:
         """Itself: rows do not continue one another."""

@@ -27,7 +27,7 @@ from oddshift.data.codecs.text.span_detection import Finders, all_found
 from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.data.codecs.text.vectors import WordVectors, read_vectors
 from oddshift.data.detectors import Detector, PlantedRecall, Spans, default_rule, recall_of_planted
-from oddshift.data.detectors.detection_report import DetectionReport, planted_recall, report_on
+from oddshift.data.detectors.detection_report import DetectionReport, report_on
 from oddshift.data.detectors.stop_words import stop_words
 from oddshift.data.detectors.storage import KeptDetector, KeptNames, kept_detector, made_detector
 from oddshift.data.detectors.tagging import NAME_LABELS, TierRule, TypeTags, tag_types
@@ -195,6 +195,7 @@ class TextCodec:
             casing=asked.casing,
             users=columns.get(asked.user) if asked.user else None,
             subgroups=columns.get(asked.subgroup) if asked.subgroup else None,
+            shows_shapes=asked.marks == "substitute",
         )
         return replace(encoded, cells=cells, substitutes=asked.marks == "substitute", repeats=asked.repeats)
 
@@ -295,9 +296,8 @@ def _fitted(
         metric=settings.metric,
     )
     casing_rules(lexicon.tiers, settings.casing)
-    share = planted_recall(detectors, texts, settings.planted) if settings.planted else None
-    report = report_on(seen, tags, has_point(seen, known), detectors, share)
     recall = _recall(detectors, texts, alone, settings.trials)
+    report = report_on(seen, tags, has_point(seen, known), detectors, recall)
     words = tuple(word for word, is_word in zip(seen.types, seen.is_word.tolist(), strict=True) if is_word)
     return cls(settings, lexicon, finders, TextFindings(tags, report, recall, known, words))
 

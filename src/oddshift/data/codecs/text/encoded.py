@@ -2,12 +2,6 @@
 
 The paper's case study: each sensitive word is a secret, its point a word vector, its tier PII or PoII. What was found
 and has no point is replaced by a mark of its kind.
-
-Substitutes: public names in place of marks, so that a release reads as text.
-
-**Guarantee**: a substitute is drawn from a fixed public list with randomness from the operating system, independently
-of the word it stands for; words that are equal within a document get the same substitute, as the pattern of equal
-positions is public.
 """
 
 from __future__ import annotations
@@ -28,8 +22,8 @@ from oddshift.data.codecs.text.casing import CASINGS, WRITTEN, cased, in_capital
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.codecs.text.lexicon import Lexicon
 from oddshift.data.codecs.text.span_detection import FoundTokens, nothing_found
+from oddshift.data.codecs.text.surrogates import Surrogates, shape_of
 from oddshift.data.codecs.text.tokens import Tokens, joined_tokens
-from oddshift.data.detectors.gazetteer import FAMILY_NAMES, GIVEN_NAMES, PLACE_NAMES
 from oddshift.data.detectors.kinds import mark_of
 from oddshift.model.records import SLOT, Context, Records, numbered
 from oddshift.model.tiers import Tiers
@@ -45,8 +39,8 @@ class EncodedText:
     `slots[i]` is the token of `records.points[i]`, and `kind_of_slot[i]` a row of `kinds`. `masked` are found tokens
     without a point; `marks` is what a release shows for each. `casing` has a rule for each tier; `capitals` says which
     tokens stand in a heading. `cells` are the columns that the texts came from, `users` who wrote each text. With
-    `substitutes` a mark is shown as a public name of its kind, drawn again at every decoding. `repeats` says how often
-    a secret is drawn.
+    `substitutes` a mark is shown as a surrogate of its kind and shape, drawn again at every decoding. `repeats` says
+    how often a secret is drawn.
     """
 
     tokens: Tokens
@@ -84,7 +78,10 @@ class EncodedText:
         """The columns with released words in place of secrets; a cell without text stays as it is."""
         replaced = self.marked(outputs) if masked is True else self.replaced(outputs) | self._marks(masked)
         if self.substitutes:
-            replaced |= substituted(self.tokens, self.masked, self.marks)
+            hidden = dict(zip(self.masked.tolist(), self.marks, strict=True))
+            hidden |= self.marked(outputs) if masked else {}
+            kinds = {token: mark[1:-1] for token, mark in hidden.items() if mark is not None}
+            replaced |= Surrogates(self.tokens, SystemRandom()).of(kinds, self.capitals)
         if self.cells is None:
             return {"text": list(self.tokens.texts(replaced))}
         return self.cells.put_back(self.tokens, replaced)
@@ -191,10 +188,12 @@ def encode_tokens(
     casing: Sequence[str] | None = None,
     users: Sequence[Any] | None = None,
     subgroups: Sequence[Any] | None = None,
+    shows_shapes: bool = False,
 ) -> EncodedText:
     """Encode tokens with what was found among them: secrets where there is a point, marks of their kind elsewhere.
 
-    Types that the lexicon protects everywhere count as found. `unknown` is "mark" or "refuse".
+    Types that the lexicon protects everywhere count as found. `unknown` is "mark" or "refuse". With `shows_shapes` the
+    public context has the shape of what a mark stands for, because surrogates show it.
     """
     rules = casing_rules(lexicon.tiers, casing)
     fate = _fate(tokens, lexicon, nothing_found(len(tokens.form)) if found is None else found)
@@ -210,7 +209,10 @@ def encode_tokens(
         hidden = np.flatnonzero(fate.is_marked)
     slots = np.flatnonzero(fate.point >= 0)
     marks = tuple(mark_for(fate.kinds[k], lexicon.tiers) for k in fate.kind[hidden].tolist())
-    context = _context(tokens, fate, dict(zip(hidden.tolist(), marks, strict=True)))
+    symbols = dict(zip(hidden.tolist(), marks, strict=True))
+    if shows_shapes:
+        symbols = {t: f"{mark} {shape_of(mark[1:-1], tokens.forms[tokens.form[t]])}" for t, mark in symbols.items()}
+    context = _context(tokens, fate, symbols)
     groups, names = (None, ()) if subgroups is None else numbered([str(s) for s in subgroups])
     records = Records(
         space=lexicon.space,
@@ -323,27 +325,3 @@ def _context(tokens: Tokens, fate: _Fate, marks: Mapping[int, str]) -> Context:
     symbols[list(marks)] = len(used) + number
     names = (*(occurrences.types[t] for t in used), *(str(kind) for kind in kinds))
     return Context(tokens=symbols, offsets=tokens.offsets, symbols=names, breaks=tokens.breaks)
-
-
-_PERSON, _PLACE = mark_of("PERSON"), mark_of("GPE")
-
-
-def substituted(tokens: Tokens, masked: IntArray, marks: tuple[str, ...]) -> dict[int, str]:
-    """A public name for each mark of a person or a place; other kinds keep their marks."""
-    occurrences, draw = tokens.occurrences, SystemRandom()
-    chosen: dict[tuple[int, int], str] = {}
-    replaced = {}
-    for token, mark in zip(masked.tolist(), marks, strict=True):
-        if mark in (_PERSON, _PLACE):
-            secret = int(occurrences.document[token]), int(occurrences.type[token])
-            is_whole = " " in occurrences.types[secret[1]]
-            if secret not in chosen:
-                chosen[secret] = draw.choice(PLACE_NAMES) if mark == _PLACE else _person(draw, is_whole=is_whole)
-            replaced[token] = chosen[secret]
-    return replaced
-
-
-def _person(draw: SystemRandom, *, is_whole: bool) -> str:
-    """A surname, with a given name where a full name was replaced (the number of words is public)."""
-    family = draw.choice(FAMILY_NAMES)
-    return f"{draw.choice(GIVEN_NAMES)} {family}" if is_whole else family

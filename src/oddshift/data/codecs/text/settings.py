@@ -75,7 +75,8 @@ class TextSettings:
     unknown: Literal["mark", "refuse"] = "mark"
     """What becomes of detected words without a point: a mark of their kind, or the data are refused."""
     marks: Literal["kind", "substitute"] = "kind"
-    """How a mark is shown: as its kind ([PERSON]), or as a public name of that kind, independent of the secret."""
+    """How a mark is shown: as its kind ([PERSON]), or as a surrogate: a public name, date or number of that kind and of
+    the same shape (how many words, which digits and separators), which is then public."""
     repeats: Literal["once", "each"] = "once"
     """Whether a secret is drawn once within what is read together, or once for each of its occurrences."""
     casing: tuple[str, ...] | None = None
@@ -91,8 +92,6 @@ class TextSettings:
     near_duplicates: bool = True
     """Whether texts that nearly repeat each other count as one independent unit; say false if the texts are
     templates that differ in their secrets alone."""
-    planted: tuple[str, ...] = ()
-    """Names on which the recall of the detectors is measured."""
     trials: int = 0
     """Sentences of the fit texts into which public names are put to measure the recall of the detectors; 0: none."""
 
@@ -124,6 +123,11 @@ class TextSettings:
         one_of(self.joint_by, "joint_by", ("document", "sentence", "user"))
         if self.casing is not None and not set(self.casing) <= set(CASINGS):
             raise InvalidInput(f"casing={self.casing}, expected some of {', '.join(CASINGS)}")
+
+    @property
+    def renamed(self) -> tuple[str, ...]:
+        """The column whose names are replaced by pseudonyms on release: who wrote a text, unless it is text itself."""
+        return (self.user,) if self.user and self.user not in self.text else ()
 
     def wanted(self, names: Sequence[str]) -> tuple[str, ...]:
         """The columns that are read."""

@@ -1,6 +1,6 @@
 """Word vectors read from the files in which they are published, only for the words that are needed.
 
-GloVe `.txt` (plain, `.gz`, `.zip`), fastText `.vec` and `.bin`, word2vec text and `.bin` (what gensim's
+GloVe `.txt` (plain, `.gz`, `.zip`), fastText `.vec`, word2vec text and `.bin` (what gensim's
 `save_word2vec_format` writes), and `.npz` with `words` and `vectors`. Files are read line by line; a line that does not
 fit is named by its number. Gensim's own `.kv` files are pickles, which can run code and are never read.
 """
@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.text.fasttext_binary import MAGIC, read_fasttext
 from oddshift.data.formats.streams import reading_archive, whole_array
 
 Float32Array = npt.NDArray[np.float32]
@@ -33,6 +32,7 @@ LARGEST_VECTORS = 1 << 32
 _HEAD = 512  # bytes that are read to recognise the format
 _WRITTEN = frozenset(b"0123456789+-.eEinfatyNIFATY \t\r")  # what written numbers consist of
 _LONGEST_LINE = 1 << 20  # bytes, a line break included
+_FASTTEXT = b"\xba\x16\x4f\x2f"  # the first bytes of fastText's own format
 _LONGEST_WORD = 4096  # bytes; a longer word in a .bin file means that the file is something else
 
 
@@ -97,9 +97,11 @@ def read_vectors(
         return _from_npz(path, needed)
     with _opened(path, member) as stream, _counted(path, progress) as count:
         head = stream.peek(_HEAD)[:_HEAD]
-        if head.startswith(MAGIC):
-            stream.read(len(MAGIC))
-            return WordVectors(*read_fasttext(stream, path, needed))
+        if head.startswith(_FASTTEXT):
+            raise InvalidInput(
+                f"{path.name} is a fastText model, expected its vectors: the .vec file published next to it, or "
+                "model.get_word_vector(word) of the words you need, written to a .vec file"
+            )
         if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
             raise InvalidInput(
                 f"{path.name} is a pickle (gensim's own format), which is never read because it can run code; expected "
