@@ -73,3 +73,28 @@ def test_a_file_ends_in_a_release(name, tmp_path):
             assert found["guarantee"] in ("proved", "certified")
             assert found["loss"] <= found["constant_loss"] + 1e-12
     assert len(out.read_text().splitlines()) == len(FILES[name].splitlines())
+
+
+def test_a_table_that_nothing_certifies_is_made_up_in_whole_rows(tmp_path):
+    """Two columns that mostly agree: no cell is empty, no row is kept on purpose, and the columns still agree."""
+    first = RNG.integers(0, 4, 900)
+    second = np.where(RNG.random(900) < 0.9, first, RNG.integers(0, 4, 900))
+    lines = [f"{'abcd'[a]},{'wxyz'[b]}" for a, b in zip(first, second, strict=True)]
+    (tmp_path / "pairs.csv").write_text("\n".join(["one,two", *lines, ""]))
+    config = '[data]\nkind = "table"\npath = "pairs.csv"\ncategorical = ["one", "two"]\n'
+    config += '[mechanism]\nname = "exponential"\nepsilon = 0.05\n'
+    config += '[audit]\ndelta = 0.05\n[adapt]\nforms = { "*" = "proved" }\n'
+    (tmp_path / "oddshift.toml").write_text(config)
+    code, said = call("adapt", tmp_path / "oddshift.toml", "--out", tmp_path / "run", "--json")
+    assert code == 0, said
+    assert json.loads(said.splitlines()[-1])["guarantee"] == "proved"
+    code, said = call(
+        "protect", tmp_path / "pairs.csv", tmp_path / "out.csv", "--policy", tmp_path / "run" / "policy.json"
+    )
+    assert code == 0, said
+    released = [line.split(",") for line in (tmp_path / "out.csv").read_text().split()[1:]]
+    assert len(released) == 900
+    assert "at least 10" in (tmp_path / "run" / "policy.json").read_text()
+    agree = np.mean(["abcd".index(a) == "wxyz".index(b) for a, b in released])
+    assert 0.7 < agree < 0.99
+    assert np.mean([line.split(",") == row for line, row in zip(lines, released, strict=True)]) < 0.4

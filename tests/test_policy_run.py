@@ -35,7 +35,7 @@ def test_all_kinds_are_added_up():
     }
     said = released_line(kinds, "text")
     assert said.startswith(
-        "Of 14 sensitive words that were found, 12 get noise (3 of them, 25%, come out unchanged by chance)"
+        "Of 14 sensitive words that were found, 12 become a drawn one (3 of them, 25%, come out unchanged by chance)"
     )
     assert "2 become a mark" in said
 

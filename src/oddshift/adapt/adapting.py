@@ -158,7 +158,9 @@ def _taken(found: Sequence[Trial]) -> Trial | None:
 def _experiment(task: AdaptTask, records: Records, stream: int) -> Experiment:
     """An experiment: documents with their own uniforms, which a seed repeats."""
     rng = np.random.default_rng([task.settings.seed, stream])
-    return Experiment(task.known, task.family, records, rng.random(len(records.points)), task.settings)
+    return Experiment(
+        task.known, task.family, records, rng.random(len(records.points)), task.settings, has_marks=task.has_marks
+    )
 
 
 def select_experiment(task: AdaptTask) -> Experiment:

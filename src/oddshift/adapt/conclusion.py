@@ -30,7 +30,8 @@ class AdaptTask:
     `detector` names who found the secrets. The attackers must work at any scales (`against`); the strongest on the
     select documents at scale 1 measures the frontier, and for each candidate the strongest there certifies it.
     `refits` says by name how attackers are fitted: those are fitted on half of the documents too, and scales where one
-    of them still learns are not certified. `notes` say what else to know about the attackers.
+    of them still learns are not certified. `notes` say what else to know about the attackers. `has_marks` is False
+    where a mark would be an empty cell: what ignores the secret is a surrogate there.
     """
 
     split: Split
@@ -41,6 +42,7 @@ class AdaptTask:
     detector: str = NO_DETECTOR
     refits: Refits = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    has_marks: bool = True
 
 
 @dataclass(frozen=True, eq=False, repr=False)

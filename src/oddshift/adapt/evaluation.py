@@ -60,10 +60,7 @@ def scale_family(settings: MechanismSettings, space: Space, tiers: Tiers, epsilo
     if settings.name == "tiered" and not tiers.is_public:
         raise InvalidInput("mechanism.name='tiered' promises nothing across secret tiers, expected path")
     if settings.outputs == "words":
-        raise InvalidInput(
-            "mechanism.outputs='words' can be audited but not adapted, expected tier or all: a policy holds vectors of "
-            "its own points, not of other words"
-        )
+        raise InvalidInput("mechanism.outputs='words' can be audited but not adapted, expected tier or all")
     is_plain = settings.name == "exponential" and len(tiers) == 1
     is_path = settings.name == "path" or not tiers.is_public
     keeps_tier = settings.outputs == "tier" and tiers.is_public and len(tiers) > 1
@@ -105,7 +102,7 @@ class Experiment:
     """Documents with one uniform for each position, a family of mechanisms, and what is asked.
 
     `known` is what attackers know at scales 1; its prior also weighs the utility loss. `asked` says for each tier what
-    it may be released as; without it every tier keeps its noise.
+    it may be released as; without it every tier keeps its noise. `has_marks` as in `AdaptTask`.
     """
 
     known: Knowledge
@@ -115,6 +112,7 @@ class Experiment:
     settings: AdaptSettings
     forms: KeptForms = field(default_factory=KeptForms)
     asked: tuple[FormChoice, ...] = ()
+    has_marks: bool = True
 
     def at(self, scales: Scales, *, remap: bool | None = None) -> Situation:
         """The situation when these scales are released, remapped as the settings say unless `remap` says otherwise."""
@@ -127,7 +125,7 @@ class Experiment:
         others = bool(self.asked) and isinstance(plain, KindForm)
         noise = chosen_form(plain, self.settings, lambda: np.inf if others else self.constant_loss, remap)
         asked: tuple[FormChoice, ...] = self.asked or tuple("noise" for _ in self.known.tiers.names)
-        return formed(noise, asked, self.known.tiers, self.forms, self.settings.mark_cost)
+        return formed(noise, asked, self.known.tiers, self.forms, self.settings.mark_cost, has_marks=self.has_marks)
 
     def options(self, scales: Scales) -> tuple[TierOption, ...]:
         """Everything that each tier could be released as there, with what it costs."""

@@ -65,7 +65,8 @@ class AdaptSettings:
     - `forms`: what secrets become, by tier, level or `*`: `auto`, `noise`, `surrogate` (a value of the kind drawn
       without a look at the secret), `mark`, or `proved` (the cheaper of the last two). With `auto` a tier becomes what
       costs least, and a form that ignores the secret where it has too few units to certify.
-    - `mark_cost`: what a mark costs; None counts it as one constant value of its kind.
+    - `mark_cost`: what a mark costs; None counts it as one constant value of its kind, and leaves empty cells of a
+      table to those who ask for marks: its values are made up instead.
     - `grid`: the scales that are tried in each level of sensitivity, each in (0, 1]; the search refines them where
       the goals are met.
     - `documents`: the number of select documents on which scales are compared.

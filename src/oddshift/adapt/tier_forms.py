@@ -93,33 +93,45 @@ def tier_options(noise: Form, tiers: Tiers, kept: KeptForms, mark_cost: float | 
 
 
 def least_form(
-    noise: ReleaseForm, asked: FormChoice, ignoring: Mapping[TierForm, ReleaseForm]
+    noise: ReleaseForm, asked: FormChoice, ignoring: Mapping[TierForm, ReleaseForm], *, has_marks: bool = True
 ) -> tuple[TierForm, ReleaseForm]:
-    """The form of a kind that was asked for, or the one of least loss; equal losses go to the one that is proved."""
+    """The form of a kind that was asked for, or the one of least loss; equal losses go to the one that is proved.
+
+    Without `has_marks` a surrogate stands where a mark would cost less: an empty cell is of no use to anybody.
+    """
     if asked == "noise":
         return "noise", noise
     if asked == "mark" or (asked == "surrogate" and asked in ignoring):
         return asked, ignoring[asked]
     cheapest = min(ignoring, key=lambda form: ignoring[form].loss)
-    is_better = asked != "auto" or ignoring[cheapest].loss <= noise.loss
-    return (cheapest, ignoring[cheapest]) if is_better else ("noise", noise)
+    if asked == "auto" and noise.loss < ignoring[cheapest].loss:
+        return "noise", noise
+    form: TierForm = cheapest if has_marks or "surrogate" not in ignoring else "surrogate"
+    return form, ignoring[form]
 
 
 def formed(
-    noise: ChosenForm, asked: Sequence[FormChoice], tiers: Tiers, kept: KeptForms, mark_cost: float | None
+    noise: ChosenForm,
+    asked: Sequence[FormChoice],
+    tiers: Tiers,
+    kept: KeptForms,
+    mark_cost: float | None,
+    *,
+    has_marks: bool = True,
 ) -> ChosenForm:
     """The same with a form for each tier: kind by kind where outputs keep their kind, otherwise one for all."""
     if all(choice == "noise" for choice in asked):
         return replace(noise, forms=tuple("noise" for _ in asked))
     whole = noise.form
     if isinstance(whole, ReleaseForm):
-        form, part = least_form(whole, strictest(asked), kept.ignoring(whole, mark_cost))
+        form, part = least_form(whole, strictest(asked), kept.ignoring(whole, mark_cost), has_marks=has_marks)
         return replace(noise, form=part, forms=tuple(form for _ in asked))
     forms: list[TierForm] = ["mark"] * len(tiers)  # of a tier without a point nothing is released
     parts = []
     for members, part in zip(whole.members, whole.parts, strict=True):
         tier = int(tiers.labels[members[0]])
-        form, made = least_form(part, asked[tier] if tier >= 0 else "noise", kept.ignoring(part, mark_cost))
+        choice = asked[tier] if tier >= 0 else "noise"
+        form, made = least_form(part, choice, kept.ignoring(part, mark_cost), has_marks=has_marks)
         parts.append(made)
         if tier >= 0:
             forms[tier] = form

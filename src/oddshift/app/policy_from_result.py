@@ -11,6 +11,7 @@ from oddshift.adapt.comparison import verify_epsilon
 from oddshift.adapt.evaluation import SCALED
 from oddshift.app.preparation import Prepared
 from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.repair import LEAST
 from oddshift.audit import Audit
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
@@ -22,6 +23,7 @@ from oddshift.protect.ledger.terms import UserLimit
 from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy, stored_codec
 from oddshift.protect.policies.terms import PROVED, CertificateTerms
 from oddshift.protect.policies.vocabulary import CodecVocabulary, NamedVocabulary
+from oddshift.protect.repair import with_repair
 
 
 def why_no_policy(prepared: Prepared) -> str:
@@ -81,7 +83,9 @@ def adapted_policy(found: Adaptation, task: AdaptTask, prepared: Prepared, asked
     assert prepared.codec is not None
     tiers = task.known.tiers.with_scales(found.scales)
     nothing: FloatArray = task.known.log_prior[:0]
-    experiment = Experiment(task.known, task.family, task.split.fit, nothing, task.settings, asked=found.forms)
+    experiment = Experiment(
+        task.known, task.family, task.split.fit, nothing, task.settings, asked=found.forms, has_marks=task.has_marks
+    )
     mechanism = experiment.released(found.scales, remap=found.remapped)
     nominal = asked.epsilon or task.settings.epsilon
     verify_epsilon(mechanism, nominal * (1.0 if asked.calibrated else max(found.scales)))
@@ -95,4 +99,23 @@ def adapted_policy(found: Adaptation, task: AdaptTask, prepared: Prepared, asked
     elif found.chosen is not None:
         assert found.verdict is not None
         certificate = certificate_terms(found.verdict, found.evidence)
-    return make_policy(prepared.codec, mechanism, tiers, calibrated=asked.calibrated, certificate=certificate)
+    policy = make_policy(prepared.codec, mechanism, tiers, calibrated=asked.calibrated, certificate=certificate)
+    return _whole_rows(policy, task)
+
+
+FEWEST_ROWS = 200
+"""Rows from which relations between columns are learned: with fewer, values are made up column by column."""
+
+
+def _whole_rows(policy: Policy, task: AdaptTask) -> Policy:
+    """The policy of a table whose values are all made up, with whole rows drawn together: relations of columns stay.
+
+    They are drawn from a law of the fit records, each of its counts from many of them, so that no row is anybody's.
+    """
+    is_made_up = policy.kind == "table" and set(policy.terms.forms) == {"surrogate"}
+    if not is_made_up or task.has_marks or len(task.split.fit) < FEWEST_ROWS:
+        return policy
+    certificate = policy.terms.certificate
+    said = f"{certificate.sentence} Rows are drawn from counts over the rows to learn from, each over at least {LEAST}."
+    policy = replace(policy, terms=replace(policy.terms, certificate=replace(certificate, sentence=said)))
+    return with_repair(policy, "typical", task.split.fit)

@@ -219,13 +219,19 @@ def adapt_task(
     family = scale_family(mechanism, prepared.split.fit.space, prepared.tiers, settings.epsilon)
     tiers = prepared.tiers.with_scales((1.0,) * len(prepared.tiers))
     known = knowledge(family(tiers), tiers, prepared.split.fit)
-    work = means or Means()
+    work, has_marks = means or Means(), prepared.kind != "table" or asked.mark_cost is not None
     if (
         asked.objective == "certified"
         and not countable(asked, tiers, prepared.split.fit, prepared.split.certify).is_possible
     ):
         return AdaptTask(
-            split=prepared.split, known=known, family=family, attackers=(), settings=asked, detector=prepared.detector
+            split=prepared.split,
+            known=known,
+            family=family,
+            attackers=(),
+            settings=asked,
+            detector=prepared.detector,
+            has_marks=has_marks,
         )
     named, without = named_attackers(settings.attackers if attackers is None else attackers, prepared, asked)
     fit = _retrained(work) if settings.retrain else _amortised(family, work)
@@ -243,6 +249,7 @@ def adapt_task(
         detector=prepared.detector,
         refits=refits if settings.gamma is None else {},
         notes=without,
+        has_marks=has_marks,
     )
 
 

@@ -206,7 +206,7 @@ def found_sentence(fate: DataFate, nouns: Nouns) -> str:
     """What was found and what became of it."""
     all_of = fate.total
     same = all_of.unchanged / all_of.perturbed if all_of.perturbed else 0.0
-    said = f"Of {all_of.found:,} sensitive {nouns.values} that were found, {all_of.perturbed:,} get noise"
+    said = f"Of {all_of.found:,} sensitive {nouns.values} that were found, {all_of.perturbed:,} become a drawn one"
     said += f" ({all_of.unchanged:,} of them, {percent(same)}, come out unchanged by chance)" * bool(all_of.perturbed)
     rest = [(all_of.marked, "become a mark"), (all_of.left, "are function words that stay")]
     return f"{said}{''.join(f', {count:,} {what}' for count, what in rest if count)}."
@@ -292,7 +292,12 @@ def _worth_of_adaptation(found: Adaptation, nouns: Nouns) -> Iterator[str]:
     if found.scales is None or kept is None:
         yield "Nothing is released."
         return
-    if kept > 0.0:
+    if set(found.forms) == {"surrogate"}:
+        yield (
+            f"Every {nouns.value} is made up, so that single ones say nothing. What stays are frequencies and, between "
+            f"columns, what at least 10 {nouns.records} show."
+        )
+    elif kept > 0.0:
         yield f"It keeps {percent(kept)} of the information, where plain marks keep 0% and the original has 100%."
     else:
         yield f"No more than plain marks, which reveal less: a mark for each kind of {nouns.value} would do as well."

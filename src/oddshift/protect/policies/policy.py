@@ -135,17 +135,17 @@ class Policy:
         that the policy claims.
         """
         inner = _made(self.space, self.tiers, self.terms.mechanism)
-        stated, computed = self.terms.mechanism.claimed_epsilon, inner.claimed_epsilon
-        if not math.isclose(stated, computed, rel_tol=1e-9):
-            raise InvalidInput(
-                f"claimed_epsilon={stated:g} in the policy, expected {computed:g}: that is its mechanism's"
-            )
         prior, destination = self.vocabulary.prior, self.vocabulary.destination
         made: Mechanism = inner
         if self.terms.remap is not None and prior is not None and destination is not None:
             made = Remap.stored(inner, prior, self.terms.remap.cost, destination)
         if self.terms.forms and self.vocabulary.law is not None:
             made = Formed(made, self.tiers, self.terms.forms, self.vocabulary.law)
+        stated, computed = self.terms.mechanism.claimed_epsilon, made.claimed_epsilon
+        if not math.isclose(stated, computed, rel_tol=1e-9):
+            raise InvalidInput(
+                f"claimed_epsilon={stated:g} in the policy, expected {computed:g}: that is its mechanism's"
+            )
         _refuse_other(self.terms.certificate, made)
         return made
 
