@@ -286,7 +286,7 @@ def test_one_growing_tier_is_enough():
     found = steps((0.01, 0.01), (0.01, 0.04), tiers=("PII", "PoII"))
     assert not found.is_saturated(0.05)
     assert found.is_saturated(0.17)
-    assert "100 documents: gain +0.100, rate PII 0.01, PoII 0.04" in found.sentence
+    assert "gain +0.100, rate PII 0.01, PoII 0.04" in found.sentence
     said = "attacker counts has not settled: PoII 0.01 from 50 training records, 0.04 from 100; 200 might reach 0.16"
     assert found.reason(0.05) == said
 

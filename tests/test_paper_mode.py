@@ -15,8 +15,8 @@ from oddshift.attackers.paper import (  # noqa: E402
     fit_paper,
     squared_distances,
 )
+from oddshift.attackers.paper_options import PaperOptions  # noqa: E402
 from oddshift.attackers.reconstruction import (  # noqa: E402
-    PaperOptions,
     PaperSettings,
 )
 from oddshift.attackers.temperature import _held_out  # noqa: E402

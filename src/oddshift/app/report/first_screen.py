@@ -206,10 +206,10 @@ def found_sentence(fate: DataFate, nouns: Nouns) -> str:
     """What was found and what became of it."""
     all_of = fate.total
     same = all_of.unchanged / all_of.perturbed if all_of.perturbed else 0.0
-    said = f"Of {all_of.found:,} sensitive {nouns.values} that were found, {all_of.perturbed:,} become a drawn one"
-    said += f" ({all_of.unchanged:,} of them, {percent(same)}, come out unchanged by chance)" * bool(all_of.perturbed)
-    rest = [(all_of.marked, "become a mark"), (all_of.left, "are function words that stay")]
-    return f"{said}{''.join(f', {count:,} {what}' for count, what in rest if count)}."
+    drawn = f"become a drawn one ({all_of.unchanged:,} of them, {percent(same)}, come out unchanged by chance)"
+    parts = [(all_of.perturbed, drawn), (all_of.marked, "become a mark"), (all_of.left, "are function words that stay")]
+    said = ", ".join(f"{count:,} {what}" for count, what in parts if count)
+    return f"Of {all_of.found:,} sensitive {nouns.values} that were found, {said or 'none is released'}."
 
 
 def missed_sentence(fate: DataFate) -> str:
@@ -297,6 +297,8 @@ def _worth_of_adaptation(found: Adaptation, nouns: Nouns) -> Iterator[str]:
             f"Every {nouns.value} is made up, so that single ones say nothing. What stays are frequencies and, between "
             f"columns, what at least 10 {nouns.records} show."
         )
+    elif set(found.forms) == {"mark"}:
+        yield f"What was found becomes a mark: of these {nouns.values} nothing is kept, of all else everything."
     elif kept > 0.0:
         yield f"It keeps {percent(kept)} of the information, where plain marks keep 0% and the original has 100%."
     else:
