@@ -20,11 +20,11 @@ DELTA = 0.05
 
 
 def write_data(path: Path) -> None:
-    """1,200 short texts about made-up people; any CSV file with a column of text will do."""
+    """600 short texts about made-up people; any CSV file with a column of text will do."""
     with path.open("w", newline="") as stream:
         table = csv.writer(stream)
         table.writerow(["text"])
-        table.writerows([text] for text in people(1200).texts)
+        table.writerows([text] for text in people(600).texts)
 
 
 def write_own(folder: Path) -> tuple[Path, Path]:
