@@ -132,7 +132,7 @@ def test_a_run_keeps_and_shows_the_comparison(tmp_path):
     console = Console(record=True, width=200)
     show_adaptation(found, console)
     shown = console.export_text()
-    assert "exact ε: of one release, over all pairs" in shown
+    assert "exact ε: of one release, over all pairs" in " ".join(shown.split())
     assert f"{kept['naive tiers']:.4f}" in next(line for line in shown.splitlines() if "naive tiers " in line)
 
 

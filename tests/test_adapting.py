@@ -123,7 +123,7 @@ def test_the_command_prints_what_comes_next_and_its_exit_code_is_the_answer(run,
     file.write_text(config())
     shown = run_here("adapt", file, "--out", folder)
     assert (shown.code, shown.problem) == (0, "")
-    assert shown.out.startswith("Certified: under this policy")
+    assert shown.out.startswith("May I publish it?")
     assert shown.out.index("come out unchanged") < shown.out.index("CERTIFIED: Pr[mPL > 1.5]")
     assert "next: oddshift report" in shown.out
     plain = json.loads(run_here("adapt", file, "--out", folder, "--json").out)

@@ -13,6 +13,7 @@ from oddshift.app.configuration import (
     TABLES,
     Configuration,
     FileData,
+    LedgerSettings,
     data_settings,
     parse_config,
     read_config,
@@ -34,6 +35,7 @@ ASKED = {
     "audit": {"delta": "0.05"},
     "adapt": {},
     "users": {},
+    "ledger": {},
     "execution": {},
 }
 """The least that a file must say, table by table, in TOML."""
@@ -44,6 +46,7 @@ CLASSES = {
     "audit": AuditSettings,
     "adapt": AdaptSettings,
     "users": UserLimit,
+    "ledger": LedgerSettings,
     "execution": Execution,
 }
 

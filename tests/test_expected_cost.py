@@ -16,6 +16,7 @@ from oddshift.app.resources import (
     cost_of_file,
     work_size,
 )
+from oddshift.app.run import Run
 
 USUAL = ("portfolio", "portfolio+W")
 
@@ -109,7 +110,7 @@ def test_runs_say_it_before_they_begin_and_large_files_before_they_are_read(ask,
     )
     monkeypatch.setattr(resources, "LARGE_FILE", 0.0)
     monkeypatch.setattr(configured_runs, "WORTH_SAYING", worth)
-    monkeypatch.setattr(configured_runs, f"ask_{ask}", begin)
+    monkeypatch.setattr(Run, ask, begin)
     told = []
     run = {"audit": configured_runs.run_audit, "adapt": configured_runs.run_adapt}[ask]
     with pytest.raises(BegunError):

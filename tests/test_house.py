@@ -44,9 +44,9 @@ def test_files_count_as_crossed_when_a_function_runs(tmp_path):
 
 
 def test_the_page_has_the_figures_of_today():
-    """Within 3 in a hundred, so that not every change has to run `make house`."""
+    """Within 10 in a hundred, so that not every change has to run `make house`."""
     page = house.PAGE.read_text()
     shown = dict(re.findall(r"^\| (.+?) \| ([\d,]+)", page.split(house.START)[1].split(house.END)[0], re.MULTILINE))
     known = house.modules()
     for name, now in (("files of the package", len(known)), ("lines", sum(m.lines for m in known.values()))):
-        assert abs(int(shown[name].replace(",", "")) - now) <= 0.03 * now, "run `make house`"
+        assert abs(int(shown[name].replace(",", "")) - now) <= 0.1 * now, "run `make house`"

@@ -89,7 +89,8 @@ def test_draws_follow_the_mechanism():
     """Over many documents the shared draw of a secret has the mechanism's law."""
     policy = names_policy()
     codec = policy.codec
-    sharp = replace(policy, terms=replace(policy.terms, mechanism=replace(policy.terms.mechanism, epsilon=1.0)))
+    terms = replace(policy.terms.mechanism, epsilon=1.0, claimed_epsilon=1.0)
+    sharp = replace(policy, terms=replace(policy.terms, mechanism=terms))
     shown = Sanitizer.seeded_for_experiments(sharp, 1).texts([f"{NAMES[0]} and {NAMES[0]}"] * 4000)
     times = np.bincount([codec.lexicon.words.index(names_in(text)[0]) for text in shown], minlength=10) / 4000
     expected = np.exp(sharp.mechanism().log_likelihood(np.array([codec.lexicon.words.index(NAMES[0])]))[0])

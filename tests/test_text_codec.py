@@ -175,9 +175,13 @@ def test_equal_vectors_share_a_point():
     assert encoded.tiers.labels.tolist() == [0, 1]  # the more sensitive tier holds for both
 
 
-def test_no_sensitive_vector_is_refused():
-    with pytest.raises(InvalidInput, match="none of 1 sensitive word types has a vector"):
-        _prepared(("Zed", "x"))
+def test_without_a_vector_every_sensitive_word_becomes_a_mark():
+    encoded = _prepared(("Zed", "x")).encoded
+    assert [len(document) for document in encoded.records.documents] == [0, 0]
+    assert encoded.texts([]) == ("[PERSON]", "x")
+
+
+def test_unknown_words_become_marks_or_are_refused():
     with pytest.raises(InvalidInput, match="expected one of mark, refuse"):
         _settings(unknown="keep")
 

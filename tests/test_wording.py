@@ -69,9 +69,11 @@ def test_an_interval_says_both_ends_in_order():
         scales_in_words(("a",), (0.25, 1.0))
 
 
-def test_every_state_has_a_title_and_a_sign_of_its_own():
-    assert set(TITLES) == set(SIGNS) == set(STATES)
-    assert len(set(SIGNS.values())) == len(STATES)
+def test_every_state_has_a_title_and_a_sign_of_its_own_and_what_is_proved_passes_as_what_is_certified():
+    assert set(TITLES) == set(SIGNS) == {*STATES, "proved"}
+    assert len(set(TITLES.values())) == len(TITLES)
+    assert len({SIGNS[state] for state in STATES}) == len(STATES)
+    assert SIGNS["proved"] == SIGNS["certified"]
 
 
 def test_what_decides_is_under_the_law_of_the_verdict_the_worst_bound_first(found):

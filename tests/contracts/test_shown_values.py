@@ -16,6 +16,7 @@ HARMLESS = {
     "Precomputed": "distances between points, which are public",
     "Claimed": "numbers of rows",
     "KeyBatch": "keyed hashes",
+    "PolicyTerms": "forms of tiers: noise, surrogate or mark",
     "TierTerms": "names of tiers",
     "TierRule": "names of tiers",
     "TextFile": "names of columns",

@@ -1,6 +1,6 @@
 """What needs no documents: tiers with too few units to certify, and releases whose guarantee is proved.
 
-A form that ignores the secret says nothing beyond the public words and which positions are equal. Noise is proved where
+A form that ignores the secret says nothing beyond what is public and which positions are equal. Noise is proved where
 its worst case is within ε, whatever the law of the secrets: for a secret l among those read together
 mPL(a, b) ≤ ε_l + Σ_{t≠l} ε_t·D_t/d(a, b), with D_t the largest distance in the tier of t (`leakage.upper`, diameter).
 """
@@ -137,8 +137,8 @@ class Proved:
                 f"odds by more than {self.bound:.4g} per unit of distance"
             )
         return (
-            "no released value depends on the secret that it stands for, so a release says nothing beyond the public "
-            "words and which values are equal"
+            "no released value depends on the secret that it stands for, so a release says nothing beyond what is "
+            "public and which values are equal"
         )
 
 

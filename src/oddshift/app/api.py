@@ -109,17 +109,17 @@ def adapt(  # noqa: PLR0913 (one for each part of the question)
 
     The arguments are those of `audit`; `settings` has the options of the search.
 
-    **Guarantee**: `policy` is None unless the chosen scales are certified in every tier on documents that were used
-    neither for learning nor for choosing; the certificate errs with probability at most `settings.alpha`.
+    **Guarantee**: `policy` is None unless its release is proved, or its scales are certified in every tier on documents
+    that were used neither for learning nor for choosing; a certificate errs with probability at most `settings.alpha`.
 
     >>> import numpy as np
     >>> import oddshift as od
     >>> corners = np.array([[1.0, 1.0], [1.0, 2.0], [2.0, 1.0]])
     >>> twice = np.repeat(np.random.default_rng(0).integers(0, 3, 1200), 2)
     >>> data = od.embeddings(corners[twice], groups=np.repeat(np.arange(1200), 2), settings={"points": "fit"})
-    >>> fixed = adapt(data, epsilon=2.0, delta=0.1)
+    >>> fixed = adapt(data, epsilon=4.0, delta=0.1)
     >>> fixed.certified, fixed.policy
-    (True, Policy(vectors, 3 points, exponential, certified))
+    (True, Policy(vectors, 3 points, exponential, proved))
     >>> fixed.policy.apply(corners).shape
     (3, 2)
     """
@@ -148,11 +148,11 @@ def load_policy(folder: str | Path) -> ReleasePolicy:
     >>> from tempfile import TemporaryDirectory
     >>> corners = np.array([[1.0, 1.0], [1.0, 2.0], [2.0, 1.0]])
     >>> data = od.embeddings(corners[np.random.default_rng(0).integers(0, 3, 900)], settings={"points": "fit"})
-    >>> fixed = od.adapt(data, epsilon=2.0, delta=0.1, settings=AdaptSettings(epsilon=2.0, delta=0.1, independent=True))
+    >>> fixed = od.adapt(data, epsilon=4.0, delta=0.1, settings=AdaptSettings(epsilon=4.0, delta=0.1, independent=True))
     >>> with TemporaryDirectory() as folder:
     ...     _ = fixed.policy.save(folder)
     ...     load_policy(folder)
-    Policy(vectors, 3 points, exponential, certified)
+    Policy(vectors, 3 points, exponential, proved)
     """
     return load_release_policy(folder)
 

@@ -100,8 +100,8 @@ class AdaptRun:
 
     @property
     def certified(self) -> bool:
-        """Whether some scales were certified."""
-        return self.result.state == "certified"
+        """Whether the release is certified or proved, which is more; `guarantee` tells the two apart."""
+        return self.result.chosen is not None
 
     @property
     def guarantee(self) -> Guarantee:

@@ -1,7 +1,7 @@
 """Forms of a tier: noise, or an output that ignores the secret, be it a surrogate of its kind or a mark.
 
 Every row of a form that ignores the secret is the same law, so its exact ε is 0 whatever the law: what is released says
-no more than the public words and which positions are equal. A mark counts as the one output of its kind that stands for
+no more than what is public and which positions are equal. A mark counts as the one output of its kind that stands for
 it; whoever decodes a release shows it as a mark.
 """
 

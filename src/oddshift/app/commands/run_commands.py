@@ -191,7 +191,7 @@ def show(policy: Place, server: Server = "", as_json: Json = False) -> None:
     states = ", ".join(f"{count:,} {state}" for state, count in found.releases.items()) or "none"
     console.print(f"releases: {states}")
     console.print(
-        f"records: {found.records:,}, {found.repeated:,} of them released more than once, "
+        f"records: {found.records:,}, {found.repeated:,} releases of records that were released before, "
         f"{found.kept:,} with their release kept; largest metric budget of a release: {found.most_composed:g}"
     )
     if found.unnamed_rows:

@@ -138,6 +138,10 @@ def _facts(audit: Audit) -> Html:
 
 
 def _adaptation_card(found: Adaptation) -> Html:
+    if found.proof:
+        return _certificate_card(
+            found.state, "Proof of the policy", adaptation_sentence(found), *_released(found.release)
+        )
     level = (
         f"The candidate scales were chosen on some {nouns_of(found.detector).records} and tested on "
         f"{found.documents[2]} others. "

@@ -13,10 +13,10 @@ from oddshift.bounds import zero_failures
 from oddshift.evidence.certificates import Certificate, Claim, SuccessClaim
 from oddshift.model.nouns import nouns_of
 
-TITLES = {"certified": "Certified", "violated": "Violated", "undecided": "Undecided"}
-"""The three states as headings."""
+TITLES = {"certified": "Certified", "proved": "Proved", "violated": "Violated", "undecided": "Undecided"}
+"""The states as headings; only the release of an adaptation is proved."""
 
-SIGNS = {"certified": "✓", "violated": "✗", "undecided": "?"}
+SIGNS = {"certified": "✓", "proved": "✓", "violated": "✗", "undecided": "?"}
 """A sign for each state, so that states do not differ by colour alone."""
 
 
@@ -161,7 +161,7 @@ def adaptation_sentence(found: Adaptation) -> str:
             "that there are none."
         )
     if found.proof:
-        return f"Proved, without counting documents: {found.proof}."
+        return f"Proved, without counting {nouns_of(found.detector).records}: {found.proof}."
     upper = next((max(t.upper) for t in found.sequence if t.scales == found.chosen and t.upper), None)
     bound = "" if upper is None else f" (upper bound {percent(upper)})"
     scales = scales_in_words(found.tier_names, found.chosen)

@@ -99,13 +99,18 @@ def _secret(db: Transaction) -> bytes:
 
 @dataclass(eq=False, repr=False)
 class EmbeddedTransaction:
-    """A transaction of a connection; `taken` are the keys that were looked up last."""
+    """A transaction of a connection.
+
+    `taken` are the keys that were looked up last; `dead` are the releases that died and hold them, by place, and `live`
+    the places that other releases hold.
+    """
 
     db: sqlite3.Connection
     is_repeatable: bool = False
     is_again: bool = False
     taken: sorted_runs.Entries | None = None
-    dead: dict[int, int] = field(default_factory=dict)
+    dead: dict[int, list[int]] = field(default_factory=dict)
+    live: set[int] = field(default_factory=set)
 
     def run(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         """The rows that a statement gives."""
@@ -140,6 +145,7 @@ class EmbeddedTransaction:
         """Look some keys up; what a withdrawn release held is free, and with a take-over also what a dead one held."""
         high, low = keys
         self.taken, self.dead = sorted_runs.Entries.of(high, low, claimant.release, rows), {}
+        self.live = set()
         states: dict[int, str] = {}
         found = []
         for place, release, row in sorted_runs.look_up(self.db, high, low):
@@ -149,9 +155,10 @@ class EmbeddedTransaction:
             if states[release] == ABANDONED or (states[release] == CRASHED and self._was_taken(place, release)):
                 continue
             if states[release] == CRASHED and claimant.may_take_over:
-                self.dead[place] = release
+                self.dead.setdefault(place, []).append(release)
             else:
                 found.append(Holder(place, release, claimant.part, row))
+                self.live.add(place)
         return found
 
     def _was_taken(self, place: int, release: int) -> bool:
@@ -165,11 +172,13 @@ class EmbeddedTransaction:
     def enter(self, chosen: BoolArray) -> None:
         """Write the chosen keys."""
         assert self.taken is not None
-        for place, release in self.dead.items():
+        fewer = "UPDATE release SET records = records - 1, repeated = repeated - ? WHERE number = ?"
+        for place, releases in self.dead.items():
             if chosen[place]:
-                self.db.execute("INSERT INTO taken VALUES (?, ?)", (self._key(place), release))
+                self.db.executemany("INSERT INTO taken VALUES (?, ?)", [(self._key(place), one) for one in releases])
                 if self.taken.rest["row"][place]:
-                    self.db.execute("UPDATE release SET records = records - 1 WHERE number = ?", (release,))
+                    is_others = [place in self.live, *[True] * (len(releases) - 1)]  # all but a record's only holder
+                    self.db.executemany(fewer, list(zip(is_others, releases, strict=True)))
         sorted_runs.add(self.db, self.taken if chosen.all() else self.taken.some(chosen))
 
     def problems(self) -> list[str]:

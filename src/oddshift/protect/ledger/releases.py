@@ -41,7 +41,8 @@ class LedgerTotals:
     """What a ledger holds, in numbers: no record, user or key can be read from it.
 
     `releases` counts by state; `most_composed` and `user_most_spent` are the largest metric budgets of one record and
-    one user, `repeated` the releases of records that had been released before.
+    one user, `repeated` the releases of records that had been released before, as each was found when it was claimed:
+    when the first of two releases is withdrawn, the other one still counts there and not in `records`.
     """
 
     releases: dict[str, int]
