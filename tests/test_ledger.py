@@ -161,6 +161,19 @@ def test_only_the_records_of_a_dead_release_can_be_taken_over(ledger):
         claim(ledger, ["b"], take)
 
 
+def test_a_record_is_taken_over_from_every_release_that_died_with_it(tmp_path):
+    ledger = Ledger(tmp_path / LEDGER)
+    take = ClaimTerms(policy="p", epsilon=1.0, may_take_over=True)
+    for _ in range(2):
+        dead = claim(ledger, ["a"], REPEAT, staged=HERE)
+        ledger.settle(dead.release, lambda: False)
+    assert (ledger.totals().records, ledger.totals().repeated) == (1, 1)
+    taken = claim(ledger, ["a"], take, staged=HERE)
+    assert (ledger.totals().records, ledger.totals().repeated) == (1, 0)
+    ledger.abandon(taken.release)
+    assert claim(ledger, ["a"]).records == 1  # none of the two holds it any more
+
+
 def test_kept_releases_are_given_again(ledger):
     keep = ClaimTerms(policy="p", epsilon=1.0, is_kept=True)
     found = claim(ledger, ["a", "b"], keep)
