@@ -56,7 +56,8 @@ def main(folder: Path) -> None:
     print(audit)
     audit.report(folder / "report.html")
 
-    # 3. the least noise whose leakage is certified, and under which first guesses are right at most one time in five
+    # 3. the least noise whose leakage is certified, and under which first guesses are right at most one time in five;
+    #    where noise would lose more than a mark of the kind, as at this epsilon, marks are released, which is proved
     goals = AdaptSettings(epsilon=EPSILON, delta=DELTA, success={"*": 0.2})
     fixed = od.adapt(data, mechanism, epsilon=EPSILON, delta=DELTA, settings=goals)
     print(fixed)
