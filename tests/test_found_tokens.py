@@ -188,7 +188,7 @@ def test_substitutes_are_public_names_drawn_without_regard_to_the_secret():
     codec = codec_of(marks="substitute")
     encoded = codec.encode({"text": ["Zed Quux met Zed Quux and Acme."] * 8})
     shown = encoded.decode(encoded.records.points)["text"]
-    assert all("Zed" not in text and "[PERSON]" not in text and text.endswith("[ORG].") for text in shown)
+    assert all("Zed" not in text and "Acme" not in text and "[" not in text for text in shown)
     pairs = [text.split(" met ") for text in shown]
     assert all(second.startswith(first) for first, second in pairs)
     assert len(set(shown)) > 3

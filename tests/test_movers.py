@@ -35,6 +35,7 @@ def test_no_column_is_taken_where_none_makes_steps_much_shorter(fixes):
 
 
 def test_it_becomes_the_user_of_a_file_without_one_and_is_no_longer_left_empty(fixes):
+    fixes = {**fixes, "time": [f"2024-01-01T{k // 60:02d}:{k % 60:02d}:00" for k in range(120)]}  # or they are people
     found = roles_of_columns(fixes, "x")
     assert (found.kind, found.user) == ("location", "badge")
     assert [name for name, _ in found.masked] == ["mood", "speed"]

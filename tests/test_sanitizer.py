@@ -121,7 +121,7 @@ def test_cells_that_fit_nowhere_are_refused_without_being_quoted():
     with pytest.raises(InvalidInput, match=r"column 'city' at row 2 holds a category that the policy does not know$"):
         Sanitizer(policy).columns({"age": [1, 2], "city": ["oslo", "secret"]})
     for bad in ("secret", "inf"):
-        with pytest.raises(InvalidInput, match=r"column 'age' at row 1 is (not a number|infinite, expected .*)$"):
+        with pytest.raises(InvalidInput, match=r"column 'age' at row 1 is (not a number|infinite), expected"):
             Sanitizer(policy).columns({"age": [bad], "city": ["oslo"]})
     for missing in ("nan", None, "NA"):
         assert Sanitizer(policy).columns({"age": [missing], "city": ["oslo"]})["age"] == [missing]

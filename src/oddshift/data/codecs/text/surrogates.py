@@ -105,7 +105,7 @@ def surrogate(kind: str, shape: str, around: Around, draw: Random) -> str:
     """A text of a kind and shape; the mark of the kind where none can be made.
 
     >>> surrogate("PHONE_NUMBER", "+00 000", Around(), Random(3))
-    '+49 298'
+    '+39 825'
     """
     if kind in _NUMBERS:
         made = re.sub(
