@@ -1,13 +1,13 @@
 """What several tests need: the folder of real data, and a cache folder of their own."""
 
 import gc
-import os
 
 import pytest
 
 from added_package import forget, lay_out
 from oddshift.data.codecs.text.published import data_folder
 from oddshift.data.detectors import spans
+from requirements import lacking
 
 
 def pytest_collection_finish():
@@ -21,10 +21,7 @@ def data():
     """The folder of real data; without it a test is skipped, and fails where CI is set."""
     folder = data_folder().resolve()
     if not (folder / "ag_news.csv").is_file():
-        reason = f"no real data in {folder} (set ODDSHIFT_DATA)"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        lacking(f"no real data in {folder} (set ODDSHIFT_DATA)")
     return folder
 
 
@@ -34,10 +31,7 @@ def postgres_server():
     from postgres_server import PostgresServer, program
 
     if program("initdb") is None or program("postgres") is None:
-        reason = "no PostgreSQL server on this machine (Debian: apt-get install postgresql)"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        lacking("no PostgreSQL server on this machine (Debian: apt-get install postgresql)")
     server = PostgresServer()
     yield server
     server.close()

@@ -12,27 +12,22 @@ import pytest
 
 from oddshift.app.report import page
 from reports import hostile, small_audit, sources
+from requirements import lacking
 
 pytestmark = pytest.mark.browser
 SHOTS = Path(__file__).resolve().parent.parent / "build" / "report"
 SIZES = {"phone": {"width": 375, "height": 812}, "desk": {"width": 1280, "height": 900}}
 
 
-def _without(reason):
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="module")
 def browser():
     chromium = shutil.which("chromium")
     if chromium is None:
-        _without("Chromium is not installed (Debian: apt-get install chromium)")
+        lacking("Chromium is not installed (Debian: apt-get install chromium)")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        _without("playwright is not installed (pip install -e '.[dev]')")
+        lacking("playwright is not installed (pip install -e '.[dev]')")
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield started
@@ -139,7 +134,7 @@ def test_no_serious_accessibility_issue(visit, scheme):
     try:
         from axe_playwright_python.sync_playwright import Axe
     except ImportError:
-        _without("axe-playwright-python is not installed (pip install -e '.[dev]')")
+        lacking("axe-playwright-python is not installed (pip install -e '.[dev]')")
     tab = visit(color_scheme=scheme)
     for details in tab.query_selector_all("details"):
         details.evaluate("e => { e.open = true; }")

@@ -23,6 +23,7 @@ from oddshift.protect.ledger.releases import StagedFolder
 from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 from oddshift.protect.record_keys import WIDTH
+from requirements import lacking
 
 ONCE = ClaimTerms(policy="p", epsilon=1.0)
 HERE = StagedFolder("/nowhere/.oddshift-1", 1, 2)
@@ -235,7 +236,7 @@ def small_disk(place, megabytes):
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=0777", "tmpfs", str(place)]
     if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no file system may be mounted here")
+        lacking("no file system may be mounted here")
     try:
         yield place
     finally:

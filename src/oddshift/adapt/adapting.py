@@ -73,7 +73,7 @@ def adapt(
     search = _searched(task, measuring, made, attacker, preset)
     taken = search.taken
     if proved is not None and (taken is None or not taken.is_certified or taken.tested.loss >= proved.loss):
-        return concluded_proof(task, plan, replace(select, asked=proved.asked), proved, search, made)
+        return concluded_proof(task, plan, replace(select, asked=proved.asked), proved, search=search, made=made)
     return concluded(search, task, made, plan)
 
 

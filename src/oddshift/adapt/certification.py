@@ -223,7 +223,7 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     empty = vacuous_reason(seen.values(), names, certifying.settings.vacuous)
     why = empty or made.readers.unread([readers[place] for place in basis.counting], known)
     bar = Barred(why) if why else None
-    rates = deciding_parts(seen, recalibrated, law, made.claims, names, basis, lambda _: bar)
+    rates = deciding_parts(seen, recalibrated, law, claims=made.claims, names=names, basis=basis, bar=lambda _: bar)
     parts = [*rates, *_guesses(seen, situation, made)]
     judgement = judged(parts, made.claims)
     outcome = certifying.measured(situation, scans[basis.strongest])

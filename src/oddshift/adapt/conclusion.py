@@ -62,6 +62,7 @@ def concluded_proof(
     plan: Countable,
     experiment: Experiment,
     proved: Proved,
+    *,
     search: SearchResult | None = None,
     made: Certification | None = None,
 ) -> Adaptation:

@@ -18,6 +18,7 @@ from oddshift.adapt.goals import Goals, known_epsilon
 from oddshift.adapt.result import Scales, TierRelease
 from oddshift.adapt.settings import AdaptSettings, FormChoice
 from oddshift.attackers.paired_log_score import units_of
+from oddshift.attackers.repair import LEAST
 from oddshift.audit.claims import by_tier
 from oddshift.audit.proven import ROUNDED_UP, reach_of_tiers
 from oddshift.base.arrays import FloatArray, IntArray
@@ -38,10 +39,6 @@ WORTH = 0.95
 """The share of the loss of marks and surrogates that noise with a proved worst case may cost at most: it needs more to
 be said about it."""
 
-FEWEST = 10
-"""Independent units of the fit part below which a tier is marked unless a form was named: its values were learned from
-them, and a surrogate or noise could hand out what only one of few people has."""
-
 FINEST = 0.01
 """The smallest scale, and the step of scales, at which noise is proved."""
 
@@ -60,9 +57,12 @@ class Countable:
 
     @property
     def allowed(self) -> tuple[FormChoice, ...]:
-        """The forms that were named; a mark for a tier without one whose values come from too few units."""
+        """The forms that were named; a mark for a tier without one whose values come from fewer than LEAST units.
+
+        A surrogate or noise could hand out what only one of few people has.
+        """
         rows = zip(self.named, self.learned, strict=True)
-        return tuple("mark" if form == "auto" and learned < FEWEST else form for form, learned in rows)
+        return tuple("mark" if form == "auto" and learned < LEAST else form for form, learned in rows)
 
     @property
     def asked(self) -> tuple[FormChoice, ...]:
@@ -264,7 +264,7 @@ def tier_releases(
                 units=plan.units[tier],
                 needed=plan.needed,
                 is_named=plan.named[tier] != "auto",
-                is_rare=plan.learned[tier] < FEWEST,
+                is_rare=plan.learned[tier] < LEAST,
             )
         )
     return tuple(rows)

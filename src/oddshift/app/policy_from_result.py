@@ -23,7 +23,7 @@ from oddshift.protect.ledger.terms import UserLimit
 from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy, stored_codec
 from oddshift.protect.policies.terms import PROVED, CertificateTerms
 from oddshift.protect.policies.vocabulary import CodecVocabulary, NamedVocabulary
-from oddshift.protect.repair import with_repair
+from oddshift.protect.repair import FEWEST, with_repair
 
 
 def why_no_policy(prepared: Prepared) -> str:
@@ -103,17 +103,14 @@ def adapted_policy(found: Adaptation, task: AdaptTask, prepared: Prepared, asked
     return _whole_rows(policy, task)
 
 
-FEWEST_ROWS = 200
-"""Rows from which relations between columns are learned: with fewer, values are made up column by column."""
-
-
 def _whole_rows(policy: Policy, task: AdaptTask) -> Policy:
     """The policy of a table whose values are all made up, with whole rows drawn together: relations of columns stay.
 
     They are drawn from a law of the fit records, each of its counts from many of them, so that no row is anybody's.
+    With fewer than FEWEST records values are made up column by column.
     """
     is_made_up = policy.kind == "table" and set(policy.terms.forms) == {"surrogate"}
-    if not is_made_up or task.has_marks or len(task.split.fit) < FEWEST_ROWS:
+    if not is_made_up or task.has_marks or len(task.split.fit) < FEWEST:
         return policy
     certificate = policy.terms.certificate
     said = f"{certificate.sentence} Rows are drawn from counts over the rows to learn from, each over at least {LEAST}."

@@ -76,7 +76,7 @@ class ContextVectors:
 
 
 def fit_context_vectors(
-    fit: Records, tiers: IntArray | None, members: list[IntArray], law: FloatArray, least: int, seed: int
+    fit: Records, tiers: IntArray | None, members: list[IntArray], law: FloatArray, *, least: int, seed: int
 ) -> ContextVectors:
     """Estimate the means from documents; contexts that fewer than `least` of them hold are left out.
 
@@ -95,9 +95,9 @@ def fit_context_vectors(
         rows = np.flatnonzero(mine & ~is_held), np.flatnonzero(mine & is_held)[:WEIGHED]
         weights = np.zeros(len(read[0]) + 1)
         if places.shape[1] and len(rows[1]):
-            part = _means(fit, read, (points, places), rows[0], least)
+            part = _means(fit, read, (points, places), rows[0], least=least)
             weights = _weighed(fit, part, read, rows[1], law[points])
-        found.append(_means(fit, read, (points, places), np.flatnonzero(mine), least, weights))
+        found.append(_means(fit, read, (points, places), np.flatnonzero(mine), least=least, weights=weights))
     return ContextVectors(fit.context.symbols, tuple(found))
 
 
@@ -128,6 +128,7 @@ def _means(
     read: tuple[list[IntArray], Any],
     vectors: tuple[IntArray, FloatArray],
     rows: IntArray,
+    *,
     least: int,
     weights: FloatArray | None = None,
 ) -> ContextMeans:

@@ -147,7 +147,7 @@ def fit_sequence_law(known: Knowledge, least: int = 1, seed: int = 0) -> Sequenc
     if fit.context is not None and fit.space.metric.name != "precomputed":
         tiers = fit.tier_of_position(known.tiers) if known.tiers.is_public else None
         members = [np.flatnonzero(candidates(known.tiers, g)) for g in range(sets)]
-        words = fit_context_vectors(fit, tiers, members, law, least, seed)
+        words = fit_context_vectors(fit, tiers, members, law, least=least, seed=seed)
     return SequenceLaw(fit_steps(fit, law, labels, sets, least), words)
 
 

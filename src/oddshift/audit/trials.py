@@ -174,7 +174,7 @@ def _deciding(trials: AuditTrials) -> list[Part]:
     judges = recalibrated_judges(trials.attackers, basis, release, select, releases.budget)
     seen = {place: trials.seen(place, law) for place in basis.counting or (basis.strongest,)}
     accused = dict(zip(judges, _judged(trials, list(judges.values())), strict=True))
-    return deciding_parts(seen, accused, law, trials.claims, names, basis, trials.bar)
+    return deciding_parts(seen, accused, law, claims=trials.claims, names=names, basis=basis, bar=trials.bar)
 
 
 def _judged(trials: AuditTrials, judges: Sequence[Attacker]) -> list[Seen]:

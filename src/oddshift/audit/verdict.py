@@ -235,6 +235,7 @@ def deciding_parts(
     seen: Mapping[int, Seen],
     recalibrated: Mapping[int, Seen],
     law: str,
+    *,
     claims: ClaimBuilder,
     names: Sequence[str],
     basis: Basis,

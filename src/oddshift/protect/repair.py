@@ -25,7 +25,7 @@ from oddshift.protect.policies.policy import Policy
 from oddshift.protect.policies.terms import RepairTerms
 
 FEWEST = 200
-"""Documents from which a release teaches a law."""
+"""Documents from which a law of documents can be learned."""
 
 
 def with_repair(policy: Policy, mode: str, records: Records | None = None, source: str = "fit") -> Policy:

@@ -213,11 +213,11 @@ class Surrogates:
         is_part = len(words) > 1 or not ends or kinds.get(token - 1) == kind
         last = len(words) - 1
         return " ".join(
-            self._word(document, kind, word, (ends and k == last) if is_part else None, around)
+            self._word(document, kind, word, around, is_last=(ends and k == last) if is_part else None)
             for k, word in enumerate(words)
         )
 
-    def _word(self, document: int, kind: str, word: str, is_last: bool | None, around: Around) -> str:
+    def _word(self, document: int, kind: str, word: str, around: Around, *, is_last: bool | None) -> str:
         """One word of a name, the same wherever the document has it; `is_last` is None for a name of one word."""
         is_family = is_last or (is_last is None and around.before in _HERS | _HIS)
 
