@@ -230,8 +230,8 @@ def test_a_configuration_names_the_folder(tmp_path):
 
 def test_only_words_have_a_language_model():
     from oddshift.app.attacker_choice import fit_attackers
-    from oddshift.app.preparation import Prepared
     from oddshift.audit import AuditSettings
+    from oddshift.data.preparation import Prepared
     from oddshift.model.records import Split
 
     world = ring(documents=20)
