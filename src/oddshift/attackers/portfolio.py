@@ -37,7 +37,6 @@ from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.distant_ties import fit_distant_ties
 from oddshift.attackers.hidden_classes import fit_row_classes
-from oddshift.attackers.language_model import LanguageModel, fit_language_prior
 from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAttacker, Terms
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
 from oddshift.attackers.nearest_documents import fit_exemplars
@@ -71,24 +70,18 @@ HELD_SHARE, HELD_UNITS = 0.2, 8
 PartFit = Callable[[Knowledge], Attacker]
 
 
-def fit_portfolio(
-    known: Knowledge, rng: np.random.Generator, *, reads_words: bool = False, language: LanguageModel | None = None
-) -> Combination:
+def fit_portfolio(known: Knowledge, rng: np.random.Generator, *, reads_words: bool = False) -> Combination:
     """Fit every part that suits the number of points, on most of the fit documents, and weigh them on the rest.
-
-    With `language` a language model reads the words too.
 
     **Guarantee**: a position without others keeps its own release; on the held-out releases no single part is better.
     """
-    parts = portfolio_parts(known, int(rng.integers(1 << 31)), reads_words=reads_words, language=language)
+    parts = portfolio_parts(known, int(rng.integers(1 << 31)), reads_words=reads_words)
     return replace(
         fit_and_combine(known, parts, share=held_share(known), rng=rng), name="portfolio" + "+W" * reads_words
     )
 
 
-def portfolio_parts(
-    known: Knowledge, seed: int, *, reads_words: bool = False, language: LanguageModel | None = None
-) -> list[PartFit]:
+def portfolio_parts(known: Knowledge, seed: int, *, reads_words: bool = False) -> list[PartFit]:
     """How every part that suits these data is fitted; one that gives the prior comes first."""
     if reads_words and known.fit.context is None:
         raise InvalidInput("the fit records have no context W, expected one for portfolio+W")
@@ -97,8 +90,6 @@ def portfolio_parts(
     sized = [*dense_parts(points, seed), *counted_parts(points), *place_parts(known), *wide_parts(known)]
     parts = [*(row_parts(layout, seed) if layout else []), *common_parts(seed), *([] if layout else sized)]
     parts += three_parts(known, layout)
-    if language is not None:
-        return [_language(seed, language), *parts]
     if reads_words:
         return [*([_clear(layout, seed)] if layout and _has_clear(known, layout) else _words(known, seed)), *parts]
     return [*_by_place(known, seed), *parts]
@@ -235,14 +226,6 @@ def _by_place(known: Knowledge, seed: int) -> list[PartFit]:
     """The prior given the place, where places say anything; how far is decided once, on all fit documents."""
     weights = place_weights(known, np.random.default_rng([seed, 8]))
     return [] if weights is None else [lambda some: LawAttacker(some, fit_place_prior(some, weights), "places")]
-
-
-def _language(seed: int, model: LanguageModel) -> PartFit:
-    def fit(known: Knowledge) -> Attacker:
-        law = fit_language_prior(known, model, np.random.default_rng([seed, 7]))
-        return LawAttacker(known, law, "language", with_context=True)
-
-    return fit
 
 
 def out_of_reach(known: Knowledge) -> str:
