@@ -23,7 +23,7 @@ from oddshift.attackers.combination import Combination
 from oddshift.attackers.completeness import LEVEL, Completeness, completeness
 from oddshift.attackers.law_attacker import Dense, LawAttacker
 from oddshift.attackers.portfolio import fit_portfolio
-from oddshift.attackers.positional_pairs import fit_ties
+from oddshift.attackers.positional_pairs import fit_tied_places
 from oddshift.base.arrays import IntArray
 from oddshift.base.storage import load, save
 from oddshift.bounds import clopper_pearson_upper
@@ -105,7 +105,7 @@ def tested(draw: Callable[[int, np.random.Generator], IntArray], size: int, seed
 
 
 def _pairs(known: Knowledge, weight: float) -> Combination:
-    law = fit_ties(known) if weight else PlaceTrees({}, np.exp(known.log_prior))
+    law = fit_tied_places(known) if weight else PlaceTrees({}, np.exp(known.log_prior))
     return Combination(known, (LawAttacker(known, Dense(law), "ties"),), (((weight, weight),),))
 
 
