@@ -78,7 +78,7 @@ class Holders:
                 count = counts.setdefault(release, [0, 0])
                 count[0] += 1
                 count[1] += number > 0 or place in live
-        return [(*counts[release], release) for release in sorted(counts)]
+        return [(records, again, release) for release, (records, again) in sorted(counts.items())]
 
 
 FEWER = "UPDATE release SET records = records - ?, repeated = repeated - ? WHERE number = ?"
