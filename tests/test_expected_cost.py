@@ -5,7 +5,6 @@ import pytest
 
 from oddshift.app import configured_runs, resources
 from oddshift.app.datasets import table, trajectories
-from oddshift.app.preparation import prepare
 from oddshift.app.resources import (
     LARGE_FILE,
     UNITS,
@@ -17,6 +16,7 @@ from oddshift.app.resources import (
     work_size,
 )
 from oddshift.app.run import Run
+from oddshift.data.preparation import prepare
 
 USUAL = ("portfolio", "portfolio+W")
 

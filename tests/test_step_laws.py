@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import oddshift as od
-from oddshift.app.preparation import prepare
 from oddshift.app.run import Run
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.chain_laws import fit_chain
 from oddshift.attackers.portfolio import DENSE_POINTS, STEP_POINTS, place_parts
 from oddshift.attackers.spatial import STEPS, is_spatial, measured_steps, step_laws
 from oddshift.audit import AuditSettings
+from oddshift.data.preparation import prepare
 from oddshift.mechanisms import MechanismSettings
 
 WAYS = ((0, 1), (1, 0), (0, -1), (-1, 0))
