@@ -219,8 +219,7 @@ def _hopeless(errors: Any) -> tuple[type[Exception], ...]:
 
 
 def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def _is_made(db: Transaction) -> bool:
@@ -276,10 +275,8 @@ class PostgresTransaction:
         rows["fields"], rows["i size"], rows["key size"], rows["number size"] = 3, 4, WIDTH, 8
         rows["i"], rows["number"] = np.arange(len(numbers)), numbers
         rows["key"] = np.frombuffer(keys, dtype=f"V{WIDTH}")
-        with (
-            self.connection.cursor() as cursor,
-            cursor.copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy,
-        ):
+        statement = f"COPY {table} FROM STDIN (FORMAT BINARY)"
+        with self.connection.cursor() as cursor, cursor.copy(statement) as copy:
             copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
             copy.write(rows.tobytes())
             copy.write(b"\xff\xff")
@@ -302,8 +299,8 @@ class PostgresTransaction:
         self.run(_FREE, own)
         if claimant.may_take_over:
             self.run(_LOCKED)
-        for *holder, state in self.run(_HELD, own):
-            self.holders.add(Holder(*holder), is_dead=claimant.may_take_over and state == CRASHED)
+        for *held, state in self.run(_HELD, own):
+            self.holders.add(Holder(*held), is_dead=claimant.may_take_over and state == CRASHED)
         return self.holders.live
 
     def enter(self, chosen: BoolArray) -> None:
@@ -345,13 +342,8 @@ class PostgresTransaction:
 
 
 _COPIED = np.dtype(
-    [
-        ("fields", ">i2"),
-        ("i size", ">i4"),
-        ("i", ">i4"),
-        ("key size", ">i4"),
-        ("key", f"V{WIDTH}"),
-        ("number size", ">i4"),
-        ("number", ">i8"),
-    ]
+    {
+        "names": ["fields", "i size", "i", "key size", "key", "number size", "number"],
+        "formats": [">i2", ">i4", ">i4", ">i4", f"V{WIDTH}", ">i4", ">i8"],
+    }
 )
