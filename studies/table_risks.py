@@ -24,10 +24,10 @@ import oddshift as od
 from oddshift.adapt import AdaptSettings
 from oddshift.app.display import choice_line
 from oddshift.app.init.suggestion import suggest_epsilon
-from oddshift.app.preparation import prepare
 from oddshift.app.run import Run
 from oddshift.audit.released_table import ABOVE_BASELINE, release_headline
 from oddshift.data.codecs import TableCodec
+from oddshift.data.preparation import prepare
 from oddshift.mechanisms import MechanismSettings, build_mechanism
 from oddshift.protect.measurement import measured_release
 from studies.tables import table, write

@@ -16,9 +16,9 @@ from oddshift.app.init.choices import OwnFiles, text_choice, useful_budget
 from oddshift.app.init.roles import Roles, roles_of
 from oddshift.app.init.sections import ALPHA, DELTA, SectionChoice, data_section, quoted, rest, written_path
 from oddshift.app.init.suggestion import Suggestion, suggest_epsilon
-from oddshift.app.preparation import Prepared
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import ONE_SHOT, zero_failures
+from oddshift.data.preparation import Prepared
 from oddshift.model.records import Split
 
 

@@ -19,10 +19,10 @@ from oddshift.adapt.form_cache import KeptForms
 from oddshift.adapt.notes import break_even
 from oddshift.app.init.sections import SectionChoice, written_path
 from oddshift.app.init.suggestion import Suggestion
-from oddshift.app.preparation import Prepared
 from oddshift.attackers.attacker import knowledge
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import FROM_TEXT, data_folder
+from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import MechanismSettings
 from oddshift.mechanisms.utility import constant_of_each_kind
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.app.found_points import nearest_alternative
 from oddshift.base.arrays import positive
 from oddshift.base.errors import InvalidInput
+from oddshift.data.found_points import nearest_alternative
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from oddshift.app.attacker_choice import fit_attackers, named_attackers
-from oddshift.app.preparation import Prepared
 from oddshift.app.resources import Means
 from oddshift.app.run import knowledge_of
 from oddshift.app.run_folder import PRIVATE
@@ -33,6 +32,7 @@ from oddshift.base.identity import fingerprint
 from oddshift.base.safe_serialization import can_be_stored, load_graph, save_graph
 from oddshift.data.codecs import CODECS
 from oddshift.data.dataset import Dataset
+from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import Mechanism, MechanismSettings
 from oddshift.model.release import perturb
 from oddshift.protect.policies import Policy

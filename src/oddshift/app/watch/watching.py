@@ -23,7 +23,6 @@ from oddshift.app.configuration import Configuration, FileData, parse_config, re
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.fit_cache import read_kept
 from oddshift.app.inputs import inputs_of
-from oddshift.app.preparation import Prepared, prepare
 from oddshift.app.resources import Means
 from oddshift.app.run import Run
 from oddshift.app.run_folder import (
@@ -42,6 +41,7 @@ from oddshift.base.arrays import FloatArray, IntArray, unit_open
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds.streams import ShiftStream
 from oddshift.data.dataset import Dataset
+from oddshift.data.preparation import Prepared, prepare
 from oddshift.model.records import FRACTIONS
 from oddshift.protect.policies import Policy, load_policy
 

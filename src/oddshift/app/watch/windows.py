@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from oddshift.app.preparation import drawn_once, first_of_each, merged_units, read_together
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.paired_log_score import units_of
 from oddshift.audit.scan import Budget, Scan, scan
@@ -23,11 +22,9 @@ from oddshift.audit.worst_pair import worst_of_release
 from oddshift.base.arrays import FloatArray, IntArray, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
-from oddshift.data.codecs import Codec, Columns, Encoded, TextCodec
-from oddshift.data.codecs.text.cells import TextCells
-from oddshift.data.codecs.unknown_values import unknown_values
+from oddshift.data.codecs import Codec, Columns, Encoded
 from oddshift.data.dataset import Dataset, named_columns, read_dataset
-from oddshift.data.detectors import recall_of_planted
+from oddshift.data.preparation import first_of_each, merged_units, read_together
 from oddshift.model.records import Records
 from oddshift.model.release import perturb
 
@@ -128,7 +125,7 @@ def _records(codec: Codec, encoded: Encoded, units: IntArray | None) -> Records:
         return records
     if units is not None:
         records = replace(records, sources=first_of_each(units)[encoded.rows])
-    return read_together(records, joint_by, drawn_once(codec))
+    return read_together(records, joint_by, codec.drawn_once)
 
 
 def _attacked(watcher: Watcher, records: Records, rng: np.random.Generator) -> dict[str, FloatArray]:
@@ -153,7 +150,7 @@ def _attacked(watcher: Watcher, records: Records, rng: np.random.Generator) -> d
 
 def _unknown(codec: Codec, encoded: Encoded, columns: Columns, units: IntArray) -> dict[str, FloatArray]:
     """For every unit that has secrets, the share of them that the vocabulary does not have."""
-    found = unknown_values(codec, encoded, columns)
+    found = codec.unknown_values(encoded, columns)
     if found is None or not len(found.rows):
         return {}
     _, unit = np.unique(units[found.rows], return_inverse=True)
@@ -162,10 +159,7 @@ def _unknown(codec: Codec, encoded: Encoded, columns: Columns, units: IntArray) 
 
 def _recall(codec: Codec, columns: Columns, rng: np.random.Generator) -> dict[str, FloatArray]:
     """1 for every planted name that was found and 0 for every other, in random order; nothing where there are none."""
-    if not isinstance(codec, TextCodec) or not codec.finders.detectors or not codec.settings.trials:
-        return {}
-    texts = TextCells.of(columns, codec.settings.text).documents
-    found = recall_of_planted(codec.finders.detectors, texts, rng, trials=PLANTED)
+    found = codec.planted_recall(columns, rng, PLANTED)
     if found is None:
         return {}
     return {RECALL: rng.permutation(np.repeat([1.0, 0.0], [found.found, found.planted - found.found]))}
