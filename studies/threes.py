@@ -174,12 +174,12 @@ def real_rows() -> Iterator[list[object]]:
 
 
 def main() -> None:
-    """Work for some minutes, a tenth of them on adaptations, then write the page from everything that is finished."""
+    """Work for some minutes, most of them on audits, then write the page from everything that is finished."""
     minutes, repetitions = asked(20, 4)
     names, (audits, adaptations) = tuple(THREES), (0.5 * minutes, 0.3 * minutes)
-    gates = list(gate_rows(0.2 * minutes))
     work("audit", worlds.once, audits, repetitions, names=names)
     work("adapt", worlds_adapt.once, adaptations, repetitions, names=names)
+    gates = list(gate_rows(0.2 * minutes))
     lines = finished("audit", Outcome, repetitions, names)
     chosen = finished("adapt", Choice, repetitions, names)
     shares = [choice.share for _, _, done in chosen for choice in done if choice.share is not None]
