@@ -1,13 +1,15 @@
 """Surrogates: of the kind and shape of what they stand for, in agreement with the words around, the same in a text."""
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 
-from oddshift.data.codecs import TextCodec, TextSettings
+from oddshift.data.codecs import TextCodec, TextSettings, WordVectors
 from oddshift.data.codecs.text.surrogates import Around, shape_of, surrogate
 from oddshift.data.detectors import Gazetteer, Patterns, WordList
+from oddshift.data.detectors.gazetteer import FAMILY_NAMES, GIVEN_NAMES, PLACE_NAMES
 
 WOMEN, MEN = {"Mary", "Ingrid"}, {"James", "Omar"}
 
@@ -77,3 +79,49 @@ def test_draws_do_not_depend_on_the_secret():
         surrogate("PERSON", shape_of("PERSON", name), Around("met"), Random(5)) for name in ("Norma Kamali", "Jo Doe")
     )
     assert one == other
+
+
+def _as_secrets(texts, **changes):
+    """Texts whose names have points, and the codec; everything is found by lists."""
+    people = dict.fromkeys(("kamali", "norma", "doe", "jane"), "PERSON")
+    detectors = [WordList({**people, "acme": "ORG", "omaha": "GPE", "blue": "COLOUR"})]
+    settings = TextSettings(is_public=True, fewest=1, tokeniser="plain", **changes)
+    words = ("kamali", "norma", "doe", "jane", "acme", "omaha", "blue")
+    codec = TextCodec.fit({"text": texts}, settings, detectors=detectors, vectors=WordVectors(words, np.eye(7)))
+    return codec, codec.encode({"text": texts})
+
+
+TEXT = "Norma Kamali met Jane Doe in Omaha. Mrs. Kamali's blue car is ACME'S, said Norma. Omaha!"
+
+
+@pytest.mark.parametrize("outputs", [0, 3, 6])
+def test_surrogates_of_secrets_keep_words_capitals_possessives_and_who_is_who(outputs):
+    _, encoded = _as_secrets([TEXT, TEXT.lower().replace("acme's", "acme")])
+    made_up = np.array([name != "COLOUR" for name in encoded.tiers.names])[encoded.tiers.labels]
+    drawn = np.full(len(encoded.slots), outputs)
+    shown, small = encoded.with_surrogates(made_up).decode(drawn)["text"]
+    given, family, _, other, other_family = shown.split()[:5]
+    assert shown.startswith(f"{given} {family} met {other} {other_family} in ")
+    assert {given, other} <= set(GIVEN_NAMES)
+    assert {family, other_family} <= set(FAMILY_NAMES)
+    city = shown.split()[6].rstrip(".")
+    assert city in PLACE_NAMES
+    assert shown.endswith(f"said {given}. {city}!")
+    assert f"Mrs. {family}'s {encoded.lexicon.forms[outputs]} car is " in shown  # a colour has no names: its draw
+    assert small.replace(encoded.lexicon.forms[outputs], "").islower()
+
+
+def test_where_secrets_are_drawn_one_by_one_which_are_equal_is_not_shown():
+    _, encoded = _as_secrets(["Norma met Norma. Norma met Norma. Norma met Norma."] * 2, repeats="each")
+    everything = np.ones(len(encoded.lexicon), dtype=bool)
+    first, _ = encoded.with_surrogates(everything).decode(np.zeros(len(encoded.slots), dtype=int))["text"]
+    assert len({word for word in first.replace(".", "").split() if word != "met"}) > 1
+
+
+def test_a_mark_stays_a_mark_and_secret_tiers_get_no_names():
+    _, encoded = _as_secrets([TEXT] * 2)
+    everything, drawn = np.ones(len(encoded.lexicon), dtype=bool), np.zeros(len(encoded.slots), dtype=int)
+    (shown, _) = encoded.with_surrogates(everything).decode(drawn, masked=np.ones(len(drawn), dtype=bool))["text"]
+    assert shown.startswith("[PERSON] [PERSON] met [PERSON] [PERSON] in [GPE].")
+    hidden = replace(encoded, lexicon=replace(encoded.lexicon, tiers=replace(encoded.tiers, is_public=False)))
+    assert hidden.with_surrogates(everything).decode(drawn) == hidden.decode(drawn)

@@ -146,6 +146,11 @@ class Formed(Mechanism):
         """Which points are shown as marks."""
         return np.isin(self.tiers.labels, [tier for tier, form in enumerate(self.forms) if form == "mark"])
 
+    @property
+    def made_up(self) -> BoolArray:
+        """Which points are released as surrogates."""
+        return np.isin(self.tiers.labels, [tier for tier, form in enumerate(self.forms) if form == "surrogate"])
+
     @cached_property
     def _members(self) -> list[IntArray]:
         """The points of each such tier; all of them where tiers are secret."""

@@ -96,7 +96,7 @@ class Sanitizer:
 
     def encoded(self, codec: Codec, columns: Columns, first: int = 1) -> Encoded | ShortText:
         """What a codec of this policy finds in some columns; one short text is encoded in a faster way."""
-        is_plain = not self.policy.marked.any() and self._repairer is None
+        is_plain = not (self.policy.marked | self.policy.made_up).any() and self._repairer is None
         found: Encoded | ShortText = codec.encode_few(columns, first) if is_plain else codec.encode(columns, first)
         return found
 
@@ -116,7 +116,9 @@ class Sanitizer:
         """The released columns, with marks where the policy shows them."""
         if not self.is_mask and encoded.crossing(outputs):
             raise InvalidInput("a cell would be released as a value of another column, expected outputs = 'tier'")
-        return encoded.decode(outputs, masked=self.masked(encoded))
+        made_up = self.policy.made_up
+        shown = encoded.with_surrogates(made_up) if made_up.any() else encoded
+        return shown.decode(outputs, masked=self.masked(encoded))
 
     def masked(self, encoded: Encoded) -> bool | BoolArray:
         """Whether everything is shown as a mark, nothing, or which positions are."""

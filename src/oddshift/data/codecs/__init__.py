@@ -15,8 +15,9 @@ from oddshift.data.codecs.places import PlaceSettings
 from oddshift.data.codecs.table.codec import EncodedTable, TableCodec, breast_cancer
 from oddshift.data.codecs.table.rows import TableVocabulary
 from oddshift.data.codecs.table.settings import TableSettings
+from oddshift.data.codecs.text.casing import MASK
 from oddshift.data.codecs.text.codec import TextCodec
-from oddshift.data.codecs.text.encoded import MASK, EncodedText, encode_tokens
+from oddshift.data.codecs.text.encoded import EncodedText, encode_tokens
 from oddshift.data.codecs.text.lexicon import Lexicon, TextVocabulary
 from oddshift.data.codecs.text.own_vectors import (
     FROM_PIPELINE,

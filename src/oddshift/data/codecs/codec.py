@@ -93,6 +93,9 @@ class Encoded(Protocol):
     def units(self, joint_by: str) -> tuple[bytes, ...]:
         """What each document is read together with, by a name that is the same in every block; none for nothing."""
 
+    def with_surrogates(self, made_up: BoolArray) -> Self:
+        """The same, with the secrets of some points shown as surrogates, or as outputs where none can be made."""
+
     def crossing(self, outputs: npt.ArrayLike) -> int:
         """How many outputs are values of another column than their cell's: a mechanism that keeps the tier has none."""
 

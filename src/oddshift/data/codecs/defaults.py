@@ -33,6 +33,10 @@ class EncodedDefaults:
         """None."""
         return ()
 
+    def with_surrogates(self, made_up: BoolArray) -> Self:
+        """The outputs are the surrogates."""
+        return self
+
     def crossing(self, outputs: npt.ArrayLike) -> int:
         """None."""
         return 0

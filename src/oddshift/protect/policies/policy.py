@@ -125,8 +125,16 @@ class Policy:
     def marked(self) -> BoolArray:
         """Which points are released as marks of their kind."""
         everywhere = self.terms.mechanism.name == "mask"
-        shown = np.array([everywhere or form == "mark" for form in self.terms.forms] or [everywhere] * len(self.tiers))
-        return np.append(shown, everywhere)[self.vocabulary.labels]  # label −1 reads the last entry
+        return self._of_form("mark") | everywhere
+
+    @cached_property
+    def made_up(self) -> BoolArray:
+        """Which points are released as surrogates of their kind."""
+        return self._of_form("surrogate")
+
+    def _of_form(self, form: str) -> BoolArray:
+        shown = np.array([mine == form for mine in self.terms.forms] or [False] * len(self.tiers))
+        return np.append(shown, False)[self.vocabulary.labels]  # label −1 reads the last entry
 
     def mechanism(self) -> Mechanism:
         """The mechanism that was certified, built again; the remapping is read, not computed.

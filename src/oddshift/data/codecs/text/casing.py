@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from oddshift.base.arrays import BoolArray
+from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.text.tokens import Tokens
+from oddshift.model.tiers import Tiers
+
+MASK = "[MASKED]"
+"""The mark in a released text for a word whose kind is not revealed."""
 
 WRITTEN = "written"
 """The rule that keeps a word as the lexicon writes it ("McCarthy", "PAC", "nurse")."""
@@ -67,3 +72,17 @@ def is_cased_word(form: str) -> bool:
 def is_heading(words: Any, upper: Any) -> Any:
     """Whether a sentence with that many public words, and that many of them in capitals, is a heading."""
     return (words >= _FEWEST_WORDS) & (upper == words)
+
+
+def shown_word(word: str | None, rule: str, opens_sentence: bool, in_heading: bool) -> str | None:
+    """What a release shows for an output: its word in the casing of a rule, MASK where there is none, None for ""."""
+    said = MASK if word is None else cased(word, rule, opens_sentence)
+    return (said.upper() if rule == WRITTEN and in_heading else said) or None
+
+
+def casing_rules(tiers: Tiers, casing: Sequence[str] | None) -> tuple[str, ...]:
+    """The casing of each tier: by default every word as it is mostly written."""
+    rules = tuple(casing or (WRITTEN,) * len(tiers))
+    if len(rules) != len(tiers) or not set(rules) <= set(CASINGS):
+        raise InvalidInput(f"casing={rules}, expected {len(tiers)} of {', '.join(CASINGS)}")
+    return rules

@@ -14,8 +14,9 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns, UnknownValues
 from oddshift.data.codecs.coverage import Coverage
 from oddshift.data.codecs.defaults import CodecDefaults
+from oddshift.data.codecs.text.casing import casing_rules
 from oddshift.data.codecs.text.cells import TextCells
-from oddshift.data.codecs.text.encoded import EncodedText, casing_rules, encode_tokens
+from oddshift.data.codecs.text.encoded import EncodedText, encode_tokens
 from oddshift.data.codecs.text.lexicon import Lexicon, Similar, TextVocabulary, add_similar, build_lexicon, has_point
 from oddshift.data.codecs.text.own_vectors import FROM_PIPELINE, FROM_TEXT, vectors_from_text, vectors_named
 from oddshift.data.codecs.text.settings import TextSettings, tier_rule

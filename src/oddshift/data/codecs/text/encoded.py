@@ -7,9 +7,9 @@ and has no point is replaced by a mark of its kind.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from random import SystemRandom
+from random import Random, SystemRandom
 from typing import Any
 
 import numpy as np
@@ -19,18 +19,15 @@ from oddshift.base.arrays import BoolArray, IntArray, indices
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.coverage import Counts, KindCounts
 from oddshift.data.codecs.defaults import EncodedDefaults, marked_positions
-from oddshift.data.codecs.text.casing import CASINGS, WRITTEN, cased, in_capitals
+from oddshift.data.codecs.text.casing import MASK, WRITTEN, casing_rules, in_capitals, shown_word
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.codecs.text.lexicon import Lexicon
 from oddshift.data.codecs.text.span_detection import FoundTokens, nothing_found
-from oddshift.data.codecs.text.surrogates import Surrogates, shape_of
+from oddshift.data.codecs.text.surrogates import NAMES, Surrogates, shape_of
 from oddshift.data.codecs.text.tokens import Tokens, joined_tokens
 from oddshift.data.detectors.kinds import mark_of
 from oddshift.model.records import SLOT, Context, Records, numbered
 from oddshift.model.tiers import Tiers
-
-MASK = "[MASKED]"
-"""The mark in a released text for a word whose kind is not revealed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,8 +37,8 @@ class EncodedText(EncodedDefaults):
     `slots[i]` is the token of `records.points[i]`, and `kind_of_slot[i]` a row of `kinds`. `masked` are found tokens
     without a point; `marks` is what a release shows for each. `casing` has a rule for each tier; `capitals` says which
     tokens stand in a heading. `cells` are the columns that the texts came from, `users` who wrote each text. With
-    `substitutes` a mark is shown as a surrogate of its kind and shape, drawn again at every decoding. `repeats` says
-    how often a secret is drawn.
+    `substitutes` a mark is shown as a surrogate of its kind and shape, drawn again at every decoding; `made_up` says
+    which points are shown as surrogate names of their tier. `repeats` says how often a secret is drawn.
     """
 
     tokens: Tokens
@@ -59,6 +56,7 @@ class EncodedText(EncodedDefaults):
     users: tuple[str, ...] | None = None
     substitutes: bool = False
     repeats: str = "each"
+    made_up: BoolArray | None = None
     keep: None = None
 
     def __repr__(self) -> str:
@@ -82,12 +80,7 @@ class EncodedText(EncodedDefaults):
 
     def decode(self, outputs: npt.ArrayLike, *, masked: bool | BoolArray = False) -> dict[str, list[Any]]:
         """The columns with released words in place of secrets; a cell without text stays as it is."""
-        replaced = self.marked(outputs) if masked is True else self.replaced(outputs) | self._marks(masked)
-        if self.substitutes:
-            hidden = dict(zip(self.masked.tolist(), self.marks, strict=True))
-            hidden |= self.marked(outputs) if masked else {}
-            kinds = {token: mark[1:-1] for token, mark in hidden.items() if mark is not None}
-            replaced |= Surrogates(self.tokens, SystemRandom()).of(kinds, self.capitals)
+        replaced = self.shown(outputs, masked, SystemRandom())
         if self.cells is None:
             return {"text": list(self.tokens.texts(replaced))}
         return self.cells.put_back(self.tokens, replaced)
@@ -120,11 +113,38 @@ class EncodedText(EncodedDefaults):
             replaced[slot] = said[way]
         return replaced
 
+    def shown(self, outputs: npt.ArrayLike, masked: bool | BoolArray, draw: Random) -> dict[int, str | None]:
+        """What a release shows in the place of every secret and masked token: words, marks, and surrogates."""
+        replaced = self.marked(outputs) if masked is True else {**self.replaced(outputs), **self._marks(masked)}
+        hidden: dict[int, str] = {}
+        if self.substitutes:
+            hidden = {**dict(zip(self.masked.tolist(), self.marks, strict=True)), **self._marks(masked)}
+        kinds = {token: mark[1:-1] for token, mark in hidden.items()}
+        names = {} if self.made_up is None else self._named_by_tier(~marked_positions(masked, len(self.slots)))
+        if not kinds and not names:
+            return replaced
+        words = {token: len((replaced[token] or "").split()) for token in names}
+        surrogates = Surrogates(self.tokens, draw, words, is_once=self.repeats == "once")
+        return replaced | surrogates.of(kinds | names, self.capitals)
+
+    def with_surrogates(self, made_up: BoolArray) -> EncodedText:
+        """The same, with the secrets of some points shown as surrogate names."""
+        return replace(self, made_up=made_up)
+
+    def _named_by_tier(self, chosen: BoolArray) -> dict[int, str]:
+        """The tier of each of these slots whose secret is made up, where tiers are public and have names."""
+        assert self.made_up is not None
+        points = self.records.points
+        here = chosen & self.made_up[points] & self.tiers.is_public
+        labels = self.tiers.labels[points[here]].tolist()
+        tiers = {slot: self.tiers.names[label] for slot, label in zip(self.slots[here].tolist(), labels, strict=True)}
+        return {slot: tier for slot, tier in tiers.items() if tier in NAMES}
+
     def marked(self, outputs: npt.ArrayLike) -> dict[int, str | None]:
         """What a mask puts in the place of every found token: a mark of its kind."""
-        return self.replaced(outputs, [None]) | self._marks(True)
+        return {**self.replaced(outputs, [None]), **self._marks(True)}
 
-    def _marks(self, masked: bool | BoolArray) -> dict[int, str | None]:
+    def _marks(self, masked: bool | BoolArray) -> dict[int, str]:
         """The marks of the slots that are shown as such."""
         here = marked_positions(masked, len(self.slots))
         kinds = [mark_for(kind, self.tiers) for kind in self.kinds]
@@ -167,6 +187,7 @@ class EncodedText(EncodedDefaults):
             self.casing,
             self.capitals[index],
             repeats=self.repeats,
+            made_up=self.made_up,
         )
 
     def restored(self) -> tuple[str, ...]:
@@ -177,12 +198,6 @@ class EncodedText(EncodedDefaults):
         point = self.lexicon.point_of.get(word or "", -1)
         rule = "sentence" if point < 0 else self.casing[int(self.tiers.labels[point])]
         return "sentence" if rule == WRITTEN else rule
-
-
-def shown_word(word: str | None, rule: str, opens_sentence: bool, in_heading: bool) -> str | None:
-    """What a release shows for an output: its word in the casing of a rule, MASK where there is none, None for ""."""
-    said = MASK if word is None else cased(word, rule, opens_sentence)
-    return (said.upper() if rule == WRITTEN and in_heading else said) or None
 
 
 def encode_tokens(
@@ -233,14 +248,6 @@ def encode_tokens(
     capitals = in_capitals(tokens, fate.is_public)
     kinds = fate.kind[slots], fate.kinds
     return EncodedText(tokens, lexicon, records, slots, *kinds, hidden, marks, fate.counts, rules, capitals, users=who)
-
-
-def casing_rules(tiers: Tiers, casing: Sequence[str] | None) -> tuple[str, ...]:
-    """The casing of each tier: by default every word as it is mostly written."""
-    rules = tuple(casing or (WRITTEN,) * len(tiers))
-    if len(rules) != len(tiers) or not set(rules) <= set(CASINGS):
-        raise InvalidInput(f"casing={rules}, expected {len(tiers)} of {', '.join(CASINGS)}")
-    return rules
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from random import Random
 
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import FloatArray, IntArray, indices
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray, indices
 from oddshift.data.codecs.text.encoded import EncodedText
 from oddshift.data.codecs.text.vectors import WordVectors
+from oddshift.mechanisms.forms import Formed
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.utility import averaged
 from oddshift.model.release import draw_once, perturb
@@ -63,7 +65,10 @@ def passages(
         outputs = perturb(once.records, mechanism, tiers, rng).outputs[once.position]
     else:
         outputs = perturb(some.records, mechanism, tiers, rng).outputs
-    replaced = some.replaced(outputs) if mechanism.n_outputs > 1 else some.marked(outputs)
+    masked: bool | BoolArray = mechanism.n_outputs == 1
+    if isinstance(mechanism, Formed):
+        some, masked = some.with_surrogates(mechanism.made_up), mechanism.marked[some.records.points]
+    replaced = some.shown(outputs, masked, Random(0))
     names = dict.fromkeys(some.masked.tolist(), MASKED)
     labels = some.records.tier_of_position(tiers).tolist()
     names |= {slot: tiers.names[label] for slot, label in zip(some.slots.tolist(), labels, strict=True)}

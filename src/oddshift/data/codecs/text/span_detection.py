@@ -68,8 +68,8 @@ class Finders:
         tokens = cells.tokens(tokeniser)
         for part in spans:
             tokens = tokens.merged(part) if part.is_exact else tokens
-        if self.joined:
-            tokens = tokens.merged(cells.inside(self._listed.detect(texts)))
+        for part in self.joined_names(texts):
+            tokens = tokens.merged(cells.inside(part))
         return tokens, found_tokens(tokens, spans, stop_words()), spans
 
     def spans(self, texts: Sequence[str], found: Sequence[Spans] | None = None) -> list[Spans]:
@@ -78,11 +78,9 @@ class Finders:
         people = _together([part.only(LINKED_LABELS) for part in spans if not part.is_exact])
         return spans if people is None else [*spans, linked(texts, people, self.known)]
 
-    def finds_any(self, text: str, found: Sequence[Spans]) -> bool:
-        """Whether anything is found in a text, or a joined name is in it; `found` is what `detect` says about it."""
-        if any(len(part) for part in self.spans([text], found)):
-            return True
-        return bool(self.joined) and len(self._listed.detect([text])) > 0
+    def joined_names(self, texts: Sequence[str]) -> list[Spans]:
+        """Where names of several words stand that count as one word."""
+        return [self._listed.detect(texts)] if self.joined else []
 
     @cached_property
     def _listed(self) -> Gazetteer:

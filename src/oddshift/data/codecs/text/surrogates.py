@@ -161,6 +161,9 @@ _NAMED: dict[str, Callable[[int, Around, Random], str]] = {
     "NORP": _of(_PEOPLES, _PEOPLES),
     "OCCUPATION": _occupation,
 }
+NAMES = frozenset(["PERSON", "NAME", "CAPITALISED", "ORG", "GPE", "LOC", "FAC"])
+"""Kinds whose surrogates are names, whatever the form of what they stand for: only these take the place of secrets."""
+
 _FREE: dict[str, Callable[[Random], str]] = {
     "ADDRESS": lambda draw: f"{draw.randrange(1, 200)} {draw.choice(_STREETS)} Road, {draw.choice(PLACE_NAMES)}",
     "EMAIL_ADDRESS": lambda draw: f"{draw.choice(GIVEN_NAMES)}.{draw.randrange(1000)}@example.org".lower(),
@@ -173,10 +176,16 @@ _FREE: dict[str, Callable[[Random], str]] = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Surrogates:
-    """Surrogates for the tokens of some documents; equal words of a document get the same one."""
+    """Surrogates for the tokens of some documents; equal words of a document get the same one.
+
+    `words` has the number of words of a surrogate whose token may not show its own; such tokens share a surrogate only
+    with `is_once`, where it is public which of them are equal.
+    """
 
     tokens: Tokens
     draw: Random
+    words: Mapping[int, int] = field(default_factory=dict)
+    is_once: bool = True
     _chosen: dict[tuple[int, str, str], str] = field(default_factory=dict)
 
     def of(self, kinds: Mapping[int, str], loud: npt.NDArray[np.bool_]) -> dict[int, str]:
@@ -195,6 +204,9 @@ class Surrogates:
         if kind not in _NAMED or kind == "OCCUPATION":
             return self._known((document, kind, text), lambda: surrogate(kind, shape_of(kind, text), around, self.draw))
         words = text.split()[:MOST_WORDS]
+        if token in self.words:
+            own = text if self.is_once else f"{text} {token}"
+            words = [own if k == 0 else f"{own} {k}" for k in range(max(1, self.words[token]))]
         ends = kinds.get(token + 1) != kind
         is_part = len(words) > 1 or not ends or kinds.get(token - 1) == kind
         last = len(words) - 1
