@@ -223,4 +223,14 @@ class BoundedTokenizer:
 def bounded(nlp: Any) -> Any:
     """The pipeline with its tokenizer bounded."""
     nlp.tokenizer = BoundedTokenizer(nlp.tokenizer, nlp.vocab)
+    _AT_HAND[:] = [*_AT_HAND[-1:], nlp.tokenizer]
     return nlp
+
+
+_AT_HAND: list[BoundedTokenizer] = []  # the tokenizers of pipelines that are loaded: what one has read, it cuts faster
+
+
+def of_same_rules(own: BoundedTokenizer) -> BoundedTokenizer:
+    """One that cuts as this one does: that of a loaded pipeline, which has read the texts, if its rules are equal."""
+    rules = own.inner.to_bytes(exclude=["vocab"])
+    return next((t for t in reversed(_AT_HAND) if t.inner.to_bytes(exclude=["vocab"]) == rules), own)

@@ -127,7 +127,8 @@ class ShortTexts:
         words = words_of(text, self.settings.tokeniser)
         for part in (*(part for part in spans if part.is_exact), *self.finders.joined_names([text])):
             words = _merged(words, _rows(part))
-        facts = [self._fact(form) for form, _ in words]
+        known = self._known
+        facts = [known.get(form) or self._fact(form) for form, _ in words]
         kinds, owner = self._kinds(words, facts, spans)
         points = [WITHOUT_POINT if kind is None else fact.point for kind, fact in zip(kinds, facts, strict=True)]
         hidden = [k for k, kind in enumerate(kinds) if kind is not None and points[k] == WITHOUT_POINT]

@@ -21,7 +21,7 @@ from oddshift.base.arrays import BoolArray, IntArray, one_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.spacy_import import import_spacy
 from oddshift.data.detectors.names import is_no_end
-from oddshift.data.detectors.normalising import BoundedTokenizer, Normalised, normalised
+from oddshift.data.detectors.normalising import BoundedTokenizer, Normalised, normalised, of_same_rules
 from oddshift.data.detectors.spans import Spans
 from oddshift.data.detectors.tagging import Occurrences
 from oddshift.model.records import gather, numbered, offsets_of
@@ -152,7 +152,8 @@ def words_of(text: str, tokeniser: str) -> list[tuple[str, bool]]:
     if tokeniser == "plain":
         return [(word, bool(blank)) for word, blank in _PIECE.findall(text)]
     cut = _english()
-    found = [(token.text, bool(token.whitespace_)) for token in cut(text)]
+    edges = cut(text).to_array(["IDX", "LENGTH", "SPACY"]).reshape(-1, 3).tolist()
+    found = [(text[start : start + length], spaced == 1) for start, length, spaced in edges]
     if len(cut.vocab) > MOST_WORDS:
         _english.cache_clear()
     return found
@@ -218,7 +219,7 @@ def _english() -> BoundedTokenizer:
 
     vocab = create_vocab("en", English.Defaults)
     rules: Any = SimpleNamespace(vocab=vocab, Defaults=English.Defaults)  # all that a tokenizer takes from a pipeline
-    return BoundedTokenizer(create_tokenizer()(rules), vocab)
+    return of_same_rules(BoundedTokenizer(create_tokenizer()(rules), vocab))
 
 
 def _by_pieces(texts: Sequence[str]) -> Tokens:
