@@ -31,7 +31,7 @@ from oddshift.protect.overrides import Overrides, kept_cells
 from oddshift.protect.policies import make_policy
 from oddshift.protect.record_keys import WIDTH
 
-AT_ONCE = 1_000_000
+AT_ONCE, SIZE = 1_000_000, 250_000
 TERMS = ClaimTerms(policy="p", epsilon=1.0)
 MILLIONS = 10
 MOST = {"embedded": 0.3}
@@ -118,16 +118,17 @@ def measured(work: Callable[[], None], server: int | None = None) -> FloatArray:
 
 @dataclass(frozen=True)
 class ClaimCost:
-    """CPU seconds of a key in a ledger of so many `rows`, here and on a server, and the power by which both grow."""
+    """Mean CPU seconds of a key until a ledger has so many `rows`, here and on a server, and the power it grows by."""
 
     rows: float
     client: float
     server: float
     growth: float
 
-    def mean(self, seconds: float, rows: float) -> float:
-        """The mean of `seconds` (of a key at the measured size) over a ledger that grows from nothing to `rows`."""
-        return seconds * max(1.0, rows / self.rows) ** self.growth / (1.0 + self.growth)
+    def total(self, rows: float) -> tuple[float, float]:
+        """CPU seconds of claiming so many rows here, and on a server, extrapolated by that power."""
+        more = rows * max(1.0, rows / self.rows) ** self.growth
+        return self.client * more, self.server * more
 
 
 def exponent(sizes: FloatArray, seconds: FloatArray) -> float:
@@ -135,17 +136,18 @@ def exponent(sizes: FloatArray, seconds: FloatArray) -> float:
 
 
 def growth(name: str, ledger: Ledger, millions: int, server: int | None = None) -> tuple[list[Line], ClaimCost]:
-    """Claims of a million new keys each, after a small one that makes the tables."""
+    """Claims of `SIZE` new keys each, by the million, after one that makes the tables; runs are merged on the way."""
     claimed_by(ledger, random_batch(1000))
-    found = (
-        1e6
-        / AT_ONCE
-        * np.array([measured(lambda: claimed_by(ledger, random_batch()), server) for _ in range(millions)])
-    )
+
+    def million() -> None:
+        for _ in range(AT_ONCE // SIZE):
+            claimed_by(ledger, random_batch(SIZE))
+
+    found = 1e6 / AT_ONCE * np.array([measured(million, server) for _ in range(millions)])
     walls, cpus, sizes = found[:, 0], found[:, 1:].sum(axis=1), np.arange(1.0, millions + 1.0)
     lines = [
         Line(
-            f"{name}: 1,000,000 records claimed by a ledger that holds {k:,} million",
+            f"{name}: a million records claimed by a ledger that holds {k:,} million",
             f"{walls[k]:.2f} µs a record, {cpus[k]:.2f} µs of CPU",
         )
         for k in sorted({0, millions // 2, millions - 1})
@@ -153,21 +155,17 @@ def growth(name: str, ledger: Ledger, millions: int, server: int | None = None) 
     mean = f"{walls.mean():.2f} µs a record, {cpus.mean():.2f} µs of CPU"
     most = MOST.get(name, np.inf)
     limit = f"{most:g} µs of CPU" if name in MOST else ""
-    lines.append(Line(f"{name}: {millions} claims of a million, mean", mean, "", "", limit, cpus.mean() <= most))
+    lines.append(
+        Line(
+            f"{name}: {millions} million records in claims of {SIZE:,}, mean", mean, "", "", limit, cpus.mean() <= most
+        )
+    )
     slopes = [exponent(sizes, one) for one in (walls, cpus)]
     what = f"{name}: growth of a claim up to {millions} million records, wall and CPU"
     said = f"rows to the power {slopes[0]:.2f} and {slopes[1]:.2f}"
     lines.append(Line(what, said, "", "", f"{GROWTH:g}", max(slopes) <= GROWTH))
-    last = 1e-6 * found[-3:].mean(axis=0)
-    return lines, ClaimCost(1e6 * millions, float(last[1]), float(last[2]), max(0.0, slopes[1]))
-
-
-def many_small(ledger: Ledger, claims: int = 40, size: int = AT_ONCE // 4) -> Line:
-    """Claims that are small enough for runs to be merged on the way."""
-    found = measured(lambda: [claimed_by(ledger, random_batch(size)) for _ in range(claims)])  # type: ignore[func-returns-value]
-    wall, used = 1e6 * found[:2] / (claims * size)
-    what = f"embedded: {claims} claims of {size:,}, with the runs that are merged between them"
-    return Line(what, f"{wall:.2f} µs a record, {used:.2f} µs of CPU")
+    _, client, server_share = 1e-6 * found.mean(axis=0)
+    return lines, ClaimCost(1e6 * millions, float(client), float(server_share), max(0.0, slopes[1]))
 
 
 def at_once(name: str, ledger: Ledger, writers: int, total: int = AT_ONCE, server: int | None = None) -> Line:
@@ -202,12 +200,15 @@ def one_by_one(name: str, ledger: Ledger) -> Line:
 def engines(millions: int) -> tuple[list[Line], dict[str, ClaimCost], float]:
     """Both engines, what a key costs in a ledger of that size, and the bytes of a key in an embedded one."""
     with tempfile.TemporaryDirectory() as name:
+        for folder in ("first", "1", "2", "4"):
+            (Path(name) / folder).mkdir()
+        claimed_by(Ledger(Path(name) / "first" / LEDGER), random_batch())
         ledger = Ledger(Path(name) / LEDGER)
         lines, cost = growth("embedded", ledger, millions)
         size = sum(path.stat().st_size for path in Path(name).glob(f"{LEDGER}*")) / (1e6 * millions)
-        (Path(name) / "small").mkdir()
-        lines.append(many_small(Ledger(Path(name) / "small" / LEDGER)))
-        lines += [*(at_once("embedded", ledger, n) for n in (2, 4)), one_by_one("embedded", ledger)]
+        lines.append(one_by_one("embedded", ledger))
+        for writers in (1, 2, 4):
+            lines.append(at_once("embedded", Ledger(Path(name) / str(writers) / LEDGER), writers))
     costs = {"embedded": cost}
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
     from postgres_server import PostgresServer, program  # noqa: PLC0415 (a folder that is on the path for this alone)

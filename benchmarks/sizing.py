@@ -78,7 +78,7 @@ def lines(costs: UnitCosts, rows: int = ROWS, machines: int = MACHINES, cores: i
     steps = {"keys of records, all cores": (_micro(costs.key), costs.key * rows / workers)}
     for engine, cost in costs.claims.items():
         unit = f"{_micro(cost.client + cost.server)}, growing like rows to the power {cost.growth:.2f}"
-        here, there = (rows * cost.mean(seconds, rows) for seconds in (cost.client, cost.server))
+        here, there = cost.total(rows)
         if cost.server:
             steps[f"claims on {engine}: all cores, and one server of {cores}"] = unit, here / workers + there / cores
         else:
