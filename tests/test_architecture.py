@@ -350,7 +350,7 @@ def test_the_configuration_looks_names_up_in_the_registries():
         "data.codecs.text.settings": {"METRICS"},
         "data.codecs.vector_codec": {"METRICS"},
         "protect.policies.policy": {"CODECS", "MECHANISMS"},
-        "protect.policies.vocabulary": {"METRICS"},
+        "protect.policies.terms": {"METRICS"},
     }
     trees = {name: TREES[path] for path, name in NAMES.items()}
     for home, registries in used.items():

@@ -97,11 +97,12 @@ def normal_text(cell: Any) -> str:
     """
     if cell is not None and not isinstance(cell, str) and hasattr(cell, "__iter__"):
         return " ".join(map(normal_text, cell))
+    if isinstance(cell, str) and cell.isascii() and not _APART.search(cell):
+        bare = cell.lower().translate(_SIGNS)
+        if len(bare) >= _LONGEST:  # and so no number
+            return bare
     plain = normal_name(cell).casefold()
-    if plain.isascii() and not _APART.search(plain):
-        bare = plain.translate(_SIGNS)
-    else:
-        bare = _SPACE.sub("", _MARK.sub(_without_sign, plain))
+    bare = _SPACE.sub("", _MARK.sub(_without_sign, plain))
     return _number(plain) or _number(bare) or bare or plain
 
 

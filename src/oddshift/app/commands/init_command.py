@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from oddshift.app.commands.terminal import Json, next_step, to_standard_error, waiting
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, visible
 from oddshift.base.storage import write_atomic
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def init(
         print(json.dumps(_plain(found, out, following)))
         return
     for line in _lines(found, file):
-        print(line)
+        print(visible(line))
     print(f"wrote {out}: every line says why; change what is wrong\nnext: {following}")
 
 
