@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from oddshift.app.found_points import FoundPoints
-from oddshift.app.inputs import Inputs
 from oddshift.app.preparation import Prepared
-from oddshift.app.run_folder import PRIVATE, versions
+from oddshift.app.run_folder import PRIVATE, Inputs, versions
 from oddshift.attackers.attacker import Attacker
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.identity import fingerprint
