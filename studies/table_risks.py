@@ -23,11 +23,11 @@ from statsmodels.datasets import anes96 as anes96_file
 import oddshift as od
 from oddshift.adapt import AdaptSettings
 from oddshift.app.init.suggestion import suggest_epsilon
-from oddshift.app.preparation import prepare
 from oddshift.app.report.wording import adaptation_sentence
 from oddshift.app.run import Run
 from oddshift.audit.released_table import ABOVE_BASELINE, release_headline
 from oddshift.data.codecs import TableCodec
+from oddshift.data.preparation import prepare
 from oddshift.mechanisms import MechanismSettings, build_mechanism
 from oddshift.protect.measurement import measured_release
 from studies.tables import table, write

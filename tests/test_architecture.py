@@ -311,7 +311,6 @@ SUBSETS = {
     ("app.run", "codec"),  # default costs of our own kinds
     ("model.nouns", "codec"),  # what a document of our own kinds is called
     ("attackers.spatial", "metric"),  # metrics with a shortcut
-    ("attackers.networks", "attacker"),  # architectures of networks
     ("audit.notes", "attacker"),  # the controls
     ("audit.settings", "attacker"),  # the attackers of an audit that names none
     ("data.detectors.storage", "detector"),  # those that a policy can keep

@@ -183,13 +183,6 @@ def test_what_is_witnessed_proven_and_estimated_keep_their_sides():
     assert [row[2] for row in figure.rows] == ["computed", "counted on fresh releases", "estimated", "under a chain"]
 
 
-def test_a_hockey_stick_witness_bounds_no_mpl():
-    shown = SimpleNamespace(game="hockey_stick", lower_bound=9.0)
-    figure = sandwich(made_audit(OWN, COUNTS, witness=shown))
-    assert "9" not in figure.rows[1][1]
-    assert figure.rows[1][1:] == ["none", "no pair of values occurs often enough"]
-
-
 @pytest.mark.parametrize("largest", [0.0, 1.5, 1.6, math.inf])
 def test_an_estimate_is_bad_only_beyond_the_budget(largest):
     drawn = sandwich(made_audit(OWN, attacker_row("counts", (0.0, 0.0), largest=largest))).draw(WIDE, "x")

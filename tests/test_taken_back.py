@@ -8,10 +8,9 @@ import pytest
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.paired_log_score import Units
-from oddshift.attackers.portfolio import TakenBack
 from oddshift.attackers.term_weights import ContextTerms, best_weights
 from oddshift.attackers.tier_terms import parts_without_outputs
-from oddshift.attackers.word_prior import fit_word_prior
+from oddshift.attackers.word_prior import TakenBack, fit_word_prior
 from worlds import ring, with_words
 
 

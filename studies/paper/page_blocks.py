@@ -60,7 +60,14 @@ class OpeningCounts:
     counts: Sequence[tuple[int, str]]
 
 
-Block = str | TableBlock | Figure | CellLinks | OpeningCounts
+@dataclass(frozen=True)
+class Lines:
+    """Sentences with numbers."""
+
+    lines: Sequence[str]
+
+
+Block = str | TableBlock | Figure | CellLinks | OpeningCounts | Lines
 """A part of a section."""
 
 

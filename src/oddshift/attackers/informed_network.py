@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.networks import encoder
+from oddshift.attackers.networks import Encoder
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log_normalise
@@ -48,7 +48,7 @@ class GroupOutput:
 class ContextNetwork(nn.Module):
     """Reads the releases of a document, leaves one out, and writes what the others say about that one."""
 
-    def __init__(self, architecture: str, width: int, points: FloatArray, sizes: tuple[int, int]) -> None:
+    def __init__(self, width: int, points: FloatArray, sizes: tuple[int, int]) -> None:
         """`sizes` are the numbers of features and of public words. Before training every f is 0."""
         super().__init__()
         size, (n_features, n_words) = points.shape, sizes
@@ -61,7 +61,7 @@ class ContextNetwork(nn.Module):
         self.place = nn.Linear(n_features, width)
         self.masked = nn.Parameter(torch.zeros(width))
         self.words = nn.Embedding(n_words, width) if n_words else None
-        self.encoder = encoder(architecture, width)
+        self.encoder = Encoder(width)
         self.out = nn.Linear(width, width, bias=False)
         self.gate = nn.Linear(width, 1)
         nn.init.zeros_(self.out.weight)

@@ -323,3 +323,22 @@ def _words(known: Knowledge, secrets: Records, in_bag: BoolArray) -> tuple[Any, 
     assert secrets.context is not None
     tiers = secrets.tier_of_position(known.tiers) if known.tiers.is_public else None
     return relations(secrets.context, secrets.lengths, tiers, (np.arange(len(in_bag)), in_bag))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TakenBack:
+    """Minus what the words of the whole document say: its other secrets say much of it again, which must count once.
+
+    The term depends on no output, so that by itself it does not count; it is scaled by a fitted weight (`combination`).
+    """
+
+    words: WordPrior
+
+    reads_outputs = False
+
+    def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
+        """Block by block, as the prior gives them."""
+        is_lone = np.repeat(release.lengths == 1, release.lengths)
+        for block in self.words.laws(known, release):
+            context = np.where(is_lone[block.positions, None], 0.0, -block.by_document)
+            yield Terms(block.positions, context, known.log_prior[block.points], block.points)

@@ -216,7 +216,7 @@ def _pipeline(name: str) -> Any:
 def _show(done: Protected, kind: str, expected: tuple[str, ...], console: Console) -> None:
     from oddshift.app.display import released_line
     from oddshift.audit.released_table import release_headline, release_sentences
-    from oddshift.data.codecs.codec import kind_lines
+    from oddshift.data.codecs.coverage import kind_lines
     from oddshift.protect.report import in_short
 
     if done.table is not None:

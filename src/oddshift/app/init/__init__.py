@@ -25,9 +25,9 @@ from oddshift.app.init.sections import (
     written_path,
 )
 from oddshift.app.init.suggestion import Suggestion, suggest_epsilon, useful_budget
-from oddshift.app.preparation import Prepared
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import ONE_SHOT, zero_failures
+from oddshift.data.preparation import Prepared
 from oddshift.model.records import Split
 
 

@@ -16,11 +16,11 @@ import numpy as np
 from oddshift.adapt.evaluation import scale_family
 from oddshift.adapt.form_cache import KeptForms
 from oddshift.adapt.notes import break_even
-from oddshift.app.found_points import nearest_alternative
-from oddshift.app.preparation import Prepared
 from oddshift.attackers.attacker import knowledge
 from oddshift.base.arrays import positive
 from oddshift.base.errors import InvalidInput
+from oddshift.data.found_points import nearest_alternative
+from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import MechanismSettings
 from oddshift.mechanisms.utility import constant_of_each_kind
 from oddshift.model.space import Space

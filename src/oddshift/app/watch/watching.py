@@ -21,7 +21,6 @@ import numpy as np
 from oddshift.app.configuration import Configuration, FileData, parse_config, read_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.fit_cache import read_kept
-from oddshift.app.preparation import Prepared, prepare
 from oddshift.app.report.markup import Html, items, tag
 from oddshift.app.report.page import page_frame
 from oddshift.app.report.svg import Figure, Frame, axis_below, axis_left, drawing, line, mark, polyline, text
@@ -57,6 +56,7 @@ from oddshift.base.arrays import FloatArray, IntArray, unit_open
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds.streams import ShiftStream
 from oddshift.data.dataset import Dataset
+from oddshift.data.preparation import Prepared, prepare
 from oddshift.model.records import FRACTIONS
 from oddshift.protect.policies import Policy, load_policy
 

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from oddshift.app.attacker_choice import fit_attackers, named_attackers
-from oddshift.app.preparation import Prepared, drawn_once, first_of_each, merged_units, read_together
 from oddshift.app.resources import Means
 from oddshift.app.run import knowledge_of
 from oddshift.app.run_folder import PRIVATE
@@ -37,11 +36,9 @@ from oddshift.base.arrays import FloatArray, IntArray, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
 from oddshift.base.safe_serialization import can_be_stored, load_graph, save_graph
-from oddshift.data.codecs import CODECS, Codec, Columns, Encoded, TextCodec
-from oddshift.data.codecs.text.cells import TextCells
-from oddshift.data.codecs.unknown_values import unknown_values
+from oddshift.data.codecs import CODECS, Codec, Columns, Encoded
 from oddshift.data.dataset import Dataset, named_columns, read_dataset
-from oddshift.data.detectors import recall_of_planted
+from oddshift.data.preparation import Prepared, first_of_each, merged_units, read_together
 from oddshift.mechanisms import Mechanism, MechanismSettings
 from oddshift.model.records import Records
 from oddshift.model.release import perturb
@@ -144,7 +141,7 @@ def _records(codec: Codec, encoded: Encoded, units: IntArray | None) -> Records:
         return records
     if units is not None:
         records = replace(records, sources=first_of_each(units)[encoded.rows])
-    return read_together(records, joint_by, drawn_once(codec))
+    return read_together(records, joint_by, codec.drawn_once)
 
 
 def _attacked(watcher: Watcher, records: Records, rng: np.random.Generator) -> dict[str, FloatArray]:
@@ -169,7 +166,7 @@ def _attacked(watcher: Watcher, records: Records, rng: np.random.Generator) -> d
 
 def _unknown(codec: Codec, encoded: Encoded, columns: Columns, units: IntArray) -> dict[str, FloatArray]:
     """For every unit that has secrets, the share of them that the vocabulary does not have."""
-    found = unknown_values(codec, encoded, columns)
+    found = codec.unknown_values(encoded, columns)
     if found is None or not len(found.rows):
         return {}
     _, unit = np.unique(units[found.rows], return_inverse=True)
@@ -178,10 +175,7 @@ def _unknown(codec: Codec, encoded: Encoded, columns: Columns, units: IntArray) 
 
 def _recall(codec: Codec, columns: Columns, rng: np.random.Generator) -> dict[str, FloatArray]:
     """1 for every planted name that was found and 0 for every other, in random order; nothing where there are none."""
-    if not isinstance(codec, TextCodec) or not codec.finders.detectors or not codec.settings.trials:
-        return {}
-    texts = TextCells.of(columns, codec.settings.text).documents
-    found = recall_of_planted(codec.finders.detectors, texts, rng, trials=PLANTED)
+    found = codec.planted_recall(columns, rng, PLANTED)
     if found is None:
         return {}
     return {RECALL: rng.permutation(np.repeat([1.0, 0.0], [found.found, found.planted - found.found]))}

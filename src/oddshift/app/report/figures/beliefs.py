@@ -143,7 +143,7 @@ _HOW = {"below": "counted on fresh releases", "above": "proved", "exact": "compu
 def _bars(audit: Audit) -> list[Bar]:
     witness = audit.witness
     needs = audit.witness_needs or "no pair of values occurs often enough"
-    if witness is None or witness.game == "hockey_stick":
+    if witness is None:
         shown = Bar("Witnessed", None, "below", needs)
     else:
         shown = Bar("Witnessed", witness.lower_bound, "below")
