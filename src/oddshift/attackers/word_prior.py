@@ -334,10 +334,7 @@ def _words(known: Knowledge, secrets: Records, in_bag: BoolArray) -> tuple[Any, 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TakenBack:
-    """Minus what the words of the whole document say: its other secrets say much of it again, which must count once.
-
-    The term depends on no output, so that by itself it does not count; it is scaled by a fitted weight (`combination`).
-    """
+    """Minus what the words of the whole document say, much of which its other secrets say again; a weight scales it."""
 
     words: WordPrior
 
