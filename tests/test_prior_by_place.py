@@ -88,7 +88,7 @@ def test_one_law_for_all_places_stays_exactly_that():
 
 
 def parts_of(known):
-    fits = [*common_parts(0), *dense_parts(POINTS, 0), lambda some: LawAttacker(some, Reuse(), "reuse")]
+    fits = [*common_parts(), *dense_parts(POINTS, 0), lambda some: LawAttacker(some, Reuse(), "reuse")]
     return [fit(known) for fit in fits]
 
 

@@ -46,7 +46,7 @@ def parts(world):
     rng = np.random.default_rng(0)
     return (
         LawAttacker(world.known, fit_word_prior(world.known, rng), "words", with_context=True),
-        fit_gap_chain(world.known, rng=rng),
+        fit_gap_chain(world.known),
         fit_cooccurrence(world.known),
         LawAttacker(world.known, fit_copies(world.known), "copies"),
     )

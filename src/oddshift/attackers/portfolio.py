@@ -71,7 +71,7 @@ def portfolio_parts(known: Knowledge, seed: int, *, reads_words: bool = False) -
     layout = row_layout(known)
     points = len(known.log_prior)
     sized = [*dense_parts(points, seed), *counted_parts(points), *place_parts(known), *wide_parts(known)]
-    parts = [*(row_parts(layout, seed) if layout else []), *common_parts(seed), *([] if layout else sized)]
+    parts = [*(row_parts(layout, seed) if layout else []), *common_parts(), *([] if layout else sized)]
     parts += three_parts(known, layout)
     if reads_words:
         return [*([_clear(layout, seed)] if layout and _has_clear(known, layout) else _words(known, seed)), *parts]
@@ -113,10 +113,10 @@ def _threes(fit: Callable[[Knowledge], ContextLaw]) -> PartFit:
     return lambda known: LawAttacker(known, fit(known), "threes")
 
 
-def common_parts(seed: int) -> list[PartFit]:
+def common_parts() -> list[PartFit]:
     """Parts for any number of points."""
     return [
-        lambda known: fit_gap_chain(known, rng=np.random.default_rng([seed, 0])),
+        fit_gap_chain,
         fit_cooccurrence,
         lambda known: LawAttacker(known, fit_copies(known), "copies"),
     ]
