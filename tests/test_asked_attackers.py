@@ -63,7 +63,7 @@ def test_without_torch_networks_are_left_out_and_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     names, notes = named_attackers((ALL,), prepared(), ASKED)
     assert names == ("portfolio", "counts")
-    assert any("`attackers` is not installed: rnn, lstm" in line for line in notes)
+    assert any("`attackers` is not installed: lstm" in line for line in notes)
 
 
 def test_what_does_not_fit_the_seconds_is_left_out_and_named():

@@ -14,7 +14,6 @@ from functools import partial
 import numpy as np
 
 from oddshift.adapt import AdaptSettings
-from oddshift.app.preparation import Prepared
 from oddshift.app.resources import Means
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge
@@ -24,6 +23,7 @@ from oddshift.attackers.learning_size import Refittable
 from oddshift.audit import AuditSettings
 from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS, CpuLimit
 from oddshift.base.identity import fingerprint
+from oddshift.data.preparation import Prepared
 
 ALL_SECONDS = 900.0
 """CPU seconds that `"all"` may take as estimated beforehand, where no limit is stated."""

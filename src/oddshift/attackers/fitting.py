@@ -86,15 +86,15 @@ def _cooccurrence(known: Knowledge, rng: np.random.Generator, options: FitOption
     return replace(fit_and_combine(known, [fit_cooccurrence], rng=rng), name="cooccurrence")
 
 
-def _informed(architecture: str, reads_context: bool = False) -> Fit:
+def _informed(reads_context: bool = False) -> Fit:
     def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
         from oddshift.attackers.informed import Network, fit_informed
 
         options = options or FitOptions()
         schedule = _limited(Schedule(seed=int(rng.integers(1 << 31))), options)
-        network = Network(architecture=architecture, reads_context=reads_context, scale_range=options.scale_range)
+        network = Network(reads_context=reads_context, scale_range=options.scale_range)
         network = replace(network, width=options.width) if options.width else network
-        name = f"informed-{architecture}" + ("-words" if reads_context else "")
+        name = "informed-lstm" + ("-words" if reads_context else "")
         name += "-scales" if options.scale_range else ""  # another network than the one for a single mechanism
         checkpoint = _file(options, name, known)
         return fit_informed(known, network, schedule, family=options.family, checkpoint=checkpoint)
@@ -191,16 +191,14 @@ ATTACKERS: Registry[Fit] = Registry(
         "counts": _counts,
         "portfolio": _portfolio(),
         "portfolio+W": _portfolio(reads_words=True),
-        "rnn": _informed("rnn"),
-        "lstm": _informed("lstm"),
-        "transformer": _informed("transformer"),
-        "lstm+W": _informed("lstm", reads_context=True),
+        "lstm": _informed(),
+        "lstm+W": _informed(reads_context=True),
         "paper-rnn": _paper("rnn"),
         "paper-lstm": _paper("lstm"),
         "paper-transformer": _paper("transformer"),
     },
     retired={
-        "masked": "lstm",
+        **dict.fromkeys(("masked", "rnn", "transformer"), "lstm"),
         "combination": "portfolio and lstm",
         "combination+W": "portfolio+W and lstm+W",
         "language+W": "portfolio+W",
@@ -243,9 +241,7 @@ COSTS: Mapping[str, AttackerCost] = {
     "counts": AttackerCost(0.1, 1e-5, 1e-8, 2e-7),
     "portfolio": AttackerCost(0.5, 1e-4, 1e-8, 3e-7),
     "portfolio+W": AttackerCost(1.0, 2e-4, 1e-7, 4e-7),
-    "rnn": NETWORK,
     "lstm": NETWORK,
-    "transformer": NETWORK,
     "lstm+W": NETWORK,
 }
 """The cost of every attacker of our own; one of another package is taken to cost what `portfolio` does."""
