@@ -9,6 +9,7 @@ import pytest
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Own
+from oddshift.attackers.distant_ties import fit_distant_ties
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context
 from oddshift.attackers.portfolio import common_parts, counted_parts, dense_parts
@@ -20,11 +21,6 @@ from oddshift.model.release import one_tier, perturb
 from oddshift.model.space import Space
 from worlds import World, gather, log_score, ring, two_tiers, with_words
 
-
-def _sparse_second_order(known):
-    return LawAttacker(known, fit_sparse_second_order(known), "sparse second order")
-
-
 WIDE = [
     lambda known: LawAttacker(known, Reuse(), "reuse"),
     lambda known: LawAttacker(known, fit_linear_context(known), "linear"),
@@ -32,7 +28,11 @@ WIDE = [
 PARTS = {
     "common": common_parts(0),
     "dense": dense_parts(8, 0),
-    "sparse": [*counted_parts(100), _sparse_second_order],
+    "counted": counted_parts(8),
+    "sparse": [
+        lambda known: LawAttacker(known, fit_sparse_second_order(known), "sparse second order"),
+        lambda known: LawAttacker(known, fit_distant_ties(known), "distant ties"),
+    ],
     "wide": WIDE,
 }
 TIERS = {"one tier": None, "public tiers": two_tiers(), "secret tiers": two_tiers(is_public=False)}

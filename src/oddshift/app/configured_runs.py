@@ -16,7 +16,6 @@ from oddshift.adapt.evaluation import SCALED
 from oddshift.app.configuration import Configuration, FileData, parse_config
 from oddshift.app.fit_cache import keep_work, lay_out_checkpoints, read_kept, remove_kept
 from oddshift.app.illustration import example_rows, released_passages
-from oddshift.app.inputs import Inputs, inputs_of
 from oddshift.app.resources import (
     READ,
     UNITS,
@@ -34,6 +33,8 @@ from oddshift.app.run_folder import (
     AUDIT,
     EXAMPLES,
     POLICY,
+    Inputs,
+    inputs_of,
     read_adaptation,
     read_run,
     refuse_other_run,

@@ -17,10 +17,10 @@ from oddshift.adapt.evaluation import scale_family
 from oddshift.adapt.proved import countable
 from oddshift.app.alpha_spending import level_of_question
 from oddshift.app.attacker_choice import AskedAttacker, fit_attackers, named_attackers, refittable
+from oddshift.app.display import expected_lines
 from oddshift.app.illustration import illustrate
 from oddshift.app.measured_use import check_use, measured_use
 from oddshift.app.policy_from_result import adapted_policy, audited_policy, why_no_policy, with_user_limit
-from oddshift.app.policy_run import expected_lines
 from oddshift.app.resources import Means
 from oddshift.app.results import AdaptRun, AuditRun
 from oddshift.attackers import FitOptions

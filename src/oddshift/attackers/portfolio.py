@@ -24,7 +24,7 @@ from oddshift.attackers.clear_columns import fit_clear_columns, has_rows
 from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import fit_cooccurrence
-from oddshift.attackers.distant_ties import TIED_POINTS, fit_ties
+from oddshift.attackers.distant_ties import fit_ties
 from oddshift.attackers.hidden_classes import fit_row_classes
 from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
@@ -133,7 +133,7 @@ def dense_parts(points: int, seed: int) -> list[PartFit]:
 
 
 def counted_parts(points: int) -> list[PartFit]:
-    """Parts that read pairs and triples, from tables where points are few and otherwise from what was counted."""
+    """Parts that read pairs and triples, from smoothed tables where points are few, otherwise from what was counted."""
     least = WORTH_READING if points > DENSE_POINTS else 0.0
     return [
         lambda known: LawAttacker(known, fit_second_order(known, least), "second order"),
@@ -209,9 +209,8 @@ def out_of_reach(known: Knowledge) -> str:
     points = len(known.log_prior)
     if points <= TRIPLE_POINTS or row_layout(known) is not None:
         return ""
-    counted = [f"triples (above {TRIPLE_POINTS:,})"]
-    counted += [f"pairs at distant places (above {TIED_POINTS:,})"] if points > TIED_POINTS else []
-    said = f"over {points:,} points {' and '.join(counted)} are read where fit documents hold them, not near ones"
+    counted = "triples and pairs at distant places are read where fit documents hold them, not near ones"
+    said = f"over {points:,} points {counted}"
     missed = []
     if points > DENSE_POINTS:
         missed.append(f"two secrets that together tell less than {WORTH_READING:g} nats more than one")
