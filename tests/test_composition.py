@@ -44,9 +44,8 @@ def test_draws_follow_the_product_law(draw):
     share = np.bincount(drawn, minlength=64) / len(drawn)
     law = np.exp(made.log_matrix[1])
     assert np.abs(share - law).max() <= 4.5 * np.sqrt(law.max() / len(drawn))
-    assert (
-        made.invert(index[:50], np.linspace(0, 0.99, 50)) == made.invert(index[:50], np.linspace(0, 0.99, 50))
-    ).all()
+    again = [made.invert(index[:50], np.linspace(0, 0.99, 50)).tolist() for _ in range(2)]
+    assert again[0] == again[1]
 
 
 def test_the_audit_of_k_releases_meets_the_exact_rate_of_the_toy():

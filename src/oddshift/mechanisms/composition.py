@@ -58,7 +58,7 @@ class Composition(Mechanism):
 
     @property
     def outputs(self) -> None:
-        """Several outputs at once are no point."""
+        """None: several outputs at once are not a point."""
 
     @property
     def n_outputs(self) -> int:
