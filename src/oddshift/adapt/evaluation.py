@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.adapt.form_cache import KeptForms
-from oddshift.adapt.release_form import KindForm
+from oddshift.adapt.release_form import Form, KindForm
+from oddshift.adapt.repaired_forms import MEASURED, DocumentRepair, RepairChoice, Repaired
 from oddshift.adapt.result import ScaledOutcome, Scales, TierOutcome
 from oddshift.adapt.settings import AdaptSettings, FormChoice
 from oddshift.adapt.tier_forms import ChosenForm, TierOption, chosen_form, formed, outputs_law, tier_options
@@ -102,7 +103,8 @@ class Experiment:
     """Documents with one uniform for each position, a family of mechanisms, and what is asked.
 
     `known` is what attackers know at scales 1; its prior also weighs the utility loss. `asked` says for each tier what
-    it may be released as; without it every tier keeps its noise. `has_marks` as in `AdaptTask`.
+    it may be released as; without it every tier keeps its noise. `has_marks` as in `AdaptTask`. With a `repair` tiers
+    are repaired where that costs less; `modes` fix which.
     """
 
     known: Knowledge
@@ -113,6 +115,17 @@ class Experiment:
     forms: KeptForms = field(default_factory=KeptForms)
     asked: tuple[FormChoice, ...] = ()
     has_marks: bool = True
+    repair: DocumentRepair | None = None
+    modes: tuple[str, ...] | None = None
+
+    def like(self, outcome: ScaledOutcome) -> Experiment:
+        """The same with the forms and the repair of an outcome: nothing of them is chosen on other documents."""
+        return self if self.repair is None else replace(self, asked=outcome.forms, modes=outcome.repair)
+
+    @property
+    def without_forms(self) -> Experiment:
+        """The same with noise alone."""
+        return replace(self, asked=(), repair=None, modes=None)
 
     def at(self, scales: Scales, *, remap: bool | None = None) -> Situation:
         """The situation when these scales are released, remapped as the settings say unless `remap` says otherwise."""
@@ -121,20 +134,41 @@ class Experiment:
 
     def form(self, scales: Scales, *, remap: bool | None = None) -> ChosenForm:
         """The form of the release there, with its utility and without a matrix."""
-        plain = self.forms.of(self.family(self._tiers_at(scales)), self.weights, self.settings.cost_name)
+        plain = self._plain(scales)
         others = bool(self.asked) and isinstance(plain, KindForm)
         noise = chosen_form(plain, self.settings, lambda: np.inf if others else self.constant_loss, remap)
         asked: tuple[FormChoice, ...] = self.asked or tuple("noise" for _ in self.known.tiers.names)
-        return formed(noise, asked, self.known.tiers, self.forms, self.settings.mark_cost, has_marks=self.has_marks)
+        made = self.forms, self.settings.mark_cost
+        if self.repair is None:
+            return formed(noise, asked, self.known.tiers, *made, has_marks=self.has_marks)
+        known = replace(self.known, tiers=self._tiers_at(scales))
+        choice = RepairChoice(self.repair, noise, asked, known, *made, self.has_marks)
+        if (scales, remap) not in self._repaired:
+            some = self.part(MEASURED)
+            self._repaired[scales, remap] = (
+                choice.chosen(some.records, some.uniforms)
+                if self.modes is None
+                else choice.fixed(self.modes, some.records, some.uniforms)
+            )
+        return choice.made(*self._repaired[scales, remap])
+
+    @cached_property
+    def _repaired(self) -> dict[tuple[Scales, bool | None], Repaired]:
+        """What was found to be repaired, by scales."""
+        return {}
+
+    def _plain(self, scales: Scales) -> Form:
+        """The noise as it is drawn."""
+        return self.forms.of(self.family(self._tiers_at(scales)), self.weights, self.settings.cost_name)
 
     def options(self, scales: Scales) -> tuple[TierOption, ...]:
         """Everything that each tier could be released as there, with what it costs."""
-        noise = replace(self, asked=()).form(scales).form
+        noise = self.without_forms.form(scales).form
         return tier_options(noise, self.known.tiers, self.forms, self.settings.mark_cost)
 
     def is_moved(self, scales: Scales) -> bool:
         """Whether remapping changes the release there: not where every kind would collapse and is released as drawn."""
-        return self.settings.remap == "always" or not self.form(scales, remap=False).plain.collapses
+        return self.settings.remap == "always" or not self._plain(scales).collapses
 
     def part(self, most: int) -> Experiment:
         """The same with at most this number of its documents, evenly chosen, with the uniforms that they have."""
@@ -243,6 +277,7 @@ class Experiment:
             gain_error=joint.error,
             remapped=form.remapped,
             forms=form.forms,
+            repair=form.modes,
         )
 
     def loss(self, scales: Scales, *, remap: bool | None = None) -> float:
