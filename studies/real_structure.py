@@ -13,13 +13,13 @@ import numpy as np
 
 from oddshift.app.configuration import Configuration, parse_config
 from oddshift.app.configured_runs import prepare_configured
-from oddshift.app.preparation import Prepared
 from oddshift.app.run import fit_attackers, knowledge_of
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.controls import Own
 from oddshift.audit.scan import Budget, scan
 from oddshift.base.arrays import FloatArray
+from oddshift.data.preparation import Prepared
 from oddshift.model.records import Records
 from oddshift.model.release import Release, perturb
 

@@ -27,7 +27,6 @@ from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
 from presidio_analyzer.nlp_engine import NerModelConfiguration, SpacyNlpEngine
 from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
-from oddshift.app.preparation import Prepared
 from oddshift.app.run import Run
 from oddshift.audit import AuditSettings
 from oddshift.base.storage import load, save
@@ -36,6 +35,7 @@ from oddshift.data.codecs.text.vectors import read_vectors
 from oddshift.data.detectors import Capitals, Handles, Occupations, Patterns, Pipeline
 from oddshift.data.detectors.gazetteer import FAMILY_NAMES, GIVEN_NAMES, PLACE_NAMES
 from oddshift.data.detectors.spacy_pipeline import usual_labels
+from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import MechanismSettings, Tiered
 from oddshift.mechanisms.utility import constant_of_each_kind, constant_output, expected_loss
 from oddshift.model.records import Records, Split

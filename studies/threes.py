@@ -23,7 +23,7 @@ from oddshift.attackers.combination import Combination
 from oddshift.attackers.completeness import LEVEL, Completeness, completeness
 from oddshift.attackers.law_attacker import Dense, LawAttacker
 from oddshift.attackers.portfolio import fit_portfolio
-from oddshift.attackers.positional_pairs import fit_ties
+from oddshift.attackers.positional_pairs import fit_tied_places
 from oddshift.base.arrays import IntArray
 from oddshift.base.storage import load, save
 from oddshift.bounds import clopper_pearson_upper
@@ -105,7 +105,7 @@ def tested(draw: Callable[[int, np.random.Generator], IntArray], size: int, seed
 
 
 def _pairs(known: Knowledge, weight: float) -> Combination:
-    law = fit_ties(known) if weight else PlaceTrees({}, np.exp(known.log_prior))
+    law = fit_tied_places(known) if weight else PlaceTrees({}, np.exp(known.log_prior))
     return Combination(known, (LawAttacker(known, Dense(law), "ties"),), (((weight, weight),),))
 
 
@@ -174,12 +174,12 @@ def real_rows() -> Iterator[list[object]]:
 
 
 def main() -> None:
-    """Work for some minutes, a tenth of them on adaptations, then write the page from everything that is finished."""
+    """Work for some minutes, most of them on audits, then write the page from everything that is finished."""
     minutes, repetitions = asked(20, 4)
     names, (audits, adaptations) = tuple(THREES), (0.5 * minutes, 0.3 * minutes)
-    gates = list(gate_rows(0.2 * minutes))
     work("audit", worlds.once, audits, repetitions, names=names)
     work("adapt", worlds_adapt.once, adaptations, repetitions, names=names)
+    gates = list(gate_rows(0.2 * minutes))
     lines = finished("audit", Outcome, repetitions, names)
     chosen = finished("adapt", Choice, repetitions, names)
     shares = [choice.share for _, _, done in chosen for choice in done if choice.share is not None]

@@ -40,7 +40,7 @@ def leakage(attacker: Attacker) -> float:
 def informed(pairs: int, seed: int) -> float:
     """A small recurrent network."""
     schedule = Schedule(epochs=12, batch=256, learning_rate=1e-2, seed=seed)
-    return leakage(fit_informed(toy(pairs, seed), Network(architecture="rnn", width=16), schedule))
+    return leakage(fit_informed(toy(pairs, seed), Network(width=16), schedule))
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def main() -> None:
     found = {
         ("plug-in", 1_000): [leakage(fit_plugin(toy(1_000, s), rng=np.random.default_rng(s))) for s in SEEDS],
         ("plug-in", 10_000): [leakage(fit_plugin(toy(10_000, s), rng=np.random.default_rng(s))) for s in SEEDS],
-        ("informed rnn", 10_000): [informed(10_000, s) for s in SEEDS],
+        ("informed lstm", 10_000): [informed(10_000, s) for s in SEEDS],
     }
     rows = [
         [name, pairs, f"{np.mean(v):.4f}", f"{np.mean(v) - EXACT:+.4f}", f"{np.abs(np.array(v) - EXACT).mean():.4f}"]

@@ -15,8 +15,8 @@ import tempfile
 import time
 import venv
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,7 @@ PACKAGES = {
 EPSILON = 4.0
 TERMS = {"explore": 250, "confirm": 6_000, "pairs": 16}
 MORE = {"explore": 1_000, "confirm": 50_000, "pairs": 16}
-RARE = {"explore": 400, "confirm": 16_000, "pairs": 24}
-"""How much is drawn, how much from a mechanism that draws fast and breaks by little, and how much by importance."""
+"""How much is drawn, how much from a mechanism that draws fast and breaks by little."""
 
 Ask = Callable[[int, int], list[Any]]
 """A point and a number of draws → draws."""
@@ -64,8 +63,7 @@ class Brick:
     """One mechanism: package, its name there, points, metric, claimed ε, how its own parameter follows from it.
 
     `exact` computes its ε (None: not known), `terms` says how much is drawn; `note` is a remark. `channel` computes its
-    channel, which gives ε and what is searched before plain draws count; `importance` names a worker whose importance
-    draws are weighed instead.
+    channel, which gives ε and what is searched before plain draws count.
     """
 
     package: str
@@ -77,7 +75,6 @@ class Brick:
     exact: Callable[[od.Space, Any], float] | None = None
     note: str = ""
     channel: Callable[[od.Space, float], np.ndarray] | None = None
-    importance: str = ""
     terms: Mapping[str, int] = field(default_factory=lambda: TERMS)
 
 
@@ -108,16 +105,6 @@ def tilted(space: od.Space, _ask: Any) -> float:
 
 BRICKS = (
     Brick("mldp-text", "mldp.TEM", WORDS, EPSILON, exact=tem, note="breaks in rare outputs, which draws hardly see"),
-    Brick(
-        "mldp-text",
-        "mldp.TEM",
-        WORDS,
-        EPSILON,
-        exact=tem,
-        note="the same by importance draws: its noise is tilted",
-        importance="mldp.TiltedTEM",
-        terms=RARE,
-    ),
     Brick("mldp-text", "mldp.MultivariateCalibrated", WORDS, EPSILON, note="holds: noise, then the nearest word"),
     Brick("mldp-text", "mldp.VickreyMechanism", WORDS, EPSILON, note="the word itself is left out where it is nearest"),
     Brick("mldp-text", "mldp.Mahalanobis", WORDS, EPSILON, note="claims its own norm; judged in the euclidean one"),
@@ -185,7 +172,7 @@ def pipe(python: Path, brick: Brick) -> Iterator[Ask]:
             said.close()
 
 
-def judged(brick: Brick, ask: Ask, ask_weighed: Ask | None = None) -> tuple[Witness, float | None, int]:
+def judged(brick: Brick, ask: Ask) -> tuple[Witness, float | None, int]:
     """The witness of a mechanism, its exact ε where the channel is known, and the draws made."""
     space, draws = od.Space(brick.points, metric=brick.metric), 0
     logs = None if brick.channel is None else brick.channel(space, brick.epsilon)
@@ -196,19 +183,11 @@ def judged(brick: Brick, ask: Ask, ask_weighed: Ask | None = None) -> tuple[Witn
         found = ask(int(index[0]), len(index))
         return np.array(found if logs is None else [int(word[1:]) for word in found])
 
-    def importance(index: np.ndarray, _rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        nonlocal draws
-        assert ask_weighed is not None
-        draws += len(index)
-        outputs, weights, most = zip(*ask_weighed(int(index[0]), len(index)), strict=True)
-        return np.array(outputs), np.array(weights), np.array(most)
-
     found = witness_mdp(
         sample,
         space,
         brick.epsilon,
         log_matrix=logs,
-        importance=None if ask_weighed is None else importance,
         rng=np.random.default_rng(0),
         **brick.terms,
     )
@@ -280,10 +259,8 @@ def kept(number: int, brick: Brick, folder: Path) -> list[object]:
     if not file.is_file():
         python = environment(folder, brick.package)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        with pipe(python, brick) as ask, ExitStack() as stack:
-            weighed = replace(brick, name=brick.importance)
-            ask_weighed = stack.enter_context(pipe(python, weighed)) if brick.importance else None
-            found, exact, draws = judged(brick, ask, ask_weighed)
+        with pipe(python, brick) as ask:
+            found, exact, draws = judged(brick, ask)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         name = brick.name.partition(".")[2]
@@ -324,10 +301,9 @@ def main() -> None:
         "has 20 whole numbers.\n\n"
         f"{table(head, rows)}\n\nNot to be had:\n\n{absent}\n\n"
         "TEM breaks where an output lies just within the radius of one word and just beyond that of another, and such "
-        "outputs come once in a million draws. Its own code is run with the noise tilted towards them, and draws are "
-        "weighed by the ratio of the densities of the noise: this bound rests on the weights. For TruncatedGumbel "
-        "pairs and events are searched in the channel that its definition gives, and counted in plain draws: its "
-        "definition breaks every ε, and draws show that it breaks 4.\n\n"
+        "outputs come once in a million draws: its exact ε shows it, draws do not. For TruncatedGumbel pairs and "
+        "events are searched in the channel that its definition gives, and counted in plain draws: its definition "
+        "breaks every ε, and draws show that it breaks 4.\n\n"
         "privkit is installed without what it needs for faces and maps (tensorflow, open3d, osmnx), which are "
         "gigabytes and play no part in its planar Laplace noise. mldp-text needs numpy below 2, diffprivlib an older "
         "scikit-learn than ours: both run in environments of their own."

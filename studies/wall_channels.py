@@ -8,7 +8,6 @@ import numpy as np
 from scipy import special
 
 from oddshift.model.space import Space
-from studies.tilted_tem import radius_of
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _PIECES = 500  # pieces of the range of a noisy distance, each integrated with eight nodes
@@ -19,7 +18,8 @@ def tem_channel(space: Space, epsilon: float) -> np.ndarray:
 
     It fails where it wants a word beyond the radius and there is none.
     """
-    n, gaps, radius = len(space), space.distances, radius_of(len(space), epsilon)
+    n, gaps = len(space), space.distances
+    radius = round(2 / epsilon * math.log((1 - 0.001) * n / 0.001), 1)  # with its failure probability of 0.001
     logs = np.full((n, n + 1), -np.inf)
     for x in range(n):
         inside = gaps[x] <= radius

@@ -1,8 +1,7 @@
 """Draws from mechanisms of other packages, in an environment of their own: python wall_worker.py NAME EPSILON FILE.
 
 FILE is an .npz with `words` and `vectors`. Each line of standard input holds a point and a number of draws; each line
-of standard output is a JSON list of outputs: words, numbers or vectors; importance draws come each with its log weight
-and the largest log weight of that output. oddshift itself is not imported here.
+of standard output is a JSON list of outputs: words, numbers or vectors. oddshift itself is not imported here.
 """
 
 # ruff: noqa: PLC0415 (every package is there in its own environment only)
@@ -15,7 +14,6 @@ import json
 import math
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
@@ -36,12 +34,7 @@ def mldp(name: str, epsilon: float, words: list[str], vectors: np.ndarray) -> Dr
     if name == "TruncatedGumbel":
         gaps = np.linalg.norm(vectors[:, None] - vectors[None], axis=2)
         given |= {"max_inter_dist": float(gaps.max()), "min_inter_dist": float(gaps[gaps > 0].min())}
-    mechanism = getattr(package, name.removeprefix("Tilted"))(epsilon, **given)
-    if name == "TiltedTEM":
-        sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-        from studies.tilted_tem import TiltedTem
-
-        return TiltedTem(mechanism.replace_word, words, table.vectors, epsilon).draw
+    mechanism = getattr(package, name)(epsilon, **given)
 
     def once(word: str) -> str:
         try:

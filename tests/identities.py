@@ -16,7 +16,7 @@ from oddshift.model.metric import METRICS, scaled, summed
 from oddshift.model.prior import Independent, Joint, Markov
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
-from worlds import HintReader, ring, two_tiers, with_words
+from worlds import ring, two_tiers, with_words
 
 CLOUD = Space(np.random.default_rng(3).normal(size=(6, 2)))
 LINE = Space(1.5 * np.arange(6.0)[:, None])
@@ -37,7 +37,7 @@ def chain_of(strength):
     return prior_of
 
 
-SMALL = FitOptions(epochs=1, width=8, prior_of=chain_of(0.9), language=HintReader())
+SMALL = FitOptions(epochs=1, width=8, prior_of=chain_of(0.9))
 
 MECHANISM_EXAMPLES = {
     "channel": lambda new: [new(CLOUD, log(_rows(seed))) for seed in (1, 2)],

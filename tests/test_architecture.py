@@ -305,13 +305,12 @@ REGISTRIES = {
 
 SUBSETS = {
     ("adapt.evaluation", "mechanism"),  # those whose noise can be scaled tier by tier
-    ("app.commands.init_command", "codec"),  # what the first line of `init` calls the data
+    ("app.commands.init_commands", "codec"),  # what the first line of `init` calls the data
     ("app.init.sections", "codec"),  # the data that `init` recognises
     ("app.resources", "codec"),  # the data whose unit costs were measured
     ("app.run", "codec"),  # default costs of our own kinds
     ("model.nouns", "codec"),  # what a document of our own kinds is called
     ("attackers.spatial", "metric"),  # metrics with a shortcut
-    ("attackers.networks", "attacker"),  # architectures of networks
     ("audit.notes", "attacker"),  # the controls
     ("audit.settings", "attacker"),  # the attackers of an audit that names none
     ("data.detectors.storage", "detector"),  # those that a policy can keep

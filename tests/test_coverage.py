@@ -4,7 +4,7 @@ import numpy as np
 
 import encoding
 from oddshift.data.codecs import Counts, Coverage, KindCounts, TextSettings, WordVectors
-from oddshift.data.codecs.codec import kind_lines
+from oddshift.data.codecs.coverage import kind_lines
 from oddshift.data.detectors import Capitals, PlantedRecall, WordList
 
 WORDS = ("ann", "bob", "carol", "dora", "eve", "nurse")

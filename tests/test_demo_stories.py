@@ -12,11 +12,11 @@ from rich.console import Console
 from oddshift.app.black_box import find_function, sampler_of
 from oddshift.app.commands.terminal import NOT_SHOWN, console_for, next_step, progress_bar, waiting
 from oddshift.app.demo.stories import BUDGET, LEVEL, RELEASES, SHOWN, story, tell, tell_belief, tell_choice, tell_sample
-from oddshift.app.found_points import FoundPoints, found_in_records, nearest_alternative
 from oddshift.audit.examples import Belief, Candidate
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import clopper_pearson_lower
 from oddshift.data.detectors import PlantedRecall
+from oddshift.data.found_points import FoundPoints, found_in_records, nearest_alternative
 from oddshift.mechanisms import Channel, Exponential, Mask
 from oddshift.model.records import Records
 from oddshift.model.space import Space

@@ -8,7 +8,7 @@ import pytest
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.chain_laws import PlaceClasses, RegimeChains, fit_chain, fit_classes, fit_regimes
 from oddshift.attackers.law_attacker import Dense, LawAttacker, length_batches
-from oddshift.attackers.positional_pairs import Tie, TiedPlaces, fit_ties, keys_of, strongest_tree
+from oddshift.attackers.positional_pairs import Tie, TiedPlaces, fit_tied_places, keys_of, strongest_tree
 from oddshift.attackers.second_order import SecondOrder, fit_dense_second_order
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
@@ -216,7 +216,7 @@ def test_first_and_last_are_tied_whatever_the_length():
         values[-1] = values[0]
         return values
 
-    found = fit_ties(documents_of(draw, 600))
+    found = fit_tied_places(documents_of(draw, 600))
     assert found.ties["se", 0, 0].gain > 1.5
     assert found.ties["se", 0, 0].gain > found.ties["ss", 0, 2].gain + 1.0  # the last one of some documents only
     for length in (3, 6):
@@ -226,5 +226,5 @@ def test_first_and_last_are_tied_whatever_the_length():
 
 
 def test_independent_places_are_hardly_tied():
-    found = fit_ties(documents_of(lambda rng: rng.integers(8, size=4), 400))
+    found = fit_tied_places(documents_of(lambda rng: rng.integers(8, size=4), 400))
     assert all(tie.gain < 0.02 for tie in found.ties.values())

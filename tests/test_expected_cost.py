@@ -5,7 +5,6 @@ import pytest
 
 from oddshift.app import configured_runs, resources
 from oddshift.app.datasets import table, trajectories
-from oddshift.app.preparation import prepare
 from oddshift.app.resources import (
     LARGE_FILE,
     UNITS,
@@ -17,6 +16,7 @@ from oddshift.app.resources import (
     work_size,
 )
 from oddshift.app.run import Run
+from oddshift.data.preparation import prepare
 
 USUAL = ("portfolio", "portfolio+W")
 
@@ -74,7 +74,7 @@ def test_twice_the_rows_cost_twice_as_much_beyond_what_is_fixed(people):
     assert large == pytest.approx(2 * small)
 
 
-@pytest.mark.parametrize("attackers", [("lstm",), ("portfolio", "transformer"), (object(),)])
+@pytest.mark.parametrize("attackers", [("lstm",), ("portfolio", "lstm+W"), (object(),)])
 def test_nothing_is_estimated_for_attackers_that_are_trained_or_that_nobody_knows(attackers, people):
     assert cost_of_audit(people, attackers) is None
     assert cost_of_adaptation(people, attackers, are_fitted=False) is None

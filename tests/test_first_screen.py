@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from oddshift.adapt.result import TierLeft
-from oddshift.app.found_points import found_in_records, found_in_text, nearest_alternative
 from oddshift.app.report.first_screen import (
     QUESTIONS,
     found_sentence,
@@ -22,6 +21,7 @@ from oddshift.audit.result import _guesses
 from oddshift.base.errors import InvalidInput
 from oddshift.data.detectors import PlantedRecall
 from oddshift.data.embedded import people
+from oddshift.data.found_points import found_in_records, found_in_text, nearest_alternative
 from oddshift.mechanisms import Channel, Exponential, Mask, Tiered
 from oddshift.model.nouns import NOUNS
 from oddshift.model.release import one_tier

@@ -80,7 +80,7 @@ def test_the_mismatch_of_embeddings_is_told_by_the_printed_table():
         for kind, value in (("mismatched", 1.25), ("matched", 1.5))
     ]
     claim = mismatch(results_of(finished("embedding-mismatch", "ag_news-rnn", {"attacker": "rnn", "rows": rows})))
-    assert claim.verdict == FAILS
+    assert (claim.verdict, claim.as_used) == (HOLDS, FAILS), "typically weaker is right, an upper bound it is not"
     assert claim.recomputed == "higher in 8 of 9; printed means 1.2766-1.6498"
     assert claim.paper_mode == "higher in 1 of 1 at T = 1; mean mPL RNN 1.50 matched, 1.25 mismatched"
     assert claim.controls == "beyond ε: null 5.0%, own 25.0%, networks 20.0%"

@@ -11,13 +11,13 @@ from oddshift.app.configuration import parse_config
 from oddshift.app.init import start
 from oddshift.app.init.columns import columns_of_group
 from oddshift.app.init.roles import roles_of_columns
-from oddshift.app.preparation import prepare
 from oddshift.app.run import Run
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.row_layout import row_layout
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TableCodec, TableSettings
+from oddshift.data.preparation import prepare
 from oddshift.mechanisms import MechanismSettings
 from oddshift.model.release import draw_once
 from oddshift.protect import Ledger, protect

@@ -12,7 +12,6 @@ from oddshift.attackers.attacker import knowledge  # noqa: E402
 from oddshift.attackers.chain import fit_plugin  # noqa: E402
 from oddshift.attackers.controls import Own  # noqa: E402
 from oddshift.attackers.informed import Network, fit_informed  # noqa: E402
-from oddshift.attackers.networks import ARCHITECTURES  # noqa: E402
 from oddshift.attackers.training import Schedule  # noqa: E402
 from oddshift.base.errors import InvalidInput, TamperedEvidence  # noqa: E402
 from oddshift.mechanisms import Tiered  # noqa: E402
@@ -27,23 +26,21 @@ def one_thread():
     torch.set_num_threads(1)
 
 
-def small(architecture="rnn", **options):
-    return Network(architecture=architecture, width=16, **options)
+def small(**options):
+    return Network(width=16, **options)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_it_learns_the_walk(architecture):
+def test_it_learns_the_walk():
     world = ring()
-    attacker = fit_informed(world.known, small(architecture), QUICK)
+    attacker = fit_informed(world.known, small(), QUICK)
     assert log_score(attacker, world) < log_score(Own(world.known), world) - 0.15
     assert attacker.scale > 0.5
-    assert attacker.name == f"informed-{architecture}"
+    assert attacker.name == "informed-lstm"
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_untrained_it_is_own(architecture):
+def test_untrained_it_is_own():
     world = ring(length=None)
-    attacker = replace(fit_informed(world.known, small(architecture), replace(QUICK, epochs=0)), scale=1.0)
+    attacker = replace(fit_informed(world.known, small(), replace(QUICK, epochs=0)), scale=1.0)
     np.testing.assert_allclose(
         gather(attacker, world.release)[0], gather(Own(world.known), world.release)[0], atol=1e-5
     )
@@ -84,7 +81,7 @@ def test_with_words_the_prior_is_given_them():
     attacker = fit_informed(world.known, small(reads_context=True, word_at_least=1), QUICK)
     _, prior = gather(attacker, world.release)
     assert attacker.with_context
-    assert attacker.name == "informed-rnn+W"
+    assert attacker.name == "informed-lstm+W"
     hint = world.release.context.tokens[1::2]
     mass = np.exp(prior - np.log(np.exp(prior).sum(axis=1, keepdims=True)))
     even = mass[:, ::2].sum(axis=1)
@@ -189,8 +186,6 @@ def test_documents_of_one_user_are_not_split():
 
 
 def test_what_cannot_be_used_is_refused():
-    with pytest.raises(InvalidInput, match="architecture"):
-        Network(architecture="oracle")
     with pytest.raises(InvalidInput, match="multiple of 4"):
         Network(width=10)
     with pytest.raises(InvalidInput, match="scale_range"):

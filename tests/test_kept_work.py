@@ -10,9 +10,9 @@ from oddshift.app import configured_runs
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured, run_adapt, run_audit
 from oddshift.app.fit_cache import KEPT, NOTE, WORK, keep_work, lay_out_checkpoints, read_kept
-from oddshift.app.inputs import inputs_of
 from oddshift.app.resources import Means
 from oddshift.app.run import Run, adapt_task
+from oddshift.app.run_folder import inputs_of
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import CODECS
@@ -128,19 +128,19 @@ def test_a_finished_network_takes_no_further_epoch(home, monkeypatch):
 
 def test_a_network_for_all_scales_is_another_one_than_that_of_the_audit(home):
     pytest.importorskip("torch")
-    asked = ASKED.replace('["plugin", "counts"]', '["rnn"]\nepochs = 1')
+    asked = ASKED.replace('["plugin", "counts"]', '["lstm"]\nepochs = 1')
     config = parse_config(PEOPLE + asked, "x")
     prepared = prepare_configured(config)
     Run(prepared, config.mechanism, Means(folder=home)).audit(config.audit)
     alone = {file.name for file in home.glob("*.safetensors")}
     made = adapt_task(prepared, config.mechanism, config.adapt, means=Means(folder=home))  # refused if they met
-    assert [attacker.name for attacker in made.attackers] == ["informed-rnn"]
+    assert [attacker.name for attacker in made.attackers] == ["informed-lstm"]
     assert len({file.name for file in home.glob("*.safetensors")} - alone) == len(alone) == 1
 
 
 def test_a_network_for_scale_one_alone_is_that_of_the_audit(home, monkeypatch):
     learner = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.informed")
-    asked = ASKED.replace('["plugin", "counts"]', '["rnn"]\nepochs = 1').replace("grid = [0.5, 1.0]", "grid = [1.0]")
+    asked = ASKED.replace('["plugin", "counts"]', '["lstm"]\nepochs = 1').replace("grid = [0.5, 1.0]", "grid = [1.0]")
     config = parse_config(PEOPLE + asked, "x")
     prepared = prepare_configured(config)
     means = Means(folder=home)
@@ -152,7 +152,7 @@ def test_a_network_for_scale_one_alone_is_that_of_the_audit(home, monkeypatch):
 
 def test_an_adaptation_that_continues_does_not_train_again(home, monkeypatch):
     learner = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.informed")
-    asked = ASKED.replace('["plugin", "counts"]', '["rnn"]\nepochs = 1')
+    asked = ASKED.replace('["plugin", "counts"]', '["lstm"]\nepochs = 1')
     config = parse_config(PEOPLE + asked, "x")
     prepared = prepare_configured(config)
     first = adapt_task(prepared, config.mechanism, config.adapt, means=Means(folder=home))

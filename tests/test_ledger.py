@@ -161,8 +161,7 @@ def test_only_the_records_of_a_dead_release_can_be_taken_over(ledger):
         claim(ledger, ["b"], take)
 
 
-def test_a_record_is_taken_over_from_every_release_that_died_with_it(tmp_path):
-    ledger = Ledger(tmp_path / LEDGER)
+def test_a_record_is_taken_over_from_every_release_that_died_with_it(ledger):
     take = ClaimTerms(policy="p", epsilon=1.0, may_take_over=True)
     for _ in range(2):
         dead = claim(ledger, ["a"], REPEAT, staged=HERE)
@@ -172,6 +171,18 @@ def test_a_record_is_taken_over_from_every_release_that_died_with_it(tmp_path):
     assert (ledger.totals().records, ledger.totals().repeated) == (1, 0)
     ledger.abandon(taken.release)
     assert claim(ledger, ["a"]).records == 1  # none of the two holds it any more
+
+
+def test_what_is_taken_over_and_then_past_a_budget_stays_with_the_dead(ledger):
+    take = ClaimTerms(policy="p", epsilon=1.0, may_take_over=True, limit=UserLimit(budget=1.0, past="drop"))
+    dead = claim(ledger, ["a"], users=["v"], staged=HERE)
+    ledger.settle(dead.release, lambda: False)
+    assert claim(ledger, ["b", "a"], take, users=["u", "u"]).past.tolist() == [2]
+    assert ledger.totals().records == 2
+    with pytest.raises(InvalidInput, match="--take-over claims those of a release that died"):
+        claim(ledger, ["a"])
+    assert claim(ledger, ["a"], take, users=["w"]).records == 1
+    assert ledger.totals().records == 2
 
 
 def test_kept_releases_are_given_again(ledger):

@@ -108,6 +108,14 @@ def test_a_process_that_is_killed_while_it_claims_leaves_all_or_nothing(any_ledg
     assert any_ledger.check() == []
 
 
+def test_of_processes_that_take_records_over_at_once_exactly_one_does(any_ledger):
+    dead = any_ledger.claim([numbered(range(30))], ONCE, HERE)
+    any_ledger.settle(dead.release, lambda: False)
+    take = ClaimTerms(policy="p", epsilon=1.0, may_take_over=True)
+    assert sorted(in_processes(4, lambda _: tried(any_ledger, numbered(range(40)), take))) == [0, 1, 1, 1]
+    assert any_ledger.totals().records == 40
+
+
 def test_a_clock_that_is_set_back_makes_nothing_new(any_ledger, monkeypatch):
     any_ledger.claim([numbered(range(5))], ONCE, is_final=True)
 

@@ -1,6 +1,8 @@
 """The linear attacker: least squares by hand, points that were never seen together, and where it does not apply."""
 
 import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
 
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.combination import fit_and_combine
@@ -22,17 +24,19 @@ def test_neighbours_are_those_of_the_document():
     assert not found[3].any()
 
 
-def test_the_ratio_is_that_of_two_gaussian_laws():
+@pytest.mark.parametrize("open_share", [0.0, 0.4, 1.0])
+def test_the_ratio_is_that_of_two_gaussian_laws(open_share):
     rng = np.random.default_rng(0)
-    slope, places, features = rng.normal(size=(6, 2)), rng.normal(size=(5, 2)), rng.normal(size=(3, 6))
-    given, alone = np.array([[2.0, 0.5], [0.5, 1.0]]), np.eye(2)
-    law = GaussianLaw(np.array([0.1, -0.2]), slope, given, alone)
-    found = law.log_ratio(features, places)
+    slope, v, features = rng.normal(size=(6, 2)), rng.normal(size=(5, 2)), rng.normal(size=(3, 6))
+    root, spread = rng.normal(size=(2, 2)), np.array([0.3, 0.8])
+    alone = root @ root.T
+    given = alone + (1.0 - open_share) * (root @ np.diag(spread) @ root.T - alone)
+    inverse = np.linalg.inv(root)
+    law = GaussianLaw(inverse, spread, slope @ inverse.T, np.full(3, 1 / 3))
+    found = law.log_ratio(features, np.full(3, open_share), v)
     for row, feature in zip(found, features, strict=True):
-        v = places - law.mean
-        left = v - feature @ slope
-        expected = 0.5 * np.einsum("xk,kj,xj->x", v, alone, v) - 0.5 * np.einsum("xk,kj,xj->x", left, given, left)
-        np.testing.assert_allclose(row - row[0], expected - expected[0], atol=1e-12)
+        expected = multivariate_normal.logpdf(v, feature @ slope, given) - multivariate_normal.logpdf(v, cov=alone)
+        np.testing.assert_allclose(row - row[0], expected - expected[0], atol=1e-10)
 
 
 def draw(n, offset, space, rng):

@@ -8,9 +8,9 @@ import pytest
 import oddshift as od
 from oddshift.app.configured_runs import run_adapt, run_audit
 from oddshift.app.fit_cache import KEPT
-from oddshift.app.found_points import found_in_records
 from oddshift.audit.trials import PROVEN
 from oddshift.data.embedded import people
+from oddshift.data.found_points import found_in_records
 from oddshift.mechanisms import Exponential, Mask
 from oddshift.protect.policies import load_policy
 

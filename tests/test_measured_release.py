@@ -8,9 +8,9 @@ import pytest
 
 import oddshift as od
 from oddshift.adapt import AdaptSettings
-from oddshift.app.preparation import prepare
 from oddshift.app.run import Run
 from oddshift.data.codecs import TableCodec, TableSettings
+from oddshift.data.preparation import prepare
 from oddshift.mechanisms import MechanismSettings, build_mechanism
 from oddshift.protect import Ledger, protect
 from oddshift.protect.measurement import ReleaseSample, column_odds, drawn_release, measured_release

@@ -9,16 +9,15 @@ from oddshift import InvalidInput
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured, run_audit
 from oddshift.app.measured_use import check_use, measured_use
-from oddshift.app.preparation import prepare
 from oddshift.app.report.page_sections import leaks
 from oddshift.app.report.sources import Sources
 from oddshift.app.run import adapt_task, knowledge_of
 from oddshift.app.run_folder import read_run
 from oddshift.audit import AuditSettings
 from oddshift.data.codecs import TextCodec, TextSettings
-from oddshift.data.codecs.text.codec import words_released
 from oddshift.data.detectors import Capitals
 from oddshift.data.embedded import PeopleSettings
+from oddshift.data.preparation import prepare
 from oddshift.mechanisms import Deletion, Exponential, MechanismSettings, NoiseCharacter
 from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.utility import expected_loss
@@ -127,7 +126,7 @@ def test_every_output_of_a_word_mechanism_is_a_word_that_a_task_can_read(prepare
     there = known(prepared, **mechanism)
     assert isinstance(there.mechanism, kind)
     assert outputs is None or there.mechanism.n_outputs == outputs
-    assert len(words_released(prepared.codec, there.mechanism)) == there.mechanism.n_outputs
+    assert len(prepared.codec.words_released(there.mechanism)) == there.mechanism.n_outputs
     assert 0.0 <= used(prepared, there, tasks=("retrieval",)).tasks[0].after <= 1.0
 
 

@@ -1,62 +1,18 @@
-"""Exemplars and documents alike: the formulas written out."""
+"""Documents alike: the formulas written out."""
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from oddshift.attackers.nearest_documents import (
+from oddshift.attackers.word_relations import (
     COMMON,
-    LENT,
     POWER,
     STRENGTH,
-    TRUST,
     fit_alike_documents,
-    fit_exemplars,
     scaled,
 )
 from oddshift.model.records import Records
-from oddshift.model.release import candidates
 from oddshift.model.space import Space
-from worlds import ring, two_tiers
-
-
-def slow_terms(world):
-    """The formula, position by position and fit document by fit document."""
-    known, release = world.known, world.release
-    prior, likelihood = np.exp(known.log_prior), np.exp(known.mechanism.log_matrix)
-    found = np.zeros((len(release.outputs), len(prior)))
-    remembered = [document for document in known.fit.documents if len(document)]
-
-    def law(place):
-        tier = 0 if release.position_tiers is None else release.position_tiers[place]
-        inside = prior * candidates(known.tiers, tier)
-        return inside / inside.sum()
-
-    def shares(document, place):
-        counts = np.bincount(document, minlength=len(prior)) * (law(place) > 0)
-        return counts / counts.sum() if counts.sum() else law(place)
-
-    for low, high in zip(release.offsets[:-1], release.offsets[1:], strict=True):
-        for place in range(low, high if high - low > 1 else low):
-            weight = np.ones(len(remembered))
-            for s in set(range(low, high)) - {place}:
-                seen = likelihood[:, release.outputs[s]]
-                ratio = [shares(d, s) @ seen / (law(s) @ seen) for d in remembered]
-                weight *= 1 - TRUST + TRUST * np.array(ratio)
-            lent = sum(w * shares(d, place) for w, d in zip(weight / weight.sum(), remembered, strict=True))
-            inside, equal = law(place) > 0, np.mean([shares(d, place) for d in remembered], axis=0)
-            after, before = (1 - LENT + LENT * each[inside] / law(place)[inside] for each in (lent, equal))
-            found[place, inside] = np.log(after / before)
-    return found
-
-
-@pytest.mark.parametrize("tiers", [None, two_tiers(is_public=True), two_tiers(is_public=False)])
-def test_it_is_the_formula(tiers):
-    world = ring(documents=30, length=None, tiers=tiers)
-    expected = slow_terms(world)
-    for block in fit_exemplars(world.known).terms(world.known, world.release):
-        np.testing.assert_allclose(block.context, expected[np.ix_(block.positions, block.points)], atol=1e-10)
-
 
 SPACE = Space(np.eye(3))
 LAW = np.array([0.5, 0.3, 0.2])

@@ -9,7 +9,6 @@ torch = pytest.importorskip("torch")
 
 from oddshift.attackers import ATTACKERS, FitOptions  # noqa: E402
 from oddshift.attackers import training as loop  # noqa: E402
-from oddshift.attackers.networks import ARCHITECTURES  # noqa: E402
 from oddshift.attackers.paper import (  # noqa: E402
     PAPER_SCHEDULE,
     fit_paper,
@@ -17,6 +16,7 @@ from oddshift.attackers.paper import (  # noqa: E402
 )
 from oddshift.attackers.paper_options import PaperOptions  # noqa: E402
 from oddshift.attackers.reconstruction import (  # noqa: E402
+    ARCHITECTURES,
     PaperSettings,
 )
 from oddshift.attackers.temperature import _held_out  # noqa: E402

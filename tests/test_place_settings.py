@@ -5,11 +5,11 @@ import csv
 import numpy as np
 import pytest
 
-from oddshift.app.preparation import prepare
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceCodec, PlaceSettings
 from oddshift.data.dataset import Dataset
 from oddshift.data.formats import streams
+from oddshift.data.preparation import prepare
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, ProtectSettings, Sanitizer, protect
 from oddshift.protect.policies import load_policy, make_policy, save_policy

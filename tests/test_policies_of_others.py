@@ -11,7 +11,6 @@ import pytest
 import oddshift as od
 from added_package import forget, lay_out, shades_csv
 from oddshift.app.policy_from_result import why_no_policy
-from oddshift.app.preparation import prepare
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput, NotInstalled
 from oddshift.base.registry import StoredName
@@ -19,6 +18,7 @@ from oddshift.base.storage import load, save
 from oddshift.data.codecs import CODECS, VectorCodec, VectorSettings
 from oddshift.data.detectors import DETECTORS
 from oddshift.data.detectors.storage import KeptByName
+from oddshift.data.preparation import prepare
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Sanitizer, seeded_uniforms
 from oddshift.protect.policies import POLICY, VOCABULARY, load_policy, make_policy, save_policy

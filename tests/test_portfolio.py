@@ -14,8 +14,6 @@ from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.law_attacker import Dense, LawAttacker
 from oddshift.attackers.portfolio import (
     DENSE_POINTS,
-    TIED_POINTS,
-    TRIPLE_POINTS,
     counted_parts,
     dense_parts,
     fit_portfolio,
@@ -55,10 +53,9 @@ def test_independent_secrets_teach_nothing():
 
 
 def test_the_parts_follow_the_number_of_points():
-    assert len(dense_parts(TIED_POINTS, 0)) == len(dense_parts(TIED_POINTS + 1, 0)) + 1
+    assert len(dense_parts(DENSE_POINTS, 0)) == 2
     assert dense_parts(DENSE_POINTS + 1, 0) == []
-    assert len(counted_parts(TRIPLE_POINTS)) == 1
-    assert len(counted_parts(TRIPLE_POINTS + 1)) == len(counted_parts(10_000)) == 2
+    assert len(counted_parts(64)) == len(counted_parts(10_000)) == 2
 
 
 @pytest.mark.parametrize("draw", [skip, two_before])

@@ -3,7 +3,7 @@
 import numpy as np
 
 import oddshift as od
-from oddshift.app.preparation import prepare, prepare_records
+from oddshift.data.preparation import prepare, prepare_records
 from oddshift.model.tiers import Tiers
 
 SETTINGS = {"tokeniser": "plain", "count": 1, "similar_percent": 0.0}

@@ -16,7 +16,7 @@ from oddshift.attackers.repair import (
     prior_of_release,
     tier_modes,
 )
-from oddshift.attackers.row_law import RowLaw, column_bins, fit_row_law
+from oddshift.attackers.row_law import column_bins, fit_row_law
 from oddshift.attackers.row_layout import row_layout
 from oddshift.attackers.sequence_law import SequenceLaw, StepLaw
 from oddshift.base.errors import InvalidInput
@@ -156,9 +156,8 @@ def test_rows_are_repaired_from_each_source():
     release = perturb(records, mechanism, tiers, rng)
     for law, gain, tie in (
         (fit_law(known, 10), 0.005, 0.99),
-        (law_of_release(mechanism, tiers, release, rng), -0.005, 0.36),
+        (law_of_release(mechanism, tiers, release, rng), 0.005, 0.45),
     ):
-        assert isinstance(law, RowLaw)
         best = Repair(law, ("best",) * 3, cost_of("euclidean"))(known, release, rng)
         assert (best == records.points).mean() > (release.outputs == records.points).mean() + gain
         drawn = Repair(law, ("typical",) * 3, cost_of("euclidean"))(known, release, rng).reshape(-1, 3)

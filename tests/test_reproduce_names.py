@@ -84,8 +84,9 @@ def test_a_faithful_estimate_has_no_error():
 @pytest.mark.parametrize("name", PROPOSITIONS)
 def test_each_proposition_is_told_with_its_numbers(name):
     found = PROPOSITIONS[name](np.random.default_rng(0))
-    holds = {"concentration": False, "faithful-audit": False, "masking": False}
-    assert found["holds"] == holds.get(name, True)
+    misused = {"concentration", "faithful-audit", "masking", "tiers", "post-processing"}
+    assert found["holds"] == (name != "hidden-markov")
+    assert found.get("used", found["holds"]) == (found["holds"] and name not in misused)
     assert found["says"].endswith(".")
 
 
@@ -100,6 +101,8 @@ def test_counterexamples_have_their_known_values():
     across = PROPOSITIONS["tiers"](np.random.default_rng(0))
     assert across["inside_levels"] <= across["budget"] < across["all_pairs"]
     assert PROPOSITIONS["concentration"](np.random.default_rng(0))["error"] > 0.2
+    chain = PROPOSITIONS["hidden-markov"](np.random.default_rng(0))
+    assert chain["smallest_row"] < 1 < chain["largest_row"], "rows that add up to 1 would be laws"
 
 
 def test_thresholds_are_the_rates_times_one_point_o_five():

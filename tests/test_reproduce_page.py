@@ -21,7 +21,7 @@ from studies.paper.reproductions import REPRODUCTIONS
 from studies.paper.results_page import sections, write_page
 from studies.paper.table_claims import em_rises, lower_everywhere
 
-from oddshift.app.report.figure import Figure
+from oddshift.app.report.svg import Figure
 from oddshift.base.errors import TamperedEvidence
 
 LIGHT = ("toy", "propositions", "delta-thresholds", "failure-bounds", "non-convexity")
@@ -139,20 +139,19 @@ def test_the_page_is_the_same_again_and_changes_with_a_cell(with_table):
 
 def test_claims_come_first_each_in_one_row_with_verdict_and_reason(with_table):
     said, shown = (path.read_text() for path in write_page(with_table))
-    first = said.split("\n## ")[1]
+    first = said.split("\n## ")[2]
     rows = [line.split(" | ") for line in first.splitlines() if re.match(r"\| \d+\. ", line)]
     assert len(rows) == len(ALL_CLAIMS)
     for number, (make, row) in enumerate(zip(ALL_CLAIMS, rows, strict=True), 1):
         claim = make(Results.of(with_table))
         assert row[0] == f"| {number}. {claim.says}"
-        assert row[6] == f"**{claim.verdict}**: {claim.reason}".replace("|", "\\|")
-        sign, kind = SIGNS[claim.verdict]
-        judged = (
-            f'<b class="state {kind}">{sign} {claim.verdict}</b><br>{escape(claim.reason, quote=False)}</span></td>'
-        )
+        assert row[6] == f"**{claim.verdict}**"
+        assert row[7] == f"**{claim.as_used}**: {claim.why}".replace("|", "\\|")
+        sign, kind = SIGNS[claim.as_used]
+        judged = f'<b class="state {kind}">{sign} {claim.as_used}</b><br>{escape(claim.why, quote=False)}</span></td>'
         card = shown.split(f'<th scope="row">{number}. ')[1].split("</tr>")[0]
         assert judged in card
-        assert card.count("data-name=") == 7, "a card on a narrow screen names every entry"
+        assert card.count("data-name=") == 8, "a card on a narrow screen names every entry"
 
 
 def test_every_link_inside_the_page_leads_to_a_title(with_table):

@@ -315,8 +315,9 @@ def test_the_table_of_claims_has_a_row_for_each_and_counts_its_verdicts():
     section = claims_section(NOTHING)
     (table,) = tables_of(section).values()
     (total, _), *counts = section.blocks[0].counts
-    assert total == len(table.rows) == sum(number for number, _ in counts)
-    assert [what for _, what in counts] == ["hold", "do not hold", "cannot be told"]
+    assert total == len(table.rows) == sum(number for number, _ in counts) / 2, "as stated, and as used"
+    said = [f"{what} as {how}" for how in ("stated", "used") for what in ("hold", "do not hold", "cannot be told")]
+    assert [what for _, what in counts] == said
     assert all(len(row) == len(table.head) == len(CLAIM_SHARES) for row in table.rows)
     assert sum(CLAIM_SHARES) == 100
 

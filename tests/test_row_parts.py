@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import oddshift as od
-from oddshift.app.preparation import prepare
 from oddshift.app.run import Run, knowledge_of
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.clear_columns import clear_tokens, fit_clear_columns, has_rows
@@ -26,6 +25,7 @@ from oddshift.audit import AuditSettings
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TableCodec, TableSettings
 from oddshift.data.embedded import PeopleSettings
+from oddshift.data.preparation import prepare
 from oddshift.mechanisms import MechanismSettings, build_mechanism
 from oddshift.model.records import Context
 from oddshift.model.release import perturb

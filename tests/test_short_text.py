@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.text import short_text
 from oddshift.data.codecs.text.encoded import EncodedText
-from oddshift.data.codecs.text.short_text import ShortText, ShortTexts
+from oddshift.data.codecs.text.short_text import ShortText
 from oddshift.data.codecs.text.span_detection import Finders
 from oddshift.mechanisms import Exponential
 from oddshift.model.space import Space
@@ -66,9 +66,8 @@ def test_a_short_text_is_released_as_by_arrays(name, text, seed):
 
 def test_texts_of_the_corpus_take_the_short_way_and_agree():
     policy = people_policy()
-    short = ShortTexts(policy.codec)
     for seed, text in enumerate(corpus().texts):
-        assert isinstance(short.encode({"text": [text]}), ShortText)
+        assert isinstance(policy.codec.encode_few({"text": [text]}), ShortText)
         assert Sanitizer.seeded_for_experiments(policy, seed).texts([text]) == by_arrays(policy, text, seed)
 
 
@@ -88,25 +87,25 @@ def test_texts_of_the_corpus_take_the_short_way_and_agree():
 )
 def test_what_only_arrays_can_encode_is_left_to_them(cells):
     policy = text_policy(prepared())
-    assert isinstance(ShortTexts(policy.codec.on_columns(["text"])).encode({"text": cells}), EncodedText)
+    assert isinstance(policy.codec.on_columns(["text"]).encode_few({"text": cells}), EncodedText)
 
 
 def test_what_is_refused_is_refused_in_the_same_words():
     policy = text_policy(prepared())
     with pytest.raises(InvalidInput, match="is an int, expected text"):
-        ShortTexts(policy.codec.on_columns(["text"])).encode({"text": [7]}, first=3)
+        policy.codec.on_columns(["text"]).encode_few({"text": [7]}, first=3)
     codec = listed().codec
     lexicon = replace(codec.lexicon, everywhere={**codec.lexicon.everywhere, "secret": "PII"})
     codec = replace(codec, lexicon=lexicon, settings=replace(codec.settings, unknown="refuse"))
     with pytest.raises(InvalidInput, match="1 sensitive tokens have no point"):
-        ShortTexts(codec).encode({"text": ["A secret place."]})
+        codec.encode_few({"text": ["A secret place."]})
 
 
 def test_a_protected_word_without_a_point_becomes_a_mark():
     codec = listed().codec
     lexicon = replace(codec.lexicon, everywhere={**codec.lexicon.everywhere, "secret": "PERSON"})
     codec = replace(codec, lexicon=lexicon)
-    encoded = ShortTexts(codec).encode({"text": ["A secret place."]})
+    encoded = codec.encode_few({"text": ["A secret place."]})
     assert isinstance(encoded, ShortText)
     (said,) = encoded.decode([])["text"]
     assert said == codec.encode({"text": ["A secret place."]}).texts([])[0] != "A secret place."
@@ -114,14 +113,14 @@ def test_a_protected_word_without_a_point_becomes_a_mark():
 
 def test_facts_about_words_are_forgotten_before_they_fill_the_memory(monkeypatch):
     monkeypatch.setattr(short_text, "MOST_FORMS", 8)
-    short = ShortTexts(listed().codec)
+    codec = listed().codec
     for number in range(40):
-        short.encode({"text": [f"word{number} namea"]})
-    assert len(short._known) <= 8
+        codec.encode_few({"text": [f"word{number} namea"]})
+    assert len(codec._short._known) <= 8
 
 
 def test_a_short_text_shows_no_word():
-    assert repr(ShortTexts(listed().codec).encode({"text": ["namea left."]})) == "ShortText(3 words, 1 secrets)"
+    assert repr(listed().codec.encode_few({"text": ["namea left."]})) == "ShortText(3 words, 1 secrets)"
 
 
 def test_few_draws_are_those_of_arrays():

@@ -130,4 +130,5 @@ def test_a_placeholder_alone_leaks_nothing_and_next_to_a_correlated_release_it_d
     assert found["alone"] == 0.0
     agree, differ = 0.02 * 0.72 + 0.98 * 0.28, 0.02 * 0.28 + 0.98 * 0.72  # Pr[y2 = 0 | x1] for both values of x1
     assert found["with_a_correlated_release"] == pytest.approx(np.log(differ / agree), rel=1e-9)
-    assert not found["holds"]
+    assert found["holds"]
+    assert not found["used"]

@@ -112,17 +112,18 @@ def test_no_sentence_shows_a_formula_in_place_of_its_number(make):
 
 
 def test_ratios_that_vanish_at_the_fitted_temperature_are_made_by_the_temperature():
-    assert em_violates(results_of(*table(em=0.2))).verdict == UNKNOWN, "the temperature alone decides nothing"
-    assert em_violates(results_of(*table(em=0.2), sound_cell((0.0, 0.09), (0.0, 0.01)))).verdict == UNKNOWN
+    assert em_violates(results_of(*table(em=0.2))).as_used == UNKNOWN, "the temperature alone decides nothing"
+    assert em_violates(results_of(*table(em=0.2), sound_cell((0.0, 0.09), (0.0, 0.01)))).as_used == UNKNOWN
     found = results_of(*table(em=0.2), sound_cell((0.0, 0.02), (0.0, 0.3)))
     claim = em_violates(found)
-    assert claim.verdict == FAILS
+    assert (claim.verdict, claim.as_used) == (HOLDS, FAILS), "that size is what the estimate gives"
     assert claim.paper_mode == "20.0-20.0 % at T = 1; at most 0.00 % at the fitted T"
     assert claim.controls == "own 21.0-21.0 % at T = 1, though its true ratio is 0"
     for rows in found.table.values():
         rows[0]["rules"]["fitted"]["rate"] = 0.1
-    assert em_violates(found).verdict == HOLDS
-    assert em_violates(NOTHING).verdict == UNKNOWN
+    assert em_violates(found).as_used == HOLDS
+    assert em_violates(NOTHING).as_used == UNKNOWN
+    assert em_violates(results_of(*table(em=0.3))).verdict == FAILS, "the printed ratios end at 21.8 %"
 
 
 def test_sound_mode_says_its_largest_bounds_under_both_laws():

@@ -5,11 +5,11 @@ import pytest
 
 import oddshift as od
 from oddshift.app.init.columns import counted
-from oddshift.app.preparation import FEWEST_UNITS, prepare
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TableCodec, TableSettings
 from oddshift.data.formats.cells import categories, is_missing, missing_cells
 from oddshift.data.formats.delimited import DelimitedBlock
+from oddshift.data.preparation import FEWEST_UNITS, prepare
 from oddshift.mechanisms import MechanismSettings, build_mechanism
 from oddshift.protect import Sanitizer
 from oddshift.protect.policies import make_policy

@@ -6,8 +6,8 @@ import pytest
 import encoding
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import MASK, TextCodec, TextSettings, WordVectors, read_published, read_vectors
-from oddshift.data.codecs.text.codec import tier_rule
 from oddshift.data.codecs.text.lexicon import WITHOUT_POINT
+from oddshift.data.codecs.text.settings import tier_rule
 from oddshift.data.detectors import Gazetteer, Patterns, Pipeline, WordList
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.mechanisms.word_channels import Deletion, Mask, NoiseCharacter, Substitution

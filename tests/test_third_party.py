@@ -14,11 +14,11 @@ import oddshift as od
 from added_package import LANTERN, PICTURES, PIXELS, REGISTRIES, forget, shades_csv
 from oddshift.app.cli import app
 from oddshift.app.configuration import parse_config
-from oddshift.app.preparation import prepare
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import Codec, Encoded
 from oddshift.data.dataset import Dataset
 from oddshift.data.detectors import DETECTORS, Detector
+from oddshift.data.preparation import prepare
 from oddshift.mechanisms import MECHANISMS
 from oddshift.model.metric import METRICS, Metric
 from oddshift.protect.policies.vocabulary import metric_from, metric_parts

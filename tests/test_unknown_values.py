@@ -6,7 +6,6 @@ import oddshift as od
 from oddshift.app.watch.windows import RECALL, UNKNOWN, Watcher, window_values
 from oddshift.audit.scan import Budget
 from oddshift.audit.settings import AuditSettings
-from oddshift.data.codecs.unknown_values import unknown_values
 from oddshift.data.dataset import Dataset
 from oddshift.mechanisms import Exponential
 
@@ -15,7 +14,7 @@ TEXTS = ["Ann met Bob.", "Bob met Ann.", "Ann saw Cleo and Bob.", "Cleo met Ann.
 
 def found(data, columns):
     codec = data.fit(np.ones(len(data), dtype=bool))
-    return unknown_values(codec, codec.encode(columns), columns)
+    return codec.unknown_values(codec.encode(columns), columns)
 
 
 def test_words_without_a_point_are_unknown():

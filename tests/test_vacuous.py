@@ -5,12 +5,12 @@ import pytest
 
 import oddshift as od
 from oddshift.adapt import AdaptSettings
-from oddshift.app.preparation import prepare
 from oddshift.app.run import Run
 from oddshift.audit import AuditSettings
 from oddshift.audit.claims import TierValues
 from oddshift.audit.verdict import GuessValues, Seen, is_vacuous, vacuous_reason
 from oddshift.base.errors import InvalidInput
+from oddshift.data.preparation import prepare
 from oddshift.mechanisms import MechanismSettings
 
 

@@ -65,22 +65,6 @@ def test_draws_by_number_are_searched_in_the_channel_and_counted():
     assert draws == 4 * wall.TERMS["confirm"]  # one pair has two events, and nothing is drawn to explore
 
 
-def test_importance_draws_are_weighed():
-    rare = np.array([1e-6, 1e-9])
-    rng = np.random.default_rng(0)
-
-    def weighed(x, n):
-        there, chance = rng.random(n) < 0.5, rare[x]
-        logs = np.log(np.where(there, chance, 1 - chance) / 0.5)
-        return [["r" if y else "c", w, w] for y, w in zip(there.tolist(), logs.tolist(), strict=True)]
-
-    brick = wall.Brick("nothing", "no", wall.LINE[:2], 1.0, terms=wall.RARE)
-    found, _, draws = wall.judged(brick, lambda x, n: ["c"] * n, weighed)
-    assert found.shown
-    assert 6.5 < found.lower_bound < np.log(1000)
-    assert draws <= 2 * 400 * 2 + 2 * 16_000 * 3 + 2 * 400
-
-
 def test_packages_have_workers():
     assert {brick.name.partition(".")[0] for brick in wall.BRICKS} == set(vars(wall_worker.PACKAGES))
     assert {brick.package for brick in wall.BRICKS} == set(wall.PACKAGES)

@@ -35,26 +35,6 @@ def noise(vector):
 def little_noise(vector):
     return vector + RNG.laplace(scale=0.2, size=1)
 
-def rare(word):
-    return 1e-10 if int(word[1:]) % 2 else 1e-7
-
-def lost(word):
-    return "w11" if RNG.random() < rare(word) else WORDS[int(RNG.integers(11))]
-
-def lost_weighed(word):
-    if RNG.random() < 0.5:
-        weight = float(np.log(rare(word) / 0.5))
-        return "w11", weight, weight
-    weight = float(np.log((1 - rare(word)) / 0.5))
-    return WORDS[int(RNG.integers(11))], weight, weight
-
-def no_triple(word):
-    return word
-
-def light(word):
-    output, weight, most = lost_weighed(word)
-    return output, weight + 1, most
-
 def broken(word):
     raise KeyError(word)
 
@@ -127,38 +107,18 @@ def test_what_cannot_be_drawn_from_is_said_in_one_line(run, name, message):
     assert "\n" not in str(done.exception)
 
 
-def test_rare_outputs_are_shown_by_importance_draws(run):
-    assert run("strange_noise:lost").exit_code == 0
-    done = run("strange_noise:lost", "--importance", "strange_noise:lost_weighed")
-    assert done.exit_code == 2
-    assert "largest values are right, for which the caller vouches" in " ".join(done.output.split())
-    found = json.loads(run("strange_noise:lost", "--importance", "strange_noise:lost_weighed", "--json").output)
-    assert found["game"] == "weighted_arms"
-    assert 1.0 < found["lower_bound"] < np.log(1000) / 0.5
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("lost_weighed", "not of the form MODULE:FUNCTION"),
-        ("strange_noise:no_triple", "the importance function gave a str, expected (output, log weight, largest"),
-        ("strange_noise:light", "expected at most log_most"),
-        ("strange_noise:broken", "the function failed: KeyError: 'w0'"),
-    ],
-)
-def test_importance_draws_that_cannot_be_are_said_in_one_line(run, name, message):
-    done = run("strange_noise:lost", "--importance", name)
-    assert isinstance(done.exception, InvalidInput)
-    assert message in str(done.exception)
-    assert "\n" not in str(done.exception)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [(("--metric", "chess"), "metric='chess'"), (("--limit", "1"), "limit=1"), (("--alpha", "2"), "alpha=2.0")],
 )
 def test_options_are_checked(run, options, message):
     assert message in str(run("strange_noise:honest", *options).exception)
+
+
+def test_importance_draws_are_an_option_no_longer(run):
+    done = run("strange_noise:honest", "--importance", "strange_noise:honest")
+    assert done.exit_code == 2
+    assert "No such option: --importance" in done.output
 
 
 def test_functions_inside_a_class_and_the_draws_of_each():

@@ -83,21 +83,6 @@ def hinted(records, seed):
     return replace(records, context=context)
 
 
-@dataclass(frozen=True)
-class HintReader:
-    """A stand-in for a language model: words of the parity of the next token are e times as likely as the others."""
-
-    words: tuple[str, ...] = tuple("abcdefgh")
-
-    @property
-    def knows(self):
-        return np.ones(len(self.words), dtype=bool)
-
-    def log_scores(self, context):
-        hint = np.append(context.tokens, 0)[context.slots + 1]
-        return -1.0 * (np.arange(len(self.words)) % 2 != hint[:, None])
-
-
 TOY_JOINT = np.array([[0.01, 0.49], [0.49, 0.01]])
 """The paper's toy: two secrets that nearly always differ."""
 

@@ -27,10 +27,11 @@ CLAIM_HEAD = (
     "paper mode",
     "null, own",
     "sound, 95 % bounds",
-    "verdict and reason",
+    "as stated",
+    "as used, and why",
     "cells",
 )
-CLAIM_SHARES = (14, 9, 12, 16, 12, 12, 18, 7)
+CLAIM_SHARES = (13, 8, 11, 14, 11, 11, 7, 18, 7)
 """How much of the width of the page each column has, in percent."""
 
 
@@ -38,7 +39,14 @@ def claims_section(results: Results) -> Section:
     """The claims, theirs next to ours, and how many of them hold."""
     made = [make(results) for make in ALL_CLAIMS]
     rows = [_row(number, claim) for number, claim in enumerate(made, 1)]
-    counts = [(sum(claim.verdict == state for claim in made), many) for state, many in MANY.items()]
+    counts = [
+        (sum(verdict == state for verdict in verdicts), f"{many} {how}")
+        for how, verdicts in (
+            ("as stated", [claim.verdict for claim in made]),
+            ("as used", [claim.as_used for claim in made]),
+        )
+        for state, many in MANY.items()
+    ]
     return Section(
         "claims",
         "What the paper claims, and what we find",
@@ -47,7 +55,8 @@ def claims_section(results: Results) -> Section:
             "Paper mode is the paper's own estimate, a reconstruction with a softmax of temperature T. Next to it "
             "stand two attackers that cannot violate anything, at the same T: null ignores the release, and own is the "
             "exact posterior mean of one release. Sound mode is our strongest attacker with an exact likelihood of the "
-            "release, and bounds over documents. No verdict rests on a temperature that was matched to the paper.",
+            "release, and bounds over documents. No verdict rests on a temperature that was matched to the paper. "
+            "A claim is judged twice: as it is stated, under its own conditions, and as the paper uses it.",
             TableBlock("All claims", CLAIM_HEAD, rows, wraps=True, shares=CLAIM_SHARES),
         ],
     )
@@ -61,6 +70,7 @@ def _row(number: int, claim: PaperClaim) -> Sequence[Entry]:
         claim.paper_mode,
         claim.controls,
         claim.sound,
-        Judged(claim.verdict, claim.reason),
+        Judged(claim.verdict, ""),
+        Judged(claim.as_used, claim.why),
         linked_files(claim.files),
     ]

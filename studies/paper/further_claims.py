@@ -91,8 +91,10 @@ def mismatch(results: Results) -> PaperClaim:
         recomputed=f"higher in {above} of 9; printed means {low}-{high}",
         paper_mode=f"higher in {count(higher)} at T = 1; mean mPL {'; '.join(means)}" if higher else NOT_RUN,
         controls=_mean_controls(at) if at else NOT_RUN,
-        verdict=HOLDS if above == 9 else FAILS,
-        reason="Its own table has a cell in which the mismatched attacker leaks more, so it is not an upper bound.",
+        verdict=HOLDS if above > 4 else FAILS,
+        used=HOLDS if above == 9 else FAILS,
+        reason="Typically weaker, as the text says, is right. Its own table has a cell in which the mismatched "
+        "attacker leaks more, so that the matched one is not an upper bound.",
         files=results.files("embedding-mismatch"),
     )
 

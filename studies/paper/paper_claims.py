@@ -27,7 +27,11 @@ TablePlace = tuple[str, str, float, str]
 
 @dataclass(frozen=True, kw_only=True)
 class PaperClaim:
-    """One row of the table of claims; `files` are the cells behind it, relative to the folder of results."""
+    """One row of the table of claims; `files` are the cells behind it, relative to the folder of results.
+
+    `verdict` judges the claim as it is stated, and `used` the use that is made of it, where that differs: a correct
+    proposition may be applied where its conditions do not hold. `settles` is what would tell an open one.
+    """
 
     says: str
     paper: str
@@ -37,7 +41,19 @@ class PaperClaim:
     sound: str = "-"
     verdict: str
     reason: str
+    used: str = ""
+    settles: str = ""
     files: tuple[str, ...] = ()
+
+    @property
+    def as_used(self) -> str:
+        """The verdict on its use, which is that on the claim where the two do not differ."""
+        return self.used or self.verdict
+
+    @property
+    def why(self) -> str:
+        """The reason, and what would settle a claim that cannot be told."""
+        return f"{self.reason} To settle it: {self.settles}." if self.settles else self.reason
 
 
 @dataclass(frozen=True)

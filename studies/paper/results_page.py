@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oddshift.app.report.figure import Figure
 from oddshift.app.report.markup import Html, join, table, tag
 from oddshift.app.report.page import page_frame
+from oddshift.app.report.svg import Figure
 from oddshift.base.storage import write_atomic
 from studies.paper.claims_table import SIGNS, claims_section
 from studies.paper.open_points import open_section
@@ -15,6 +15,7 @@ from studies.paper.page_blocks import (
     CellLinks,
     Entry,
     Judged,
+    Lines,
     Linked,
     OpeningCounts,
     Section,
@@ -29,6 +30,7 @@ from studies.paper.results_content import (
     origin_section,
     violations_section,
 )
+from studies.paper.summary import summary_section
 from studies.paper.utility_tables import utility_section
 
 TITLE = "The paper, reproduced"
@@ -40,6 +42,7 @@ FEW_COLUMNS = 5
 def sections(results: Results) -> list[Section]:
     """The whole content, in order."""
     return [
+        summary_section(results),
         claims_section(results),
         figures_section(results),
         violations_section(results),
@@ -86,6 +89,8 @@ def _markdown_block(block: Block, folder: str) -> list[str]:
         return [f"- **{block.title}.** {block.says}"]
     if isinstance(block, CellLinks):
         return [f"Cells: {_in_markdown(block.links, folder)}"]
+    if isinstance(block, Lines):
+        return ["\n".join(f"{number}. {line}" for number, line in enumerate(block.lines, 1))]
     if isinstance(block, OpeningCounts):
         return ["; ".join(f"**{number}** {what}" for number, what in block.counts) + "."]
     return [block]
@@ -106,7 +111,7 @@ def _in_markdown(entry: Entry, folder: str) -> str:
     if isinstance(entry, tuple):
         return ", ".join(_in_markdown(each, folder) for each in entry)
     if isinstance(entry, Judged):
-        return f"**{entry.state}**: {_in_markdown(entry.reason, folder)}"
+        return f"**{entry.state}**" + (f": {_in_markdown(entry.reason, folder)}" if entry.reason else "")
     return entry.replace("|", "\\|")
 
 
@@ -121,6 +126,8 @@ def _block(block: Block) -> Html:
         return block.html
     if isinstance(block, CellLinks):
         return tag("p", {"class": "legend"}, "Cells: ", Html(_in_html(block.links)))
+    if isinstance(block, Lines):
+        return tag("ol", {"class": "prose"}, *(tag("li", None, line) for line in block.lines))
     if isinstance(block, OpeningCounts):
         facts = [
             tag("div", None, tag("dt", None, what), tag("dd", None, f"{number:,}")) for number, what in block.counts
@@ -160,5 +167,6 @@ def _in_html(entry: Entry) -> str:
         return join([tag("a", {"href": each.href}, each.text) for each in entry], ", ")
     if isinstance(entry, Judged):
         sign, kind = SIGNS.get(entry.state, ("", "open"))
-        return join([tag("b", {"class": f"state {kind}"}, f"{sign} {entry.state}"), tag("br"), entry.reason])
+        state = tag("b", {"class": f"state {kind}"}, f"{sign} {entry.state}")
+        return join([state, tag("br"), entry.reason]) if entry.reason else state
     return entry

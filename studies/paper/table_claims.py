@@ -45,7 +45,8 @@ def em_violates(results: Results) -> PaperClaim:
     sound = 100 * max(
         (row["uniform"]["upper"] for (_, _, method), row in results.sound_rows.items() if method == "EM"), default=1.0
     )
-    verdict = UNKNOWN if not own else HOLDS if calibrated >= low else FAILS if sound < low else UNKNOWN
+    used = UNKNOWN if not own else HOLDS if calibrated >= low else FAILS if sound < low else UNKNOWN
+    stated = UNKNOWN if not own else HOLDS if low <= float(np.mean(found["one"])) <= high else FAILS
     return PaperClaim(
         says=f"EM exceeds ε in {low:.1f} to {high:.1f} % of the triples",
         paper=f"{low:.2f}-{high:.2f} %",
@@ -56,16 +57,17 @@ def em_violates(results: Results) -> PaperClaim:
         else NOT_RUN,
         controls=f"own {min(own):.1f}-{max(own):.1f} % at T = 1, though its true ratio is 0" if own else NOT_RUN,
         sound=largest_sound(results, "EM"),
-        verdict=verdict,
-        reason=REASON_BY_VERDICT[verdict],
+        verdict=stated,
+        used=used,
+        reason=REASON_BY_VERDICT[used],
         files=results.files(TABLE),
     )
 
 
 REASON_BY_VERDICT = {
-    FAILS: "The temperature makes these ratios. At the T of the best validation log score, the rule of Guo et al. that "
-    "the paper cites, the same networks exceed ε almost nowhere, and the bounds of our strongest attacker lie below "
-    "every printed ratio.",
+    FAILS: "Ratios of that size are what the estimate gives, and the temperature makes them. At the T of the best "
+    "validation log score, the rule of Guo et al. that the paper cites, the same networks exceed ε almost nowhere, "
+    "and the bounds of our strongest attacker lie below every printed ratio.",
     HOLDS: "The networks exceed ε as often at the T of the best validation log score.",
     UNKNOWN: "At the T of the best validation log score little is left, and bounds that would tell were not run or are "
     "too wide.",

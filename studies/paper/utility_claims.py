@@ -57,7 +57,8 @@ def remapping(results: Results) -> PaperClaim:
         recomputed="AG News: .22 in the text, .24-.29 in the appendix",
         paper_mode="; ".join(shown) or NOT_RUN,
         controls=NO_ATTACKER,
-        verdict=verdict,
+        verdict=HOLDS if like else UNKNOWN,
+        used=verdict,
         reason=reasons[verdict] if rows else "Its cells were not run.",
         files=results.files("utility"),
     )

@@ -14,10 +14,10 @@ from oddshift.attackers.attacker import Beliefs
 from oddshift.attackers.controls import Own
 from oddshift.base.errors import InvalidInput
 from oddshift.model.records import Records
-from worlds import HintReader, gather, ring, two_tiers, with_words
+from worlds import gather, ring, two_tiers, with_words
 
-SMALL = FitOptions(epochs=1, width=8, prior_of=chain_of(0.9), language=HintReader())
-NETWORKS = ("rnn", "lstm", "transformer", "paper")
+SMALL = FitOptions(epochs=1, width=8, prior_of=chain_of(0.9))
+NETWORKS = ("lstm", "paper")
 PAPER = tuple(name for name in ATTACKERS if name.startswith("paper"))
 
 TIERS = {"one tier": None, "public tiers": two_tiers(is_public=True), "secret tiers": two_tiers(is_public=False)}

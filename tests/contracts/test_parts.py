@@ -9,9 +9,9 @@ import pytest
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Own
+from oddshift.attackers.distant_ties import fit_distant_ties
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context
-from oddshift.attackers.nearest_documents import fit_exemplars
 from oddshift.attackers.portfolio import common_parts, counted_parts, dense_parts
 from oddshift.attackers.repetition import Reuse
 from oddshift.attackers.second_order import fit_sparse_second_order
@@ -21,20 +21,18 @@ from oddshift.model.release import one_tier, perturb
 from oddshift.model.space import Space
 from worlds import World, gather, log_score, ring, two_tiers, with_words
 
-
-def _sparse_second_order(known):
-    return LawAttacker(known, fit_sparse_second_order(known), "sparse second order")
-
-
 WIDE = [
-    lambda known: LawAttacker(known, fit_exemplars(known), "exemplars"),
     lambda known: LawAttacker(known, Reuse(), "reuse"),
     lambda known: LawAttacker(known, fit_linear_context(known), "linear"),
 ]
 PARTS = {
     "common": common_parts(0),
     "dense": dense_parts(8, 0),
-    "sparse": [*counted_parts(100), _sparse_second_order],
+    "counted": counted_parts(8),
+    "sparse": [
+        lambda known: LawAttacker(known, fit_sparse_second_order(known), "sparse second order"),
+        lambda known: LawAttacker(known, fit_distant_ties(known), "distant ties"),
+    ],
     "wide": WIDE,
 }
 TIERS = {"one tier": None, "public tiers": two_tiers(), "secret tiers": two_tiers(is_public=False)}
@@ -105,8 +103,6 @@ def test_outputs_that_say_nothing_tell_nothing(case):
     made, mine = case
     silent = knowledge(Exponential(made.known.fit.space, 1e-12), made.known.tiers, made.known.fit)
     for part in mine:
-        if part.name == "linear":  # it reads means, whose part that no output gives is left to its weight
-            continue
         np.testing.assert_allclose(told(part.against(silent), made.release), 0.0, atol=1e-6, err_msg=part.name)
 
 
@@ -119,9 +115,6 @@ def test_beliefs_over_candidates_are_the_columns_of_those_over_all_points(case):
             np.testing.assert_allclose(block.shift, shift[at], atol=1e-9, err_msg=part.name)
             expected = np.broadcast_to(block.log_prior, block.shift.shape)
             np.testing.assert_allclose(expected, prior[at], atol=1e-9, err_msg=part.name)
-
-
-EVENTS = [np.random.default_rng(k).permutation(30)[:4] for k in range(40)]
 
 
 def copying(rng):
@@ -145,16 +138,10 @@ def of_one_topic(rng):
     return 8 * int(rng.integers(2)) + rng.integers(8, size=6)
 
 
-def of_one_event(rng):
-    """Four names of one of forty events, in any order."""
-    return rng.permutation(EVENTS[int(rng.integers(len(EVENTS)))])
-
-
 MADE_FOR = {
     "copies": (copying, 20, 4.0, common_parts(0)),
     "cooccurrence": (of_one_topic, 16, 2.5, common_parts(0)),
     "reuse": (reusing, 60, 1.5, WIDE),
-    "exemplars": (of_one_event, 30, 6.0, WIDE),
 }
 """For each part a world that it was made for: how a document is drawn, the points, ε, and the parts it is among."""
 

@@ -45,7 +45,7 @@ DEFAULT_COST: CostName = "cosine"
 
 SHARED = (
     *("epsilon", "delta", "alpha", "law", "method", "attackers", "epochs", "gamma", "independent", "seed"),
-    *("vacuous", "paper", "language_model"),
+    *("vacuous", "paper"),
 )
 """Options that an adaptation has in common with an audit."""
 
@@ -55,7 +55,7 @@ class AdaptSettings:
     """What is asked of an adaptation: the budget ε, how often it may be exceeded (δ), and how the scales are searched.
 
     - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `gamma`, `vacuous`, `independent`, `seed`,
-      `paper`, `language_model`: as in `AuditSettings`; δ is required, for every tier, and the law is `anchored` or
+      `paper`: as in `AuditSettings`; δ is required, for every tier, and the law is `anchored` or
       `uniform`.
     - `objective`: `certified` (least loss whose rate is certified in every tier) or `weighted` (the paper's loop).
     - `success`, `advantage`: caps on right first guesses, and on their gain over the guess before any release, as in
@@ -101,7 +101,6 @@ class AdaptSettings:
     independent: bool = False
     seed: int = 0
     paper: PaperOptions = field(default_factory=PaperOptions)
-    language_model: str = ""
     success: Mapping[str, float] = field(default_factory=dict)
     advantage: Mapping[str, float] = field(default_factory=dict)
     objective: ObjectiveName = "certified"

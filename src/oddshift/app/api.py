@@ -24,18 +24,26 @@ from oddshift.adapt.settings import SHARED, AdaptSettings
 from oddshift.app.attacker_choice import AskedAttacker
 from oddshift.app.configuration import named_files, portable, read_config
 from oddshift.app.illustration import read_illustration
-from oddshift.app.inputs import content_of
-from oddshift.app.preparation import Prepared, prepare, prepare_records
 from oddshift.app.resources import Means
 from oddshift.app.results import AdaptRun, AuditRun
 from oddshift.app.run import Run, Settings
-from oddshift.app.run_folder import ADAPTATION, AUDIT, CONFIG, POLICY, read_adaptation, read_run, refuse_no_run
+from oddshift.app.run_folder import (
+    ADAPTATION,
+    AUDIT,
+    CONFIG,
+    POLICY,
+    content_of,
+    read_adaptation,
+    read_run,
+    refuse_no_run,
+)
 from oddshift.audit.settings import AuditSettings
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Progress, silent
 from oddshift.base.identity import fingerprint
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import PeopleSettings
+from oddshift.data.preparation import Prepared, prepare, prepare_records
 from oddshift.mechanisms import Mechanism, MechanismSettings
 from oddshift.model.records import Records
 from oddshift.model.tiers import Tiers

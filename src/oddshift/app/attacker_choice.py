@@ -14,18 +14,16 @@ from functools import partial
 import numpy as np
 
 from oddshift.adapt import AdaptSettings
-from oddshift.app.preparation import Prepared
 from oddshift.app.resources import Means
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.calibration import Clipped
 from oddshift.attackers.fitting import NOT_IN_ALL, in_order_of_cost, seconds_of
-from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.learning_size import Refittable
 from oddshift.audit import AuditSettings
 from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS, CpuLimit
-from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
+from oddshift.data.preparation import Prepared
 
 ALL_SECONDS = 900.0
 """CPU seconds that `"all"` may take as estimated beforehand, where no limit is stated."""
@@ -47,7 +45,6 @@ def fit_attackers(
     means: Means | None = None,
 ) -> list[Attacker]:
     """Attackers by name, fitted on the fit part unless `means` has them, and attackers that were given as they are."""
-    options = replace(options, language=_language(prepared, settings))
     known_law = replace(options, prior_of=prepared.prior_of)
     work = means or Means()
     fitted: list[Attacker] = []
@@ -66,20 +63,9 @@ def fit_attackers(
     return fitted if gamma is None else [Clipped(known, attacker, gamma) for attacker in fitted]
 
 
-def _language(prepared: Prepared, settings: AuditSettings | AdaptSettings) -> LanguageModel | None:
-    """The language model that was named, with the words of the points."""
-    if not settings.language_model:
-        return None
-    words = None if prepared.codec is None else prepared.codec.point_names
-    if words is None:
-        raise InvalidInput(f"language_model is set for data of kind {prepared.kind!r}, expected data that are words")
-    return LanguageModel(settings.language_model, tuple(words))
-
-
 def _fit_key(name: str, known: Knowledge, seeds: list[int], options: FitOptions) -> str:
     """Everything that determines a fit: the attacker, what it knows, the seeds, and the limits of any training."""
-    language = (options.language,) if name == "language+W" else ()
-    limits = (options.epochs, options.width, options.max_seconds, options.scale_range, options.paper, *language)
+    limits = (options.epochs, options.width, options.max_seconds, options.scale_range, options.paper)
     return fingerprint(("fit", name, known, seeds, () if name in UNTRAINED else limits))
 
 
@@ -111,7 +97,7 @@ def _all_within(
     seconds: float,
 ) -> tuple[tuple[AskedAttacker, ...], tuple[str, ...]]:
     """Every suitable attacker within the seconds; the default ones and what was named besides come anyway."""
-    suitable, missing = _suitable(prepared, settings)
+    suitable, missing = _suitable(prepared)
     taken = [name for name in DEFAULT_ATTACKERS if name in suitable]
     costs = {name: seconds_of(name, prepared.split, settings.epochs) for name in suitable}
     used, dear = sum(costs[name] for name in taken), []
@@ -129,7 +115,7 @@ def _all_within(
     return (*taken, *others), tuple(notes)
 
 
-def _suitable(prepared: Prepared, settings: AuditSettings | AdaptSettings) -> tuple[list[str], dict[str, list[str]]]:
+def _suitable(prepared: Prepared) -> tuple[list[str], dict[str, list[str]]]:
     """Registered attackers that can read these data, and by what they lack those that cannot.
 
     One that knows the law of the data is there where they have a known law.
@@ -139,7 +125,7 @@ def _suitable(prepared: Prepared, settings: AuditSettings | AdaptSettings) -> tu
     for name in ATTACKERS:
         if name in NOT_IN_ALL or (name == "exact" and prepared.prior_of is None):
             continue
-        why = _lacking(name, prepared, settings)
+        why = _lacking(name, prepared)
         if why:
             missing.setdefault(why, []).append(name)
         else:
@@ -147,12 +133,10 @@ def _suitable(prepared: Prepared, settings: AuditSettings | AdaptSettings) -> tu
     return found, missing
 
 
-def _lacking(name: str, prepared: Prepared, settings: AuditSettings | AdaptSettings) -> str:
+def _lacking(name: str, prepared: Prepared) -> str:
     """What an attacker needs and does not have; empty when nothing is missing."""
     if name.endswith("+W") and prepared.split.fit.context is None:
         return "the data have no public context W"
-    if name == "language+W" and not settings.language_model:
-        return "no language_model is set"
     if name not in UNTRAINED and name != "exact" and importlib.util.find_spec("torch") is None:
         return "the extra `attackers` is not installed"
     return ""

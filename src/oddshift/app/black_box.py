@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Sequence
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput, a_kind
-from oddshift.evidence.witness.importance import Importance
 from oddshift.evidence.witness.mdp import Sample
 
 Function = Callable[[Any], Any]
@@ -55,27 +53,6 @@ def sampler_of(function: Function, words: Sequence[str], points: FloatArray | No
     """
 
     return lambda index, _rng: _stacked(_called(function, words, points, index))
-
-
-def importance_of(function: Function, words: Sequence[str], points: FloatArray | None = None) -> Importance:
-    """Importance draws by a function that gives (output, log weight, largest log weight of that output) each time.
-
-    >>> draw = importance_of(lambda word: (word.upper(), -1.0, 0.0), ["red", "blue"])
-    >>> [part.tolist() for part in draw(np.array([1]), np.random.default_rng(0))]
-    [['BLUE'], [-1.0], [0.0]]
-    """
-
-    def draw(index: IntArray, _rng: np.random.Generator) -> Any:
-        drawn = _called(function, words, points, index)
-        for one in drawn:
-            if not isinstance(one, tuple) or len(one) != 3 or not all(isinstance(n, Real) for n in one[1:]):
-                raise InvalidInput(
-                    f"the importance function gave {a_kind(one)}, expected (output, log weight, largest log weight)"
-                )
-        outputs, weights, most = zip(*drawn, strict=True)
-        return _stacked(list(outputs)), np.array(weights, dtype=np.float64), np.array(most, dtype=np.float64)
-
-    return draw
 
 
 def _called(function: Function, words: Sequence[str], points: FloatArray | None, index: IntArray) -> list[Any]:

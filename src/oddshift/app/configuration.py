@@ -81,9 +81,7 @@ class Configuration:
         """Every setting except those of execution, which change no result; of a file only its name counts, not its
         folder.
         """
-        audit = replace(self.audit, language_model=Path(self.audit.language_model).name)
-        adapt = None if self.adapt is None else replace(self.adapt, language_model=audit.language_model)
-        asked: dict[str, Any] = {"mechanism": self.mechanism, "audit": audit, "adapt": adapt}
+        asked: dict[str, Any] = {"mechanism": self.mechanism, "audit": self.audit, "adapt": self.adapt}
         if self.users is not None:
             asked["users"] = self.users
         return fingerprint(("configuration", portable(self.data), asked))
@@ -168,8 +166,6 @@ def _configuration(raw: dict[str, Any], folder: Path | None) -> Configuration:
     asked = tables["audit"]
     if "epsilon" not in asked and mechanism.epsilon is not None:
         asked = {**asked, "epsilon": mechanism.epsilon}
-    if isinstance(asked.get("language_model"), str) and asked["language_model"]:
-        asked = {**asked, "language_model": _resolved(asked["language_model"], folder)}
     audit = validated(AuditSettings, asked, "audit")
     return Configuration(
         data=_data(tables["data"], folder),

@@ -16,8 +16,6 @@ from oddshift.adapt.evaluation import SCALED
 from oddshift.app.configuration import Configuration, FileData, parse_config
 from oddshift.app.fit_cache import keep_work, lay_out_checkpoints, read_kept, remove_kept
 from oddshift.app.illustration import example_rows, released_passages
-from oddshift.app.inputs import Inputs, inputs_of
-from oddshift.app.preparation import Prepared, people_of, prepare
 from oddshift.app.resources import (
     READ,
     UNITS,
@@ -35,6 +33,8 @@ from oddshift.app.run_folder import (
     AUDIT,
     EXAMPLES,
     POLICY,
+    Inputs,
+    inputs_of,
     read_adaptation,
     read_run,
     refuse_other_run,
@@ -44,8 +44,9 @@ from oddshift.audit import Audit
 from oddshift.audit.settings import CpuLimit
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Progress, Say, silent, unsaid
-from oddshift.data.codecs import TextCodec
+from oddshift.data.codecs import EncodedText
 from oddshift.data.dataset import read_dataset
+from oddshift.data.preparation import Prepared, people_of, prepare
 from oddshift.protect.policies import Policy
 
 UNFINISHED = ".unfinished"
@@ -183,14 +184,17 @@ def _say_cost(cost: ExpectedCost | None, prepared: Prepared, say: Say) -> None:
 
 def _show_release(folder: Path, config: Configuration, prepared: Prepared, policy: Policy) -> None:
     """Put the release of the policy in the place of the examples that the audit kept, where they are texts."""
-    if not isinstance(prepared.codec, TextCodec):
+    if prepared.codec is None or prepared.codec.point_names is None:
         return
     rows = example_rows(prepared.split.certify, config.audit.seed)
     if prepared.encoded is not None:
         encoded = prepared.encoded.take(rows)
     elif isinstance(config.data, FileData):
         data = read_dataset(config.data.path, config.data.settings)
-        encoded = prepared.codec.encode({name: [cells[row] for row in rows] for name, cells in data.columns.items()})
+        found = prepared.codec.encode({name: [cells[row] for row in rows] for name, cells in data.columns.items()})
+        if not isinstance(found, EncodedText):
+            return
+        encoded = found
     else:
         encoded = people_of(config.data).encoded.take(rows)
     write_passages(folder, released_passages(encoded, policy.mechanism(), policy.tiers))

@@ -13,16 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oddshift.app.found_points import FoundPoints
-from oddshift.app.inputs import Inputs
-from oddshift.app.preparation import Prepared
-from oddshift.app.run_folder import PRIVATE, versions
+from oddshift.app.run_folder import PRIVATE, Inputs, versions
 from oddshift.attackers.attacker import Attacker
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.identity import fingerprint
 from oddshift.base.safe_serialization import can_be_stored, load_graph, save_graph
 from oddshift.base.storage import write_atomic
 from oddshift.data.codecs import CODECS
+from oddshift.data.found_points import FoundPoints
+from oddshift.data.preparation import Prepared
 from oddshift.model.prior import Markov
 from oddshift.model.records import Split
 from oddshift.model.tiers import Tiers

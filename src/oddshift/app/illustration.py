@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.app.preparation import Prepared
 from oddshift.app.run_folder import BY_POLICY, read_belief, write_belief, write_examples
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Null, Own
@@ -17,6 +16,7 @@ from oddshift.audit.examples import Belief, Example, belief, examples
 from oddshift.base.arrays import IntArray
 from oddshift.data.codecs import EncodedText
 from oddshift.data.codecs.text.passages import Passage, Passages, passages
+from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import Mechanism
 from oddshift.model.records import Records
 from oddshift.model.release import perturb

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from oddshift.app.preparation import DocumentLabels, Prepared
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.attribute import AttributeReport, attribute_report, fit_attribute
 from oddshift.audit.release_use import ReleaseUse, subgroup_losses
 from oddshift.audit.settings import AuditSettings
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import EncodedText, TextCodec
-from oddshift.data.codecs.text.codec import words_released
+from oddshift.data.codecs import EncodedText
 from oddshift.data.codecs.text.passages import text_features
+from oddshift.data.preparation import DocumentLabels, Prepared
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.utility import DownstreamTask, classification, retrieval
 from oddshift.model.release import draw_once, perturb
@@ -21,7 +20,8 @@ from oddshift.model.release import draw_once, perturb
 
 def check_use(prepared: Prepared, settings: AuditSettings) -> None:
     """Refuse a task or an attribute that these data cannot have, before any work is done."""
-    if settings.tasks and (prepared.labels is None or _text(prepared) is None):
+    vectors = None if prepared.codec is None or prepared.encoded is None else prepared.codec.word_vectors
+    if settings.tasks and (prepared.labels is None or vectors is None):
         raise InvalidInput(f"audit.tasks={settings.tasks} needs texts with data.label, read document by document")
     if settings.attribute == "label" and prepared.labels is None:
         raise InvalidInput("audit.attribute='label' needs data.label, a column, and joint_by = 'document'")
@@ -59,27 +59,18 @@ def _attribute(prepared: Prepared, known: Knowledge, settings: AuditSettings) ->
     return attribute_report(attacker, release, np.searchsorted(kinds, certify[seen]))
 
 
-def _text(prepared: Prepared) -> TextCodec | None:
-    """The codec of texts with vectors of all their words, None where there is none."""
-    codec = prepared.codec
-    if not isinstance(codec, TextCodec) or prepared.encoded is None or codec.findings is None:
-        return None
-    return codec if codec.findings.vectors is not None else None
-
-
 def _tasks(prepared: Prepared, known: Knowledge, settings: AuditSettings) -> tuple[DownstreamTask, ...]:
     """Every task that was asked for, on averaged word vectors before and after one release of all documents."""
-    codec, encoded, labels = _text(prepared), prepared.encoded, prepared.labels
+    codec, encoded, labels = prepared.codec, prepared.encoded, prepared.labels
     assert codec is not None
-    assert codec.findings is not None
-    assert codec.findings.vectors is not None
+    vectors = codec.word_vectors
+    assert vectors is not None
     assert encoded is not None
     assert isinstance(labels, DocumentLabels)
     rng = np.random.default_rng([settings.seed, 12])
-    vectors = codec.findings.vectors
     outputs = _drawn(encoded, known.mechanism, rng)
     before = text_features(encoded, vectors)
-    after = text_features(encoded, vectors, outputs, words_released(codec, known.mechanism))
+    after = text_features(encoded, vectors, outputs, codec.words_released(known.mechanism))
     tasks = []
     for name in settings.tasks:
         if name == "classification":

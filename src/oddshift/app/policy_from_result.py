@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from oddshift.adapt import Adaptation, AdaptTask, Experiment
 from oddshift.adapt.comparison import verify_epsilon
 from oddshift.adapt.evaluation import SCALED
-from oddshift.app.preparation import Prepared
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.repair import LEAST, fit_law, is_repaired
 from oddshift.audit import Audit
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, Columns, TextCodec, TextVocabulary
-from oddshift.data.codecs.text.cells import TextCells
-from oddshift.data.detectors.storage import KeptByName, finds_the_same
+from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import Mechanism, MechanismSettings
 from oddshift.protect.ledger.terms import UserLimit
 from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy, stored_codec
 from oddshift.protect.policies.terms import PROVED, CertificateTerms
-from oddshift.protect.policies.vocabulary import CodecVocabulary, NamedVocabulary
 from oddshift.protect.repair import FEWEST, with_law, with_repair
 
 
@@ -34,25 +28,10 @@ def why_no_policy(prepared: Prepared) -> str:
         _, learned = stored_codec(prepared.codec)
     except InvalidInput as error:
         return str(error)
-    if prepared.certify_rows is None or _finds_again(prepared.codec, learned, prepared.certify_rows):
+    learned = getattr(learned, "learned", learned)  # of a codec that a registered name leads to
+    if prepared.certify_rows is None or prepared.codec.finds_again(learned, prepared.certify_rows):
         return ""
     return f"made again from a policy, {type(prepared.codec).__name__} finds other secrets than were certified"
-
-
-def _finds_again(codec: Codec, learned: CodecVocabulary, rows: Columns) -> bool:
-    """Whether what a policy stores of another package's codec or detectors finds in rows what the original finds.
-
-    Tests show this of our own; those of others are put to the proof on the certified rows.
-    """
-    if isinstance(learned, NamedVocabulary):
-        again = type(codec).from_policy(codec.to_policy()[0], learned.learned, codec.space, codec.tiers)
-        first, second = (each.encode(rows).records for each in (codec, again))
-        return np.array_equal(first.points, second.points) and np.array_equal(first.offsets, second.offsets)
-    if not isinstance(codec, TextCodec) or not isinstance(learned, TextVocabulary):
-        return True
-    texts = TextCells.of(rows, codec.settings.text).documents
-    pairs = zip(codec.finders.detectors, learned.detectors, strict=True)
-    return all(finds_the_same(found, kept, texts) for found, kept in pairs if isinstance(kept, KeptByName))
 
 
 def audited_policy(

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from oddshift.app.preparation import Prepared
 from oddshift.attackers import UNTRAINED
 from oddshift.attackers.attacker import Attacker
 from oddshift.audit.settings import CpuLimit
 from oddshift.base.execution import SERIAL, Execution, Progress, Say, silent
+from oddshift.data.preparation import Prepared
 from oddshift.protect.measurement import MOST_ROWS
 
 

@@ -17,11 +17,10 @@ from oddshift.adapt.evaluation import scale_family
 from oddshift.adapt.proved import countable
 from oddshift.app.alpha_spending import level_of_question
 from oddshift.app.attacker_choice import AskedAttacker, fit_attackers, named_attackers, refittable
+from oddshift.app.display import expected_lines
 from oddshift.app.illustration import illustrate
 from oddshift.app.measured_use import check_use, measured_use
 from oddshift.app.policy_from_result import adapted_policy, audited_policy, why_no_policy, with_user_limit
-from oddshift.app.policy_run import expected_lines
-from oddshift.app.preparation import Prepared
 from oddshift.app.resources import Means
 from oddshift.app.results import AdaptRun, AuditRun
 from oddshift.attackers import FitOptions
@@ -34,7 +33,7 @@ from oddshift.audit.released_table import ReleasedTable, release_sentences
 from oddshift.audit.settings import CpuLimit, fit_within, rows_within, within_cpu
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import silent
-from oddshift.data.codecs import TableCodec, TextCodec
+from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.records import Records
@@ -194,7 +193,7 @@ def _released(
 ) -> tuple[ReleasedTable | None, tuple[str, ...]]:
     """What leaves a table: a release that is drawn and measured, also in detail, and what ε means."""
     codec, columns = prepared.codec, prepared.columns
-    if not isinstance(codec, TableCodec) or columns is None:
+    if codec is None or columns is None:
         return None, ()
 
     def drawn(rows: int) -> ReleasedTable | None:
@@ -295,7 +294,7 @@ def knowledge_of(prepared: Prepared, mechanism: MechanismSettings | Mechanism, e
         made = mechanism
     else:
         is_wordy = mechanism.outputs == "words" or mechanism.name == "noise_character"
-        words = prepared.codec.output_words if is_wordy and isinstance(prepared.codec, TextCodec) else None
+        words = prepared.codec.output_words if is_wordy and prepared.codec is not None else None
         made = build_mechanism(mechanism, split.fit.space, tiers, epsilon, words)
         tiers = tiers if mechanism.scales is None else tiers.with_scales(mechanism.scales)
         if mechanism.remap:

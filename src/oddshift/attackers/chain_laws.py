@@ -30,7 +30,7 @@ from oddshift.attackers.chain_terms import log_mix
 from oddshift.attackers.hidden_classes import bags_of, choose_kinds, settled
 from oddshift.attackers.law_attacker import log_floor
 from oddshift.attackers.paired_log_score import choosing_clusters
-from oddshift.attackers.spatial import local_laws, measured_steps, neighbour_laws, step_laws, step_table
+from oddshift.attackers.spatial import local_laws, measured_steps, neighbour_laws, step_laws
 from oddshift.base.arrays import FloatArray, IntArray, blocks
 from oddshift.base.logarithms import log
 from oddshift.leakage.forward_backward import both_sides
@@ -109,12 +109,6 @@ def fit_chain(known: Knowledge) -> RegimeChains:
     step = smoothed_table(known, before, after, prior)
     first = _first_law(known.fit, prior)
     return RegimeChains(np.ones(1), first[None], step[None])
-
-
-def fit_steps(known: Knowledge) -> RegimeChains:
-    """One chain over places: counts over steps of several lengths, as far as they predict the trips of others."""
-    prior = np.exp(known.log_prior)
-    return RegimeChains(np.ones(1), _first_law(known.fit, prior)[None], step_table(known)[None])
 
 
 def smoothed_table(known: Knowledge, before: IntArray, after: IntArray, law: FloatArray) -> FloatArray:

@@ -14,9 +14,9 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, observations
-from oddshift.attackers.law_attacker import Terms, length_batches, log_floor
+from oddshift.attackers.law_attacker import ContextLaw, Dense, Terms, length_batches, log_floor
 from oddshift.attackers.paired_log_score import Gain, choosing_clusters, gain_of_laws
-from oddshift.attackers.positional_pairs import Key, place_pairs, spanning_forest
+from oddshift.attackers.positional_pairs import Key, fit_tied_places, place_pairs, spanning_forest
 from oddshift.attackers.sparse_law import (
     SparseLaw,
     fit_sparse_law,
@@ -28,6 +28,9 @@ from oddshift.attackers.sparse_law import (
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.model.records import Records
 from oddshift.model.release import Release
+
+TIED_POINTS = 64
+"""Largest number of points for a table of all pairs of values at each pair of places."""
 
 LAGS = (2, 3, 4, 5, 6, 7, 8)
 """Numbers of positions between secrets that are tied wherever they stand; a chain reads those one apart."""
@@ -128,6 +131,11 @@ def _outwards(near: dict[int, list[tuple[int, SparseLaw]]]) -> list[tuple[int, i
                     found.append((other, place))
                     frontier.append(other)
     return found
+
+
+def fit_ties(known: Knowledge) -> ContextLaw:
+    """Tables of fixed places where the points are few enough, otherwise counted pairs."""
+    return Dense(fit_tied_places(known)) if len(known.log_prior) <= TIED_POINTS else fit_distant_ties(known)
 
 
 def fit_distant_ties(known: Knowledge) -> DistantTies:

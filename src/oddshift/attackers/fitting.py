@@ -23,7 +23,6 @@ from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Exact, Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
-from oddshift.attackers.language_model import LanguageModel
 from oddshift.attackers.paper_options import PaperOptions
 from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.attackers.training import Schedule
@@ -42,7 +41,7 @@ class FitOptions:
     None leaves the attacker's own default. With `max_seconds` the result depends on the machine. With `scale_range`
     networks are trained for all tier scales in it, `family` giving the mechanism at each. `prior_of(length)` is the law
     of a document with that many secrets, where it is known: the attacker `exact` needs it. `paper` has the options
-    of paper mode. `language` is the language model that `language+W` reads the public words with.
+    of paper mode.
     """
 
     epochs: int | None = None
@@ -53,7 +52,6 @@ class FitOptions:
     family: Callable[[Tiers], Mechanism] | None = None
     prior_of: Callable[[int], Markov] | None = None
     paper: PaperOptions = field(default_factory=PaperOptions)
-    language: LanguageModel | None = None
 
 
 TOPICS = 8
@@ -88,15 +86,15 @@ def _cooccurrence(known: Knowledge, rng: np.random.Generator, options: FitOption
     return replace(fit_and_combine(known, [fit_cooccurrence], rng=rng), name="cooccurrence")
 
 
-def _informed(architecture: str, reads_context: bool = False) -> Fit:
+def _informed(reads_context: bool = False) -> Fit:
     def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
         from oddshift.attackers.informed import Network, fit_informed
 
         options = options or FitOptions()
         schedule = _limited(Schedule(seed=int(rng.integers(1 << 31))), options)
-        network = Network(architecture=architecture, reads_context=reads_context, scale_range=options.scale_range)
+        network = Network(reads_context=reads_context, scale_range=options.scale_range)
         network = replace(network, width=options.width) if options.width else network
-        name = f"informed-{architecture}" + ("-words" if reads_context else "")
+        name = "informed-lstm" + ("-words" if reads_context else "")
         name += "-scales" if options.scale_range else ""  # another network than the one for a single mechanism
         checkpoint = _file(options, name, known)
         return fit_informed(known, network, schedule, family=options.family, checkpoint=checkpoint)
@@ -116,12 +114,6 @@ def _portfolio(reads_words: bool = False) -> Fit:
         return fit_portfolio(known, rng, reads_words=reads_words)
 
     return fit
-
-
-def _language(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-    if options is None or options.language is None:
-        raise InvalidInput("attacker 'language+W' needs a language model, expected language_model in the table [audit]")
-    return replace(fit_portfolio(known, rng, reads_words=True, language=options.language), name="language+W")
 
 
 def _paper(architecture: str) -> Fit:
@@ -199,16 +191,18 @@ ATTACKERS: Registry[Fit] = Registry(
         "counts": _counts,
         "portfolio": _portfolio(),
         "portfolio+W": _portfolio(reads_words=True),
-        "language+W": _language,
-        "rnn": _informed("rnn"),
-        "lstm": _informed("lstm"),
-        "transformer": _informed("transformer"),
-        "lstm+W": _informed("lstm", reads_context=True),
+        "lstm": _informed(),
+        "lstm+W": _informed(reads_context=True),
         "paper-rnn": _paper("rnn"),
         "paper-lstm": _paper("lstm"),
         "paper-transformer": _paper("transformer"),
     },
-    retired={"masked": "lstm", "combination": "portfolio and lstm", "combination+W": "portfolio+W and lstm+W"},
+    retired={
+        **dict.fromkeys(("masked", "rnn", "transformer"), "lstm"),
+        "combination": "portfolio and lstm",
+        "combination+W": "portfolio+W and lstm+W",
+        "language+W": "portfolio+W",
+    },
 )
 """Every attacker by name, those of installed packages included; names that end in +W read the public context, the
 paper's are for reproduction only, and `exact` needs a known law."""
@@ -247,10 +241,7 @@ COSTS: Mapping[str, AttackerCost] = {
     "counts": AttackerCost(0.1, 1e-5, 1e-8, 2e-7),
     "portfolio": AttackerCost(0.5, 1e-4, 1e-8, 3e-7),
     "portfolio+W": AttackerCost(1.0, 2e-4, 1e-7, 4e-7),
-    "language+W": AttackerCost(5.0, 2e-2, 1e-7, 4e-7),
-    "rnn": NETWORK,
     "lstm": NETWORK,
-    "transformer": NETWORK,
     "lstm+W": NETWORK,
 }
 """The cost of every attacker of our own; one of another package is taken to cost what `portfolio` does."""

@@ -77,11 +77,14 @@ class Mixture:
 
 
 def _normalise(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Exponentials of every row, divided by their sum, in place; returns the largest logarithms and the sums."""
-    top = scores.max(axis=1, keepdims=True)
+    """Exponentials of every row, divided by their sum, in place; returns the largest logarithms and the sums.
+
+    Rows are short: numpy takes the largest of columns, and a product, many times faster.
+    """
+    top = np.ascontiguousarray(scores.T).max(axis=0)[:, None]
     scores -= top
     np.exp(scores, out=scores)
-    total = scores.sum(axis=1, keepdims=True)
+    total = scores @ np.ones((scores.shape[1], 1))
     scores /= total
     return top, total
 

@@ -18,10 +18,9 @@ from torch import Tensor, nn
 from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.attackers.candidate_sampling import held_out_terms
 from oddshift.attackers.informed_network import Batch, ContextNetwork, ContextWords, Reader, words_of
-from oddshift.attackers.networks import ARCHITECTURES, arrays_of, put_back
 from oddshift.attackers.term_weights import best_weights
-from oddshift.attackers.training import Curve, Schedule, State, noise, split, train
-from oddshift.base.arrays import FloatArray, IntArray, one_of, whole
+from oddshift.attackers.training import Curve, Schedule, State, arrays_of, noise, put_back, split, train
+from oddshift.base.arrays import FloatArray, IntArray, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content, fingerprint
 from oddshift.mechanisms.mechanism import Mechanism
@@ -44,15 +43,13 @@ _SCALE_DRAWS = 4  # draws of the scales in one epoch, each for its part of the d
 class Network:
     """Shape of the network; `reads_context` lets it see W, `scale_range` trains it for all tier scales in a range."""
 
-    architecture: str = "lstm"
     width: int = 64
     reads_context: bool = False
     word_at_least: int = 3
     scale_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        """Check names and sizes."""
-        one_of(self.architecture, "architecture", ARCHITECTURES)
+        """Check sizes."""
         whole(self.width, "width", 4)
         if self.width % 4:
             raise InvalidInput(f"width={self.width}, expected a multiple of 4")
@@ -125,7 +122,7 @@ class _Learner:
             torch.manual_seed(schedule.seed)
             n_words = 0 if self.words is None else len(self.words)
             sizes = (reader.n_features, n_words)
-            self.model = ContextNetwork(network.architecture, network.width, known.fit.space.points, sizes)
+            self.model = ContextNetwork(network.width, known.fit.space.points, sizes)
         self.optimiser = torch.optim.AdamW(
             self.model.parameters(), schedule.learning_rate, weight_decay=schedule.weight_decay
         )
@@ -255,7 +252,7 @@ def fit_informed(
     network, schedule = network or Network(), schedule or Schedule()
     learner = _Learner(known, network, schedule, family)
     curve = train(learner, schedule, _purpose(known, network, schedule), checkpoint)
-    name = f"informed-{network.architecture}" + ("+W" if network.reads_context else "")
+    name = "informed-lstm" + ("+W" if network.reads_context else "")
     attacker = Informed(known, learner.model.eval(), learner.words, 1.0, curve, name)
     held = known.fit.take(learner.held)
     if not (held.lengths > 1).any():

@@ -1,66 +1,48 @@
 """The portfolio: every kind of dependence that counts can show, each weighed by what it predicts on held-out documents.
 
-Any vocabulary: the chain keyed by spacing, words of one document in any order, copies. A large one also:
-fit documents that a document resembles, secrets used again, and where the points of neighbours lie. Rows of a table
-also: a tree of columns, hidden classes of rows. Places: steps. Over few points also, dense: chains smoothed through
-the metric, hidden regimes, hidden classes of places, chains of second order, ties between fixed places; over more of
-them the last two from counted pairs and triples (`out_of_reach` says what is then left out). With W, the
-prior given the words around and phrases that hold other secrets, or the clear columns. Nothing is trained again when
-the mechanism changes.
-
-What no part of the portfolio reads because there are too many points, in words: a certificate rests on that too.
-
-Counted pairs and triples are read over any number of points; what needs a table of all of them is not.
-
-Taken back: what the words of a document and its other secrets both tell must count once.
-
-c(x) = −D(x), D the share of log Pr[x | W] that the rare words of the document and documents alike give (`word_prior`);
-0 where a document has no other secret. It is meant to be scaled by a fitted weight (`combination`) next to terms that
-read the other outputs: those say again much of what D said. It depends on no output, so by itself it does not count.
+Any vocabulary: the chain keyed by spacing, chains of second order, ties between places, words of one document in any
+order, copies. A large one also: secrets used again, and where the points of neighbours lie. Rows of a table: a tree of
+columns, hidden classes of rows. Over few points also hidden regimes and hidden classes of places, smoothed through the
+metric; steps over more places (`out_of_reach` says what is left out where points are many). With W, the prior given the
+words around and phrases that hold other secrets, or the clear columns. Nothing is trained again when the mechanism
+changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.chain import fit_gap_chain
-from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, fit_steps
+from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes
 from oddshift.attackers.cherry_tree import fit_place_trees, fit_row_tree, place_threes, row_threes
 from oddshift.attackers.clear_columns import fit_clear_columns, has_rows
 from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import fit_cooccurrence
-from oddshift.attackers.distant_ties import fit_distant_ties
+from oddshift.attackers.distant_ties import fit_ties
 from oddshift.attackers.hidden_classes import fit_row_classes
-from oddshift.attackers.language_model import LanguageModel, fit_language_prior
-from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAttacker, Terms
+from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
-from oddshift.attackers.nearest_documents import fit_exemplars
 from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.attackers.phrases import fit_phrases
-from oddshift.attackers.positional_pairs import fit_ties
 from oddshift.attackers.prior_by_place import fit_place_prior, place_weights
 from oddshift.attackers.repetition import Reuse, fit_copies
 from oddshift.attackers.row_layout import RowLayout, row_layout
 from oddshift.attackers.second_order import TRIPLE_POINTS, fit_second_order
 from oddshift.attackers.spatial import is_spatial
-from oddshift.attackers.word_prior import WordPrior, WordTrial, weighed_prior, word_trial
+from oddshift.attackers.word_prior import TakenBack, WordPrior, WordTrial, weighed_prior, word_trial
 from oddshift.base.errors import InvalidInput
-from oddshift.model.release import Release
 
 DENSE_POINTS = 400
 """Largest number of points for a table of all pairs."""
 
 STEP_POINTS = 1_600
 """Places up to which a table of steps is estimated: its broader laws are known but for their shares."""
-
-TIED_POINTS = 256
-"""Largest number of points for one such table for each pair of places; counted pairs are tied beyond it too."""
 
 WORTH_READING = 0.05
 """Nats that two secrets must tell beyond one, above DENSE_POINTS: AG News has .03, and reading took twice as long."""
@@ -71,24 +53,18 @@ HELD_SHARE, HELD_UNITS = 0.2, 8
 PartFit = Callable[[Knowledge], Attacker]
 
 
-def fit_portfolio(
-    known: Knowledge, rng: np.random.Generator, *, reads_words: bool = False, language: LanguageModel | None = None
-) -> Combination:
+def fit_portfolio(known: Knowledge, rng: np.random.Generator, *, reads_words: bool = False) -> Combination:
     """Fit every part that suits the number of points, on most of the fit documents, and weigh them on the rest.
-
-    With `language` a language model reads the words too.
 
     **Guarantee**: a position without others keeps its own release; on the held-out releases no single part is better.
     """
-    parts = portfolio_parts(known, int(rng.integers(1 << 31)), reads_words=reads_words, language=language)
+    parts = portfolio_parts(known, int(rng.integers(1 << 31)), reads_words=reads_words)
     return replace(
         fit_and_combine(known, parts, share=held_share(known), rng=rng), name="portfolio" + "+W" * reads_words
     )
 
 
-def portfolio_parts(
-    known: Knowledge, seed: int, *, reads_words: bool = False, language: LanguageModel | None = None
-) -> list[PartFit]:
+def portfolio_parts(known: Knowledge, seed: int, *, reads_words: bool = False) -> list[PartFit]:
     """How every part that suits these data is fitted; one that gives the prior comes first."""
     if reads_words and known.fit.context is None:
         raise InvalidInput("the fit records have no context W, expected one for portfolio+W")
@@ -97,8 +73,6 @@ def portfolio_parts(
     sized = [*dense_parts(points, seed), *counted_parts(points), *place_parts(known), *wide_parts(known)]
     parts = [*(row_parts(layout, seed) if layout else []), *common_parts(seed), *([] if layout else sized)]
     parts += three_parts(known, layout)
-    if language is not None:
-        return [_language(seed, language), *parts]
     if reads_words:
         return [*([_clear(layout, seed)] if layout and _has_clear(known, layout) else _words(known, seed)), *parts]
     return [*_by_place(known, seed), *parts]
@@ -149,32 +123,28 @@ def common_parts(seed: int) -> list[PartFit]:
 
 
 def dense_parts(points: int, seed: int) -> list[PartFit]:
-    """Parts for few points, which take tables of pairs."""
+    """Parts for few points, which take tables of pairs; one regime is a chain smoothed through the metric."""
     if points > DENSE_POINTS:
         return []
-    found: list[PartFit] = [
-        _dense("near chain", fit_chain),
+    return [
         _dense("place classes", lambda known: fit_classes(known, np.random.default_rng([seed, 3]))),
         _dense("regimes", lambda known: fit_regimes(known, np.random.default_rng([seed, 2]))),
     ]
-    if points <= TIED_POINTS:
-        found.append(_dense("ties", fit_ties))
-    return found
 
 
 def counted_parts(points: int) -> list[PartFit]:
-    """Parts that read counted pairs and triples, over any number of points."""
+    """Parts that read pairs and triples, from smoothed tables where points are few, otherwise from what was counted."""
     least = WORTH_READING if points > DENSE_POINTS else 0.0
-    found: list[PartFit] = [lambda known: LawAttacker(known, fit_second_order(known, least), "second order")]
-    if points > TRIPLE_POINTS:
-        found.append(lambda known: LawAttacker(known, fit_distant_ties(known), "distant ties"))
-    return found
+    return [
+        lambda known: LawAttacker(known, fit_second_order(known, least), "second order"),
+        lambda known: LawAttacker(known, fit_ties(known), "ties"),
+    ]
 
 
 def place_parts(known: Knowledge) -> list[PartFit]:
-    """Parts for places: something moves between them, step by step."""
-    is_few = 2 <= len(known.log_prior) <= STEP_POINTS
-    return [_dense("steps", fit_steps)] if is_few and is_spatial(known.fit.space) else []
+    """A chain over places that are too many for regimes: something moves between them, step by step."""
+    is_many = DENSE_POINTS < len(known.log_prior) <= STEP_POINTS
+    return [_dense("steps", fit_chain)] if is_many and is_spatial(known.fit.space) else []
 
 
 def is_vocabulary(known: Knowledge) -> bool:
@@ -186,10 +156,7 @@ def wide_parts(known: Knowledge) -> list[PartFit]:
     """Parts for vocabularies: they read more than pairs."""
     if not is_vocabulary(known):
         return []
-    found: list[PartFit] = [
-        lambda some: LawAttacker(some, fit_exemplars(some), "exemplars"),
-        lambda some: LawAttacker(some, Reuse(), "reuse"),
-    ]
+    found: list[PartFit] = [lambda some: LawAttacker(some, Reuse(), "reuse")]
     if suits_linear(known.fit.space):
         found.append(lambda some: LawAttacker(some, fit_linear_context(some), "linear"))
     return found
@@ -237,22 +204,13 @@ def _by_place(known: Knowledge, seed: int) -> list[PartFit]:
     return [] if weights is None else [lambda some: LawAttacker(some, fit_place_prior(some, weights), "places")]
 
 
-def _language(seed: int, model: LanguageModel) -> PartFit:
-    def fit(known: Knowledge) -> Attacker:
-        law = fit_language_prior(known, model, np.random.default_rng([seed, 7]))
-        return LawAttacker(known, law, "language", with_context=True)
-
-    return fit
-
-
 def out_of_reach(known: Knowledge) -> str:
     """One sentence, empty where every part suits the number of points; rows of a table take tables of two columns."""
     points = len(known.log_prior)
     if points <= TRIPLE_POINTS or row_layout(known) is not None:
         return ""
-    counted = [f"triples (above {TRIPLE_POINTS:,})"]
-    counted += [f"pairs at distant places (above {TIED_POINTS:,})"] if points > TIED_POINTS else []
-    said = f"over {points:,} points {' and '.join(counted)} are read where fit documents hold them, not near ones"
+    counted = "triples and pairs at distant places are read where fit documents hold them, not near ones"
+    said = f"over {points:,} points {counted}"
     missed = []
     if points > DENSE_POINTS:
         missed.append(f"two secrets that together tell less than {WORTH_READING:g} nats more than one")
@@ -260,19 +218,3 @@ def out_of_reach(known: Knowledge) -> str:
         most = STEP_POINTS if is_spatial(known.fit.space) else DENSE_POINTS
         missed += [f"steps between near points that were never counted (above {most:,})"] if points > most else []
     return f"{said}; no attacker looked for {', or for '.join(missed)}" if missed else said
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TakenBack:
-    """The share of a prior given W that concerns whole documents, with the sign turned."""
-
-    words: WordPrior
-
-    reads_outputs = False
-
-    def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
-        """Block by block, as the prior gives them."""
-        is_lone = np.repeat(release.lengths == 1, release.lengths)
-        for block in self.words.laws(known, release):
-            context = np.where(is_lone[block.positions, None], 0.0, -block.by_document)
-            yield Terms(block.positions, context, known.log_prior[block.points], block.points)

@@ -125,7 +125,7 @@ def keys_of(p: int, q: int, length: int) -> Iterator[Key]:
         yield "se", p, ends[1]
 
 
-def fit_ties(known: Knowledge) -> TiedPlaces:
+def fit_tied_places(known: Knowledge) -> TiedPlaces:
     """Estimate every tie within reach that predicts something."""
     law = np.exp(known.log_prior)
     pairs = place_pairs(known.fit).items()

@@ -12,10 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.networks import ARCHITECTURES
 from oddshift.base.arrays import FloatArray, one_of, positive, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms.mechanism import Mechanism
+
+ARCHITECTURES = ("rnn", "lstm", "transformer")
+"""The networks of the paper."""
 
 
 @dataclass(frozen=True, kw_only=True)

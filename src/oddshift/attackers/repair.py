@@ -16,8 +16,9 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, knowledge
 from oddshift.attackers.paired_log_score import choosing_clusters
+from oddshift.attackers.row_copula import copula_of_release, fit_copula_law
 from oddshift.attackers.row_law import fit_row_law
-from oddshift.attackers.row_layout import row_layout
+from oddshift.attackers.row_layout import drawn_rows, row_layout
 from oddshift.attackers.sequence_law import fit_sequence_law
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray, blocks
@@ -155,28 +156,31 @@ def _beliefs(attacker: Attacker, release: Release, tiers: Tiers) -> Iterator[Bel
 
 
 def fit_law(known: Knowledge, least: int = 1, kind: str | None = None) -> DocumentLaw:
-    """The law of clean records: of rows, or of sequences, whichever predicts held-out documents better (`law_kind`).
+    """The law of clean records that predicts held-out documents best (`law_kind`).
 
     **Guarantee**: every count and mean behind it is that of at least `least` documents.
     """
-    if (kind or law_kind(known, least)) == "sequence":
+    kind = kind or law_kind(known, least)
+    if kind == "sequence":
         return fit_sequence_law(known, least)
     layout = row_layout(known)
     assert layout is not None
-    return fit_row_law(known, layout, least)
+    return (fit_copula_law if kind == "copula" else fit_row_law)(known, layout, least)
 
 
 def law_kind(known: Knowledge, least: int) -> str:
-    """`row` where records are rows and the law of rows tells more of released secrets; otherwise `sequence`."""
+    """`copula` or `tree` of the columns where records are rows and it tells most of released secrets, or `sequence`."""
     if row_layout(known) is None:
         return "sequence"
     learn, held = split(choosing_clusters(known.fit), HELD_OUT, 0)
     part = replace(known, fit=known.fit.take(learn))
     if not len(held) or row_layout(part) is None:
-        return "row"
+        return "copula"
     secrets = known.fit.take(held[:HELD_DOCUMENTS])
     release = perturb(secrets, known.mechanism, known.tiers, np.random.default_rng(0))
-    scores = {kind: log_score(fit_law(part, least, kind), part, release, secrets) for kind in ("row", "sequence")}
+    scores = {
+        kind: log_score(fit_law(part, least, kind), part, release, secrets) for kind in ("copula", "tree", "sequence")
+    }
     return min(scores, key=lambda kind: scores[kind])
 
 
@@ -197,28 +201,31 @@ def law_of_release(
     rounds: int = ROUNDS,
     least: int = 3,
 ) -> DocumentLaw:
-    """The law that a noisy release teaches by itself: draw the secrets, estimate, draw again (stochastic EM).
+    """The law that a noisy release teaches by itself.
+
+    Of rows by moments (`copula_of_release`); of sequences by drawing the secrets, estimating and drawing again.
 
     **Guarantee**: only outputs and W are read, so everything that follows is post-processing.
     """
     prior = prior_of_release(mechanism, tiers, release)
+    seen = _imagined(mechanism, tiers, release, release.outputs, prior)
+    layout = row_layout(seen) if mechanism.n_outputs == len(mechanism.space) else None
+    if layout is not None:
+        return copula_of_release(seen, layout)
     points = np.empty(len(release.outputs), dtype=np.int64)
     for mine in candidate_sets(release, tiers):
         weights = _posterior(mechanism, release.outputs[mine.positions], mine.points, prior[mine.points])
-        sums = np.cumsum(weights, axis=1)
-        below = rng.random((len(sums), 1)) * sums[:, -1:]
-        points[mine.positions] = mine.points[(sums <= below).sum(axis=1).clip(max=len(mine.points) - 1)]
+        points[mine.positions] = mine.points[drawn_rows(weights, rng)]
     fold = rng.integers(FOLDS, size=len(release))
-    kind = law_kind(_imagined(mechanism, tiers, release, points, prior), least)
     for _ in range(rounds):
         known, drawn = _imagined(mechanism, tiers, release, points, prior), np.empty_like(points)
         for number in range(FOLDS):
             others, own = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-            law = fit_law(replace(known, fit=known.fit.take(others)), least, kind)
+            law = fit_law(replace(known, fit=known.fit.take(others)), least, "sequence")
             at, _ = gather(release.offsets, own)
             drawn[at] = law.draw(known, release.take(own), rng)
         points = drawn
-    return fit_law(_imagined(mechanism, tiers, release, points, prior), least, kind)
+    return fit_law(_imagined(mechanism, tiers, release, points, prior), least, "sequence")
 
 
 def _imagined(mechanism: Mechanism, tiers: Tiers, release: Release, points: IntArray, prior: FloatArray) -> Knowledge:

@@ -15,7 +15,7 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, observations, supported
 from oddshift.attackers.cherry_tree import Cherry, CherryTree
-from oddshift.attackers.row_layout import RowBatch, RowLayout, row_batches, row_cells
+from oddshift.attackers.row_layout import RowBatch, RowLayout, drawn_rows, row_batches, row_cells
 from oddshift.attackers.threes import TRIED
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.release import Release
@@ -42,7 +42,7 @@ class RowLaw:
         for batch in row_batches(known, release, self.layout):
             seen, binned = self._binned(batch)
             log_bins = self.tree.marginals(_by_column(binned))
-            for c, (points, mine, at) in self._cells(batch):
+            for c, points, mine, at in batch.cells(self.layout):
                 bins, likely = self.bins[c], self.inside[c] * seen[c][at]
                 posterior = np.exp(log_bins[c][at])[:, bins] * likely / np.maximum(binned[at, c][:, bins], 1e-300)
                 yield mine, points, posterior / np.maximum(posterior.sum(axis=1, keepdims=True), 1e-300)
@@ -53,7 +53,7 @@ class RowLaw:
         for batch in row_batches(known, release, self.layout):
             seen, binned = self._binned(batch)
             drawn = self.tree.draw(_by_column(binned), rng)
-            for c, (points, mine, at) in self._cells(batch):
+            for c, points, mine, at in batch.cells(self.layout):
                 likely = self.inside[c] * seen[c][at] * (self.bins[c] == drawn[at, c][:, None])
                 found[mine] = points[drawn_rows(likely, rng)]
         return found
@@ -68,28 +68,9 @@ class RowLaw:
             binned[:, c] = seen[c] @ shares
         return seen, binned
 
-    def _cells(self, batch: RowBatch) -> Iterator[tuple[int, tuple[IntArray, IntArray, IntArray]]]:
-        """For every column its points, the positions of its cells, and their rows in the batch."""
-        rows = batch.seen[0].shape[1]
-        for c, points in enumerate(self.layout.members):
-            mine = np.flatnonzero(batch.column == c)
-            if len(mine):
-                yield c, (points, batch.positions[mine], batch.document[mine] * rows + batch.row[mine])
-
 
 def _by_column(binned: FloatArray) -> list[FloatArray]:
     return [binned[:, c] for c in range(binned.shape[1])]
-
-
-def drawn_rows(weights: FloatArray, rng: np.random.Generator) -> IntArray:
-    """One column for every row of weights, in proportion; the last one where a row has none.
-
-    >>> drawn_rows(np.array([[0.0, 2.0], [1.0, 0.0]]), np.random.default_rng(0)).tolist()
-    [1, 0]
-    """
-    sums = np.cumsum(weights, axis=1)
-    below = rng.random((len(weights), 1)) * sums[:, -1:]
-    return np.asarray((sums <= below).sum(axis=1).clip(max=weights.shape[1] - 1))
 
 
 def fit_row_law(known: Knowledge, layout: RowLayout, least: int = 1) -> RowLaw:

@@ -75,6 +75,14 @@ class RowBatch:
     column: IntArray
     seen: list[FloatArray]
 
+    def cells(self, layout: RowLayout) -> Iterator[tuple[int, IntArray, IntArray, IntArray]]:
+        """For every column its number, its points, the positions of its cells, and their rows in the batch."""
+        rows = self.seen[0].shape[1]
+        for c, points in enumerate(layout.members):
+            mine = np.flatnonzero(self.column == c)
+            if len(mine):
+                yield c, points, self.positions[mine], self.document[mine] * rows + self.row[mine]
+
 
 def row_layout(known: Knowledge) -> RowLayout | None:
     """The layout of the fit records, or None where they are not rows."""
@@ -167,3 +175,14 @@ def spread_over_points(batch: RowBatch, layout: RowLayout, terms: list[FloatArra
         mine = np.flatnonzero(batch.column == c)
         found[np.ix_(mine, members)] = terms[c][batch.document[mine], batch.row[mine]]
     return found
+
+
+def drawn_rows(weights: FloatArray, rng: np.random.Generator) -> IntArray:
+    """One column for every row of weights, in proportion; the last one where a row has none.
+
+    >>> drawn_rows(np.array([[0.0, 2.0], [1.0, 0.0]]), np.random.default_rng(0)).tolist()
+    [1, 0]
+    """
+    sums = np.cumsum(weights, axis=1)
+    below = rng.random((len(weights), 1)) * sums[:, -1:]
+    return np.asarray((sums <= below).sum(axis=1).clip(max=weights.shape[1] - 1))

@@ -17,7 +17,7 @@ from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, fit_backoff, observations, supported
 from oddshift.attackers.context_vectors import ContextVectors, fit_context_vectors
 from oddshift.attackers.law_attacker import of_outputs
-from oddshift.attackers.row_law import drawn_rows
+from oddshift.attackers.row_layout import drawn_rows
 from oddshift.attackers.sparse_law import alike_batches, number_of_sets, set_labels, within_sets
 from oddshift.attackers.spatial import is_spatial, local_laws
 from oddshift.base.arrays import FloatArray, IntArray

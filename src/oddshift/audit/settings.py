@@ -79,7 +79,6 @@ class AuditSettings:
     - `tasks`: tasks with the label of texts that are measured before and after a release: `classification`,
       `retrieval`.
     - `paper`: the options of attackers in paper mode (`paper-rnn`, `paper-lstm`, `paper-transformer`).
-    - `language_model`: a local folder with a masked language model, for the attacker `language+W`; "" is none.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -102,7 +101,6 @@ class AuditSettings:
     paper: PaperOptions = field(default_factory=PaperOptions)
     attribute: AttributeColumn = ""
     tasks: tuple[TaskName, ...] = ()
-    language_model: str = ""
 
     def __post_init__(self) -> None:
         """Check every option once."""

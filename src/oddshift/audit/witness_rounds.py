@@ -13,7 +13,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.base.arrays import FloatArray, IntArray
-from oddshift.evidence.witness import LARGEST_STAKE, GuessGroup, own_sups, rounded_up
+from oddshift.evidence.witness import LARGEST_STAKE, GuessGroup, own_sups
 
 POOL = 256
 """Number of documents that are paired with each other; a larger stratum is cut into pools of this size."""
@@ -97,12 +97,18 @@ def pairs_of(values: IntArray, known: Knowledge) -> Pairs:
     points = mechanism.space.points[distinct]
     exact = np.array(mechanism.space.metric.between(points, points), dtype=np.float64)
     np.fill_diagonal(exact, 0.0)
-    distance = rounded_up(np.where(exact > 0, exact, 1.0))
+    distance = _rounded_up(np.where(exact > 0, exact, 1.0))
     step = mechanism.exact_epsilon * distance / _STEPS
     with np.errstate(invalid="ignore", divide="ignore"):
         steps = np.floor(np.minimum(own_sups(mechanism.log_likelihood(distinct)) / step, _STEPS))
     own = np.where(exact > 0, np.nan_to_num(steps * step), 0.0)
     return Pairs(distinct, np.where(exact > 0, distance, np.inf), own)
+
+
+def _rounded_up(distances: FloatArray) -> FloatArray:
+    """Distances rounded up to a grid of 2 % steps, because an exact distance would name the pair of secrets."""
+    step = np.log(1.02)
+    return np.maximum(distances, np.round(np.exp(step * np.ceil(np.log(distances) / step - 1e-9)), 12))
 
 
 def promises(pairs: Pairs, context: FloatArray, epsilon: float) -> FloatArray:

@@ -18,7 +18,6 @@ import numpy as np
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import write_atomic
-from oddshift.data.codecs import TableCodec
 from oddshift.data.frames import columns_of
 from oddshift.protect.policies.policy import Policy
 
@@ -91,13 +90,13 @@ def public_key(policy: Policy) -> dict[str, Any]:
     Refused where the values are themselves confidential, and for whole rows, whose points are rows of private data.
     """
     codec = policy.codec
-    if not isinstance(codec, TableCodec):
+    if policy.kind != "table":
         raise InvalidInput(CONFIDENTIAL_KIND.format(policy.kind))
-    if codec.settings.unit == "row":
+    if not codec.domains:
         raise InvalidInput("the points of this policy are whole rows of private records: it has no public half")
     mechanism, columns, first = policy.mechanism(), [], 0
     repair = policy.terms.repair
-    for number, domain in enumerate(codec.vocabulary.domains):
+    for number, domain in enumerate(codec.domains):
         points = np.arange(first, first + len(domain))
         first += len(domain)
         tier = int(policy.tiers.labels[points[0]])

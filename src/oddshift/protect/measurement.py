@@ -19,7 +19,7 @@ import numpy as np
 from oddshift.audit.released_table import ReleasedTable, compare_tables
 from oddshift.audit.table_risks import MixedTable
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
-from oddshift.data.codecs import Codec, Columns, TableCodec
+from oddshift.data.codecs import Codec, Columns
 from oddshift.data.codecs.table.cells import column_numbers
 from oddshift.data.codecs.table.domains import ColumnDomain
 from oddshift.data.formats import Block
@@ -36,11 +36,11 @@ FEW_ROWS = 200
 
 
 def drawn_release(
-    codec: TableCodec, columns: Columns, mechanism: Mechanism, rng: np.random.Generator, most: int = MOST_ROWS
+    codec: Codec, columns: Columns, mechanism: Mechanism, rng: np.random.Generator, most: int = MOST_ROWS
 ) -> ReleasedTable | None:
     """A release of at most `most` rows; None where whole rows are secrets, or only a mask is released."""
     size = len(columns[codec.settings.secret[0]])
-    if codec.settings.unit == "row" or mechanism.n_outputs != len(codec.space) or size < 2:
+    if not codec.domains or mechanism.n_outputs != len(codec.space) or size < 2:
         return None
     chosen = np.sort(rng.permutation(size)[:most]).tolist()
     some = {name: [cells[row] for row in chosen] for name, cells in columns.items()}
@@ -50,17 +50,15 @@ def drawn_release(
     return measured_release(codec, some, encoded.decode(mechanism.sample(points, rng), masked=masked), rng)
 
 
-def measured_release(
-    codec: TableCodec, original: Columns, released: Columns, rng: np.random.Generator
-) -> ReleasedTable:
+def measured_release(codec: Codec, original: Columns, released: Columns, rng: np.random.Generator) -> ReleasedTable:
     """Some rows and what they were released as; public columns, if there are any, count for the risks."""
     before, after, kinds = [], [], []
-    for domain in codec.vocabulary.domains:
+    for domain in codec.domains:
         kinds.append(domain.type is not None)
         one, two = _both(domain, original, released)
         before.append(one)
         after.append(two)
-    names = [domain.name for domain in codec.vocabulary.domains]
+    names = [domain.name for domain in codec.domains]
     for name in codec.settings.public:
         if name in original:
             codes, _ = _codes(original[name], ())
@@ -72,12 +70,12 @@ def measured_release(
     return compare_tables(was, is_now, names, rng)
 
 
-def column_odds(codec: TableCodec, mechanism: Mechanism) -> Iterator[str]:
+def column_odds(codec: Codec, mechanism: Mechanism) -> Iterator[str]:
     """What ε means in each column, in its own units: the odds between two of its values after one release, at most."""
-    if codec.settings.unit == "row" or mechanism.n_outputs != len(codec.space):
+    if not codec.domains or mechanism.n_outputs != len(codec.space):
         return
     said, start = [], 0
-    for domain in codec.vocabulary.domains:
+    for domain in codec.domains:
         values = np.arange(start, start + len(domain))
         start += len(domain)
         if len(values) > 1:
@@ -142,7 +140,7 @@ class ReleaseSample:
     @property
     def is_wanted(self) -> bool:
         """Whether this kind of data is measured: a table that is released cell by cell."""
-        return isinstance(self.codec, TableCodec) and self.codec.settings.unit == "cell"
+        return bool(self.codec.domains)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -172,7 +170,7 @@ class ReleaseSample:
 
     def measured(self) -> ReleasedTable | None:
         """The released rows next to the original ones; None where there is nothing to measure."""
-        if not isinstance(self.codec, TableCodec) or len(self.rows) < 2:
+        if not self.is_wanted or len(self.rows) < 2:
             return None
         before, after = (dict(zip(self.names, self._columns(side), strict=True)) for side in (0, 1))
         return measured_release(self.codec, before, after, np.random.default_rng(0))

@@ -21,7 +21,7 @@ from threading import Lock
 import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray, blocks
-from oddshift.data.codecs import Encoded, EncodedPlaces, EncodedTable, EncodedText
+from oddshift.data.codecs import Codec, Encoded
 from oddshift.mechanisms.mechanism import Mechanism, inverted
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.records import Records
@@ -133,19 +133,18 @@ def keyed_uniforms(key: bytes, units: Sequence[bytes], points: IntArray) -> Floa
 def outputs_once(encoded: Encoded, joint_by: str, draws: Draws) -> IntArray:
     """An output for each secret, the same for equal secrets within what is read together."""
     records = encoded.records
-    if isinstance(encoded, EncodedPlaces):
-        return _by_unit(records, encoded.units, draws) if encoded.units else draws(records.points)
-    users = encoded.users if isinstance(encoded, EncodedText) else None
-    if joint_by == "user" and users is not None:
-        return _by_unit(records, [user.encode("utf-8", "surrogatepass") for user in users], draws)
+    units = encoded.units(joint_by)
+    if units:
+        return _by_unit(records, units, draws)
     by = "sentence" if joint_by == "sentence" and records.context is not None else "document"
     once = draw_once(records.joined(by))
     return draws(once.records.points)[once.position]
 
 
-def outputs_of_groups(encoded: EncodedTable, draws: Draws) -> IntArray:
+def outputs_of_groups(encoded: Encoded, codec: Codec, draws: Draws) -> IntArray:
     """An output for each cell; rows of a group that agree in a column of the group share a draw, wherever they are."""
-    records, once = encoded.records, encoded.is_once
+    records, drawn_once = encoded.records, codec.drawn_once
+    once = np.zeros(len(records.points), dtype=np.bool_) if drawn_once is None else drawn_once[records.points]
     found = draws(records.points)
     names = [encoded.groups[document] for document in records.document_of_position[once].tolist()]
     found[once] = draws(records.points[once], keyed_uniforms(draws.key(), names, records.points[once]))

@@ -28,7 +28,7 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Encoded, EncodedPlaces, EncodedText
+from oddshift.data.codecs import Encoded
 from oddshift.model.release import draw_once
 from oddshift.protect.ledger.terms import Claimed
 from oddshift.protect.sanitizer import Sanitizer
@@ -202,7 +202,7 @@ class SharedRecords:
         if start == end or _is_keyed(encoded, sanitizer.codec.settings):
             return
         here = self.rows[start:end] - first
-        row_of = _row_of_position(encoded)
+        row_of = encoded.row_of_position
         positions = np.flatnonzero(np.isin(row_of, here))
         if len(positions):
             groups = _groups(encoded, sanitizer.codec.settings)[positions]
@@ -212,23 +212,14 @@ class SharedRecords:
 
 def _is_keyed(encoded: Encoded, settings: Any) -> bool:
     """Whether every uniform is a keyed hash already."""
-    if isinstance(encoded, EncodedPlaces):
-        return bool(encoded.units)
-    is_by_user = isinstance(encoded, EncodedText) and settings.joint_by == "user" and encoded.users is not None
-    return is_by_user and settings.repeats == "once"
-
-
-def _row_of_position(encoded: Encoded) -> IntArray:
-    """The row of the block, from 0, in which each secret is."""
-    if isinstance(encoded, EncodedPlaces):
-        return encoded.order
-    return encoded.rows[encoded.records.document_of_position]
+    is_once = getattr(settings, "repeats", "each") == "once"
+    return is_once and bool(encoded.units(settings.joint_by))
 
 
 def _groups(encoded: Encoded, settings: Any) -> IntArray:
     """A number for each secret, equal for those that share a draw."""
     records = encoded.records
-    if not isinstance(encoded, EncodedText) or settings.repeats == "each":
+    if encoded.groups or getattr(settings, "repeats", "each") == "each":
         return np.arange(len(records.points), dtype=np.int64)
     by = "sentence" if settings.joint_by == "sentence" and records.context is not None else "document"
     return draw_once(records.joined(by)).position

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Encoded, TextCodec, VectorCodec
+from oddshift.data.codecs import Encoded
 from oddshift.data.formats import Count, DataFile, open_data
 from oddshift.data.formats.data_set import find_data_set
 from oddshift.data.frames import column_like, columns_of, frame_like, is_frame, list_of
@@ -207,8 +207,7 @@ class ReleasePolicy:
         spend cannot be applied in this way, because nothing counts it.
         """
         self.sanitizer.refuse_uncounted_users()
-        codec = self.sanitizer.codec
-        if isinstance(codec, VectorCodec) and not is_frame(values):
+        if self.policy.kind == "vectors" and not is_frame(values):
             return column_like(values, list(self.sanitizer.rows(np.asarray(values, dtype=np.float64))))
         return self._shown(values, clear, self.sanitizer.released, is_named=True)
 
@@ -239,7 +238,7 @@ class ReleasePolicy:
     ) -> Any:
         """The columns that `shown` gives for encoded values, in the kind in which the values came."""
         codec = self.sanitizer.codec
-        if isinstance(codec, TextCodec) and not is_frame(values):
+        if self.policy.kind == "text" and not is_frame(values):
             name, texts = codec.settings.text[0], list_of(values, "the texts")
             found = shown(codec.on_columns([name]).encode({name: texts}))[name] if texts else []
             return column_like(values, found)

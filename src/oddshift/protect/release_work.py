@@ -16,8 +16,7 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, Counts, Encoded, EncodedText, TextCodec
-from oddshift.data.codecs.codec import marked_positions
+from oddshift.data.codecs import Codec, Counts, Encoded
 from oddshift.data.formats import TEXT, Block, Count, DataFile, require_columns
 from oddshift.data.formats.plain_text import TextFile, TextFolder
 from oddshift.protect.ledger.ledger import Ledger
@@ -53,10 +52,7 @@ class ReleaseTally:
         """One more block; `labels` are the tiers of the policy's points, `outputs` what was drawn, if anything was, and
         `masked` says what is shown as a mark."""
         self.records += rows
-        if isinstance(encoded, EncodedText):
-            self.counts += encoded.after_draw(outputs, masked)
-        else:
-            self.counts += encoded.counts.with_marks(int(np.sum(marked_positions(masked, len(encoded.records.points)))))
+        self.counts += encoded.after_draw(outputs, masked)
         self.tiers.update(dict(enumerate(np.bincount(labels[encoded.records.points]).tolist())))
 
 
@@ -141,8 +137,6 @@ class ReleaseWork:
     def codec(self) -> Codec:
         """What finds the secrets, in the columns that this input has them in."""
         codec = self._sanitizer.codec.stream()
-        if not isinstance(codec, TextCodec):
-            return codec
         is_plain = isinstance(self.file, TextFile | TextFolder)
         return codec.on_columns((TEXT,) if is_plain else self.settings.columns or codec.released)
 

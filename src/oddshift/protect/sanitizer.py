@@ -24,17 +24,8 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, finite, indices
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import (
-    Codec,
-    Columns,
-    Encoded,
-    EncodedTable,
-    PlaceCodec,
-    TextCodec,
-    VectorCodec,
-    named_cells,
-)
-from oddshift.data.codecs.text.short_text import ShortText, ShortTexts
+from oddshift.data.codecs import Codec, Columns, Encoded, named_cells
+from oddshift.data.codecs.text.short_text import ShortText
 from oddshift.data.detectors import Detector
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.protect.ledger.ledger import Ledger
@@ -96,8 +87,7 @@ class Sanitizer:
         self._expect("text", "texts")
         if isinstance(texts, str):
             raise InvalidInput("texts is one string, expected a list of strings")
-        codec = self.codec
-        if not isinstance(codec, TextCodec) or not len(texts):
+        if not len(texts):
             return []
         encoded = self.encoded(self._one_column, {"text": list(texts)})
         first = self._claim([texts], _Names(ids, users), by_content=True)
@@ -106,11 +96,9 @@ class Sanitizer:
 
     def encoded(self, codec: Codec, columns: Columns, first: int = 1) -> Encoded | ShortText:
         """What a codec of this policy finds in some columns; one short text is encoded in a faster way."""
-        if not isinstance(codec, TextCodec) or self.policy.marked.any() or self._repairer is not None:
-            return codec.encode(columns, first)
-        if codec not in self._short:
-            self._short[codec] = ShortTexts(codec)
-        return self._short[codec].encode(columns, first)
+        is_plain = not self.policy.marked.any() and self._repairer is None
+        found: Encoded | ShortText = codec.encode_few(columns, first) if is_plain else codec.encode(columns, first)
+        return found
 
     def short(self, text: ShortText) -> dict[str, list[Any]]:
         """The released column of one short text; the caller has claimed the record."""
@@ -126,7 +114,7 @@ class Sanitizer:
 
     def decoded(self, encoded: Encoded, outputs: IntArray) -> dict[str, list[Any]]:
         """The released columns, with marks where the policy shows them."""
-        if isinstance(encoded, EncodedTable) and not self.is_mask and encoded.crossing(outputs):
+        if not self.is_mask and encoded.crossing(outputs):
             raise InvalidInput("a cell would be released as a value of another column, expected outputs = 'tier'")
         return encoded.decode(outputs, masked=self.masked(encoded))
 
@@ -154,8 +142,8 @@ class Sanitizer:
     def outputs(self, encoded: Encoded) -> IntArray:
         """An output for each secret; where the policy says so, one draw for each secret of what is read together."""
         asked = self.codec.settings
-        if isinstance(encoded, EncodedTable) and encoded.groups:
-            return outputs_of_groups(encoded, self._draws)
+        if encoded.groups:
+            return outputs_of_groups(encoded, self.codec, self._draws)
         if getattr(asked, "repeats", "each") == "each":
             return self._draws(encoded.records.points)
         return outputs_once(encoded, asked.joint_by, self._draws)
@@ -189,10 +177,7 @@ class Sanitizer:
         table, width = finite(rows, "rows", 2), self.policy.space.points.shape[1]
         if table.shape[1] != width:
             raise InvalidInput(f"rows has {table.shape[1]} columns, expected {width}")
-        codec = self.codec
-        if not isinstance(codec, PlaceCodec | VectorCodec):
-            raise InvalidInput(f"rows needs a policy of kind vectors, this one is of kind {self.policy.kind}")
-        points = codec.points(table)
+        points = self.codec.points(table)
         first = self._claim([table.tolist()], _Names(ids, users))
         outputs = self._draws(points)[first]
         if self.is_mask:
@@ -264,25 +249,17 @@ class Sanitizer:
     def codec(self) -> Codec:
         """What finds the secrets in this kind of data."""
         codec = self.policy.codec
-        if self.detector is None:
-            return codec
-        if not isinstance(codec, TextCodec):
-            raise InvalidInput(f"a detector was given for a policy of kind {self.policy.kind}, expected text")
-        return replace(codec, extra_detector=self.detector)
+        return codec if self.detector is None else codec.with_detector(self.detector)
 
     @cached_property
     def _one_column(self) -> Codec:
         """The codec for texts in one column, made once for all calls."""
-        return self.codec.on_columns(["text"]) if isinstance(self.codec, TextCodec) else self.codec
+        return self.codec.on_columns(["text"])
 
     @cached_property
     def _repairer(self) -> Repairer | None:
         terms = self.policy.terms.repair
         return None if terms is None else Repairer(self.policy, self.mechanism, terms)
-
-    @cached_property
-    def _short(self) -> dict[TextCodec, ShortTexts]:
-        return {}
 
     @cached_property
     def _draws(self) -> Draws:

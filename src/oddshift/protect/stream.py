@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import Codec, Encoded, PlaceCodec, TextCodec
+from oddshift.data.codecs import Codec, Encoded
 from oddshift.data.codecs.place_codec import trips_of
 from oddshift.data.codecs.places import PlaceSettings, seconds_of_fixes
 from oddshift.data.codecs.text.short_text import ShortText
@@ -74,13 +74,12 @@ class ReleaseStream:
             raise InvalidInput("rows without an id cannot be recognised in a stream, expected an id (--id)")
         codec = self._sanitizer.codec
         refuse_closed_columns(codec, asked.clear)
-        if isinstance(codec, PlaceCodec) and codec.settings.stays:
+        if getattr(codec.settings, "stays", False):
             self.visits = VisitStream(codec.settings)
 
     def answers(self, lines: Sequence[str]) -> Iterator[str]:
         """The answers to some lines, in order: one for each, except where fixes are thinned or wait for their visit."""
-        is_one_by_one = isinstance(self._codec, PlaceCodec)  # what comes next depends on what came before
-        at_once = 1 if is_one_by_one else MOST_LINES
+        at_once = 1 if self._codec.follows_rows else MOST_LINES
         for start in range(0, len(lines), at_once):
             some = [line if line.endswith("\n") else line + "\n" for line in lines[start : start + at_once]]
             first, self.number = self.number + 1, self.number + len(some)
@@ -168,8 +167,9 @@ class ReleaseStream:
     def _visit(self, line: str, place: tuple[float, float], number: int) -> Iterator[str]:
         """Release a visit: the line of its first fix, at a released place for the mean of its fixes."""
         codec = self._codec
-        assert isinstance(codec, PlaceCodec)
-        alone = replace(codec, settings=replace(codec.settings, stays=False, every=0.0), last=None)
+        settings, vocabulary = codec.to_policy()
+        each = replace(settings, stays=False, every=0.0)
+        alone = type(codec).from_policy(each, vocabulary, codec.space, codec.tiers)
         try:
             block = self._read([line], number)
             columns: dict[str, list[Any]] = {name: block.cells(name) for name in codec.required}
@@ -206,10 +206,9 @@ class ReleaseStream:
     @cached_property
     def _codec(self) -> Codec:
         codec = self._sanitizer.codec
-        if isinstance(codec, PlaceCodec) and codec.settings.stays:
+        if getattr(codec.settings, "stays", False):
             return codec
-        codec = codec.stream()
-        return codec.on_columns(self.settings.columns or codec.released) if isinstance(codec, TextCodec) else codec
+        return codec.stream().on_columns(self.settings.columns or codec.released)
 
 
 def refusal(error: InvalidInput) -> str:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 import oddshift as od
 from oddshift.base.arrays import IntArray, whole
-from oddshift.data.codecs import Columns, Counts, NoVocabulary
-from oddshift.data.codecs.codec import checked_outputs
+from oddshift.data.codecs import CodecDefaults, Columns, Counts, EncodedDefaults, NoVocabulary
+from oddshift.data.codecs.defaults import checked_outputs
 from oddshift.model.records import Records, numbered, offsets_of
 from oddshift.model.release import one_tier
 
@@ -40,7 +40,7 @@ class ShadeSettings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EncodedShades:
+class EncodedShades(EncodedDefaults):
     """Pixels as secrets, picture after picture; `order` is the row behind each position."""
 
     records: Records
@@ -65,7 +65,7 @@ class EncodedShades:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ShadeCodec:
+class ShadeCodec(CodecDefaults):
     """A public scale of equally spaced shades; a pixel is taken for the nearest of them."""
 
     settings: ShadeSettings
@@ -75,8 +75,6 @@ class ShadeCodec:
     kind: ClassVar[str] = "shades"
     settings_class: ClassVar[type[ShadeSettings]] = ShadeSettings
     vocabulary_class: ClassVar[type[NoVocabulary]] = NoVocabulary
-    point_names: ClassVar[None] = None
-    notes: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def fit(cls, columns: Columns, settings: ShadeSettings) -> "ShadeCodec":
@@ -102,10 +100,6 @@ class ShadeCodec:
         points = self.space.nearest(cells)[order]
         records = Records(space=self.space, points=points, offsets=offsets_of(np.bincount(pictures)))
         return EncodedShades(records, self.settings.shade, order, order[records.offsets[:-1]])
-
-    def stream(self) -> "ShadeCodec":
-        """Itself: rows do not continue one another."""
-        return self
 
     def to_policy(self) -> tuple[ShadeSettings, NoVocabulary]:
         """The settings say it all."""

@@ -104,23 +104,19 @@ def witness(  # noqa: PLR0913, PLR0917 (one for each option)
     explore: Annotated[int, typer.Option(help="Draws for each word of a pair that choose what is counted.")] = 500,
     confirm: Annotated[int, typer.Option(help="Fresh draws for each word of a pair that are counted.")] = 20_000,
     pairs: Annotated[int, typer.Option(help="Number of pairs of words that are examined.")] = 32,
-    importance: Annotated[
-        str, typer.Option(help="MODULE:FUNCTION that draws rare outputs: (word, log weight, largest log weight of it).")
-    ] = "",
     alpha: Annotated[float, typer.Option(help="The bound is too high with probability at most this.")] = 0.05,
     seed: Annotated[int, typer.Option(help="Seed for the choice of pairs; the function draws its own noise.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Look for a violation of epsilon-mDP by drawing from a mechanism. The exit code is 2 when one is shown.
 
-    Undecided is not a pass: it only says that nothing was found with these draws. With --importance outputs too rare
-    to be counted are drawn from a law that favours them, and weighed; the answer then rests on these weights.
+    Undecided is not a pass: it only says that nothing was found with these draws.
 
     Example: oddshift witness my_noise:replace_word --words glove.txt --epsilon 4
     """
     import numpy as np
 
-    from oddshift.app.black_box import find_function, importance_of, sampler_of
+    from oddshift.app.black_box import find_function, sampler_of
     from oddshift.data.codecs.text.vectors import read_vectors
     from oddshift.evidence.witness import SearchSettings, plan_mdp, witness_mdp
 
@@ -129,13 +125,12 @@ def witness(  # noqa: PLR0913, PLR0917 (one for each option)
     known, points = table.words[: whole(limit, "limit", 2)], np.asarray(table.vectors[:limit], dtype=np.float64)
     space, console = Space(points, metric=metric), console_for(as_json)
     sample = sampler_of(find_function(function), known, points if vectors else None)
-    weighed = importance_of(find_function(importance), known, points if vectors else None) if importance else None
     rng = np.random.default_rng(seed)
-    plan = plan_mdp(sample, space, settings, importance=weighed, rng=rng)
+    plan = plan_mdp(sample, space, settings, rng=rng)
     console.print(f"{len(known)} words, {plan}", markup=False, highlight=False)
     start = time.process_time()
     with progress_bar(console, "playing games") as progress:
-        found = witness_mdp(sample, space, epsilon, **asdict(settings), importance=weighed, progress=progress, rng=rng)
+        found = witness_mdp(sample, space, epsilon, **asdict(settings), progress=progress, rng=rng)
     spent = time.process_time() - start
     if as_json:
         plain = {"shown": found.shown, "sentence": found.sentence, "draws": plan.draws, "cpu_seconds": spent}

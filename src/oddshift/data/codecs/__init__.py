@@ -7,24 +7,26 @@ entry point of the group `oddshift.codecs`.
 from typing import Any
 
 from oddshift.base.registry import Registry
-from oddshift.data.codecs.codec import Codec, Columns, Counts, Coverage, Encoded, KindCounts
-from oddshift.data.codecs.named_cells import NamedCells, named_cells
+from oddshift.data.codecs.codec import Codec, Columns, Encoded, NamedCells, UnknownValues, named_cells
+from oddshift.data.codecs.coverage import Counts, Coverage, KindCounts
+from oddshift.data.codecs.defaults import CodecDefaults, EncodedDefaults
 from oddshift.data.codecs.place_codec import EncodedPlaces, PlaceCodec, PlaceVocabulary
 from oddshift.data.codecs.places import PlaceSettings
 from oddshift.data.codecs.table.codec import EncodedTable, TableCodec, breast_cancer
 from oddshift.data.codecs.table.rows import TableVocabulary
 from oddshift.data.codecs.table.settings import TableSettings
-from oddshift.data.codecs.text.codec import TextCodec, TextVocabulary
+from oddshift.data.codecs.text.codec import TextCodec
 from oddshift.data.codecs.text.encoded import MASK, EncodedText, encode_tokens
-from oddshift.data.codecs.text.lexicon import Lexicon
+from oddshift.data.codecs.text.lexicon import Lexicon, TextVocabulary
 from oddshift.data.codecs.text.own_vectors import (
     FROM_PIPELINE,
+    FROM_TEXT,
     pipeline_with_vectors,
     vectors_from_text,
     vectors_of_pipeline,
 )
 from oddshift.data.codecs.text.published import PUBLISHED, Corpus, data_folder, read_published
-from oddshift.data.codecs.text.settings import FROM_TEXT, TextSettings
+from oddshift.data.codecs.text.settings import TextSettings
 from oddshift.data.codecs.text.tokens import Tokens, tokenise
 from oddshift.data.codecs.text.vectors import WordVectors, read_vectors
 from oddshift.data.codecs.vector_codec import EncodedVectors, NoVocabulary, VectorCodec, VectorSettings
@@ -49,11 +51,13 @@ __all__ = [
     "MASK",
     "PUBLISHED",
     "Codec",
+    "CodecDefaults",
     "Columns",
     "Corpus",
     "Counts",
     "Coverage",
     "Encoded",
+    "EncodedDefaults",
     "EncodedPlaces",
     "EncodedTable",
     "EncodedText",
@@ -72,6 +76,7 @@ __all__ = [
     "TextSettings",
     "TextVocabulary",
     "Tokens",
+    "UnknownValues",
     "VectorCodec",
     "VectorSettings",
     "WordVectors",

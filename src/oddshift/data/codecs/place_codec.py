@@ -15,8 +15,16 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import Columns, Counts, checked_outputs, length_of, points_of, rows_by_bytes
-from oddshift.data.codecs.named_cells import NamedCells, named_cells
+from oddshift.data.codecs.codec import Columns, NamedCells, UnknownValues, named_cells
+from oddshift.data.codecs.coverage import Counts
+from oddshift.data.codecs.defaults import (
+    CodecDefaults,
+    EncodedDefaults,
+    checked_outputs,
+    length_of,
+    points_of,
+    rows_by_bytes,
+)
 from oddshift.data.codecs.places import (
     PlaceSettings,
     Trajectories,
@@ -44,11 +52,11 @@ class PlaceVocabulary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EncodedPlaces:
+class EncodedPlaces(EncodedDefaults):
     """Trajectories as secrets; `order` is the row of the data behind each position.
 
     `rows` is the first row of each trip, `keep` says which rows are released, `blank` which rows have no place: they
-    stay without one. `units` names what each trip is read together with, in any block of a file; it is empty where
+    stay without one. `unit_names` names what each trip is read together with, in any block of a file; it is empty where
     every fix stands for itself. `named` are the cells of the rows that are kept which get pseudonyms.
     """
 
@@ -59,7 +67,7 @@ class EncodedPlaces:
     rows: IntArray
     keep: BoolArray | None
     blank: IntArray
-    units: tuple[bytes, ...]
+    unit_names: tuple[bytes, ...]
     named: tuple[NamedCells, ...] = ()
 
     def __repr__(self) -> str:
@@ -71,6 +79,15 @@ class EncodedPlaces:
         """Every fix that is kept and has a place is a secret."""
         left = 0 if self.keep is None else int((~self.keep).sum())
         return Counts(found=len(self.order), perturbed=len(self.order), left_out=left)
+
+    @property
+    def row_of_position(self) -> IntArray:
+        """Fixes are in order of trip and time."""
+        return self.order
+
+    def units(self, joint_by: str) -> tuple[bytes, ...]:
+        """The trip or the user of each trip."""
+        return self.unit_names
 
     def decode(self, outputs: npt.ArrayLike, *, masked: bool | BoolArray = False) -> dict[str, list[Any]]:
         """Released latitudes and longitudes of the rows that are kept, in their order; None for a mask."""
@@ -87,7 +104,7 @@ class EncodedPlaces:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlaceCodec:
+class PlaceCodec(CodecDefaults):
     """The cells (or listed places) of the fit part as points; a place outside them is taken for the nearest.
 
     `last` is the last interval of each trip so far, when rows come block after block.
@@ -101,8 +118,6 @@ class PlaceCodec:
     kind: ClassVar[str] = "location"
     settings_class: ClassVar[type[PlaceSettings]] = PlaceSettings
     vocabulary_class: ClassVar[type[PlaceVocabulary]] = PlaceVocabulary
-    point_names: ClassVar[None] = None
-    notes: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def fit(
@@ -156,17 +171,30 @@ class PlaceCodec:
         named = tuple(named_cells(columns, shown, n, asked.user if n == asked.trip else "") for n in asked.renamed)
         return EncodedPlaces(records, names, hidden, order, starts, keep, without, units, named)
 
-    def points(self, places: FloatArray) -> IntArray:
+    @property
+    def follows_rows(self) -> bool:
+        """Whether a fix is left out depends on the fix before it."""
+        return True
+
+    def points(self, rows: FloatArray) -> IntArray:
         """The cell of each place (n, 2); of a place outside all cells, the nearest one."""
-        if self.is_listed or not len(places):
-            return self.space.nearest(places)
-        return points_of(self.space, self._known, cell_centres(places, self.settings.cell_km))
+        if self.is_listed or not len(rows):
+            return self.space.nearest(rows)
+        return points_of(self.space, self._known, cell_centres(rows, self.settings.cell_km))
 
     def stream(self) -> PlaceCodec:
         """A codec that remembers the last interval of each trip, so that a trip may go on in the next rows."""
         if self.settings.stays:
             raise InvalidInput("the policy keeps stay points only, which rows in a stream cannot give")
         return replace(self, last={})
+
+    def unknown_values(self, encoded: EncodedPlaces, columns: Columns) -> UnknownValues | None:
+        """Fixes outside every cell in which the fit part has one."""
+        if self.is_listed:
+            return None
+        centres = cell_centres(fixes_of(self.settings, columns).places, self.settings.cell_km)
+        known = [row.tobytes() in self._known for row in np.ascontiguousarray(centres)]
+        return UnknownValues(encoded.order, ~np.array(known, dtype=np.bool_))
 
     def to_policy(self) -> tuple[PlaceSettings, PlaceVocabulary]:
         """The settings, and whether places are cells; the points are in the policy already."""

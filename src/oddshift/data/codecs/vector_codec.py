@@ -22,9 +22,11 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, finite, one_of, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import (
-    Columns,
-    Counts,
+from oddshift.data.codecs.codec import Columns
+from oddshift.data.codecs.coverage import Counts
+from oddshift.data.codecs.defaults import (
+    CodecDefaults,
+    EncodedDefaults,
     checked_outputs,
     length_of,
     marked_positions,
@@ -88,7 +90,7 @@ class NoVocabulary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EncodedVectors:
+class EncodedVectors(EncodedDefaults):
     """Vectors as secrets; `order` is the row of the data behind each position, `rows` the first of each group."""
 
     records: Records
@@ -117,7 +119,7 @@ class EncodedVectors:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VectorCodec:
+class VectorCodec(CodecDefaults):
     """The words of a codebook as points; a vector is taken for the nearest of them."""
 
     settings: VectorSettings
@@ -127,7 +129,6 @@ class VectorCodec:
     kind: ClassVar[str] = "vectors"
     settings_class: ClassVar[type[VectorSettings]] = VectorSettings
     vocabulary_class: ClassVar[type[NoVocabulary]] = NoVocabulary
-    point_names: ClassVar[None] = None
 
     @classmethod
     def fit(
@@ -187,13 +188,9 @@ class VectorCodec:
         records = Records(space=self.space, points=point[order], offsets=offsets_of(np.bincount(groups)))
         return EncodedVectors(records, name, order, order[records.offsets[:-1]])
 
-    def points(self, table: FloatArray) -> IntArray:
+    def points(self, rows: FloatArray) -> IntArray:
         """The nearest point of each row (n, k)."""
-        return points_of(self.space, self._known, table)
-
-    def stream(self) -> VectorCodec:
-        """Itself: rows do not continue one another."""
-        return self
+        return points_of(self.space, self._known, rows)
 
     def to_policy(self) -> tuple[VectorSettings, NoVocabulary]:
         """The settings; the points are the vocabulary."""

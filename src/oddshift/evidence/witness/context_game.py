@@ -30,11 +30,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oddshift.base.arrays import FloatArray, finite, float_of, positive, unit_open
+from oddshift.base.arrays import FloatArray, finite, positive, unit_open
 from oddshift.base.errors import InvalidInput
-from oddshift.bounds import clopper_pearson_lower
 from oddshift.bounds.checks import count, first_reach
-from oddshift.evidence.witness.games import CEILING
+
+CEILING = 700.0
+"""Largest ε·d that a bound considers; beyond it a probability is 1 in float64."""
 
 LARGEST_STAKE = 0.98
 """Largest stake on one guess: at 1 a single wrong guess would cost everything."""
@@ -50,25 +51,6 @@ class GuessGroup(NamedTuple):
     stake: float
     correct: int
     guesses: int
-
-
-def context_guess_game(correct: int, guesses: int, distance: float, own_sup: float, alpha: float) -> float:
-    """Return the lower bound max(own, logit(CP_lower(correct, guesses, a)) + own) / d on sup mPL, for one pair.
-
-    The guesses are made from the other outputs alone; `own_sup` is max_y ln M(y|g)/M(y|o), the smaller one of the
-    two directions when both values are guessed.
-
-    **Guarantee**: above sup mPL with probability at most `alpha`, for a rule and a number of rounds fixed beforehand.
-
-    >>> round(context_guess_game(29, 41, 1.0, 0.944462, 0.05), 6)
-    1.223655
-    """
-    right, made = count(correct, guesses, ("correct", "guesses"))
-    gap, own = positive(distance, "distance"), float_of(own_sup, "own_sup")
-    if not 0 <= own < math.inf:
-        raise InvalidInput(f"{own_sup=}, expected a finite number >= 0")
-    share = clopper_pearson_lower(right, made, alpha)
-    return (own + (max(0.0, math.log(share) - math.log1p(-share)) if share > 0 else 0.0)) / gap
 
 
 def context_log_e(groups: Sequence[GuessGroup], epsilon: float) -> float:

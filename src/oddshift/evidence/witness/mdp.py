@@ -16,15 +16,7 @@ import numpy.typing as npt
 from oddshift.base.arrays import FloatArray, IntArray, floats, generator, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Progress
-from oddshift.evidence.witness.importance import (
-    LEVELS,
-    Importance,
-    WeightedEvent,
-    check_weights,
-    weighted_counts,
-    weighted_draws,
-    weighted_event,
-)
+from oddshift.evidence.witness.games import Witness, witness_of
 from oddshift.evidence.witness.mdp_events import (
     CandidatePair,
     Drawn,
@@ -34,7 +26,6 @@ from oddshift.evidence.witness.mdp_events import (
     channel_event,
     drawn_events,
 )
-from oddshift.evidence.witness.shown import Witness, witness_of
 from oddshift.model.space import Space, space_of
 
 Sample = Callable[[IntArray, np.random.Generator], npt.ArrayLike]
@@ -91,7 +82,6 @@ def plan_mdp(
     space: Space,
     settings: SearchSettings,
     *,
-    importance: Importance | None = None,
     rng: np.random.Generator,
 ) -> SearchPlan:
     """Say beforehand how many draws `witness_mdp` makes and how long they take.
@@ -101,8 +91,6 @@ def plan_mdp(
     """
     most = len(space_of(space)) * (len(space) - 1) // 2
     draws = 2 * settings.explore * min(settings.pairs, most) + 2 * settings.confirm * COUNTED
-    if importance is not None:
-        sample, draws = _outputs_of(importance), draws + 4 * settings.explore * COUNTED  # the weights are checked too
     _draw(sample, 0, _PROBE, rng)  # the first call may load something
     start = time.perf_counter()
     _draw(sample, 0, _PROBE, rng)
@@ -125,7 +113,6 @@ def witness_mdp(  # noqa: PLR0913 (a public name, whose options are all asked fo
     pairs: int = 48,
     log_matrix: npt.ArrayLike | None = None,
     hints: Sequence[tuple[int, int]] = (),
-    importance: Importance | None = None,
     progress: Progress | None = None,
     rng: np.random.Generator,
 ) -> Witness:
@@ -139,13 +126,8 @@ def witness_mdp(  # noqa: PLR0913 (a public name, whose options are all asked fo
     nothing is drawn to explore; rare outputs are then not missed by the search, but they still have to occur among the
     counted draws. `true_epsilon` finds what no draw can show.
 
-    `importance` shows what breaks in outputs too rare to be counted: it draws from a law that favours them, such as
-    the mechanism run with tilted noise, and returns (outputs, log_weights, log_most). Both arms are then weighed
-    instead of counted (`weighted_arms`), and `sample` only checks the weights, on common outputs.
-
     **Guarantee**: the returned lower bound on the true ε is too high with probability at most `alpha`, and a correct
-    mechanism is accused with probability at most ACCUSING, for any sampler with independent draws; with `importance`
-    this rests on its weights and on `log_most`, for which the caller vouches, as the witness says. Undecided says
+    mechanism is accused with probability at most ACCUSING, for any sampler with independent draws. Undecided says
     nothing: no violation was found with these draws.
 
     >>> space = Space([[0.0], [1.0], [2.0]])
@@ -158,9 +140,7 @@ def witness_mdp(  # noqa: PLR0913 (a public name, whose options are all asked fo
     rows = None if log_matrix is None else floats(log_matrix, "log_matrix", 2)
     if rows is not None and len(rows) != len(space_of(space)):
         raise InvalidInput(f"log_matrix has {len(rows)} rows, expected {len(space)}, one for each point")
-    if rows is not None and importance is not None:
-        raise InvalidInput("both log_matrix and importance, expected one of them: what is counted would not be clear")
-    search = _Search(sample, space, positive(epsilon, "epsilon"), settings, GRAIN, rows, progress, importance)
+    search = _Search(sample, space, positive(epsilon, "epsilon"), settings, GRAIN, rows, progress)
     return _searched(search, hints, generator(rng))
 
 
@@ -181,9 +161,8 @@ def witness_bits(
     rounded outputs.
     """
     settings = SearchSettings(alpha=alpha, explore=explore, confirm=confirm, pairs=pairs)
-    return _searched(
-        _Search(sample, space, positive(epsilon, "epsilon"), settings, 0.0, None, None), (), generator(rng)
-    )
+    search = _Search(sample, space, positive(epsilon, "epsilon"), settings, 0.0, None, None)
+    return _searched(search, (), generator(rng))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +176,6 @@ class _Search:
     grain: float
     rows: FloatArray | None
     progress: Progress | None
-    importance: Importance | None = None
 
     def tell(self, what: str, done: int, total: int) -> None:
         if self.progress is not None:
@@ -213,17 +191,13 @@ def _searched(search: _Search, hints: Sequence[tuple[int, int]], rng: np.random.
         CandidatePair(a, b, distance, search.grain * distance)
         for (a, b), distance in candidate_pairs(space, hints, terms, rng).items()
     ]
-    found: list[PairEvent | WeightedEvent] = []
+    found: list[PairEvent] = []
     for done, pair in enumerate(tried):
         search.tell("exploring", done, len(tried))
         found += _explored(search, pair, rng)
     best = sorted((event for event in found if event.promise > -np.inf), key=lambda event: -event.promise)[:COUNTED]
     if not best:
         raise InvalidInput("the sampler gave no event worth counting, expected outputs that vary or repeat")
-    if search.importance is not None:
-        for point in sorted({point for event in best for point in (event.pair.a, event.pair.b)}):
-            plain = _draw(search.sample, point, search.settings.explore, rng)
-            check_weights(plain, weighted_draws(search.importance, point, search.settings.explore, rng))
     results = []
     for done, event in enumerate(best):
         search.tell("counting", done, len(best))
@@ -232,14 +206,11 @@ def _searched(search: _Search, hints: Sequence[tuple[int, int]], rng: np.random.
     return max(results, key=lambda witness: (witness.shown, witness.lower_bound))
 
 
-def _explored(search: _Search, pair: CandidatePair, rng: np.random.Generator) -> Sequence[PairEvent | WeightedEvent]:
+def _explored(search: _Search, pair: CandidatePair, rng: np.random.Generator) -> Sequence[PairEvent]:
     confirm, explore = search.settings.confirm, search.settings.explore
     if search.rows is not None:
         rows = search.rows[pair.a], search.rows[pair.b]
         return [channel_event(pair, rows, confirm), channel_event(pair.turned, rows[::-1], confirm)]
-    if search.importance is not None:
-        left, right = (weighted_draws(search.importance, point, explore, rng) for point in (pair.a, pair.b))
-        return [weighted_event(pair, (left, right), confirm), weighted_event(pair.turned, (right, left), confirm)]
     arms = _draw(search.sample, pair.a, explore, rng), _draw(search.sample, pair.b, explore, rng)
     return [
         *drawn_events(pair, arms, search.space, confirm),
@@ -247,21 +218,15 @@ def _explored(search: _Search, pair: CandidatePair, rng: np.random.Generator) ->
     ]
 
 
-def _confirm(search: _Search, event: PairEvent | WeightedEvent, tried: int, rng: np.random.Generator) -> Witness:
-    log_scales: tuple[float, ...] = ()
-    if isinstance(event, WeightedEvent):
-        game, counts, log_scales = "weighted_arms", _weighed(search, event, rng), (event.log_clip, event.log_most)
-    else:
-        game, counts = "two_arm", _counted(search, event, rng)
+def _confirm(search: _Search, event: PairEvent, tried: int, rng: np.random.Generator) -> Witness:
     found = witness_of(
-        game,
-        counts,
+        "two_arm",
+        _counted(search, event, rng),
         (event.pair.distance,),
         alpha=search.settings.alpha,
         epsilon=search.epsilon,
         tried=tried,
         event=event.text,
-        log_scales=log_scales,
     )
     return replace(found, accusing=min(ACCUSING, search.settings.alpha))
 
@@ -269,29 +234,9 @@ def _confirm(search: _Search, event: PairEvent | WeightedEvent, tried: int, rng:
 def _counted(search: _Search, event: PairEvent, rng: np.random.Generator) -> tuple[int, ...]:
     confirm, hits = search.settings.confirm, [0, 0]
     for side, point in enumerate((event.pair.a, event.pair.b)):
-        for n in _block_sizes(confirm):
+        for n in (min(_BLOCK, confirm - done) for done in range(0, confirm, _BLOCK)):
             hits[side] += event.hits(_draw(search.sample, point, n, rng), search.space)
     return hits[0], confirm, hits[1], confirm
-
-
-def _weighed(search: _Search, event: WeightedEvent, rng: np.random.Generator) -> tuple[int, ...]:
-    """Draws by level of weight, given a and then given b."""
-    assert search.importance is not None
-    levels = np.zeros((2, LEVELS + 1), dtype=np.int64)
-    for side, point in enumerate((event.pair.a, event.pair.b)):
-        for n in _block_sizes(search.settings.confirm):
-            drawn = weighted_draws(search.importance, point, n, rng)
-            levels[side] += weighted_counts(drawn, event, is_first=side == 0)
-    used = int(np.flatnonzero(levels.any(axis=0)).max(initial=1)) + 1
-    return tuple(levels[:, :used].ravel().tolist())
-
-
-def _block_sizes(n: int) -> list[int]:
-    return [min(_BLOCK, n - done) for done in range(0, n, _BLOCK)]
-
-
-def _outputs_of(importance: Importance) -> Sample:
-    return lambda points, rng: importance(points, rng)[0]
 
 
 def _draw(sample: Sample, point: int, n: int, rng: np.random.Generator) -> Drawn:

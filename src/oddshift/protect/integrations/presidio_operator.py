@@ -15,7 +15,7 @@ from typing import Any
 from presidio_anonymizer.operators import Operator, OperatorType
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import TextCodec
+from oddshift.data.codecs import Codec
 from oddshift.protect import Sanitizer
 
 
@@ -54,9 +54,9 @@ class OddshiftOperator(Operator):
         return OperatorType.Anonymize
 
 
-def _checked(params: dict[str, Any] | None) -> tuple[Sanitizer, TextCodec]:
+def _checked(params: dict[str, Any] | None) -> tuple[Sanitizer, Codec]:
     given = (params or {}).get("sanitizer")
-    if not isinstance(given, Sanitizer) or not isinstance(given.codec, TextCodec):
+    if not isinstance(given, Sanitizer) or given.policy.kind != "text":
         raise InvalidInput(f"sanitizer={given!r}, expected a Sanitizer of a policy for texts")
     given.refuse_uncounted_users()
     return given, given.codec

@@ -24,7 +24,7 @@ from oddshift.protect.ledger.store import (
     writing,
 )
 from oddshift.protect.ledger.terms import ABANDONED, CRASHED
-from oddshift.protect.ledger.transaction import Claimant, Holder, Made, Row, Transaction
+from oddshift.protect.ledger.transaction import FEWER, Claimant, Holder, Holders, Made, Row, Transaction
 from oddshift.protect.record_keys import WIDTH
 
 
@@ -99,18 +99,13 @@ def _secret(db: Transaction) -> bytes:
 
 @dataclass(eq=False, repr=False)
 class EmbeddedTransaction:
-    """A transaction of a connection.
-
-    `taken` are the keys that were looked up last; `dead` are the releases that died and hold them, by place, and `live`
-    the places that other releases hold.
-    """
+    """A transaction of a connection; `taken` are the keys that were looked up last, `holders` who holds them."""
 
     db: sqlite3.Connection
     is_repeatable: bool = False
     is_again: bool = False
     taken: sorted_runs.Entries | None = None
-    dead: dict[int, list[int]] = field(default_factory=dict)
-    live: set[int] = field(default_factory=set)
+    holders: Holders = field(default_factory=Holders)
 
     def run(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         """The rows that a statement gives."""
@@ -144,22 +139,17 @@ class EmbeddedTransaction:
     def take(self, claimant: Claimant, keys: tuple[Words, Words], rows: IntArray) -> list[Holder]:
         """Look some keys up; what a withdrawn release held is free, and with a take-over also what a dead one held."""
         high, low = keys
-        self.taken, self.dead = sorted_runs.Entries.of(high, low, claimant.release, rows), {}
-        self.live = set()
+        self.taken, self.holders = sorted_runs.Entries.of(high, low, claimant.release, rows), Holders()
         states: dict[int, str] = {}
-        found = []
         for place, release, row in sorted_runs.look_up(self.db, high, low):
             if release not in states:
                 state = self.db.execute("SELECT state FROM release WHERE number = ?", (release,)).fetchone()
                 states[release] = state[0] if state else ABANDONED
-            if states[release] == ABANDONED or (states[release] == CRASHED and self._was_taken(place, release)):
-                continue
-            if states[release] == CRASHED and claimant.may_take_over:
-                self.dead.setdefault(place, []).append(release)
-            else:
-                found.append(Holder(place, release, claimant.part, row))
-                self.live.add(place)
-        return found
+            is_dead = states[release] == CRASHED
+            if states[release] != ABANDONED and not (is_dead and self._was_taken(place, release)):
+                holder = Holder(place, release, claimant.part, row)
+                self.holders.add(holder, is_dead=is_dead and claimant.may_take_over)
+        return self.holders.live
 
     def _was_taken(self, place: int, release: int) -> bool:
         one = "SELECT 1 FROM taken WHERE key = ? AND release = ?"
@@ -172,13 +162,10 @@ class EmbeddedTransaction:
     def enter(self, chosen: BoolArray) -> None:
         """Write the chosen keys."""
         assert self.taken is not None
-        fewer = "UPDATE release SET records = records - 1, repeated = repeated - ? WHERE number = ?"
-        for place, releases in self.dead.items():
-            if chosen[place]:
-                self.db.executemany("INSERT INTO taken VALUES (?, ?)", [(self._key(place), one) for one in releases])
-                if self.taken.rest["row"][place]:
-                    is_others = [place in self.live, *[True] * (len(releases) - 1)]  # all but a record's only holder
-                    self.db.executemany(fewer, list(zip(is_others, releases, strict=True)))
+        over = [(self._key(place), one) for place, dead in self.holders.dead.items() if chosen[place] for one in dead]
+        if over:
+            self.db.executemany("INSERT INTO taken VALUES (?, ?)", over)
+            self.db.executemany(FEWER, self.holders.fewer(chosen & (self.taken.rest["row"] > 0)))
         sorted_runs.add(self.db, self.taken if chosen.all() else self.taken.some(chosen))
 
     def problems(self) -> list[str]:

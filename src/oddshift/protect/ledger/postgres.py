@@ -23,7 +23,16 @@ from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput, NotInstalled
 from oddshift.protect.ledger.sorted_runs import Words
 from oddshift.protect.ledger.terms import ABANDONED, CRASHED
-from oddshift.protect.ledger.transaction import SHARED_TABLES, Claimant, Holder, Made, Row, Transaction
+from oddshift.protect.ledger.transaction import (
+    FEWER,
+    SHARED_TABLES,
+    Claimant,
+    Holder,
+    Holders,
+    Made,
+    Row,
+    Transaction,
+)
 from oddshift.protect.record_keys import WIDTH
 
 if TYPE_CHECKING:
@@ -64,20 +73,22 @@ _CLAIM = (
 )
 
 _FREE = f"""
-WITH mine AS (
-    UPDATE record r SET release = %s, part = %s, row = t.number FROM taken t, release l
-    WHERE r.key = t.key AND l.number = r.release AND (l.state = '{ABANDONED}' OR (%s AND l.state = '{CRASHED}'))
-    RETURNING t.number, l.number AS dead, l.state
-), counted AS (SELECT dead, count(*) AS records FROM mine WHERE number > 0 AND state = '{CRASHED}' GROUP BY dead)
-UPDATE release SET records = release.records - counted.records FROM counted WHERE release.number = counted.dead
+UPDATE record r SET release = %s, part = %s, row = t.number FROM taken t, release l
+WHERE r.key = t.key AND l.number = r.release AND l.state = '{ABANDONED}'
 """
 
+_LOCKED = "SELECT 1 FROM record r JOIN taken t ON t.key = r.key ORDER BY r.key FOR UPDATE OF r"
+
 _HELD = f"""
-SELECT t.i, r.release, r.part, r.row FROM taken t JOIN record r ON r.key = t.key
-WHERE NOT (r.release = %s AND r.part = %s AND r.row IN (0, t.number))
-UNION ALL SELECT t.i, a.release, a.part, a.row FROM taken t JOIN again a ON a.key = t.key
+SELECT t.i, r.release, r.part, r.row, l.state FROM taken t JOIN record r ON r.key = t.key
+JOIN release l ON l.number = r.release WHERE NOT (r.release = %s AND r.part = %s AND r.row IN (0, t.number))
+UNION ALL SELECT t.i, a.release, a.part, a.row, l.state FROM taken t JOIN again a ON a.key = t.key
 JOIN release l ON l.number = a.release AND l.state <> '{ABANDONED}'
 """
+
+_DEAD = f"t.i = ANY(%s) AND h.key = t.key AND l.number = h.release AND l.state = '{CRASHED}'"
+_TAKE_OVER = f"UPDATE record h SET release = %s, part = %s, row = t.number FROM taken t, release l WHERE {_DEAD}"
+_END = f"DELETE FROM again h USING taken t, release l WHERE {_DEAD}"
 
 
 @dataclass(frozen=True)
@@ -208,8 +219,7 @@ def _hopeless(errors: Any) -> tuple[type[Exception], ...]:
 
 
 def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def _is_made(db: Transaction) -> bool:
@@ -232,13 +242,14 @@ def _make(connection: psycopg.Connection[Any]) -> None:
 
 @dataclass(eq=False, repr=False)
 class PostgresTransaction:
-    """A transaction of a connection; `held` are the places of the keys that were taken last and that others hold."""
+    """A transaction of a connection; `rows` and `holders` are those of the keys that were taken last."""
 
     connection: psycopg.Connection[Any]
     is_repeatable: bool = True
     is_again: bool = False
-    held: list[int] = field(default_factory=list)
     claimant: Claimant = field(default=Claimant(0))
+    rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    holders: Holders = field(default_factory=Holders)
 
     def run(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         """The rows that a statement gives."""
@@ -264,10 +275,8 @@ class PostgresTransaction:
         rows["fields"], rows["i size"], rows["key size"], rows["number size"] = 3, 4, WIDTH, 8
         rows["i"], rows["number"] = np.arange(len(numbers)), numbers
         rows["key"] = np.frombuffer(keys, dtype=f"V{WIDTH}")
-        with (
-            self.connection.cursor() as cursor,
-            cursor.copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy,
-        ):
+        statement = f"COPY {table} FROM STDIN (FORMAT BINARY)"
+        with self.connection.cursor() as cursor, cursor.copy(statement) as copy:
             copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
             copy.write(rows.tobytes())
             copy.write(b"\xff\xff")
@@ -278,19 +287,21 @@ class PostgresTransaction:
         self.run("SELECT 1 FROM budget b JOIN given g ON g.key = b.key ORDER BY b.key FOR UPDATE OF b")
 
     def take(self, claimant: Claimant, keys: tuple[Words, Words], rows: IntArray) -> list[Holder]:
-        """Enter the keys that are free, in order, and ask who holds the others."""
+        """Enter the keys that are free, in order, and ask who holds the others; who takes over locks them first."""
         high, low = keys
-        self.claimant, self.held = claimant, []
+        self.claimant, self.rows, self.holders = claimant, rows, Holders()
         pairs = np.stack([high, low], axis=1).astype(">u8")
         self._copy("taken", "UUID", pairs.tobytes(), rows)
         own = (claimant.release, claimant.part)
         free = self.run(_CLAIM, own)[0][0]
         if free == len(rows):
             return []
-        self.run(_FREE, (*own, claimant.may_take_over))
-        found = [Holder(*row) for row in self.run(_HELD, own)]
-        self.held = sorted({one.place for one in found})
-        return found
+        self.run(_FREE, own)
+        if claimant.may_take_over:
+            self.run(_LOCKED)
+        for *held, state in self.run(_HELD, own):
+            self.holders.add(Holder(*held), is_dead=claimant.may_take_over and state == CRASHED)
+        return self.holders.live
 
     def enter(self, chosen: BoolArray) -> None:
         """Give back records that are not released after all, and note what is released next to others.
@@ -298,14 +309,20 @@ class PostgresTransaction:
         Further ways to know a record stay claimed, because an earlier record may have them too.
         """
         own = (self.claimant.release, self.claimant.part)
-        back = np.setdiff1d(np.flatnonzero(~chosen), self.held)
+        held = self.holders.places
+        back = np.setdiff1d(np.flatnonzero(~chosen), held)
         if len(back):
             self.run(
                 "DELETE FROM record r USING taken t WHERE r.key = t.key AND t.i = ANY(%s) "
                 "AND r.release = %s AND r.part = %s AND r.row = t.number AND r.row > 0",
                 (back.tolist(), *own),
             )
-        also = [place for place in self.held if chosen[place]]
+        dead = [place for place in self.holders.dead if chosen[place]]
+        if dead:
+            self.run(_TAKE_OVER, (*own, dead))
+            self.run(_END, (dead,))
+            self.many(FEWER, self.holders.fewer(chosen & (self.rows > 0)))
+        also = [place for place in held if chosen[place]]
         if also:
             self.run(
                 "INSERT INTO again SELECT t.key, CAST(%s AS INTEGER), CAST(%s AS INTEGER), t.number FROM taken t "
@@ -325,13 +342,8 @@ class PostgresTransaction:
 
 
 _COPIED = np.dtype(
-    [
-        ("fields", ">i2"),
-        ("i size", ">i4"),
-        ("i", ">i4"),
-        ("key size", ">i4"),
-        ("key", f"V{WIDTH}"),
-        ("number size", ">i4"),
-        ("number", ">i8"),
-    ]
+    {
+        "names": ["fields", "i size", "i", "key size", "key", "number size", "number"],
+        "formats": [">i2", ">i4", ">i4", ">i4", f"V{WIDTH}", ">i4", ">i8"],
+    }
 )

@@ -21,7 +21,7 @@ from oddshift.protect.record_keys import WIDTH
 
 Words = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
-FAN = 4
+FAN = 16
 """How many runs of one size become one of the next; a performance setting, as the following are."""
 
 PAGE = 1 << 14
@@ -78,11 +78,13 @@ def words(keys: bytes) -> tuple[Words, Words]:
 
 def in_order(high: Words, low: Words) -> IntArray:
     """The stable order of keys; the first word almost always decides."""
-    order = np.argsort(high, kind="stable")
+    order = np.argsort(high)
+    one = high[order]
+    if not (one[1:] == one[:-1]).any():
+        return order
+    order = np.argsort(high, kind="stable")  # equal keys stay in their order
     one, two = high[order], low[order]
-    if ((one[1:] == one[:-1]) & (two[1:] != two[:-1])).any():
-        return np.lexsort((low, high))
-    return order
+    return np.lexsort((low, high)) if ((one[1:] == one[:-1]) & (two[1:] != two[:-1])).any() else order
 
 
 def as_bytes(high: int, low: int) -> bytes:
@@ -103,10 +105,25 @@ def look_up(db: sqlite3.Connection, high: Words, low: Words) -> Iterator[Hit]:
         for page, found in _pages(db, run, wanted, is_most=len(wanted) * 4 * PAGE > keys):
             start, end = int(edges[page]), int(edges[page + 1])
             asked = high[start:end]
-            at = np.searchsorted(found, asked)
-            near = found[np.minimum(at, len(found) - 1)] == asked if len(found) else np.zeros(len(asked), bool)
-            if near.any():
-                yield from _matches(db, run << _PLACES | page, found, (high, low), start + np.flatnonzero(near))
+            if _may_share(found, asked, bits):
+                places = start + np.flatnonzero(np.isin(asked, found))
+                yield from _matches(db, run << _PLACES | page, found, (high, low), places)
+
+
+def _may_share(found: Words, asked: Words, bits: int) -> bool:
+    """Whether two parts of one page, in order, may have a word in common; a filter of bits spares most of the search.
+
+    Their `bits` leading bits are equal, and the next ones spread them over the filter.
+    """
+    few = asked
+    if len(asked) * 4 > len(found):
+        size = (16 * len(asked)).bit_length()
+        shift, last = np.uint64(max(0, 64 - bits - size)), np.uint64((1 << size) - 1)
+        is_asked = np.zeros(1 << size, dtype=np.bool_)
+        is_asked[asked >> shift & last] = True
+        few, found = found[is_asked[found >> shift & last]], asked
+    at = np.searchsorted(found, few)
+    return bool((found[np.minimum(at, len(found) - 1)] == few).any())
 
 
 def _in_table(db: sqlite3.Connection, high: Words, low: Words) -> Iterator[Hit]:

@@ -7,7 +7,7 @@ the keys of records are held is their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from oddshift.base.arrays import BoolArray, IntArray
@@ -45,6 +45,43 @@ class Holder:
     release: int
     part: int
     row: int
+
+
+@dataclass(frozen=True, eq=False)
+class Holders:
+    """Who holds the keys that were taken last: releases that count, and by place those that died and are taken over."""
+
+    live: list[Holder] = field(default_factory=list)
+    dead: dict[int, list[int]] = field(default_factory=dict)
+
+    def add(self, holder: Holder, *, is_dead: bool) -> None:
+        """One more."""
+        if is_dead:
+            self.dead.setdefault(holder.place, []).append(holder.release)
+        else:
+            self.live.append(holder)
+
+    @property
+    def places(self) -> list[int]:
+        """The places of all keys that were not free."""
+        return sorted({one.place for one in self.live} | self.dead.keys())
+
+    def fewer(self, chosen: BoolArray) -> list[tuple[int, int, int]]:
+        """Values for FEWER: what dead releases lose when the chosen records are taken over, in order of the release.
+
+        Of a record's holders all but one had released it again.
+        """
+        counts: dict[int, list[int]] = {}
+        live = {one.place for one in self.live}
+        for place, releases in self.dead.items():
+            for number, release in enumerate(releases if chosen[place] else []):
+                count = counts.setdefault(release, [0, 0])
+                count[0] += 1
+                count[1] += number > 0 or place in live
+        return [(records, again, release) for release, (records, again) in sorted(counts.items())]
+
+
+FEWER = "UPDATE release SET records = records - ?, repeated = repeated - ? WHERE number = ?"
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,12 @@
 """Tables: each cell is a secret that stays in its column, or each row is one; public columns are left alone.
 
 The paper's case beyond text: the 30 z-scored measurements of a Breast Cancer Wisconsin record as one secret.
-
-What a table codec says about itself: which values count as public, what stays, and what a row costs.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -17,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, IntArray
-from oddshift.data.codecs.codec import (
-    Columns,
-    Counts,
+from oddshift.data.codecs.codec import Columns, UnknownValues
+from oddshift.data.codecs.coverage import Counts
+from oddshift.data.codecs.defaults import (
+    CodecDefaults,
+    EncodedDefaults,
     checked_outputs,
     length_of,
     marked_positions,
@@ -28,6 +28,7 @@ from oddshift.data.codecs.codec import (
 )
 from oddshift.data.codecs.table.cells import (
     cell_space,
+    column_numbers,
     column_tiers,
     learn_domains,
     public_steps,
@@ -36,8 +37,9 @@ from oddshift.data.codecs.table.cells import (
 )
 from oddshift.data.codecs.table.domains import ColumnDomain
 from oddshift.data.codecs.table.rows import TableVocabulary, learn_rows
-from oddshift.data.codecs.table.settings import TableSettings, groups_of
-from oddshift.data.formats.cells import is_missing
+from oddshift.data.codecs.table.settings import TableSettings, groups_of, table_notes
+from oddshift.data.formats.cells import is_missing, missing_cells
+from oddshift.model.nouns import who_found
 from oddshift.model.records import Records, offsets_of
 from oddshift.model.release import one_tier
 from oddshift.model.space import Space
@@ -45,7 +47,7 @@ from oddshift.model.tiers import Tiers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EncodedTable:
+class EncodedTable(EncodedDefaults):
     """A table as secrets: `order` is the row (or cell, row by row) behind each position.
 
     `rows` is the first row of each document; `unseen` counts values outside the domains, `size` all rows. `kept` are
@@ -64,7 +66,7 @@ class EncodedTable:
     kept: dict[str, dict[int, Any]]
     as_text: frozenset[str]
     masked_columns: tuple[str, ...]
-    groups: tuple[bytes, ...]
+    groups: tuple[bytes, ...] = ()
     keep: None = None
     outside: Mapping[str, int] = field(default_factory=dict)
 
@@ -123,7 +125,7 @@ class EncodedTable:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TableCodec:
+class TableCodec(CodecDefaults):
     """The domains of the columns (or the distinct rows of the fit part) as points; others are taken for the nearest."""
 
     settings: TableSettings
@@ -134,7 +136,6 @@ class TableCodec:
     kind: ClassVar[str] = "table"
     settings_class: ClassVar[type[TableSettings]] = TableSettings
     vocabulary_class: ClassVar[type[TableVocabulary]] = TableVocabulary
-    point_names: ClassVar[None] = None
 
     @classmethod
     def fit(cls, columns: Columns, settings: TableSettings) -> TableCodec:
@@ -151,6 +152,34 @@ class TableCodec:
     def notes(self) -> tuple[str, ...]:
         """What counts as public, what stays, and what a row costs."""
         return tuple(table_notes(self.settings, self.vocabulary.domains))
+
+    def notes_on(self, encoded: EncodedTable) -> tuple[str, ...]:
+        """The same, and which columns have cells outside their domains, and what can be done about it."""
+        if not encoded.outside:
+            return super().notes_on(encoded)
+        found, kept = [], {domain.name: domain for domain in self.domains}
+        for name, count in encoded.outside.items():
+            way = "lie outside its grid: the nearest value is taken"
+            if kept[name].type is None:
+                way = f"hold none of its {len(kept[name])} categories and are left empty; most_categories keeps "
+                way += "more, and domains lists them"
+            found.append(f"column {name!r}: {count:,} of {encoded.size:,} cells {way}")
+        return (*self.notes, *found)
+
+    @property
+    def found_by(self) -> str:
+        """The secret columns, and what is read together."""
+        return who_found(self.kind, self.settings.secret, self.settings.group or "")
+
+    @property
+    def domains(self) -> tuple[ColumnDomain, ...]:
+        """The values of each column; none where whole rows are released."""
+        return self.vocabulary.domains
+
+    @property
+    def drawn_once(self) -> BoolArray | None:
+        """The values of columns that belong to the group."""
+        return self.settings.is_once(self.domains) if self.settings.of_group else None
 
     @property
     def released(self) -> tuple[str, ...]:
@@ -179,22 +208,26 @@ class TableCodec:
         outside = {name: f.outside for name, f in zip(names, found, strict=True) if f.outside}
         return replace(_arranged(self, columns, point, sum(outside.values()), kept), outside=outside)
 
-    def outside_notes(self, encoded: EncodedTable) -> Iterator[str]:
-        """Which columns have cells outside their domains, and what can be done about it."""
-        kept = {domain.name: domain for domain in self.vocabulary.domains}
-        for name, count in encoded.outside.items():
-            some = f"column {name!r}: {count:,} of {encoded.size:,} cells"
-            if kept[name].type is None:
-                yield (
-                    f"{some} hold none of its {len(kept[name])} categories and are left empty; most_categories keeps "
-                    "more, and domains lists them"
-                )
-            else:
-                yield f"{some} lie outside its grid: the nearest value is taken"
+    def unknown_values(self, encoded: EncodedTable, columns: Columns) -> UnknownValues:
+        """Categories that a domain does not have, and numbers more than a step outside it; missing cells do not count.
 
-    def stream(self) -> TableCodec:
-        """Itself: rows do not continue one another."""
-        return self
+        Of whole rows, those with a category that the fit part does not have.
+        """
+        if self.settings.unit == "row":
+            codes = self.vocabulary.coordinates(self.settings, columns, 1)[len(self.settings.numeric) :]
+            size = np.arange(encoded.size)
+            return UnknownValues(size, np.any([code < 0 for code in codes], axis=0) if codes else size < 0)
+        rows, flags = [], []
+        for domain in self.domains:
+            if domain.type is None:
+                there: BoolArray = ~missing_cells(columns[domain.name])
+                outside: BoolArray = read_cells(domain, columns, self.settings, 1).values < 0
+            else:
+                numbers = column_numbers(columns, domain.name, domain.type)
+                there, outside = ~np.isnan(numbers), domain.is_outside(numbers)
+            rows.append(np.flatnonzero(there))
+            flags.append(outside[there])
+        return UnknownValues(np.concatenate(rows), np.concatenate(flags))
 
     def to_policy(self) -> tuple[TableSettings, TableVocabulary]:
         """The settings and the values."""
@@ -274,50 +307,3 @@ def breast_cancer() -> tuple[TableCodec, EncodedTable]:
     columns = {name: loaded.data[:, c].tolist() for c, name in enumerate(names)}
     codec = TableCodec.fit(columns, TableSettings(numeric=names, unit="row"))
     return codec, codec.encode(columns)
-
-
-_GRIDS = {
-    "equal": "equal steps",
-    "log": "equal ratios, because they are skewed",
-    "quantile": "equal shares, because they are skewed",
-    "distinct": "the values found",
-}
-
-
-def table_notes(settings: TableSettings, domains: Sequence[ColumnDomain]) -> Iterator[str]:
-    """One sentence for each choice that a user should know of; never a value of a cell."""
-    if settings.unit == "row":
-        yield "a released row is a row of the fit part, somebody's own: unit = 'cell' releases public values only"
-    else:
-        yield from _domain_notes(domains)
-        if len(domains) > 1:
-            yield (
-                f"the {len(domains)} cells of a row are released one by one, each as a value of its own column; their "
-                f"budgets add up, so a whole row costs at most {len(domains)} times epsilon"
-            )
-    if settings.of_group:
-        agreeing = f"rows of one {settings.group} that agree, and which rows agree is public"
-        yield f"drawn once for all {agreeing}: {_columns(settings.of_group)}"
-    if settings.public:
-        yield f"released unchanged: {_columns(settings.public)}"
-    if settings.renamed:
-        yield f"released under pseudonyms: column {settings.group}, which says whose rows are read together"
-    if settings.masked:
-        yield f"left empty on release: {_columns(settings.masked)}"
-
-
-def _columns(names: Sequence[str]) -> str:
-    return f"column{'s' * (len(names) > 1)} {', '.join(name or 'without a name' for name in names)}"
-
-
-def _domain_notes(domains: Sequence[ColumnDomain]) -> Iterator[str]:
-    by_grid: dict[str, list[str]] = {}
-    for domain in domains:
-        if domain.spacing != "declared":
-            by_grid.setdefault(_GRIDS[domain.spacing], []).append(domain.name)
-    if by_grid:
-        learned = "; ".join(f"{', '.join(names)} ({grid})" for grid, names in by_grid.items())
-        yield f"these values were taken from the fit part and count as public, `domains` declares others: {learned}"
-    kept = [d.name for d in domains if d.keeps_missing]
-    if kept:
-        yield f"missing cells stay missing in {', '.join(kept)}: which cells are empty is public"

@@ -1,8 +1,11 @@
-"""What is asked of a table: which columns are secret, how far apart their values are, and what is read together."""
+"""What is asked of a table: which columns are secret, how far apart their values are, and what is read together.
+
+What a table codec says about itself: which values count as public, what stays, and what a row costs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -10,7 +13,8 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray, one_of, positive, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import Columns, length_of
+from oddshift.data.codecs.codec import Columns
+from oddshift.data.codecs.defaults import length_of
 from oddshift.data.codecs.table.domains import ColumnDomain, Grid, Value
 from oddshift.data.formats.cells import is_missing
 from oddshift.model.records import numbered
@@ -155,3 +159,50 @@ def groups_of(columns: Columns, group: str | None, rows: int) -> IntArray:
     if not group or group not in columns:
         return np.arange(rows, dtype=np.int64)
     return numbered([(row,) if is_missing(cell) else cell for row, cell in enumerate(columns[group])])[0]
+
+
+_GRIDS = {
+    "equal": "equal steps",
+    "log": "equal ratios, because they are skewed",
+    "quantile": "equal shares, because they are skewed",
+    "distinct": "the values found",
+}
+
+
+def table_notes(settings: TableSettings, domains: Sequence[ColumnDomain]) -> Iterator[str]:
+    """One sentence for each choice that a user should know of; never a value of a cell."""
+    if settings.unit == "row":
+        yield "a released row is a row of the fit part, somebody's own: unit = 'cell' releases public values only"
+    else:
+        yield from _domain_notes(domains)
+        if len(domains) > 1:
+            yield (
+                f"the {len(domains)} cells of a row are released one by one, each as a value of its own column; their "
+                f"budgets add up, so a whole row costs at most {len(domains)} times epsilon"
+            )
+    if settings.of_group:
+        agreeing = f"rows of one {settings.group} that agree, and which rows agree is public"
+        yield f"drawn once for all {agreeing}: {_columns(settings.of_group)}"
+    if settings.public:
+        yield f"released unchanged: {_columns(settings.public)}"
+    if settings.renamed:
+        yield f"released under pseudonyms: column {settings.group}, which says whose rows are read together"
+    if settings.masked:
+        yield f"left empty on release: {_columns(settings.masked)}"
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"column{'s' * (len(names) > 1)} {', '.join(name or 'without a name' for name in names)}"
+
+
+def _domain_notes(domains: Sequence[ColumnDomain]) -> Iterator[str]:
+    by_grid: dict[str, list[str]] = {}
+    for domain in domains:
+        if domain.spacing != "declared":
+            by_grid.setdefault(_GRIDS[domain.spacing], []).append(domain.name)
+    if by_grid:
+        learned = "; ".join(f"{', '.join(names)} ({grid})" for grid, names in by_grid.items())
+        yield f"these values were taken from the fit part and count as public, `domains` declares others: {learned}"
+    kept = [d.name for d in domains if d.keeps_missing]
+    if kept:
+        yield f"missing cells stay missing in {', '.join(kept)}: which cells are empty is public"

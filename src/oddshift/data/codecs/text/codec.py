@@ -10,54 +10,35 @@ from typing import ClassVar
 
 import numpy as np
 
-from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import Columns, Coverage
+from oddshift.data.codecs.codec import Columns, UnknownValues
+from oddshift.data.codecs.coverage import Coverage
+from oddshift.data.codecs.defaults import CodecDefaults
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.codecs.text.encoded import EncodedText, casing_rules, encode_tokens
-from oddshift.data.codecs.text.lexicon import Lexicon, Similar, add_similar, build_lexicon, has_point
-from oddshift.data.codecs.text.own_vectors import (
-    FROM_PIPELINE,
-    pipeline_with_vectors,
-    vectors_from_text,
-    vectors_of_pipeline,
-)
-from oddshift.data.codecs.text.settings import FROM_TEXT, TextSettings
+from oddshift.data.codecs.text.lexicon import Lexicon, Similar, TextVocabulary, add_similar, build_lexicon, has_point
+from oddshift.data.codecs.text.own_vectors import FROM_PIPELINE, FROM_TEXT, vectors_from_text, vectors_named
+from oddshift.data.codecs.text.settings import TextSettings, tier_rule
+from oddshift.data.codecs.text.short_text import ShortText, ShortTexts
 from oddshift.data.codecs.text.span_detection import Finders, all_found
 from oddshift.data.codecs.text.tokens import tokenise
-from oddshift.data.codecs.text.vectors import WordVectors, read_vectors
-from oddshift.data.detectors import Detector, PlantedRecall, Spans, default_rule, recall_of_planted
+from oddshift.data.codecs.text.vectors import WordVectors
+from oddshift.data.detectors import Detector, PlantedRecall, Spans, recall_of_planted
 from oddshift.data.detectors.detection_report import DetectionReport, report_on
-from oddshift.data.detectors.stop_words import stop_words
-from oddshift.data.detectors.storage import KeptDetector, KeptNames, kept_detector, made_detector
-from oddshift.data.detectors.tagging import NAME_LABELS, TierRule, TypeTags, tag_types
+from oddshift.data.detectors.names import stop_words
+from oddshift.data.detectors.storage import (
+    KeptByName,
+    KeptNames,
+    finds_the_same,
+    kept_detector,
+    made_detector,
+)
+from oddshift.data.detectors.tagging import TypeTags, tag_types
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.settings import WordChoice
 from oddshift.mechanisms.word_channels import NoiseCharacter
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
-
-ONE_OCCURRENCE = 1e-9
-"""A share that a single occurrence always reaches."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class TextVocabulary:
-    """A lexicon and its finders in plain fields.
-
-    The word of each point and how it is written; the point of each type; the types that are protected everywhere, with
-    their kinds; the types that were found and have no point; the detectors; and what they learned about names.
-    """
-
-    words: tuple[str, ...]
-    forms: tuple[str, ...]
-    types: tuple[str, ...]
-    type_points: IntArray
-    everywhere: tuple[str, ...]
-    kinds: tuple[str, ...]
-    masked: tuple[str, ...]
-    detectors: tuple[KeptDetector, ...]
-    names: KeptNames
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +56,7 @@ class TextFindings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TextCodec:
+class TextCodec(CodecDefaults):
     """Finds the secrets of texts by detectors and a lexicon, word by word.
 
     A word that a detector found is a secret when its type has a point, and otherwise becomes a mark of its kind.
@@ -109,7 +90,7 @@ class TextCodec:
         chosen = [s.detector() for s in settings.detectors] if detectors is None else list(detectors)
         if not chosen:
             raise InvalidInput("no detector was named, expected at least one that finds sensitive words")
-        known = _word_vectors(settings.vectors, chosen) if vectors is None else vectors
+        known = vectors_named(settings.vectors, chosen) if vectors is None else vectors
         return _fitted(cls, TextCells.of(columns, settings.text), settings, chosen, known)
 
     def __repr__(self) -> str:
@@ -167,9 +148,24 @@ class TextCodec:
         return tuple(others)
 
     @property
+    def found_by(self) -> str:
+        """The detectors."""
+        return ", ".join(detector.name for detector in self.finders.detectors)
+
+    @property
+    def word_vectors(self) -> WordVectors | None:
+        """The vectors that the lexicon was built with."""
+        return None if self.findings is None else self.findings.vectors
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """The detection report."""
         return () if self.findings is None else tuple(f"fit documents: {t}" for t in self.findings.report.lines())
+
+    def notes_on(self, encoded: EncodedText) -> tuple[str, ...]:
+        """The same, and how many words are new."""
+        unseen = encoded.counts.unseen
+        return (f"{unseen} of the marks stand for words that no fit document has", *self.notes)
 
     def coverage(self, encoded: EncodedText) -> Coverage:
         """What happened to the words of each kind in some texts, and how many names the detectors may have missed."""
@@ -199,6 +195,16 @@ class TextCodec:
         )
         return replace(encoded, cells=cells, substitutes=asked.marks == "substitute", repeats=asked.repeats)
 
+    def encode_few(self, columns: Columns, first: int = 1) -> EncodedText | ShortText:
+        """One short text in which little is found is encoded word by word."""
+        short, found = self._short.encoded(columns)
+        return self.encode(columns, first, found) if short is None else short
+
+    @cached_property
+    def _short(self) -> ShortTexts:
+        is_simple = len(self.required) == 1 and (self.settings.repeats, self.settings.joint_by) != ("once", "sentence")
+        return ShortTexts(self.settings, self.lexicon, self.all_finders, is_simple)
+
     def encode_name(self, name: str, kind: str) -> EncodedText:
         """A stretch of text that someone else took for a name: every word of it is protected."""
         asked = self.settings
@@ -207,13 +213,42 @@ class TextCodec:
         encoded = encode_tokens(tokens, self.lexicon, found, unknown=asked.unknown, casing=asked.casing)
         return replace(encoded, substitutes=asked.marks == "substitute")
 
-    def stream(self) -> TextCodec:
-        """Itself: rows do not continue one another."""
-        return self
-
     def on_columns(self, names: Sequence[str]) -> TextCodec:
         """The same codec for texts in other columns."""
-        return replace(self, settings=replace(self.settings, text=tuple(names)))
+        wanted = tuple(names)
+        return self if wanted == self.settings.text else replace(self, settings=replace(self.settings, text=wanted))
+
+    def with_detector(self, detector: Detector) -> TextCodec:
+        """The same with a detector that the audit did not use."""
+        return replace(self, extra_detector=detector)
+
+    def unknown_values(self, encoded: EncodedText, columns: Columns) -> UnknownValues:
+        """Found words without a point; each document is a row."""
+        found = np.concatenate([encoded.slots, encoded.masked])
+        is_unknown = np.repeat([False, True], [len(encoded.slots), len(encoded.masked)])
+        return UnknownValues(np.searchsorted(encoded.tokens.offsets, found, side="right") - 1, is_unknown)
+
+    def planted_recall(self, columns: Columns, rng: np.random.Generator, trials: int) -> PlantedRecall | None:
+        """The recall of the detectors, where the settings ask for it."""
+        if not self.finders.detectors or not self.settings.trials:
+            return None
+        texts = TextCells.of(columns, self.settings.text).documents
+        return recall_of_planted(self.finders.detectors, texts, rng, trials=trials)
+
+    def words_released(self, mechanism: Mechanism) -> tuple[str | None, ...]:
+        """Words of points, further words of the fit texts, or strings, as the mechanism says."""
+        names = self.point_names
+        if isinstance(mechanism, NoiseCharacter):
+            return mechanism.strings
+        if mechanism.outputs is None:
+            return (*names, None) if mechanism.n_outputs == len(names) + 1 else (None,) * mechanism.n_outputs
+        return names if mechanism.n_outputs == len(names) else (*names, *self.other_words)
+
+    def finds_again(self, vocabulary: TextVocabulary, columns: Columns) -> bool:
+        """Whether detectors of other packages find the same; tests show it of our own."""
+        texts = TextCells.of(columns, self.settings.text).documents
+        pairs = zip(self.finders.detectors, vocabulary.detectors, strict=True)
+        return all(finds_the_same(found, kept, texts) for found, kept in pairs if isinstance(kept, KeptByName))
 
     def to_policy(self) -> tuple[TextSettings, TextVocabulary]:
         """Settings without the places of files, and the lexicon; a detector that only code can make is refused."""
@@ -296,47 +331,10 @@ def _fitted(
         metric=settings.metric,
     )
     casing_rules(lexicon.tiers, settings.casing)
-    recall = _recall(detectors, texts, alone, settings.trials)
+    recall = None
+    if settings.trials:  # the same texts give the same
+        rng = np.random.default_rng(len(texts))
+        recall = recall_of_planted(detectors, texts, rng, spans=alone, trials=settings.trials)
     report = report_on(seen, tags, has_point(seen, known), detectors, recall)
     words = tuple(word for word, is_word in zip(seen.types, seen.is_word.tolist(), strict=True) if is_word)
     return cls(settings, lexicon, finders, TextFindings(tags, report, recall, known, words))
-
-
-def words_released(codec: TextCodec, mechanism: Mechanism) -> tuple[str | None, ...]:
-    """The word of every output of a mechanism over a codec's points; None where nothing is left of the word."""
-    names = codec.point_names
-    if isinstance(mechanism, NoiseCharacter):
-        return mechanism.strings
-    if mechanism.outputs is None:
-        return (*names, None) if mechanism.n_outputs == len(names) + 1 else (None,) * mechanism.n_outputs
-    return names if mechanism.n_outputs == len(names) else (*names, *codec.other_words)
-
-
-def _recall(
-    detectors: Sequence[Detector], texts: Sequence[str], found: Sequence[Spans], trials: int
-) -> PlantedRecall | None:
-    """Recall on public names planted into the fit texts; the same texts give the same."""
-    if not trials:
-        return None
-    return recall_of_planted(detectors, texts, np.random.default_rng(len(texts)), spans=found, trials=trials)
-
-
-def _word_vectors(source: str, detectors: Sequence[Detector]) -> WordVectors | None:
-    """The vectors that the settings name; None for those made from the text."""
-    if source == FROM_TEXT:
-        return None
-    if source == FROM_PIPELINE:
-        return vectors_of_pipeline(pipeline_with_vectors(detectors))
-    return read_vectors(Path(source))
-
-
-def tier_rule(settings: TextSettings, labels: Sequence[str]) -> TierRule:
-    """Labels and their tiers: by kind, or, where tiers are named, as `tier_of` says and otherwise to the first."""
-    if not labels:
-        raise InvalidInput("none of 0 sensitive word types has a vector (the detectors found nothing), expected some")
-    share, count = (ONE_OCCURRENCE, 1) if settings.tier_rule == "any" else (settings.share, settings.count)
-    if not settings.tier_names:
-        return default_rule(labels, share, count)
-    first = dict.fromkeys((*NAME_LABELS, *labels), settings.tier_names[0])
-    tier_of = {**first, **settings.tier_of}
-    return TierRule(names=settings.tier_names, tier_of=tier_of, share=share, count=count)

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, IntArray, indices
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import Counts, KindCounts, marked_positions
+from oddshift.data.codecs.coverage import Counts, KindCounts
+from oddshift.data.codecs.defaults import EncodedDefaults, marked_positions
 from oddshift.data.codecs.text.casing import CASINGS, WRITTEN, cased, in_capitals
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.codecs.text.lexicon import Lexicon
@@ -33,7 +34,7 @@ MASK = "[MASKED]"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EncodedText:
+class EncodedText(EncodedDefaults):
     """Tokenised documents with their secrets: `slots` and `masked` are token numbers.
 
     `slots[i]` is the token of `records.points[i]`, and `kind_of_slot[i]` a row of `kinds`. `masked` are found tokens
@@ -73,6 +74,11 @@ class EncodedText:
     def rows(self) -> IntArray:
         """A document is a row."""
         return np.arange(len(self.tokens), dtype=np.int64)
+
+    def units(self, joint_by: str) -> tuple[bytes, ...]:
+        """Who wrote each text, where the texts of a user are read together."""
+        users = self.users if joint_by == "user" else None
+        return tuple(user.encode("utf-8", "surrogatepass") for user in users or ())
 
     def decode(self, outputs: npt.ArrayLike, *, masked: bool | BoolArray = False) -> dict[str, list[Any]]:
         """The columns with released words in place of secrets; a cell without text stays as it is."""

@@ -20,6 +20,7 @@ from oddshift.data.codecs.text.span_detection import FoundTokens
 from oddshift.data.codecs.text.tokens import Tokens
 from oddshift.data.codecs.text.vectors import WordVectors
 from oddshift.data.detectors.normalising import normalised
+from oddshift.data.detectors.storage import KeptDetector, KeptNames
 from oddshift.data.detectors.tagging import Occurrences, TypeTags, closest, similarity_to
 from oddshift.model.metric import MetricLike
 from oddshift.model.space import Space
@@ -261,3 +262,22 @@ def _kinds_of_types(occurrences: Occurrences, found: FoundTokens, tags: TypeTags
 def has_point(occurrences: Occurrences, vectors: WordVectors) -> BoolArray:
     """Which types have a vector (for names of several words: all of their words have)."""
     return vectors.look_up(occurrences.types)[1]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class TextVocabulary:
+    """A lexicon and its finders in plain fields.
+
+    The word of each point and how it is written; the point of each type; the types that are protected everywhere, with
+    their kinds; the types that were found and have no point; the detectors; and what they learned about names.
+    """
+
+    words: tuple[str, ...]
+    forms: tuple[str, ...]
+    types: tuple[str, ...]
+    type_points: IntArray
+    everywhere: tuple[str, ...]
+    kinds: tuple[str, ...]
+    masked: tuple[str, ...]
+    detectors: tuple[KeptDetector, ...]
+    names: KeptNames

@@ -21,8 +21,7 @@ import numpy.typing as npt
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.spacy_import import import_spacy
-from oddshift.data.codecs.text.vectors import WordVectors
-from oddshift.data.detectors.names import Linking
+from oddshift.data.codecs.text.vectors import WordVectors, read_vectors
 from oddshift.data.detectors.spacy_pipeline import Pipeline, pipeline_folder
 from oddshift.data.detectors.spans import Detector
 from oddshift.data.detectors.tagging import Occurrences
@@ -109,6 +108,9 @@ def _reduced(matrix: Any, dimensions: int) -> FloatArray:
     return np.asarray(vectors * np.sqrt(np.abs(values)), dtype=np.float64)
 
 
+FROM_TEXT = "from-text"
+"""Word vectors that are made from the fit part of the texts."""
+
 FROM_PIPELINE = "pipeline"
 """What a configuration says instead of a file of vectors: those of the pipeline that finds the names."""
 
@@ -137,12 +139,20 @@ def vectors_of_pipeline(pipeline: str | Path, words: Collection[str] | None = No
 def pipeline_with_vectors(detectors: Sequence[Detector]) -> str | Path:
     """Return the first pipeline among some detectors, whose vectors `vectors = "pipeline"` refers to."""
     for detector in detectors:
-        inner = detector.detector if isinstance(detector, Linking) else detector
-        if isinstance(inner, Pipeline):
-            return inner.pipeline
+        if isinstance(detector, Pipeline):
+            return detector.pipeline
     raise InvalidInput(
         f"vectors={FROM_PIPELINE!r} without a detector of kind 'pipeline', expected one whose vectors can be used"
     )
+
+
+def vectors_named(source: str, detectors: Sequence[Detector]) -> WordVectors | None:
+    """The vectors that the settings name; None for those made from the text."""
+    if source == FROM_TEXT:
+        return None
+    if source == FROM_PIPELINE:
+        return vectors_of_pipeline(pipeline_with_vectors(detectors))
+    return read_vectors(Path(source))
 
 
 def _row(vectors: Any, strings: Any, word: str) -> np.typing.NDArray[np.float32] | None:

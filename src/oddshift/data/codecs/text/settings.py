@@ -10,16 +10,17 @@ import numpy as np
 
 from oddshift.base.arrays import IntArray, one_of, whole
 from oddshift.base.errors import InvalidInput, a_kind
-from oddshift.data.codecs.codec import Columns, length_of
+from oddshift.data.codecs.codec import Columns
+from oddshift.data.codecs.defaults import length_of
 from oddshift.data.codecs.text.casing import CASINGS
+from oddshift.data.codecs.text.own_vectors import FROM_TEXT
 from oddshift.data.codecs.text.tokens import TOKENISERS
+from oddshift.data.detectors.kinds import default_rule
+from oddshift.data.detectors.tagging import NAME_LABELS, TierRule
 from oddshift.data.formats.cells import strings
 from oddshift.model.metric import METRICS
 from oddshift.model.records import numbered
 from oddshift.model.release import REPEATS
-
-FROM_TEXT = "from-text"
-"""Word vectors that are made from the fit part of the texts."""
 
 PAPER_TIERS: dict[str, Any] = {"tier_names": ("PII",), "similar_percent": 10.0, "repeats": "each"}
 """Settings of the paper's case study: all names in one tier, similar words in a second, a draw for each occurrence."""
@@ -140,3 +141,19 @@ class TextSettings:
         if self.user is None:
             return np.arange(rows, dtype=np.int64), "document"
         return numbered(strings(columns, self.user))[0], "user"
+
+
+ONE_OCCURRENCE = 1e-9
+"""A share that a single occurrence always reaches."""
+
+
+def tier_rule(settings: TextSettings, labels: Sequence[str]) -> TierRule:
+    """Labels and their tiers: by kind, or, where tiers are named, as `tier_of` says and otherwise to the first."""
+    if not labels:
+        raise InvalidInput("none of 0 sensitive word types has a vector (the detectors found nothing), expected some")
+    share, count = (ONE_OCCURRENCE, 1) if settings.tier_rule == "any" else (settings.share, settings.count)
+    if not settings.tier_names:
+        return default_rule(labels, share, count)
+    first = dict.fromkeys((*NAME_LABELS, *labels), settings.tier_names[0])
+    tier_of = {**first, **settings.tier_of}
+    return TierRule(names=settings.tier_names, tier_of=tier_of, share=share, count=count)

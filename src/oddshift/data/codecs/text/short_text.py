@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 
 from oddshift.data.codecs.codec import Columns
 from oddshift.data.codecs.text.casing import is_cased_word, is_heading, is_upper_word
-from oddshift.data.codecs.text.codec import TextCodec
-from oddshift.data.codecs.text.encoded import EncodedText, casing_rules, mark_for, shown_word
-from oddshift.data.codecs.text.lexicon import WITHOUT_POINT
+from oddshift.data.codecs.text.encoded import casing_rules, mark_for, shown_word
+from oddshift.data.codecs.text.lexicon import WITHOUT_POINT, Lexicon
+from oddshift.data.codecs.text.settings import TextSettings
+from oddshift.data.codecs.text.span_detection import Finders
 from oddshift.data.codecs.text.tokens import closes_sentence, ends_sentence, type_of, words_of
 from oddshift.data.detectors.names import is_no_end
 from oddshift.data.detectors.normalising import normalised
+from oddshift.data.detectors.spans import Spans
 from oddshift.data.formats.streams import is_writable
 
 MOST_CHARACTERS = 2000
@@ -78,34 +80,35 @@ class ShortText:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShortTexts:
-    """Encodes the texts of a codec, and those of one row word by word; facts about words are looked up once."""
+    """Encodes one short text in a call word by word; facts about words are looked up once.
 
-    codec: TextCodec
+    `is_simple` says that nothing but the text decides what is drawn.
+    """
+
+    settings: TextSettings
+    lexicon: Lexicon
+    finders: Finders
+    is_simple: bool
     _known: dict[str, _Word] = field(default_factory=dict)
 
-    def encode(self, columns: Columns, first: int = 1) -> ShortText | EncodedText:
-        """What `TextCodec.encode` returns, or the same about one short text."""
-        name, column = self.codec.settings.text[0], columns.get(self.codec.settings.text[0], ())
-        if not self._is_simple or len(column) != 1 or not _is_short(column[0]):
-            return self.codec.encode(columns, first)
-        text, finders = column[0], self.codec.all_finders
-        found = finders.detect([text])
-        encoded = None
-        if normalised(text).start is None and not finders.finds_any(text, found):
-            encoded = self._encoded(name, words_of(text, self.codec.settings.tokeniser))
-        return encoded or self.codec.encode(columns, first, found)
-
-    @cached_property
-    def _is_simple(self) -> bool:
-        asked = self.codec.settings
-        return len(self.codec.required) == 1 and not (asked.repeats == "once" and asked.joint_by == "sentence")
+    def encoded(self, columns: Columns) -> tuple[ShortText | None, list[Spans] | None]:
+        """What `TextCodec.encode` says about one short text, or nothing; and what was detected, if it was looked at."""
+        name = self.settings.text[0]
+        column = columns.get(name, ())
+        if not self.is_simple or len(column) != 1 or not _is_short(column[0]):
+            return None, None
+        text = column[0]
+        found = self.finders.detect([text])
+        if normalised(text).start is not None or self.finders.finds_any(text, found):
+            return None, found
+        return self._encoded(name, words_of(text, self.settings.tokeniser)), found
 
     @cached_property
     def _written(self) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
-        return self.codec.lexicon.written(casing_rules(self.codec.tiers, self.codec.settings.casing))
+        return self.lexicon.written(casing_rules(self.lexicon.tiers, self.settings.casing))
 
     def _encoded(self, name: str, words: list[tuple[str, bool]]) -> ShortText | None:
-        asked, facts = self.codec.settings, [self._fact(form) for form, _ in words]
+        asked, facts = self.settings, [self._fact(form) for form, _ in words]
         slots = [place for place, fact in enumerate(facts) if fact.point != WITHOUT_POINT]
         marks = {place: fact.mark for place, fact in enumerate(facts) if fact.mark is not None}
         if marks and (asked.unknown == "refuse" or asked.marks == "substitute"):
@@ -132,7 +135,7 @@ class ShortTexts:
         return found
 
     def _new_fact(self, form: str) -> _Word:
-        lexicon, kind_of = self.codec.lexicon, type_of(form)
+        lexicon, kind_of = self.lexicon, type_of(form)
         kind = lexicon.everywhere.get(kind_of)
         point = WITHOUT_POINT if kind is None else lexicon.point_of.get(kind_of, WITHOUT_POINT)
         is_blank = not form.strip() and "\n" not in form

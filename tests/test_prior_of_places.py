@@ -1,11 +1,10 @@
-"""Tables of steps and the prior of places: trusted as far as they predict the trips of others."""
+"""The prior of places: trusted as far as it predicts the trips of others."""
 
 import numpy as np
 import pytest
 
 import oddshift as od
 from oddshift.attackers.attacker import knowledge, place_law
-from oddshift.attackers.spatial import step_table
 
 SIZE = 12
 
@@ -60,25 +59,3 @@ def test_the_prior_of_one_user_is_the_counts_and_points_that_are_not_allowed_hav
     counts = np.where(allowed, one.counts() + 0.5, 0.0)
     np.testing.assert_allclose(law, counts / counts.sum())
     assert (place_law(walks(5), allowed, 0.5)[~allowed] == 0).all()
-
-
-def test_steps_of_new_users_are_predicted_better_than_by_what_was_counted():
-    few, other = walks(8), walks(30, seed=1)
-    table = step_table(known_of(few))
-    np.testing.assert_allclose(table.sum(axis=1), 1.0)
-    same = other.document_of_position[1:] == other.document_of_position[:-1]
-    before, after = other.points[:-1][same], other.points[1:][same]
-    counts = np.full((len(few.space), len(few.space)), 0.5 / len(few.space))
-    mine = few.document_of_position[1:] == few.document_of_position[:-1]
-    np.add.at(counts, (few.points[:-1][mine], few.points[1:][mine]), 1.0)
-    counted = counts / counts.sum(axis=1, keepdims=True)
-    truth = 0.6 + 0.4 / 9  # waiting, of any step inside a corner
-    loss, naive = (-np.log(t[before, after]).mean() for t in (table, counted))
-    best = -(truth * np.log(truth) + (1 - truth) * np.log((1 - truth) / 8))
-    assert loss < naive - 0.5
-    assert loss < best + 0.35
-
-
-def test_one_trip_alone_has_a_table_too():
-    table = step_table(known_of(walks(1, trips=1)))
-    np.testing.assert_allclose(table.sum(axis=1), 1.0)

@@ -10,26 +10,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from oddshift.app.found_points import FoundPoints, found_in_records, found_in_text
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.data.codecs import (
     Codec,
     Columns,
     Encoded,
-    EncodedTable,
     EncodedText,
-    TableCodec,
     TableSettings,
-    TextCodec,
     TextSettings,
 )
 from oddshift.data.codecs.table.cells import refuse_bad_cells
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import People, PeopleSettings, people
+from oddshift.data.found_points import FoundPoints, found_in_records, found_in_text
 from oddshift.data.near_duplicates import near_duplicates
-from oddshift.model.nouns import who_found
 from oddshift.model.prior import Markov
 from oddshift.model.records import FRACTIONS, Records, Split, assign_parts
 from oddshift.model.release import draw_once, one_tier
@@ -125,14 +121,14 @@ def _dataset(data: Dataset, rng: np.random.Generator, parts: IntArray | None) ->
         records = encoded.records
         if copies:
             records = replace(records, sources=first_of_each(units)[encoded.rows])
-        split = _split(records, part[encoded.rows], joint_by, by, drawn_once(codec))
+        split = _split(records, part[encoded.rows], joint_by, by, codec.drawn_once)
     return Prepared(
         split,
         codec.tiers,
-        _who(data, codec),
+        codec.found_by,
         codec.kind,
         codec,
-        (*sampled, *_notes(codec, encoded), *copies),
+        (*sampled, *codec.notes_on(encoded), *copies),
         encoded=encoded if isinstance(encoded, EncodedText) else None,
         columns=data.columns if isinstance(settings, TableSettings) else None,
         found=_found(codec, encoded, split),
@@ -161,7 +157,7 @@ def _labels(data: Dataset, encoded: Encoded, part: IntArray) -> DocumentLabels |
 
 def _found(codec: Codec, encoded: Encoded, split: Split) -> FoundPoints:
     """What was found, by kinds of words or by tiers."""
-    if isinstance(codec, TextCodec) and isinstance(encoded, EncodedText):
+    if isinstance(encoded, EncodedText):
         return found_in_text(encoded, codec.coverage(encoded).recall)
     return found_in_records(split, codec.tiers)
 
@@ -251,36 +247,3 @@ def _last_of_each(units: IntArray, parts: IntArray) -> IntArray:
     np.maximum.at(last, units, parts)
     found: IntArray = last[units]
     return found
-
-
-def drawn_once(codec: Codec) -> BoolArray | None:
-    """Which points are drawn once within what is read together; None for none."""
-    if isinstance(codec, TableCodec):
-        return codec.settings.is_once(codec.vocabulary.domains) if codec.settings.of_group else None
-    repeats = getattr(codec.settings, "repeats", "each")
-    return np.ones(len(codec.space), dtype=np.bool_) if repeats == "once" else None
-
-
-def _who(data: Dataset, codec: Codec) -> str:
-    """Who found the secrets."""
-    if isinstance(codec.settings, TextSettings):
-        found = data.detectors or tuple(chosen.detector() for chosen in codec.settings.detectors)
-        return ", ".join(detector.name for detector in found)
-    if isinstance(codec.settings, TableSettings):
-        return who_found(codec.kind, codec.settings.secret, codec.settings.group or "")
-    return who_found(codec.kind, codec.released)
-
-
-_OUTSIDE = "a number is taken for the nearest, a category is left empty"
-
-
-def _notes(codec: Codec, encoded: Encoded) -> tuple[str, ...]:
-    counts = encoded.counts
-    if isinstance(codec, TextCodec) and isinstance(encoded, EncodedText):
-        return (f"{counts.unseen} of the marks stand for words that no fit document has", *codec.notes)
-    if isinstance(codec, TableCodec) and isinstance(encoded, EncodedTable) and encoded.outside:
-        return (*codec.notes, *codec.outside_notes(encoded))
-    if counts.unseen:
-        hold, whose = ("cell holds", "its") if counts.unseen == 1 else ("cells hold", "their")
-        return (*codec.notes, f"{counts.unseen:,} {hold} a value outside the domain of {whose} column: {_OUTSIDE}")
-    return codec.notes
