@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from oddshift.adapt.certification import Trial
-from oddshift.adapt.evaluation import Experiment, Family, Measuring, Reader
+from oddshift.adapt.evaluation import Experiment, Measuring, Reader
 from oddshift.adapt.frontier import equal_utility
 from oddshift.adapt.goals import SCAN_LIMIT, known_epsilon
 from oddshift.adapt.result import Compared, Scales
@@ -18,6 +18,7 @@ from oddshift.base.errors import NoGuarantee
 from oddshift.leakage.mpl import exceeds_budget, nearest_distance
 from oddshift.mechanisms.forms import Formed
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.named import Family
 from oddshift.mechanisms.path import PathExponential
 from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.tiered import Tiered

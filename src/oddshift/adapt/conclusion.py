@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from oddshift.adapt.certification import Certification, Trial, left_to_learn
 from oddshift.adapt.comparison import compared, released_epsilon
-from oddshift.adapt.evaluation import Experiment, Family, Measuring, Reader
+from oddshift.adapt.evaluation import Experiment, Measuring, Reader
 from oddshift.adapt.frontier import hypervolume, uniform_outcomes
 from oddshift.adapt.notes import assumptions, basis_in_words, proof_assumptions, unproved, warnings
 from oddshift.adapt.proved import Countable, Proved, tier_releases
@@ -20,6 +20,7 @@ from oddshift.attackers.controls import Own
 from oddshift.audit.claims import NO_DETECTOR
 from oddshift.evidence.certificates import Evidence
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.named import Family
 from oddshift.model.records import Split
 
 

@@ -155,7 +155,7 @@ class RepairChoice:
         return "surrogate" if base == "noise" and asked == "auto" and ignoring <= noise else None
 
     def _losses(self, bases: Bases, records: Records, uniforms: FloatArray) -> Losses:
-        """The loss of every group, measured beside that of its constant output, whose exact loss is known."""
+        """The loss of every group, measured next to that of its constant output, whose exact loss is known."""
         release = self.made(bases, NOTHING * len(bases))
         known = replace(self.known, mechanism=release.form.channel)
         outputs = self.repair(known, records, uniforms, release.modes)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from oddshift.adapt import Adaptation, AdaptTask, Experiment
 from oddshift.adapt.comparison import verify_epsilon
-from oddshift.adapt.evaluation import SCALED
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.repair import LEAST, fit_law, is_repaired
 from oddshift.audit import Audit
@@ -14,6 +13,7 @@ from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import Mechanism, MechanismSettings
+from oddshift.mechanisms.named import SCALED
 from oddshift.protect.ledger.terms import UserLimit
 from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy, stored_codec
 from oddshift.protect.policies.terms import PROVED, CertificateTerms
