@@ -33,7 +33,7 @@ from oddshift.audit.settings import CpuLimit, fit_within, rows_within, within_cp
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import silent
 from oddshift.data.preparation import Prepared
-from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
+from oddshift.mechanisms import Composition, Mechanism, MechanismSettings, build_mechanism
 from oddshift.mechanisms.named import scale_family
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.records import Records
@@ -299,6 +299,7 @@ def knowledge_of(prepared: Prepared, mechanism: MechanismSettings | Mechanism, e
         tiers = tiers if mechanism.scales is None else tiers.with_scales(mechanism.scales)
         if mechanism.remap:
             made = Remap(made, knowledge(made, tiers, split.fit).weights, COSTS.get(prepared.kind, "euclidean"))
+        made = Composition(made, mechanism.releases) if mechanism.releases > 1 else made
     return knowledge(made, tiers, split.fit)
 
 

@@ -113,6 +113,8 @@ def scale_family(settings: MechanismSettings, space: Space, tiers: Tiers, epsilo
         )
     if settings.name == "tiered" and not tiers.is_public:
         raise InvalidInput("mechanism.name='tiered' promises nothing across secret tiers, expected path")
+    if settings.releases > 1:
+        raise InvalidInput(f"mechanism.releases={settings.releases} can be audited but not adapted, expected 1")
     if settings.outputs == "words":
         raise InvalidInput("mechanism.outputs='words' can be audited but not adapted, expected tier or all")
     is_plain = settings.name == "exponential" and len(tiers) == 1
