@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import oddshift as od
-from oddshift.adapt.evaluation import scale_family
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.controls import Exact
 from oddshift.audit import AuditSettings
@@ -14,6 +13,7 @@ from oddshift.audit.composition import audit_releases
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import MechanismSettings
 from oddshift.mechanisms.epsilon import true_epsilon
+from oddshift.mechanisms.named import scale_family
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier
 

@@ -13,7 +13,6 @@ from typing import TypeVar
 import numpy as np
 
 from oddshift.adapt import AdaptSettings, AdaptTask, Family, adapt
-from oddshift.adapt.evaluation import scale_family
 from oddshift.adapt.proved import countable
 from oddshift.app.alpha_spending import level_of_question
 from oddshift.app.attacker_choice import AskedAttacker, fit_attackers, named_attackers, refittable
@@ -35,6 +34,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import silent
 from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import Composition, Mechanism, MechanismSettings, build_mechanism
+from oddshift.mechanisms.named import scale_family
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.records import Records
 from oddshift.protect.ledger.terms import UserLimit

@@ -31,7 +31,10 @@ from oddshift.model.release import Release, candidate_sets, candidates, perturb
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
-MODES = ("drawn", "best", "typical")
+DRAWN = "drawn"
+"""The mode of a tier that is not repaired."""
+
+MODES = (DRAWN, "best", "typical")
 """A tier is released as it was drawn, as what costs least, or as a draw from the law."""
 
 SOURCES = ("release", "fit", "public")
@@ -278,6 +281,11 @@ def _posterior(mechanism: Mechanism, outputs: IntArray, points: IntArray, law: F
     return np.asarray((likely * law)[number.ravel()])
 
 
+def is_repaired(modes: Sequence[str]) -> bool:
+    """Whether any tier is repaired."""
+    return any(mode != DRAWN for mode in modes)
+
+
 def tier_modes(levels: Sequence[int], mode: str) -> tuple[str, ...]:
     """The mode of every tier by default: what is most sensitive (level 0) stays as it was drawn, unless all are.
 
@@ -288,4 +296,4 @@ def tier_modes(levels: Sequence[int], mode: str) -> tuple[str, ...]:
     """
     if len(set(levels)) == 1:
         return (mode,) * len(levels)
-    return tuple("drawn" if level == min(levels) else mode for level in levels)
+    return tuple(DRAWN if level == min(levels) else mode for level in levels)
