@@ -304,7 +304,6 @@ REGISTRIES = {
 """The module in which each registry stands."""
 
 SUBSETS = {
-    ("adapt.evaluation", "mechanism"),  # those whose noise can be scaled tier by tier
     ("app.commands.init_commands", "codec"),  # what the first line of `init` calls the data
     ("app.init.sections", "codec"),  # the data that `init` recognises
     ("app.resources", "codec"),  # the data whose unit costs were measured

@@ -127,7 +127,7 @@ def adapt(  # noqa: PLR0913 (one for each part of the question)
     >>> data = od.embeddings(corners[twice], groups=np.repeat(np.arange(1200), 2), settings={"points": "fit"})
     >>> fixed = adapt(data, epsilon=4.0, delta=0.1)
     >>> fixed.certified, fixed.policy
-    (True, Policy(vectors, 3 points, exponential, proved))
+    (True, Policy(vectors, 3 points, exponential, certified))
     >>> fixed.policy.apply(corners).shape
     (3, 2)
     """

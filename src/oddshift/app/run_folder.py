@@ -215,7 +215,8 @@ def adaptation_summary(adaptation: Adaptation) -> dict[str, Any]:
     for key in ("evidence", "verdict"):
         del plain[key]
     plain["state"], plain["state_in_words"] = adaptation.state, adaptation.state_in_words
-    plain["guarantee"], plain["kept"], plain["forms"] = adaptation.guarantee, adaptation.kept, adaptation.forms
+    for name in ("guarantee", "kept", "forms", "repair"):
+        plain[name] = getattr(adaptation, name)
     plain["certificates"] = [{**_plain(e.certificate), "sentence": e.certificate.sentence} for e in adaptation.evidence]
     return plain
 

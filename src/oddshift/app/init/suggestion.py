@@ -13,7 +13,6 @@ from math import exp
 
 import numpy as np
 
-from oddshift.adapt.evaluation import scale_family
 from oddshift.adapt.form_cache import KeptForms
 from oddshift.adapt.notes import break_even
 from oddshift.attackers.attacker import knowledge
@@ -22,6 +21,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.data.found_points import nearest_alternative
 from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import MechanismSettings
+from oddshift.mechanisms.named import scale_family
 from oddshift.mechanisms.utility import constant_of_each_kind
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
