@@ -304,8 +304,7 @@ REGISTRIES = {
 """The module in which each registry stands."""
 
 SUBSETS = {
-    ("adapt.evaluation", "mechanism"),  # those whose noise can be scaled tier by tier
-    ("app.commands.init_command", "codec"),  # what the first line of `init` calls the data
+    ("app.commands.init_commands", "codec"),  # what the first line of `init` calls the data
     ("app.init.sections", "codec"),  # the data that `init` recognises
     ("app.resources", "codec"),  # the data whose unit costs were measured
     ("app.run", "codec"),  # default costs of our own kinds

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from studies.known_laws import chain
 
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.app.run import Run
 from oddshift.audit import AuditSettings
 from oddshift.audit.measurement import certify_uniforms, part_streams
-from oddshift.data.embedded import chain
 from oddshift.data.preparation import prepare_records
 from oddshift.mechanisms import MechanismSettings
 from oddshift.model.records import Records

@@ -34,7 +34,8 @@ NEVER, OFTEN, SOME = np.zeros(300), np.full(300, 0.5), np.full(12, 0.05)
 
 def rate_claim(tier="PII", attacker="counts", withheld="", delta=0.1):
     return Claim(epsilon=1.0, delta=delta, tier=tier, pair_law="anchored", attacker=attacker, attacker_hash=attacker,
-                 with_context=False, detector="list", withheld=withheld)  # fmt: skip
+                 with_context=False, detector="list", withheld=withheld,
+                 may_violate=withheld == NOTHING_LEARNED)  # fmt: skip
 
 
 def cap_claim(tier="PII", cap=0.3, over_prior=False):
@@ -115,6 +116,7 @@ def test_the_state_of_a_verdict_follows_from_its_parts(values, claims, state):
 def test_what_passes_is_certified_or_lacks_only_an_attacker_that_learned(basis, keeps, vacuous, withheld, cap, passes):
     claims = [rate_claim(withheld=withheld), cap_claim()]
     assert trial([NEVER, cap], claims, basis=basis, keeps=keeps, vacuous=vacuous).passes == passes
+    assert not trial([OFTEN, cap], claims, basis=basis, keeps=keeps, vacuous=vacuous).passes  # shown to exceed delta
 
 
 def test_a_sequence_is_tried_up_to_the_first_that_does_not_pass(monkeypatch):

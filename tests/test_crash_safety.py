@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from oddshift.app.cli import app
-from oddshift.app.commands.metrics import ReleaseMetrics, measured
+from oddshift.app.commands.service import ReleaseMetrics, measured
 from oddshift.app.commands.terminal import console_for
 from oddshift.base import storage
 from oddshift.base.errors import InvalidInput, TamperedEvidence, visible

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift.data.detectors import Gazetteer, KnownNames, Linking, Pipeline, Spans, known_names, linked, ordinary_words
+from oddshift.data.detectors import Gazetteer, KnownNames, Spans, known_names, linked, ordinary_words
 from oddshift.data.detectors.names import may_link, parts_of
 
 
@@ -90,15 +90,6 @@ def test_titles_and_suffixes_are_no_parts():
 
 def test_known_names_show_no_name():
     assert repr(KnownNames({"kamali": "PERSON"}, frozenset(["brown"]))) == "KnownNames(1 surnames, 1 ordinary words)"
-
-
-def test_a_linked_detector_is_a_detector(data, empty_cache):
-    texts = ["Norma Kamali opened a shop in Paris. Critics loved kamali, and Kamali smiled; KAMALI!"]
-    detector = Linking(Pipeline(data / "ner" / "en_core_web_sm_ner", labels=("PERSON",)))
-    words = [word for _, word, _ in shown(texts, detector.detect(texts))]
-    assert words == ["Norma Kamali", "Kamali", "KAMALI"]
-    assert detector.name == "spaCy pipeline en_core_web_sm_ner (names linked)"
-    assert "shop" not in repr(detector)
 
 
 @settings(deadline=None, max_examples=100)

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.text.tokens import tokenise
-from oddshift.data.detectors import PlantedRecall, TierRule, WordList, examples, report_on, tag_types
+from oddshift.data.detectors import PlantedRecall, TierRule, WordList, report_on, tag_types
 
 TEXTS = ["Ann met Bob.", "Ann left.", "Zed slept well"]
 
@@ -37,14 +36,6 @@ def test_lines_say_who_looked_and_show_no_word():
         assert word not in repr(report)
         assert word not in repr(tags)
         assert word not in repr(occurrences)
-
-
-def test_examples_only_on_request():
-    occurrences, tags, _ = _tagged()
-    assert set(examples(occurrences, tags, "PII", 5, np.random.default_rng(0))) == {"ann", "bob"}
-    assert examples(occurrences, tags, "PII", 0, np.random.default_rng(0)) == ()
-    with pytest.raises(InvalidInput, match="expected one of PII"):
-        examples(occurrences, tags, "X", 5, np.random.default_rng(0))
 
 
 def test_types_are_those_of_the_documents_looked_at():

@@ -215,15 +215,6 @@ def test_sixty_thousand_words_in_under_thirty_seconds():
     assert time.process_time() - start < 30
 
 
-def test_lists_say_how_much_of_them_occurs():
-    texts = ["Norma Kamali saw Bob. Bob saw Roe.", "Nobody here."]
-    use = Gazetteer(["Norma Kamali", "Bob", "Jane Roe", "Zed"]).matched(texts)
-    assert (use.entries, use.whole, use.by_surname, use.matched, use.occurrences) == (4, 2, 1, 3, 4)
-    assert use.line() == "3 of 4 listed entries occur, 4 times in all (1 of them by the surname alone)"
-    words = WordList({"bob": "NAME", "eve": "NAME"}).matched(texts)
-    assert words.line() == "1 of 2 listed entries occur, 2 times in all"
-
-
 def test_occupations_by_list():
     text = "The Lawyer's nurses met two policemen, a flight attendant and an actress; she lawyered up."
     found = Occupations().detect([text])

@@ -2,11 +2,11 @@ import hashlib
 
 import numpy as np
 import pytest
+from studies.known_laws import chain, topics
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.embedded import chain, people, topics
-from oddshift.data.embedded.laws import draw_sequences, invert
-from oddshift.data.embedded.people import KINDS, LENGTHS, PHRASES, law, public_words
+from oddshift.data.embedded import people
+from oddshift.data.embedded.people import KINDS, LENGTHS, PHRASES, draw_sequences, invert, law, public_words
 from oddshift.leakage.exact import log_posterior
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.model.prior import Joint

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from studies.known_laws import chain
 
 from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.chain import fit_plugin
@@ -23,7 +24,6 @@ from oddshift.attackers.paired_log_score import (
 )
 from oddshift.audit.scan import Budget, Scores, scores
 from oddshift.audit.verdict import Standing, standing, strongest
-from oddshift.data.embedded import chain
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier

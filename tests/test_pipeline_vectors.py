@@ -7,7 +7,7 @@ from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import pipeline_with_vectors, read_vectors, tokenise, vectors_of_pipeline
-from oddshift.data.detectors import Capitals, Linking, Pipeline
+from oddshift.data.detectors import Capitals, Pipeline
 
 WORDS = ["the", "london", "paris", "smith", "john", "nurse"]
 
@@ -119,4 +119,4 @@ def test_without_a_pipeline_there_are_no_vectors_of_one(made, tmp_path):
     config = parse_config(CONFIG.format(path=tmp_path / "t.csv", detector='{kind = "capitals"}'), "here")
     with pytest.raises(InvalidInput, match="without a detector of kind 'pipeline'"):
         prepare_configured(config)
-    assert pipeline_with_vectors([Capitals(), Linking(Pipeline(made))]) == made
+    assert pipeline_with_vectors([Capitals(), Pipeline(made)]) == made

@@ -13,11 +13,11 @@ from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.controls import Exact, Own
 from oddshift.attackers.paired_log_score import Gain
 from oddshift.audit import AuditSettings, audit
-from oddshift.audit.claims import CROSSED, NOTHING_LEARNED, ClaimBuilder, TierCaps, TierValues
+from oddshift.audit.claims import CROSSED, NOTHING_LEARNED, ClaimBuilder, TierValues
 from oddshift.audit.measurement import AuditReleases
 from oddshift.audit.recalibration import Recalibrated, recalibrated
 from oddshift.audit.scan import Budget, scan, scores
-from oddshift.audit.verdict import Basis, GuessValues, Seen, Standing, basis_of, judged, rate_parts, success_parts
+from oddshift.audit.verdict import Basis, GuessValues, Rule, Seen, Standing, basis_of, judged
 from oddshift.audit.worst_pair import worst_of_units
 from oddshift.base.errors import InvalidInput, NoGuarantee
 from oddshift.bounds import betting_plugin_lower, betting_plugin_upper, betting_upper
@@ -218,6 +218,18 @@ def test_an_attacker_without_a_context_term_never_certifies():
     assert {part.claim.attacker for part in declared.verdict.parts} == {"own"}
 
 
+def test_a_lower_bound_above_delta_is_a_violation_though_nobody_learned():
+    """One release alone exceeds a small budget in a third of the pairs: no attacker has to learn anything for that."""
+    split = Records.from_documents(SPACE, list(np.random.default_rng(0).integers(0, K, (900, LENGTH)))).split(
+        rng=np.random.default_rng(1)
+    )
+    found = audit(split, knowledge(EM, one_tier(SPACE), split.fit), [], AuditSettings(epsilon=0.4, delta=0.1))
+    assert found.state == "violated"
+    assert [part.claim.withheld for part in found.verdict.parts] == [NOTHING_LEARNED]
+    assert found.verdict.lowers[0] > 0.1
+    assert all(verify(e).holds for e in found.evidence)
+
+
 def test_declared_independence_gives_way_to_an_attacker_that_learned(world):
     split, known, exact = world
     found = audit(split, known, [exact], AuditSettings(epsilon=1.0, delta=0.05, independent=True, worst_positions=5))
@@ -276,16 +288,14 @@ def test_bounds_that_cross_are_an_error():
 def test_bounds_that_cross_by_chance_withhold_the_claim_and_show_the_wider_pair():
     """In a random order a crossing is chance, about one in 2,000: the audit goes on, and that claim decides nothing."""
     crossed = TierValues(0, np.concatenate([np.zeros(400), np.ones(400)]), 0)
-    asked = AuditSettings(epsilon=1.0, delta=0.1)
+    asked = AuditSettings(epsilon=1.0, delta=0.1, success={"*": 0.3}, advantage={"*": 0.1})
     claims = ClaimBuilder(asked, "list", "document")
     low, high = (bound(crossed.values, 0.05) for bound in (betting_plugin_upper, betting_plugin_lower))
     assert low < high
     guesses = (GuessValues(crossed, crossed),)
     seen = Seen(Own(knowledge(EM, one_tier(SPACE), walks(9, 0))), (crossed,), guesses)
-    parts = [
-        *rate_parts(seen, "anchored", claims, ("all",), Basis((1,), 1), accuses=True),
-        *success_parts(seen, [TierCaps(success=0.3, advantage=0.1)], claims, ("all",)),
-    ]
+    rule = Rule(claims, one_tier(SPACE), Basis((1,), 1), lambda _: None)
+    parts = [*rule.rates(1, seen, "anchored", accuses=True), *rule.guesses(seen)]
     verdict = judged(parts[:2], claims).verdict
     assert verdict.state == "undecided"
     assert [part.claim.withheld for part in verdict.parts] == [CROSSED, CROSSED]

@@ -29,13 +29,10 @@ from oddshift.audit.verdict import (
     Basis,
     GuessValues,
     Judgement,
-    Part,
+    Rule,
     Seen,
     basis_of,
-    deciding_parts,
-    judged,
     standing,
-    success_parts,
     vacuous_reason,
 )
 from oddshift.audit.worst_pair import worst_of_release
@@ -61,7 +58,7 @@ class Trial:
 
     The strongest attacker is that of the basis. `keeps_single` says that one release alone stays within ε, exactly.
     `vacuous` says why nothing is certified where the first guess is nearly always right. `scans` are what attackers
-    found, by place, and `parts` what the judgement rests on. `learning` is what attackers found with fewer documents,
+    found, by place. `learning` is what attackers found with fewer documents,
     where that was looked at, and `growing` says why nothing is certified where one of them still learns.
     """
 
@@ -72,7 +69,6 @@ class Trial:
     keeps_single: bool
     vacuous: str = ""
     scans: Mapping[int, Scan] = field(default_factory=dict)
-    parts: tuple[Part, ...] = ()
     learning: tuple[LearningOfSize, ...] = ()
     growing: str = ""
 
@@ -86,10 +82,9 @@ class Trial:
         """Whether it is certified, or only lacks an attacker that learned and keeps ε in a single release."""
         if self.is_certified:
             return True
-        withheld = [part for part in self.judgement.verdict.parts if part.claim.withheld == self.basis.withheld]
-        rest = [part for part in self.judgement.verdict.parts if part not in withheld]
-        exceeds = any(part.claim.limit is not None and part.lower > part.claim.limit for part in withheld)
-        may_pass = bool(self.basis.withheld) and self.keeps_single and not self.vacuous and not exceeds
+        verdict, gate = self.judgement.verdict, self.basis.withheld
+        rest = [part for part in verdict.parts if part.claim.withheld != gate]
+        may_pass = bool(gate) and self.keeps_single and not self.vacuous and verdict.state != "violated"
         return may_pass and all(part.state == "certified" for part in rest)
 
 
@@ -184,7 +179,7 @@ class Certification:
 
     def situation(self, trial: Trial) -> Situation:
         """The scales of a trial as they were tested, built again: a trial holds no mechanism, which may be large."""
-        return self.certifying.at(trial.tested.scales, remap=trial.outcome.remapped)
+        return self.certifying.like(trial.outcome).at(trial.tested.scales, remap=trial.outcome.remapped)
 
     def strongest(self, trial: Trial) -> Attacker:
         """The attacker of a trial whose numbers are shown first, as it was fitted."""
@@ -203,7 +198,7 @@ def trials(candidates: Sequence[ScaledOutcome], made: Certification) -> Iterator
 
 def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     certifying = made.certifying
-    situation = certifying.at(candidate.scales, remap=candidate.remapped)
+    situation = certifying.like(candidate).at(candidate.scales, remap=candidate.remapped)
     known = situation.known
     readers = [Own(known), *(made.readers.fitted(attacker, known) for attacker in made.attackers)]
     units = choosing_units(made.select.records)
@@ -219,24 +214,15 @@ def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     seen = {place: _seen(readers[place], each, situation, made) for place, each in scans.items()}
     accused = zip(judges.items(), found[len(scans) :], strict=True)
     recalibrated = {place: _seen(judge, each, situation, made) for (place, judge), each in accused}
-    names, law = known.tiers.names, certifying.settings.law
-    empty = vacuous_reason(seen.values(), names, certifying.settings.vacuous)
+    empty = vacuous_reason(seen.values(), known.tiers.names, certifying.settings.vacuous)
     why = empty or made.readers.unread([readers[place] for place in basis.counting], known)
     bar = Barred(why) if why else None
-    rates = deciding_parts(seen, recalibrated, law, claims=made.claims, names=names, basis=basis, bar=lambda _: bar)
-    parts = [*rates, *_guesses(seen, situation, made)]
-    judgement = judged(parts, made.claims)
+    rule = Rule(made.claims, known.tiers, basis, lambda _: bar)
+    judgement = rule.decide(seen, recalibrated, seen.values())
     outcome = certifying.measured(situation, scans[basis.strongest])
     keeps = bool(basis.withheld) and made.single.keeps(situation)
     tested = bounds_tested(candidate, judgement)
-    return Trial(tested, outcome, basis, judgement, keeps, vacuous=empty, scans=scans, parts=tuple(parts))
-
-
-def _guesses(seen: Mapping[int, Seen], situation: Situation, made: Certification) -> list[Part]:
-    """The caps on right guesses, for every attacker that was scanned; the single release is one of them."""
-    names = situation.known.tiers.names
-    caps = [made.goals.caps[name] for name in names]
-    return [part for each in seen.values() for part in success_parts(each, caps, made.claims, names)]
+    return Trial(tested, outcome, basis, judgement, keeps, vacuous=empty, scans=scans)
 
 
 def _seen(attacker: Attacker, found: Scan, situation: Situation, made: Certification) -> Seen:

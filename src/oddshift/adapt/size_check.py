@@ -96,9 +96,7 @@ def withheld(trial: Trial, reason: str, made: Certification) -> Trial:
         replace(part, claim=replace(part.claim, withheld=reason, may_violate=True, unsaturated=size))
         if isinstance(part.claim, Claim)
         else part
-        for part in trial.parts
+        for part in trial.judgement.parts
     )
     judgement = judged(parts, made.claims)
-    return replace(
-        trial, parts=parts, judgement=judgement, growing=reason, tested=bounds_tested(trial.tested, judgement)
-    )
+    return replace(trial, judgement=judgement, growing=reason, tested=bounds_tested(trial.tested, judgement))

@@ -63,6 +63,18 @@ class Question(Protocol):
         """Whether secrets are declared independent of each other."""
 
     @property
+    def law(self) -> str:
+        """The pair law of the verdict."""
+
+    @property
+    def success(self) -> Mapping[str, float]:
+        """The largest share of right first guesses, by tier."""
+
+    @property
+    def advantage(self) -> Mapping[str, float]:
+        """The largest gain of that share over the guess before any release, by tier."""
+
+    @property
     def seed(self) -> int:
         """The seed that repeats the measurement."""
 
@@ -174,18 +186,6 @@ LEVEL_NAMES = ("PII", "PoII")
 """Names of the first two levels of sensitivity, after the paper."""
 
 
-class Capped(Protocol):
-    """The part of the settings of an audit or an adaptation that says what may be guessed."""
-
-    @property
-    def success(self) -> Mapping[str, float]:
-        """The largest share of right first guesses, by tier."""
-
-    @property
-    def advantage(self) -> Mapping[str, float]:
-        """The largest gain of that share over the guess before any release, by tier."""
-
-
 @dataclass(frozen=True)
 class TierCaps:
     """The caps of one tier; None where nothing is asked."""
@@ -194,7 +194,7 @@ class TierCaps:
     advantage: float | None = None
 
 
-def caps_of_tiers(asked: Capped, tiers: Tiers) -> tuple[TierCaps, ...]:
+def caps_of_tiers(asked: Question, tiers: Tiers) -> tuple[TierCaps, ...]:
     """The caps of every tier; a name that no tier or level has is refused.
 
     >>> from types import SimpleNamespace

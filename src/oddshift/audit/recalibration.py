@@ -87,15 +87,18 @@ class Recalibrated:
         return replace(block, shift=np.where(possible, own + self.weight * context, block.shift))
 
 
-def recalibrated(attacker: Attacker, release: Release, truth: Records, budget: Budget) -> Attacker:
+def recalibrated(
+    attacker: Attacker, release: Release, truth: Records, budget: Budget, *, alike: float = ALIKE
+) -> Attacker:
     """The attacker with the weight of the best log score on these documents; the attacker itself if 1 is as good.
 
-    `release` and `truth` must be select documents: documents that certify must not decide the weight.
+    As good is a score within `alike` standard errors. `release` and `truth` must be select documents: documents that
+    certify must not decide the weight.
     """
     held = _held_out(attacker, release, truth, budget)
     weight = held.best_weight()
     better = gain(held.scores(1.0), held.scores(weight), held.units)
-    if better.mean <= ALIKE * better.error:
+    if better.mean <= alike * better.error:
         return attacker
     return Recalibrated(budget.mechanism, attacker, weight)
 
@@ -103,10 +106,15 @@ def recalibrated(attacker: Attacker, release: Release, truth: Records, budget: B
 def recalibrated_judges(
     attackers: Sequence[Attacker], basis: Basis, release: Release, truth: Records, budget: Budget
 ) -> dict[int, Attacker]:
-    """By place, the attackers that count as recalibrated on select documents, where that changes them."""
+    """By place, the attackers that decide as recalibrated on select documents, where that changes them.
+
+    Where nobody learned anything the strongest gets the weight of the best log score, however little better that is.
+    """
     if basis.carrier:
         return {}
-    made = {place: recalibrated(attackers[place], release, truth, budget) for place in basis.counting}
+    alike = ALIKE if basis.counting else 0.0
+    places = basis.counting or (basis.strongest,)
+    made = {place: recalibrated(attackers[place], release, truth, budget, alike=alike) for place in places}
     return {place: judge for place, judge in made.items() if judge is not attackers[place]}
 
 

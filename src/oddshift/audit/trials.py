@@ -21,7 +21,7 @@ from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.completeness import Completeness, completeness
 from oddshift.attackers.learning_size import LearningOfSize, SizeStep, smaller_fits
 from oddshift.attackers.paired_log_score import choosing_units, gain, units_of
-from oddshift.audit.claims import INDEPENDENT, Barred, ClaimBuilder, TierCaps, TierValues, caps_of_tiers, values_by_tier
+from oddshift.audit.claims import INDEPENDENT, Barred, ClaimBuilder, TierValues, values_by_tier
 from oddshift.audit.measurement import AuditReleases, Measurement
 from oddshift.audit.proven import Proven
 from oddshift.audit.recalibration import joint_scan, recalibrated_judges
@@ -32,14 +32,11 @@ from oddshift.audit.verdict import (
     GuessValues,
     Judgement,
     Part,
+    Rule,
     Seen,
     Standing,
     basis_of,
-    deciding_parts,
-    judged,
-    rate_parts,
     standing,
-    success_parts,
     vacuous_reason,
 )
 from oddshift.audit.worst_pair import worst_of_units
@@ -91,7 +88,12 @@ class AuditTrials:
         found = self.measured[place]
         return Seen(self.attackers[place], self._rates(place, law), self._guesses(found))
 
-    def bar(self, place: int) -> Barred | None:
+    @property
+    def rule(self) -> Rule:
+        """The rule of the verdict."""
+        return Rule(self.claims, self.releases.budget.tiers, self.basis, self.gate)
+
+    def gate(self, place: int) -> Barred | None:
         """Why an attacker certifies nothing: the release is vacuous, there is more to learn, or it learns from more."""
         if self._vacuous:
             return Barred(self._vacuous)
@@ -155,57 +157,42 @@ def completed(trials: AuditTrials, known: Knowledge) -> AuditTrials:
 
 def concluded(trials: AuditTrials) -> tuple[Judgement | None, tuple[Evidence, ...]]:
     """The verdict, None when no δ was stated, and the evidence of everything else that is certified."""
-    settings, basis = trials.releases.settings, trials.basis
-    capped = [part for place in range(1, len(trials.attackers)) for part in _success(trials, place)]
-    shown = [part for law in PAIR_LAWS for part in _rate(trials, basis.strongest, law, accuses=False)]
+    settings, basis, rule = trials.releases.settings, trials.basis, trials.rule
+    guessing = [trials.seen(place, "anchored") for place in range(1, len(trials.attackers))]
+    capped = [part for seen in guessing for part in rule.guesses(seen, every_tier=True)]
+    shown = [part for law in PAIR_LAWS for part in _rate(trials, basis.strongest, law)]
     if settings.delta is None:
-        counted = [part for k in basis.counting for part in _rate(trials, k, settings.law, accuses=False)]
+        counted = [part for k in basis.counting for part in _rate(trials, k, settings.law)]
         return None, _evidence((*shown, *counted, *_before(trials), *capped), trials)
-    deciding = _deciding(trials)
-    found = judged([*deciding, *(part for part in capped if part.claim.limit is not None)], trials.claims)
-    return found, _evidence((*shown, *deciding, *_before(trials), *capped), trials)
+    seen = {place: trials.seen(place, settings.law) for place in rule.deciding}
+    found = rule.decide(seen, _judges(trials), guessing)
+    return found, _evidence((*shown, *found.parts, *_before(trials), *capped), trials)
 
 
-def _deciding(trials: AuditTrials) -> list[Part]:
-    """The rate claims that the verdict rests on; every attacker accuses, and only after its own recalibration."""
-    releases, basis = trials.releases, trials.basis
-    law, names = releases.settings.law, releases.budget.tiers.names
-    select, release = releases.select, releases.select_release
-    judges = recalibrated_judges(trials.attackers, basis, release, select, releases.budget)
-    seen = {place: trials.seen(place, law) for place in basis.counting or (basis.strongest,)}
-    accused = dict(zip(judges, _judged(trials, list(judges.values())), strict=True))
-    return deciding_parts(seen, accused, law, claims=trials.claims, names=names, basis=basis, bar=trials.bar)
-
-
-def _judged(trials: AuditTrials, judges: Sequence[Attacker]) -> list[Seen]:
-    """What recalibrated attackers find under the law of the verdict; all of them in one pass."""
+def _judges(trials: AuditTrials) -> dict[int, Seen]:
+    """By place, what recalibrated attackers find under the law of the verdict; all of them in one pass."""
     releases, law = trials.releases, trials.releases.settings.law
+    select, release = releases.select, releases.select_release
+    judges = recalibrated_judges(trials.attackers, trials.basis, release, select, releases.budget)
     if law == "worst":
-        return [Seen(judge, trials.worst_rates(worst_of_units(judge, releases))) for judge in judges]
+        return {k: Seen(judge, trials.worst_rates(worst_of_units(judge, releases))) for k, judge in judges.items()}
     if not judges:
-        return []
+        return {}
     rng = releases.stream(len(trials.attackers))
-    scans = joint_scan(judges, releases.certify_release, releases.certify, releases.budget, rng, law=law)
-    return [Seen(judge, trials.position_rates(found.rate(law))) for judge, found in zip(judges, scans, strict=True)]
+    scans = joint_scan(list(judges.values()), releases.certify_release, releases.certify, releases.budget, rng, law=law)
+    rows = zip(judges.items(), scans, strict=True)
+    return {k: Seen(judge, trials.position_rates(found.rate(law))) for (k, judge), found in rows}
 
 
-def _rate(trials: AuditTrials, place: int, law: str, *, accuses: bool) -> list[Part]:
-    names, seen, bar = trials.releases.budget.tiers.names, trials.seen(place, law), trials.bar(place)
-    return rate_parts(seen, law, trials.claims, names, trials.basis, accuses=accuses, bar=bar)
-
-
-def _success(trials: AuditTrials, place: int) -> list[Part]:
-    tiers = trials.releases.budget.tiers
-    caps = caps_of_tiers(trials.releases.settings, tiers)
-    return success_parts(trials.seen(place, "anchored"), caps, trials.claims, tiers.names, every_tier=True)
+def _rate(trials: AuditTrials, place: int, law: str) -> list[Part]:
+    return trials.rule.rates(place, trials.seen(place, law), law, accuses=False)
 
 
 def _before(trials: AuditTrials) -> list[Part]:
     """What was guessed before any release, as the control `null`: shown, never capped."""
-    tiers = trials.releases.budget.tiers
-    own = trials.seen(1, "anchored")
-    before = Seen(trials.attackers[0], (), tuple(GuessValues(row.before, row.before) for row in own.guesses))
-    return success_parts(before, [TierCaps()] * len(tiers), trials.claims, tiers.names, every_tier=True)
+    claims, names, null = trials.claims, trials.releases.budget.tiers.names, trials.attackers[0]
+    rows = [guesses.before for guesses in trials.seen(1, "anchored").guesses]
+    return [Part(claims.success_claim(null, names[r.tier], None, claims.contradiction(r)), r, True) for r in rows]
 
 
 def _evidence(parts: Sequence[Part], trials: AuditTrials) -> tuple[Evidence, ...]:

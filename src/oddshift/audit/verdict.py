@@ -10,8 +10,9 @@ An attacker counts when it learned something by reading positions together (its 
 chance). `certified` needs every attacker that counts within δ in every tier, and every attacker within the caps on
 right guesses: each at the full level, by intersection-union. `violated` is shown by any attacker that counts, in any
 tier, after its own recalibration on select documents, or by right guesses, which need no calibration: by a lower bound
-at the level divided by the number of such bounds. Without an attacker that counts there is no rate verdict, unless a
-proven bound or declared independence supports one, which then rests on the single release.
+at the level divided by the number of such bounds. Without an attacker that counts nothing is certified, unless a
+proven bound or declared independence supports it, which then rests on the single release; the strongest may still show
+a violation.
 
 A vacuous release: one after which the first guess is nearly always right, although it was not before.
 
@@ -25,9 +26,9 @@ from dataclasses import dataclass
 
 from oddshift.attackers.attacker import Attacker
 from oddshift.attackers.paired_log_score import Gain, Units, gain
-from oddshift.audit.claims import NOTHING_LEARNED, Barred, ClaimBuilder, TierCaps, TierValues
+from oddshift.audit.claims import NOTHING_LEARNED, Barred, ClaimBuilder, TierValues, caps_of_tiers
 from oddshift.audit.scan import Scores
-from oddshift.base.arrays import FloatArray, float_of
+from oddshift.base.arrays import float_of
 from oddshift.base.errors import InvalidInput
 from oddshift.evidence.certificates import (
     AnyClaim,
@@ -38,6 +39,7 @@ from oddshift.evidence.certificates import (
     certify_joint,
     evidence_of,
 )
+from oddshift.model.tiers import Tiers
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Basis:
     """What a rate verdict rests on: the places of the attackers that count, the strongest, and any other support in
     words.
 
-    `withheld` says why there is no verdict; the strongest attacker is then shown but decides nothing.
+    `withheld` says why nothing is certified; the strongest attacker is then shown, and may show a violation.
     """
 
     counting: tuple[int, ...]
@@ -184,91 +186,91 @@ class Part:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Judgement:
-    """A verdict and the values of each of its parts, in their order."""
+    """A verdict and the parts that it rests on, with their values, in its order."""
 
     verdict: JointCertificate
-    values: tuple[FloatArray, ...]
+    parts: tuple[Part, ...]
 
     def evidence(self, mechanism_hash: str, split_hash: str) -> tuple[Evidence, ...]:
         """What `oddshift verify` computes each part from again."""
         return tuple(
-            evidence_of(part, values, mechanism_hash=mechanism_hash, split_hash=split_hash)
-            for part, values in zip(self.verdict.parts, self.values, strict=True)
+            evidence_of(made, part.row.values, mechanism_hash=mechanism_hash, split_hash=split_hash)
+            for made, part in zip(self.verdict.parts, self.parts, strict=True)
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rule:
+    """The rule of a verdict, for audits and adaptations alike: bounds and gates to certified, violated or undecided.
+
+    `gate` says of an attacker by place why it certifies nothing, if so: the release is vacuous, dependence is unread,
+    the attacker still learns from more documents. That nobody learned anything is the first gate. A gate keeps an
+    attacker from certifying, never from showing a violation: a lower bound above δ is one, whoever stands behind it.
+    """
+
+    claims: ClaimBuilder
+    tiers: Tiers
+    basis: Basis
+    gate: Callable[[int], Barred | None]
+
+    @property
+    def deciding(self) -> tuple[int, ...]:
+        """The places of the attackers whose rates decide; the strongest where none counts."""
+        return self.basis.counting or (self.basis.strongest,)
+
+    def rates(self, place: int, seen: Seen, law: str, *, accuses: bool) -> list[Part]:
+        """The rate claims of the attacker at this place, or of its recalibrated self, one for each tier."""
+        gates = [Barred(self.basis.withheld) if self.basis.withheld else None, self.gate(place)]
+        found = [gate for gate in gates if gate is not None]
+        reasons, documents = [gate.reason for gate in found], max((gate.documents for gate in found), default=0)
+        bar = Barred("; ".join(reasons), documents) if found else None
+        made = []
+        for row in seen.rates:
+            why, name = self.claims.contradiction(row), self.tiers.names[row.tier]
+            claim = self.claims.claim(seen.attacker, name, law, withheld=why, basis=self.basis.carrier, bar=bar)
+            made.append(Part(claim, row, accuses))
+        return made
+
+    def guesses(self, seen: Seen, *, every_tier: bool = False) -> list[Part]:
+        """The caps on what one attacker guesses; with `every_tier` also bounds where nothing is asked."""
+        caps = caps_of_tiers(self.claims.question, self.tiers)
+        made: list[Part] = []
+        for row in seen.guesses:
+            tier, asked = row.after.tier, caps[row.after.tier]
+            about = seen.attacker, self.tiers.names[tier]
+            if asked.success is not None or every_tier:
+                why = self.claims.contradiction(row.after)
+                made.append(Part(self.claims.success_claim(*about, asked.success, why), row.after, True))
+            if asked.advantage is not None:
+                why = self.claims.contradiction(row.advantage)
+                claim = self.claims.success_claim(*about, asked.advantage, why, over_prior=True)
+                made.append(Part(claim, row.advantage, True))
+        return made
+
+    def decide(self, seen: Mapping[int, Seen], judges: Mapping[int, Seen], guessing: Iterable[Seen]) -> Judgement:
+        """The verdict on the rates of the deciding attackers and on every cap, from what was seen of them by place.
+
+        Each accuses, as recalibrated by `judges` where that changed it; everybody in `guessing` is held to the caps.
+        """
+        law = self.claims.question.law
+        parts = [part for k in self.deciding for part in self.rates(k, seen[k], law, accuses=k not in judges)]
+        parts += [part for k, judge in judges.items() for part in self.rates(k, judge, law, accuses=True)]
+        parts += [part for each in guessing for part in self.guesses(each)]
+        return judged(parts, self.claims)
 
 
 def judged(parts: Sequence[Part], claims: ClaimBuilder) -> Judgement:
     """All parts together, certified or violated at the level that was asked for."""
     asked = claims.question
-    values = tuple(part.row.values for part in parts)
     verdict = certify_joint(
-        values,
+        [part.row.values for part in parts],
         [part.claim for part in parts],
         asked.alpha,
         asked.method,
         excluded=[part.row.excluded for part in parts],
         accusing=[part.accuses for part in parts],
     )
-    return Judgement(verdict, values)
-
-
-def rate_parts(
-    seen: Seen,
-    law: str,
-    claims: ClaimBuilder,
-    names: Sequence[str],
-    basis: Basis,
-    *,
-    accuses: bool,
-    bar: Barred | None = None,
-) -> list[Part]:
-    """The rate claims of one attacker, one for each tier; with a `bar` it certifies nothing."""
-    found = []
-    for row in seen.rates:
-        why = basis.withheld or claims.contradiction(row)
-        claim = claims.claim(seen.attacker, names[row.tier], law, withheld=why, basis=basis.carrier, bar=bar)
-        found.append(Part(claim, row, accuses))
-    return found
-
-
-def deciding_parts(
-    seen: Mapping[int, Seen],
-    recalibrated: Mapping[int, Seen],
-    law: str,
-    *,
-    claims: ClaimBuilder,
-    names: Sequence[str],
-    basis: Basis,
-    bar: Callable[[int], Barred | None],
-) -> list[Part]:
-    """The rate claims of every attacker that counts, by place; each accuses, as recalibrated where that changed it.
-
-    `bar` says of a place why its attacker certifies nothing, if so. Audits and adaptations decide by these parts.
-    """
-    found: list[Part] = []
-    for place in basis.counting or (basis.strongest,):
-        accuses = place not in recalibrated
-        found += rate_parts(seen[place], law, claims, names, basis, accuses=accuses, bar=bar(place))
-    for place, judge in recalibrated.items():
-        found += rate_parts(judge, law, claims, names, basis, accuses=True, bar=bar(place))
-    return found
-
-
-def success_parts(
-    seen: Seen, caps: Sequence[TierCaps], claims: ClaimBuilder, names: Sequence[str], *, every_tier: bool = False
-) -> list[Part]:
-    """The caps on what one attacker guesses; with `every_tier` also bounds where nothing is asked."""
-    found: list[Part] = []
-    for row in seen.guesses:
-        tier, asked = row.after.tier, caps[row.after.tier]
-        if asked.success is not None or every_tier:
-            why = claims.contradiction(row.after)
-            found.append(Part(claims.success_claim(seen.attacker, names[tier], asked.success, why), row.after, True))
-        if asked.advantage is not None:
-            why = claims.contradiction(row.advantage)
-            claim = claims.success_claim(seen.attacker, names[tier], asked.advantage, why, over_prior=True)
-            found.append(Part(claim, row.advantage, True))
-    return found
+    return Judgement(verdict, tuple(parts))
 
 
 VACUOUS = (0.9, 0.5)

@@ -10,8 +10,8 @@ from typing import Any
 
 from oddshift.base.registry import Registry
 from oddshift.data.detectors.capitals import Capitals, CapitalsSettings
-from oddshift.data.detectors.detection_report import DetectionReport, examples, report_on
-from oddshift.data.detectors.gazetteer import Gazetteer, GazetteerSettings, ListUse, WordList, WordListSettings
+from oddshift.data.detectors.detection_report import DetectionReport, report_on
+from oddshift.data.detectors.gazetteer import Gazetteer, GazetteerSettings, WordList, WordListSettings
 from oddshift.data.detectors.handles import HANDLE_LABELS, Handles, HandlesSettings
 from oddshift.data.detectors.kinds import (
     FIRST_KINDS,
@@ -24,13 +24,12 @@ from oddshift.data.detectors.kinds import (
     default_rule,
     mark_of,
 )
-from oddshift.data.detectors.names import KnownNames, Linking, known_names, linked, ordinary_words
+from oddshift.data.detectors.names import KnownNames, known_names, linked, ordinary_words, stop_words
 from oddshift.data.detectors.normalising import normalised
 from oddshift.data.detectors.patterns import PATTERN_LABELS, Patterns, PatternsSettings
 from oddshift.data.detectors.planting import PlantedRecall, recall_of_planted
 from oddshift.data.detectors.spacy_pipeline import Pipeline, PipelineSettings
 from oddshift.data.detectors.spans import Detector, DetectorSettings, Spans
-from oddshift.data.detectors.stop_words import stop_words
 from oddshift.data.detectors.tagging import (
     NAME_LABELS,
     Occurrences,
@@ -76,8 +75,6 @@ __all__ = [
     "Handles",
     "HandlesSettings",
     "KnownNames",
-    "Linking",
-    "ListUse",
     "Occupations",
     "OccupationsSettings",
     "Occurrences",
@@ -93,7 +90,6 @@ __all__ = [
     "WordListSettings",
     "closest",
     "default_rule",
-    "examples",
     "known_names",
     "linked",
     "mark_of",

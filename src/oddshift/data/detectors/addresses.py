@@ -66,88 +66,14 @@ _GAP = re.compile(r"[ \t]*(?:[,;][ \t]*|\n(?:[ \t>*•?|-]*\n)?[ \t>*•?|-]*|[ 
 _CHUNK = re.compile(r"[^\s,;:!?\\()\"<>|]+(?:[ \t]+[^\s,;:!?\\()\"<>|]+)*")
 _PART_WORD = re.compile(r"[^\s,;:!?\\()\"<>|]+")
 _POSTCODE = re.compile(r"(?:\d{4,6}(?:-\d{3,4})?|\d{3}[ \t]\d{2}|[A-Z]{1,2}\d[A-Z\d]?[ \t]\d[A-Z]{2})$", re.IGNORECASE)
-_PARTICLES = frozenset(
-    [
-        "de",
-        "la",
-        "le",
-        "les",
-        "del",
-        "der",
-        "den",
-        "van",
-        "von",
-        "of",
-        "and",
-        "am",
-        "an",
-        "u",
-        "di",
-        "do",
-        "da",
-        "dos",
-        "das",
-        "the",
-        "no",
-        "und",
-        "et",
-        "en",
-        "upon",
-    ]
+_PARTICLES_WORDS = "de la le les del der den van von of and am an u di do da dos das the no und et en upon"
+_PARTICLES = frozenset(_PARTICLES_WORDS.split())
+_NO_PLACE_WORDS = (
+    "phone tel telephone fax mobile cell office email e-mail web www http https date name from to subject re dear "
+    "hi hello thanks regards sincerely i he she we they it you my your his her our for in last this at please "
+    "when where who what why how"
 )
-_NO_PLACE = frozenset(
-    [
-        "phone",
-        "tel",
-        "telephone",
-        "fax",
-        "mobile",
-        "cell",
-        "office",
-        "email",
-        "e-mail",
-        "web",
-        "www",
-        "http",
-        "https",
-        "date",
-        "name",
-        "from",
-        "to",
-        "subject",
-        "re",
-        "dear",
-        "hi",
-        "hello",
-        "thanks",
-        "regards",
-        "sincerely",
-        "i",
-        "he",
-        "she",
-        "we",
-        "they",
-        "it",
-        "you",
-        "my",
-        "your",
-        "his",
-        "her",
-        "our",
-        "for",
-        "in",
-        "last",
-        "this",
-        "at",
-        "please",
-        "when",
-        "where",
-        "who",
-        "what",
-        "why",
-        "how",
-    ]
-)
+_NO_PLACE = frozenset(_NO_PLACE_WORDS.split())
 _OPENING = frozenset(["de", "la", "le", "les", "del", "der", "den", "van", "von", "am", "an", "el", "no"])
 _STATED = re.compile(rf"(?:{_STATES.replace(' ', '|')})[ \t]+\d{{5}}$", re.IGNORECASE)
 _MOST_PARTS = 4  # stretches between commas or line ends that an address may grow by, on either side

@@ -1,6 +1,6 @@
 """The detection report: which detectors looked, what they found, where occurrences disagree, and what was left out.
 
-Counts only. Words are shown by `examples`, which a caller has to ask for by name.
+Counts only, never a word.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oddshift.base.arrays import BoolArray, IntArray, whole
-from oddshift.base.errors import InvalidInput
+from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.data.detectors.planting import PlantedRecall
 from oddshift.data.detectors.spans import Detector
 from oddshift.data.detectors.tagging import Occurrences, TypeTags
@@ -96,16 +95,6 @@ def report_on(
         contested=len(tags.contested),
         recall=recall,
     )
-
-
-def examples(occurrences: Occurrences, tags: TypeTags, tier: str, n: int, rng: np.random.Generator) -> tuple[str, ...]:
-    """Draw some words of a tier, by occurrence: real words of the texts, so only on request."""
-    if tier not in tags.names:
-        raise InvalidInput(f"tier={tier!r}, expected one of {', '.join(tags.names)}")
-    inside = np.flatnonzero(tags.labels == tags.names.index(tier))
-    weights = occurrences.totals[inside] / max(1, occurrences.totals[inside].sum())
-    n = min(whole(n, "n", 0), len(inside))
-    return tuple(occurrences.types[i] for i in rng.choice(inside, size=n, replace=False, p=weights)) if n else ()
 
 
 def _tier(name: str, inside: BoolArray, has_vector: BoolArray, totals: IntArray) -> TierCount:

@@ -67,10 +67,6 @@ class Gazetteer:
         found = through_normalised(lambda plain: _matches(plain, self._index, self.keep_case), texts)
         return with_surnames(texts, found, self._surnames) if self._surnames else found
 
-    def matched(self, texts: Sequence[str]) -> ListUse:
-        """How many of the entries occur in some texts, in full or by their surname."""
-        return _use(texts, self.detect(texts), self.entries, self.keep_case)
-
 
 @dataclass(frozen=True, repr=False)
 class WordList:
@@ -98,45 +94,6 @@ class WordList:
     def detect(self, texts: Sequence[str]) -> Spans:
         """Every occurrence."""
         return through_normalised(lambda plain: _matches(plain, self._index, False), texts)
-
-    def matched(self, texts: Sequence[str]) -> ListUse:
-        """How many of the words occur in some texts."""
-        return _use(texts, self.detect(texts), tuple(self.words), False)
-
-
-@dataclass(frozen=True)
-class ListUse:
-    """How much of a list occurs: entries listed, found in full, found by surname alone, and occurrences in total."""
-
-    entries: int
-    whole: int
-    by_surname: int
-    occurrences: int
-
-    @property
-    def matched(self) -> int:
-        """Entries that occur in some form."""
-        return self.whole + self.by_surname
-
-    def line(self) -> str:
-        """The counts in one sentence.
-
-        >>> ListUse(5, 2, 1, 9).line()
-        '3 of 5 listed entries occur, 9 times in all (1 of them by the surname alone)'
-        """
-        alone = f" ({self.by_surname} of them by the surname alone)" if self.by_surname else ""
-        return f"{self.matched} of {self.entries} listed entries occur, {self.occurrences} times in all{alone}"
-
-
-def _use(texts: Sequence[str], found: Spans, entries: Sequence[str], keep_case: bool) -> ListUse:
-    """Which entries the spans of a list stand for."""
-    rows = zip(found.document.tolist(), found.start.tolist(), found.end.tolist(), strict=True)
-    seen = {_key(texts[d][a:b], keep_case) for d, a, b in rows}
-    listed = {_key(entry, keep_case): entry for entry in entries}
-    whole = seen & set(listed)
-    alone = {words[0].lower() for words in seen - whole}
-    by_surname = sum(key not in whole and key[-1].lower() in alone for key in listed)
-    return ListUse(len(listed), len(whole), by_surname, len(found))
 
 
 def _key(entry: str, keep_case: bool) -> tuple[str, ...]:

@@ -25,46 +25,11 @@ _CALLED = re.compile(rf"^({_NAMES}), (?:can|could|would|will|please|do|are|have)
 _LIST = re.compile(rf"(?<!\w)(?:{_NAMES}, ){{0,12}}{_NAMES},? (?:and|or|&) {_NAMES}")
 _ITEM = re.compile(_NAMES)
 
-_FIELDS = frozenset(
-    [
-        "iban",
-        "ssn",
-        "atm",
-        "phone",
-        "fax",
-        "address",
-        "email",
-        "e-mail",
-        "tel",
-        "mobile",
-        "office",
-        "cell",
-        "url",
-        "id",
-        "pin",
-        "vat",
-        "name",
-        "number",
-        "date",
-        "dob",
-        "zip",
-        "me",
-        "i",
-        "ex",
-        "i'm",
-        "it",
-        "you",
-        "he",
-        "she",
-        "we",
-        "they",
-        "hi",
-        "hello",
-        "dear",
-        "please",
-        "thanks",
-    ]
+_FIELDS_WORDS = (
+    "iban ssn atm phone fax address email e-mail tel mobile office cell url id pin vat name number date dob zip "
+    "me i ex i'm it you he she we they hi hello dear please thanks"
 )
+_FIELDS = frozenset(_FIELDS_WORDS.split())
 _LENGTH = re.compile(
     r"(?:(?:about|around|over|under|nearly|almost|the|this|that|these|those|last|next|past|previous|following|coming|"
     r"first|second|third|final|every|each|all|whole|a|an|one|two|three|four|five|six|seven|eight|nine|ten|few|several|many|some|"

@@ -6,6 +6,8 @@ Linked names: a person who was found once by the full name is found again by a p
 
 "Norma Kamali" makes a later "Kamali" in the same document an occurrence of the same kind. If the full name occurs in
 the fit documents, "Kamali" is linked in every document.
+
+Stop words are never names by themselves: the words of spaCy's English list, by their class, which a test compares.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from oddshift.data.detectors.normalising import normalised
-from oddshift.data.detectors.spans import Detector, Spans
-from oddshift.data.detectors.stop_words import stop_words
+from oddshift.data.detectors.spans import Spans
 
 PERSON = "PERSON"
 """The label of people."""
@@ -181,23 +183,6 @@ class KnownNames:
         return f"KnownNames({len(self.surnames)} surnames, {len(self.ordinary)} ordinary words)"
 
 
-@dataclass(frozen=True)
-class Linking:
-    """A detector whose names are linked: what it finds, and every other occurrence of a part of a name it found."""
-
-    detector: Detector
-    known: KnownNames = field(default_factory=KnownNames)
-
-    @property
-    def name(self) -> str:
-        """The name of the detector, marked as linked."""
-        return f"{self.detector.name} (names linked)"
-
-    def detect(self, texts: Sequence[str]) -> Spans:
-        """The spans of the detector and those linked to them."""
-        return linked(texts, self.detector.detect(texts), self.known)
-
-
 def ordinary_words(texts: Sequence[str]) -> frozenset[str]:
     """Return the words that are written in lower case at least as often as with a capital.
 
@@ -284,3 +269,49 @@ def _again(text: str, sought: Mapping[str, str]) -> Iterator[tuple[int, int, str
         label = sought.get(word.lower())
         if label is not None:
             yield *plain.original(match.start(), match.start() + len(word)), label
+
+
+PRONOUNS = """
+    i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers
+    herself it its itself they them their themselves one this that these those who whom whose which what whoever
+    whatever another other others same such own someone something anyone anything everyone everything nobody
+    noone none nothing
+"""
+
+VERBS = """
+    am are be been being is was were became become becomes becoming ca can cannot could did do does doing done had has
+    have get give go keep made make may might move must name put say see seem seemed seeming seems serious
+    should show take used using will would call regarding
+"""
+
+ADVERBS = """
+    again almost alone already also although always anyhow anyway anywhere afterwards back beforehand elsewhere
+    else enough even ever everywhere formerly further hence here hereafter hereby herein hereupon how however indeed
+    just last latter latterly meanwhile moreover mostly much namely never nevertheless next no not now nowhere often
+    once only otherwise perhaps please quite rather really so somehow sometime sometimes somewhere still then thence
+    there thereafter thereby therefore therein thereupon thru thus together too very well when whence whenever where
+    whereafter whereas whereby wherein whereupon wherever whither why yet various
+"""
+
+CONNECTIVES = """
+    a about above across after against all along among amongst amount an and any around as at because before behind
+    below beside besides between beyond both bottom but by down due during each either empty every except few first for
+    former from front full if in into least less many more most neither nor of off on onto or out over part per re
+    several side since some than the though through throughout to top toward towards under unless until up upon via
+    whether while whole with within without
+"""
+
+NUMBERS = "two third three four five six eight nine ten eleven twelve fifteen twenty forty fifty sixty hundred"
+
+SHORT_FORMS = "'d 'll 'm 're 's 've n't"
+
+
+@lru_cache(maxsize=1)
+def stop_words() -> frozenset[str]:
+    """English function words that are never names by themselves, short forms with each kind of apostrophe.
+
+    >>> "whose" in stop_words(), "’ll" in stop_words(), "paris" in stop_words()
+    (True, True, False)
+    """
+    short = (SHORT_FORMS.replace("'", mark) for mark in "'‘’")
+    return frozenset(" ".join((PRONOUNS, VERBS, ADVERBS, CONNECTIVES, NUMBERS, *short)).split())

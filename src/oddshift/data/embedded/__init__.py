@@ -1,6 +1,5 @@
-"""Synthetic data with a known joint law: people in short texts, chains, topics."""
+"""Synthetic data with a known joint law: people in short texts."""
 
-from oddshift.data.embedded.laws import SyntheticChain, Topics, chain, topics
 from oddshift.data.embedded.people import People, PeopleSettings, people
 
-__all__ = ["People", "PeopleSettings", "SyntheticChain", "Topics", "chain", "people", "topics"]
+__all__ = ["People", "PeopleSettings", "people"]

@@ -14,14 +14,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from oddshift.base.arrays import FloatArray, IntArray, whole
+from oddshift.base.arrays import FloatArray, IntArray, float_of, whole
+from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.text.casing import cased
 from oddshift.data.codecs.text.codec import TextCodec
 from oddshift.data.codecs.text.encoded import EncodedText
 from oddshift.data.codecs.text.lexicon import Lexicon
 from oddshift.data.codecs.text.settings import TextSettings
 from oddshift.data.codecs.text.vectors import WordVectors
-from oddshift.data.embedded.laws import draw_sequences, share
 from oddshift.model.prior import Markov
 from oddshift.model.records import Records
 from oddshift.model.space import Space
@@ -272,3 +272,26 @@ def _told(points: IntArray, choice: FloatArray, lexicon: Lexicon) -> str:
         if place == len(KINDS) and place + 1 < len(points):
             text += " "
     return text + CLOSING if len(points) == len(KINDS) + 1 else text
+
+
+def draw_sequences(prior: Markov, documents: int, rng: np.random.Generator) -> IntArray:
+    """(documents, length) independent sequences of a chain, each value by inverting its cumulative row."""
+    uniforms = rng.random((whole(documents, "documents", 1), len(prior.sizes)))
+    values = np.empty(uniforms.shape, dtype=np.int64)
+    values[:, 0] = invert(np.broadcast_to(prior.initial, (documents, len(prior.initial))), uniforms[:, 0])
+    for t, step in enumerate(prior.transitions, start=1):
+        values[:, t] = invert(step[values[:, t - 1]], uniforms[:, t])
+    return values
+
+
+def invert(rows: FloatArray, uniforms: FloatArray) -> IntArray:
+    """The value whose interval of the cumulative row holds the uniform, row by row; never one of probability 0."""
+    cumulative = np.cumsum(rows, axis=1)
+    return (cumulative <= (uniforms * cumulative[:, -1])[:, None]).sum(axis=1).astype(np.int64)
+
+
+def share(value: float, name: str) -> float:
+    """A float in [0, 1]."""
+    if not 0.0 <= float_of(value, name) <= 1.0:
+        raise InvalidInput(f"{name}={value!r}, expected 0 <= {name} <= 1")
+    return float(value)

@@ -25,7 +25,7 @@ from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.data.codecs.text.vectors import WordVectors
 from oddshift.data.detectors import Detector, PlantedRecall, Spans, recall_of_planted
 from oddshift.data.detectors.detection_report import DetectionReport, report_on
-from oddshift.data.detectors.stop_words import stop_words
+from oddshift.data.detectors.names import stop_words
 from oddshift.data.detectors.storage import (
     KeptByName,
     KeptNames,

@@ -22,7 +22,6 @@ from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.spacy_import import import_spacy
 from oddshift.data.codecs.text.vectors import WordVectors, read_vectors
-from oddshift.data.detectors.names import Linking
 from oddshift.data.detectors.spacy_pipeline import Pipeline, pipeline_folder
 from oddshift.data.detectors.spans import Detector
 from oddshift.data.detectors.tagging import Occurrences
@@ -140,9 +139,8 @@ def vectors_of_pipeline(pipeline: str | Path, words: Collection[str] | None = No
 def pipeline_with_vectors(detectors: Sequence[Detector]) -> str | Path:
     """Return the first pipeline among some detectors, whose vectors `vectors = "pipeline"` refers to."""
     for detector in detectors:
-        inner = detector.detector if isinstance(detector, Linking) else detector
-        if isinstance(inner, Pipeline):
-            return inner.pipeline
+        if isinstance(detector, Pipeline):
+            return detector.pipeline
     raise InvalidInput(
         f"vectors={FROM_PIPELINE!r} without a detector of kind 'pipeline', expected one whose vectors can be used"
     )

@@ -36,22 +36,8 @@ _WOMEN = frozenset(_FEMALE.split())
 _HERS, _HIS = frozenset(["mrs", "ms", "miss", "madam", "lady"]), frozenset(["mr", "sir", "lord"])
 _FIRMS = ("Group", "Partners", "Works", "Foods", "Supplies", "Systems", "Bank", "Press", "Motors", "Services")
 _PEOPLES = ["Dutch", "Spanish", "Polish", "Greek", "Kenyan", "Japanese", "Brazilian", "Canadian", "Swedish", "Turkish"]
-_THINGS = [
-    "River",
-    "Garden",
-    "Harbour",
-    "Winter",
-    "Lantern",
-    "Summit",
-    "Meadow",
-    "Compass",
-    "Orchard",
-    "Bridge",
-    "Island",
-    "Autumn",
-    "Ember",
-    "Willow",
-]
+_THINGS_WORDS = "River Garden Harbour Winter Lantern Summit Meadow Compass Orchard Bridge Island Autumn Ember Willow"
+_THINGS = _THINGS_WORDS.split()
 _STREETS = ["Mill", "Church", "Station", "Park", "Hill", "School", "Garden", "Bridge", "Orchard", "Chapel"]
 _NUMBERS = frozenset(RECOGNISERS) - {"DATE"}
 _DATE_FORMS = (

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from oddshift.base.arrays import FloatArray, IntArray, float_of, indices, positive, whole
+from oddshift.base.arrays import FloatArray, indices, positive, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log, log_normalise, log_sum
+from oddshift.data.embedded.people import draw_sequences, invert, share
 from oddshift.model.prior import Markov
 from oddshift.model.records import Records
 from oddshift.model.space import Space
@@ -65,29 +66,6 @@ def chain(
 def gaussian_words(words: int, spread: float, rng: np.random.Generator) -> Space:
     """Points of independent Gaussian coordinates."""
     return Space(positive(spread, "spread") * rng.standard_normal((words, DIMENSIONS)))
-
-
-def draw_sequences(prior: Markov, documents: int, rng: np.random.Generator) -> IntArray:
-    """(documents, length) independent sequences of a chain, each value by inverting its cumulative row."""
-    uniforms = rng.random((whole(documents, "documents", 1), len(prior.sizes)))
-    values = np.empty(uniforms.shape, dtype=np.int64)
-    values[:, 0] = invert(np.broadcast_to(prior.initial, (documents, len(prior.initial))), uniforms[:, 0])
-    for t, step in enumerate(prior.transitions, start=1):
-        values[:, t] = invert(step[values[:, t - 1]], uniforms[:, t])
-    return values
-
-
-def invert(rows: FloatArray, uniforms: FloatArray) -> IntArray:
-    """The value whose interval of the cumulative row holds the uniform, row by row; never one of probability 0."""
-    cumulative = np.cumsum(rows, axis=1)
-    return (cumulative <= (uniforms * cumulative[:, -1])[:, None]).sum(axis=1).astype(np.int64)
-
-
-def share(value: float, name: str) -> float:
-    """A float in [0, 1]."""
-    if not 0.0 <= float_of(value, name) <= 1.0:
-        raise InvalidInput(f"{name}={value!r}, expected 0 <= {name} <= 1")
-    return float(value)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
