@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.table import Line, cpu
-from oddshift.bounds import BettingStream, RobbinsStream
 from oddshift.evidence.certificates import DEFAULT_METHOD, Claim, certify, evidence_of, save_evidence, verify_file
 
 DOCUMENTS = 1_000_000
@@ -34,12 +33,6 @@ def samples() -> dict[str, np.ndarray]:
     }
 
 
-def stream(start: BettingStream | RobbinsStream, values: np.ndarray, block: int) -> None:
-    state = start
-    for begin in range(0, len(values), block):
-        state = state.update(values[begin : begin + block])
-
-
 def certificates(data: dict[str, np.ndarray]) -> Iterator[Line]:
     certify(data["all values distinct"][:100], CLAIM, 0.05)  # imports what it needs
     for name, values in data.items():
@@ -49,15 +42,6 @@ def certificates(data: dict[str, np.ndarray]) -> Iterator[Line]:
             is_default = method == DEFAULT_METHOD
             limit, holds = ("< 2 s", seconds < 2.0) if is_default else ("", None)
             yield Line(what, f"{seconds:.2f} s", limit=limit, holds=holds)
-
-
-def streams(data: dict[str, np.ndarray]) -> Iterator[Line]:
-    zero_one = (np.random.default_rng(1).random(DOCUMENTS) < 0.05).astype(float)
-    cases = [(f"betting stream, {name}", BettingStream(0.1, "model"), values) for name, values in data.items()]
-    for name, start, values in (*cases, ("Robbins stream", RobbinsStream(0.05, "model"), zero_one)):
-        _, seconds = cpu(lambda s=start, v=values: stream(s, v, 10_000))
-        rate = DOCUMENTS / seconds
-        yield Line(f"{name}, blocks of 10,000", f"{rate / 1e6:.1f} M/s", limit=">= 1 M/s", holds=rate >= 1e6)
 
 
 def evidence(values: np.ndarray) -> Iterator[Line]:
@@ -71,4 +55,4 @@ def evidence(values: np.ndarray) -> Iterator[Line]:
 def run() -> list[Line]:
     """Every time beside its limit."""
     data = samples()
-    return [*certificates(data), *streams(data), *evidence(data["fractions of 20 pairs"])]
+    return [*certificates(data), *evidence(data["fractions of 20 pairs"])]

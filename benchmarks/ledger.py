@@ -12,11 +12,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.table import Line, cpu, markdown
+from oddshift.base.arrays import FloatArray
 from oddshift.data.embedded import people
 from oddshift.data.formats import open_data
 from oddshift.data.formats.data_file import uncounted
@@ -28,8 +31,12 @@ from oddshift.protect.overrides import Overrides, kept_cells
 from oddshift.protect.policies import make_policy
 from oddshift.protect.record_keys import WIDTH
 
-AT_ONCE = 1_000_000
+AT_ONCE, SIZE = 1_000_000, 250_000
 TERMS = ClaimTerms(policy="p", epsilon=1.0)
+MILLIONS = 10
+MOST = {"embedded": 0.3}
+"""CPU of a record in µs, at most."""
+
 GROWTH = 0.1
 """The largest exponent of the cost of a claim in the size of the ledger."""
 
@@ -98,41 +105,67 @@ def server_seconds(pid: int | None) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def measured(work: Callable[[], None], server: int | None = None) -> tuple[float, float]:
-    """Wall and CPU seconds, those of children and of a server included."""
-    began, before = time.perf_counter(), own_seconds() + server_seconds(server)
+def measured(work: Callable[[], None], server: int | None = None) -> FloatArray:
+    """Seconds that pass, CPU seconds here with those of children, and CPU seconds of a server."""
+
+    def now() -> FloatArray:
+        return np.array([time.perf_counter(), own_seconds(), server_seconds(server)])
+
+    before = now()
     work()
-    return time.perf_counter() - began, own_seconds() + server_seconds(server) - before
+    return now() - before
 
 
-def exponent(sizes: list[float], seconds: list[float]) -> float:
+@dataclass(frozen=True)
+class ClaimCost:
+    """Mean CPU seconds of a key until a ledger has so many `rows`, here and on a server, and the power it grows by."""
+
+    rows: float
+    client: float
+    server: float
+    growth: float
+
+    def total(self, rows: float) -> tuple[float, float]:
+        """CPU seconds of claiming so many rows here, and on a server, extrapolated by that power."""
+        more = rows * max(1.0, rows / self.rows) ** self.growth
+        return self.client * more, self.server * more
+
+
+def exponent(sizes: FloatArray, seconds: FloatArray) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
-def growth(name: str, ledger: Ledger, millions: int, server: int | None = None) -> tuple[list[Line], float, float]:
-    """Claims of a million new keys each; lines, CPU seconds of a key in the last of them, and the exponent."""
-    found = [measured(lambda: claimed_by(ledger, random_batch()), server) for _ in range(millions)]
-    walls, cpus = ([one[k] for one in found] for k in (0, 1))
-    sizes = [k + 1.0 for k in range(millions)]
-    lines = []
-    for k in sorted({0, millions // 2, millions - 1}):
-        what = f"{name}: 1,000,000 records claimed by a ledger that holds {k:,} million"
-        lines.append(Line(what, f"{walls[k]:.2f} µs a record, {cpus[k]:.2f} µs of CPU"))
-    slopes = [exponent(sizes, one) for one in (walls, cpus)]
-    mean = [sum(one) / millions for one in (walls, cpus)]
-    what = f"{name}: {millions} claims of a million, mean"
-    lines.append(Line(what, f"{mean[0]:.2f} µs a record, {mean[1]:.2f} µs of CPU"))
+def growth(name: str, ledger: Ledger, millions: int, server: int | None = None) -> tuple[list[Line], ClaimCost]:
+    """Claims of `SIZE` new keys each, by the million, after one that makes the tables; runs are merged on the way."""
+    claimed_by(ledger, random_batch(1000))
+
+    def million() -> None:
+        for _ in range(AT_ONCE // SIZE):
+            claimed_by(ledger, random_batch(SIZE))
+
+    found = 1e6 / AT_ONCE * np.array([measured(million, server) for _ in range(millions)])
+    walls, cpus, sizes = found[:, 0], found[:, 1:].sum(axis=1), np.arange(1.0, millions + 1.0)
+    lines = [
+        Line(
+            f"{name}: a million records claimed by a ledger that holds {k:,} million",
+            f"{walls[k]:.2f} µs a record, {cpus[k]:.2f} µs of CPU",
+        )
+        for k in sorted({0, millions // 2, millions - 1})
+    ]
+    mean = f"{walls.mean():.2f} µs a record, {cpus.mean():.2f} µs of CPU"
+    most = MOST.get(name, np.inf)
+    limit = f"{most:g} µs of CPU" if name in MOST else ""
     lines.append(
         Line(
-            f"{name}: growth of a claim up to {millions} million records, wall and CPU",
-            f"rows to the power {slopes[0]:.2f} and {slopes[1]:.2f}",
-            "",
-            "",
-            f"{GROWTH:g}",
-            max(slopes) <= GROWTH,
+            f"{name}: {millions} million records in claims of {SIZE:,}, mean", mean, "", "", limit, cpus.mean() <= most
         )
     )
-    return lines, cpus[-1] / AT_ONCE, slopes[1]
+    slopes = [exponent(sizes, one) for one in (walls, cpus)]
+    what = f"{name}: growth of a claim up to {millions} million records, wall and CPU"
+    said = f"rows to the power {slopes[0]:.2f} and {slopes[1]:.2f}"
+    lines.append(Line(what, said, "", "", f"{GROWTH:g}", max(slopes) <= GROWTH))
+    _, client, server_share = 1e-6 * found.mean(axis=0)
+    return lines, ClaimCost(1e6 * millions, float(client), float(server_share), max(0.0, slopes[1]))
 
 
 def at_once(name: str, ledger: Ledger, writers: int, total: int = AT_ONCE, server: int | None = None) -> Line:
@@ -151,42 +184,49 @@ def at_once(name: str, ledger: Ledger, writers: int, total: int = AT_ONCE, serve
             children.append(child)
         assert not any(os.waitpid(child, 0)[1] for child in children)
 
-    wall, used = measured(work, server)
-    rate = f"{total / wall:,.0f} records/s, {1e6 * used / total:.2f} µs of CPU a record"
+    wall, *used = measured(work, server)
+    rate = f"{total / wall:,.0f} records/s, {1e6 * sum(used) / total:.2f} µs of CPU a record"
     return Line(f"{name}: {writers} writers at once", rate)
 
 
 def one_by_one(name: str, ledger: Ledger) -> Line:
     with ledger.kept_open() as kept:
         few = [random_batch(1) for _ in range(200)]
-        wall, used = measured(lambda: [claimed_by(kept, one) for one in few])  # type: ignore[misc]
+        wall, used, _ = measured(lambda: [claimed_by(kept, one) for one in few])  # type: ignore[misc]
     return Line(f"{name}: one record at a time", f"{len(few) / wall:,.0f}/s, {1e6 * used / len(few):,.0f} µs of CPU")
 
 
-def engines(millions: int) -> tuple[list[Line], dict[str, tuple[float, float]]]:
-    """Both engines, and for each the CPU seconds of a key in a ledger of that size and the exponent of its growth."""
-    lines, costs = [], {}
+@cache
+def engines(millions: int) -> tuple[list[Line], dict[str, ClaimCost], float]:
+    """Both engines, what a key costs in a ledger of that size, and the bytes of a key in an embedded one."""
     with tempfile.TemporaryDirectory() as name:
+        for folder in ("first", "1", "2", "4"):
+            (Path(name) / folder).mkdir()
+        claimed_by(Ledger(Path(name) / "first" / LEDGER), random_batch())
         ledger = Ledger(Path(name) / LEDGER)
-        more, *costs["embedded"] = growth("embedded", ledger, millions)
-        lines += [*more, *(at_once("embedded", ledger, n) for n in (2, 4)), one_by_one("embedded", ledger)]
+        lines, cost = growth("embedded", ledger, millions)
+        size = sum(path.stat().st_size for path in Path(name).glob(f"{LEDGER}*")) / (1e6 * millions)
+        lines.append(one_by_one("embedded", ledger))
+        for writers in (1, 2, 4):
+            lines.append(at_once("embedded", Ledger(Path(name) / str(writers) / LEDGER), writers))
+    costs = {"embedded": cost}
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
     from postgres_server import PostgresServer, program  # noqa: PLC0415 (a folder that is on the path for this alone)
 
     if program("initdb") is None:
-        return [*lines, Line("PostgreSQL", "no server on this machine")], costs
-    server = PostgresServer()
+        return [*lines, Line("PostgreSQL", "no server on this machine")], costs, size
+    server = PostgresServer(shared_buffers="1GB", max_wal_size="8GB")
     try:
         ledger, pid = Ledger(server.address), server.process.pid
-        more, *costs["PostgreSQL"] = growth("PostgreSQL", ledger, millions, pid)
+        more, costs["PostgreSQL"] = growth("PostgreSQL", ledger, millions, pid)
         lines += [*more, *(at_once("PostgreSQL", ledger, n, server=pid) for n in (1, 2, 4, 8))]
         lines.append(one_by_one("PostgreSQL", ledger))
     finally:
         server.close()
-    return lines, costs
+    return lines, costs, size
 
 
-def run(millions: int = 10) -> list[Line]:
+def run(millions: int = MILLIONS) -> list[Line]:
     texts = [f"record number {n} of some length, as texts have it" for n in range(100_000)]
     with tempfile.TemporaryDirectory() as name:
         keys = Ledger(Path(name) / LEDGER).keys()
@@ -196,5 +236,4 @@ def run(millions: int = 10) -> list[Line]:
 
 
 if __name__ == "__main__":
-    made, _ = engines(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
-    print(markdown(made))
+    print(markdown(engines(int(sys.argv[1]) if len(sys.argv) > 1 else MILLIONS)[0]))

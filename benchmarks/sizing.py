@@ -1,56 +1,45 @@
 """What a billion rows on a hundred machines cost: unit costs measured on this machine, multiplied out.
 
-`python -m benchmarks.sizing [--write]` measures what a record costs in every step of releasing a data set, and computes
-the rest: parallel steps are divided by all cores, the claim is made by one process. `--write`, here or in
-`python -m benchmarks`, keeps one measurement in docs/benchmarks.md and in docs/sizing.md.
+`python -m benchmarks --write ledger sizing` measures what a record costs in every step of releasing a data set, and
+computes the rest: parallel steps are divided by all cores, an embedded ledger is written by one process, and on a
+PostgreSQL server the cores of one machine claim for all. It keeps one measurement in docs/benchmarks.md and in
+docs/sizing.md.
 """
 
 from __future__ import annotations
 
-import math
-import os
-import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import page
-from benchmarks.table import Line, cpu, markdown
+from benchmarks.ledger import MILLIONS, ClaimCost, engines
+from benchmarks.table import Line, cpu
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import data_folder
 from oddshift.data.detectors import Pipeline
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential
-from oddshift.protect import Ledger, Sanitizer
-from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
+from oddshift.protect import Sanitizer
 from oddshift.protect.policies import make_policy
 from oddshift.protect.record_keys import WIDTH, RecordKeys
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "sizing.md"
 START, END = "<!-- sizes -->", "<!-- /sizes -->"
 ROWS, MACHINES, CORES = 10**9, 100, 16
-BATCH = 250_000
-TERMS = ClaimTerms(policy="p", epsilon=1.0)
 
 
 @dataclass(frozen=True)
 class UnitCosts:
-    """CPU seconds of one record in each step, bytes of one record in the ledger, and how claims slow down with size."""
+    """CPU seconds of one record in each step, by engine in the claim, bytes in the ledger, and bytes of a text."""
 
     key: float
-    claim: float
-    slowdown: float
     draw: float
     names: float | None
+    claims: dict[str, ClaimCost]
     ledger_bytes: float
     text_bytes: float
 
-    def claim_at(self, rows: float) -> float:
-        """CPU seconds of one claim in a ledger of that many records, extrapolated by the measured power."""
-        return self.claim * max(1.0, rows / BATCH) ** self.slowdown
 
-
-def measured(texts: int = 6000) -> UnitCosts:
+def measured(texts: int = 6000, millions: int = MILLIONS) -> UnitCosts:
     corpus = people(2000)
     policy = make_policy(corpus.codec, Exponential(corpus.space, 2.0), corpus.tiers)
     some = [f"{corpus.texts[n % 2000]} Note {n}." for n in range(texts)]
@@ -58,27 +47,8 @@ def measured(texts: int = 6000) -> UnitCosts:
     sanitizer.texts(some[:2000])
     _, key = cpu(lambda: RecordKeys(bytes(32)).contents([some]))
     _, draw = cpu(lambda: sanitizer.texts(some))
-    claims, size = _claims(6)
-    slowdown = math.log(claims[-1] / claims[0]) / math.log(len(claims))
-    return UnitCosts(
-        key=key / texts,
-        claim=claims[0] / BATCH,
-        slowdown=max(0.0, slowdown),
-        draw=draw / texts,
-        names=_names(some[:600]),
-        ledger_bytes=size,
-        text_bytes=sum(map(len, some)) / texts,
-    )
-
-
-def _claims(batches: int) -> tuple[list[float], float]:
-    """CPU seconds of each of some equal claims in one ledger, and the bytes of a record in it."""
-    with tempfile.TemporaryDirectory() as home:
-        ledger = Ledger.beside(Path(home))
-        keys = [KeyBatch(os.urandom(BATCH * WIDTH)) for _ in range(batches)]
-        times = [cpu(lambda b=batch: ledger.claim([b], TERMS, is_final=True))[1] for batch in keys]  # type: ignore[misc]
-        size = sum(path.stat().st_size for path in Path(home).iterdir() if path.suffix == ".db")
-    return times, size / (batches * BATCH)
+    _, claims, size = engines(millions)
+    return UnitCosts(key / texts, draw / texts, _names(some[:600]), claims, size, sum(map(len, some)) / texts)
 
 
 def _names(texts: list[str]) -> float | None:
@@ -105,14 +75,15 @@ def _micro(seconds: float) -> str:
 def lines(costs: UnitCosts, rows: int = ROWS, machines: int = MACHINES, cores: int = CORES) -> list[Line]:
     """The time of every step, and the largest of them."""
     workers = machines * cores
-    last = costs.claim_at(rows)
-    claim = rows * last / (1.0 + costs.slowdown)  # the mean over a ledger that grows from nothing
-    growth = f", growing like rows to the power {costs.slowdown:.2f}"
-    steps = {
-        "keys of records, all cores": (_micro(costs.key), costs.key * rows / workers),
-        "claims in the ledger, one process": (_micro(costs.claim) + growth, claim),
-        "draws and texts, word list, all cores": (_micro(costs.draw), costs.draw * rows / workers),
-    }
+    steps = {"keys of records, all cores": (_micro(costs.key), costs.key * rows / workers)}
+    for engine, cost in costs.claims.items():
+        unit = f"{_micro(cost.client + cost.server)}, growing like rows to the power {cost.growth:.2f}"
+        here, there = cost.total(rows)
+        if cost.server:
+            steps[f"claims on {engine}: all cores, and one server of {cores}"] = unit, here / workers + there / cores
+        else:
+            steps[f"claims in an {engine} ledger, one process"] = unit, here
+    steps["draws and texts, word list, all cores"] = _micro(costs.draw), costs.draw * rows / workers
     if costs.names is not None:
         both = costs.draw + costs.names
         steps["the same with a pipeline that finds names, all cores"] = (_micro(both), both * rows / workers)
@@ -125,7 +96,7 @@ def lines(costs: UnitCosts, rows: int = ROWS, machines: int = MACHINES, cores: i
     return [
         *made,
         Line(
-            "the ledger",
+            "an embedded ledger",
             f"{costs.ledger_bytes:,.0f} bytes for each record",
             f"{costs.ledger_bytes * gigabytes:,.0f} GB",
         ),
@@ -152,11 +123,3 @@ def table(found: list[Line]) -> str:
     rows = [f"| {line.what} | {line.measured} | {line.baseline} |" for line in found]
     head = f"| what | measured | {ROWS:.0e} rows, {MACHINES} machines of {CORES} cores |"
     return "\n".join([head, "|---|---|---|", *rows])
-
-
-if __name__ == "__main__":
-    made = run()
-    print(table(made))
-    if "--write" in sys.argv:
-        page.keep({"sizing": markdown(made)})
-        keep_elsewhere(made)

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 
 from benchmarks.table import Line, cpu, markdown
-from oddshift.app.stream_service import serve
+from oddshift.app.commands.service import serve
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, ProtectSettings, Sanitizer

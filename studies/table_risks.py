@@ -22,8 +22,8 @@ from statsmodels.datasets import anes96 as anes96_file
 
 import oddshift as od
 from oddshift.adapt import AdaptSettings
-from oddshift.app.display import choice_line
 from oddshift.app.init.suggestion import suggest_epsilon
+from oddshift.app.report.wording import adaptation_sentence
 from oddshift.app.run import Run
 from oddshift.audit.released_table import ABOVE_BASELINE, release_headline
 from oddshift.data.codecs import TableCodec
@@ -226,7 +226,11 @@ def rows_of(name: str, columns: Table, python: str, folder: Path) -> tuple[list[
             own = f"{risk.rate:.3f} [{low:.3f}, {high:.3f}] ({risk.baseline:.3f})" if risk.attacks else "no predicate"
             lines.append([name, when, risk.name, own, pair])
     lines.append([name, "after", "released rows that equal a real one", f"{ours.equal_rows} of {ours.rows}", ""])
-    return lines, [f"**{name}**, ε = {epsilon:g}: {choice_line(made.result)}", release_headline(ours)], by_column
+    return (
+        lines,
+        [f"**{name}**, ε = {epsilon:g}: {adaptation_sentence(made.result)}", release_headline(ours)],
+        by_column,
+    )
 
 
 def settled(python: str, by_column: list[Any]) -> str:

@@ -3,8 +3,8 @@
 Worlds with a known posterior in which a value is decided by two others, alone and next to an ordinary tie: audits and
 adaptations as in the studies of worlds. Then the test of completeness by itself, against attackers that read pairs
 alone: independent places and an ordinary tie, where an alarm is false, and a code that a share of all documents
-follows, where it is right. Last a real table (statsmodels' `fair`) to which two columns are added by arithmetic: the
-total of two columns, and a year of birth from an age and a year that is drawn.
+follows, where it is right. Last real tables of statsmodels to which columns are added by arithmetic: totals of two
+columns, a check digit, a year of birth from an age and a year that is drawn, the days between two dates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from oddshift.attackers.completeness import LEVEL, Completeness, completeness
 from oddshift.attackers.law_attacker import Dense, LawAttacker
 from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.attackers.positional_pairs import fit_tied_places
-from oddshift.base.arrays import IntArray
+from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.storage import load, save
 from oddshift.bounds import clopper_pearson_upper
 from oddshift.data.codecs import TableCodec, TableSettings
@@ -52,6 +52,9 @@ from studies.worlds import (
 from studies.worlds_adapt import Choice
 
 POINTS, LENGTH = 12, 6
+ROWS = 5_000
+"""Rows of a real table at most."""
+
 SHARES = (0.05, 0.1, 0.2, 0.4, 1.0)
 """Shares of documents that follow the code."""
 
@@ -135,42 +138,73 @@ def gate_rows(minutes: float) -> Iterator[list[object]]:
             yield [name, f"{made.found} of {made.asked}", most, f"{made.seconds:.2f}"]
 
 
-def fair(rng: np.random.Generator, rows: int = 5_000) -> dict[str, list[str]] | None:
-    """Columns of the survey, a total, and a year of birth; None where statsmodels is not installed."""
-    text = content(Source("fair", "statsmodels", "datasets/fair/fair.csv"))
-    if text is None:
-        return None
-    some = list(csv.DictReader(io.StringIO(text)))
-    some = [some[k] for k in rng.permutation(len(some))[:rows]]
-    age, children, pious = (np.array([float(row[name]) for row in some]) for name in ("age", "children", "religious"))
-    year = rng.integers(1970, 1978, size=len(some))
-    numbers = {"age": age, "children": np.ceil(children), "religious": pious, "year": year}
-    numbers |= {"total": np.ceil(children) + pious, "born": year - np.floor(age), "educ": [row["educ"] for row in some]}
-    return {name: [f"{float(x):g}" for x in column] for name, column in numbers.items()}
+Columns = dict[str, list[str]]
+
+
+def made_tables(rng: np.random.Generator) -> Iterator[tuple[str, Columns]]:
+    """Columns of surveys in statsmodels next to some made by arithmetic; none where it is not installed."""
+    for name, (separator, made) in MADE.items():
+        text = content(Source(name, "statsmodels", f"datasets/{name}/{name}.csv"))
+        if text is not None:
+            some = list(csv.DictReader(io.StringIO(text.replace("'", "")), delimiter=separator))
+            some = [some[k] for k in rng.permutation(len(some))[:ROWS]]
+            given = {key: np.array([float(row[key]) for row in some]) for key in some[0]}
+            columns = made(given, rng)
+            yield name, {key: [f"{float(x):g}" for x in column] for key, column in columns.items()}
+
+
+def fair(given: dict[str, FloatArray], rng: np.random.Generator) -> dict[str, FloatArray]:
+    """A total of two columns, and a year of birth from an age and a year that is drawn."""
+    age, children, pious = given["age"], np.ceil(given["children"]), given["religious"]
+    year = rng.integers(1970, 1978, size=len(age))
+    numbers = {"age": age, "children": children, "religious": pious, "year": year, "educ": given["educ"]}
+    return numbers | {"total": children + pious, "born": year - np.floor(age)}
+
+
+def randhie(given: dict[str, FloatArray], rng: np.random.Generator) -> dict[str, FloatArray]:
+    """A total of visits and ten diseases, and a check digit of both."""
+    visits, diseases = np.minimum(given["mdvis"], 12), np.floor(given["disea"] / 5)
+    numbers = {"visits": visits, "diseases": diseases, "idp": given["idp"], "limits": given["physlm"]}
+    return numbers | {"total": visits + diseases, "check": (3 * visits + 7 * diseases) % 10}
+
+
+def anes96(given: dict[str, FloatArray], rng: np.random.Generator) -> dict[str, FloatArray]:
+    """The days since a call on a day that is drawn, from two dates, and a total of two columns."""
+    called, asked_on = rng.integers(0, 15, size=len(given["age"])), rng.integers(15, 30, size=len(given["age"]))
+    numbers = {key: given[key] for key in ("TVnews", "PID", "educ", "vote")}
+    return numbers | {"total": given["TVnews"] + given["educ"], "called": called, "asked": asked_on,
+                      "days": asked_on - called}  # fmt: skip
+
+
+MADE: dict[str, tuple[str, Callable[[dict[str, FloatArray], np.random.Generator], dict[str, FloatArray]]]] = {
+    "fair": (",", fair),
+    "randhie": (",", randhie),
+    "anes96": ("\t", anes96),
+}
+"""What separates the cells of each table, and the columns that are made of it."""
 
 
 def real_rows() -> Iterator[list[object]]:
-    """Which threes the default attackers read in the real table, and what the test says with and without them."""
+    """Which threes the default attackers read in each table, and what the test says with and without them."""
     rng = np.random.default_rng(2032)
-    columns = fair(rng)
-    if columns is None:
-        return
-    codec = TableCodec.fit(columns, TableSettings(categorical=tuple(columns)))
-    records = codec.encode(columns).records
-    mechanism = build_mechanism(MechanismSettings(), codec.space, codec.tiers, 3.0)
-    order = rng.permutation(len(records))
-    fit, select = (records.take(np.sort(part)) for part in (order[:3_500], order[3_500:]))
-    known = knowledge(mechanism, codec.tiers, fit)
-    reader, release = fit_portfolio(known, rng), perturb(select, mechanism, codec.tiers, rng)
-    for name in ("threes", ""):
-        weights = tuple(
-            tuple((0.0, 0.0) if part.name == name else w for w, part in zip(row, reader.parts, strict=True))
-            for row in reader.weights
-        )
-        found = completeness([replace(reader, weights=weights)], known, release, select)
-        assert found is not None
-        missing = "; ".join(" with ".join(names) for names in found.missing) or "nothing"
-        yield ["without the part of threes" if name else "as they are", found.tested, missing]
+    for name, columns in made_tables(rng):
+        codec = TableCodec.fit(columns, TableSettings(categorical=tuple(columns)))
+        records = codec.encode(columns).records
+        mechanism = build_mechanism(MechanismSettings(), codec.space, codec.tiers, 3.0)
+        order, most = rng.permutation(len(records)), int(0.7 * len(records))
+        fit, select = (records.take(np.sort(part)) for part in (order[:most], order[most:]))
+        known = knowledge(mechanism, codec.tiers, fit)
+        reader, release = fit_portfolio(known, rng), perturb(select, mechanism, codec.tiers, rng)
+        for without in ("threes", ""):
+            weights = tuple(
+                tuple((0.0, 0.0) if part.name == without else w for w, part in zip(row, reader.parts, strict=True))
+                for row in reader.weights
+            )
+            found = completeness([replace(reader, weights=weights)], known, release, select)
+            assert found is not None
+            missing = "; ".join(" with ".join(names) for names in found.missing) or "nothing"
+            read = "without the part of threes" if without else "as they are"
+            yield [name, f"{len(fit):,}", read, found.tested, missing]
 
 
 def main() -> None:
@@ -194,8 +228,8 @@ def main() -> None:
         table(["documents", "alarms", "share at most (level 0.05)", "CPU s with the fit"], gates),
         f"{LEARNED:,} fit and {SELECT} select documents of {LENGTH} places over {POINTS} values. Attackers read ties "
         "between fixed places.",
-        "## A real table with columns added by arithmetic",
-        table(["default attackers", "relations", "found missing"], list(real_rows())),
+        "## Real tables with columns added by arithmetic",
+        table(["table", "fit rows", "default attackers", "relations", "found missing"], list(real_rows())),
     ]
     write("threes", "Dependence that no pair shows", "\n\n".join(parts))
 

@@ -146,6 +146,6 @@ def _some(space):
 def everything():
     """All of the above by name, networks apart."""
     made = world()
-    quick = {name: fitted(name, made.known) for name in ("null", "own", "plugin-topics", "cooccurrence", "counts")}
+    quick = {name: fitted(name, made.known) for name in ("null", "own", "plugin", "cooccurrence", "counts")}
     data = {"records": made.secrets, "release": made.release, "knowledge": made.known}
     return {**mechanisms(), **spaces(), **values(), **data, **quick, **wrapped(made.known)}

@@ -22,7 +22,8 @@ def program(name):
 class PostgresServer:
     """A server; it refuses to run as root, so root runs it as the user postgres."""
 
-    def __init__(self):
+    def __init__(self, **options):
+        self.options = {"shared_buffers": "64MB", "max_wal_size": "256MB", **options}
         self.home = Path(tempfile.mkdtemp(prefix="oddshift-pg-", dir="/tmp"))
         self.data = self.home / "data"
         self.process = None
@@ -40,7 +41,7 @@ class PostgresServer:
 
     def start(self):
         options = {"listen_addresses": "", "unix_socket_directories": self.home, "max_connections": 50}
-        options |= {"shared_buffers": "64MB", "max_wal_size": "256MB", "log_min_messages": "panic"}
+        options |= {"log_min_messages": "panic", **self.options}
         settings = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
         command = [*self.front, program("postgres"), "-D", str(self.data), *settings]
         with (self.home / "log").open("ab") as log:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from oddshift.adapt.evaluation import DIGITS, SCALED, Measuring, rounded_scales, scale_family
+from oddshift.adapt.evaluation import DIGITS, Measuring, rounded_scales
 from oddshift.adapt.presets import CLEAR, PRESETS
 from oddshift.adapt.release_form import KEPT, ReleaseForm
 from oddshift.adapt.result import ScaledOutcome, TierOutcome
@@ -14,6 +14,7 @@ from oddshift.adapt.settings import AdaptSettings
 from oddshift.adapt.tier_forms import chosen_form
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Channel, Exponential, MechanismSettings, PathExponential, Tiered
+from oddshift.mechanisms.named import SCALED, scale_family
 from oddshift.mechanisms.utility import expected_loss
 from oddshift.model.release import one_tier
 from oddshift.model.space import Space

@@ -304,8 +304,7 @@ REGISTRIES = {
 """The module in which each registry stands."""
 
 SUBSETS = {
-    ("adapt.evaluation", "mechanism"),  # those whose noise can be scaled tier by tier
-    ("app.commands.init_command", "codec"),  # what the first line of `init` calls the data
+    ("app.commands.init_commands", "codec"),  # what the first line of `init` calls the data
     ("app.init.sections", "codec"),  # the data that `init` recognises
     ("app.resources", "codec"),  # the data whose unit costs were measured
     ("app.run", "codec"),  # default costs of our own kinds
@@ -350,7 +349,7 @@ def test_the_configuration_looks_names_up_in_the_registries():
         "data.codecs.text.settings": {"METRICS"},
         "data.codecs.vector_codec": {"METRICS"},
         "protect.policies.policy": {"CODECS", "MECHANISMS"},
-        "protect.policies.vocabulary": {"METRICS"},
+        "protect.policies.terms": {"METRICS"},
     }
     trees = {name: TREES[path] for path, name in NAMES.items()}
     for home, registries in used.items():

@@ -373,8 +373,7 @@ def test_as_many_rows_are_measured_as_the_rest_of_the_time_allows(monkeypatch, s
     ("points", "columns", "said", "silent"),
     [
         (64, 2, "", "over"),
-        (65, 2, "over 65 points triples (above 64) are read where", "no attacker looked"),
-        (257, 2, "pairs at distant places (above 256)", "no attacker looked"),
+        (65, 2, "over 65 points triples and pairs at distant places are read where", "no attacker looked"),
         (401, 2, "no attacker looked for two secrets that together tell less than 0.05 nats", "steps between near"),
         (401, 2, "or for hidden regimes of steps", "steps between near"),
         (401, 9, "steps between near points that were never counted (above 400)", "(above 1,600)"),

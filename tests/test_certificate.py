@@ -13,8 +13,6 @@ from oddshift.evidence.certificates import (
     Claim,
     certify,
     certify_joint,
-    paper_certificate,
-    passing,
 )
 
 
@@ -80,7 +78,6 @@ def test_a_withheld_verdict_stays_undecided_whatever_the_values():
     result = certify(np.zeros(1000), claim(withheld=reason), 0.05)
     assert result.state == "undecided"
     assert reason in result.sentence
-    assert passing([result], 0.05) == (False,)
 
 
 def test_cross_tier_claims_and_subjects():
@@ -119,8 +116,6 @@ def test_joint_claims_certify_each_part_at_full_level_and_violate_at_a_share():
     assert bad.state == "violated"
     assert bad.lowers[2] == betting_lower(np.full(60, 0.5), 0.05 / 3)
     assert "Joint claim violated" in bad.sentence
-    parts = certify_joint([np.zeros(200), np.zeros(60), np.zeros(10)], names, 0.05).parts
-    assert passing(parts, 0.05) == (True, False, False)
 
 
 def test_a_joint_violation_found_by_chance_among_many_parts_is_rare():
@@ -131,34 +126,6 @@ def test_a_joint_violation_found_by_chance_among_many_parts_is_rare():
         values = rng.binomial(1, 0.3, (20, 150)).astype(float)
         wrong += certify_joint(list(values), names, 0.05, "clopper_pearson").state == "violated"
     assert wrong <= 8  # 20 lower bounds at full level would be wrong in about 38 of 60
-
-
-RATES = {  # delta of the paper's table and the exponent printed beside it, in units of 1e5
-    74_434_304: [
-        (0.0924, 4.52), (0.0876, 4.06), (0.0802, 3.41), (0.1124, 6.68), (0.1032, 5.64), (0.0965, 4.93),
-        (0.1582, 13.3), (0.1566, 13.0), (0.1429, 10.8),
-    ],
-    65_015_552: [
-        (0.0915, 3.87), (0.0859, 3.41), (0.0743, 2.55), (0.0725, 2.43), (0.0649, 1.95), (0.0746, 2.57),
-        (0.1199, 6.65), (0.1029, 4.89), (0.1005, 4.67),
-    ],
-    87_515_904: [
-        (0.0747, 3.47), (0.0689, 2.95), (0.0659, 2.71), (0.0785, 3.84), (0.0667, 2.77), (0.0653, 2.65),
-        (0.1006, 6.30), (0.0895, 4.98), (0.0954, 5.67),
-    ],
-}  # fmt: skip
-
-
-def test_the_papers_certificate_and_the_slip_in_all_of_its_27_cells():
-    for triples, cells in RATES.items():
-        assert triples % (512 * 511 // 2) == 0  # all pairs of 512 candidates: triples share releases
-        for delta, printed in cells:
-            result = paper_certificate(delta / 1.05, triples)
-            assert result.printed_exponent / 1e5 == pytest.approx(printed, rel=0.005)
-            assert result.exponent < result.printed_exponent / 300
-    first = paper_certificate(0.088, 74_434_304)
-    assert first.exponent == pytest.approx(1251.3774680755707, abs=1e-6)
-    assert len(first.reasons) == 4
 
 
 @pytest.mark.parametrize(
@@ -181,8 +148,6 @@ def test_the_papers_certificate_and_the_slip_in_all_of_its_27_cells():
         (lambda: claim(with_context="yes"), "with_context='yes'"),
         (lambda: certify_joint([[0.1]], [], 0.05), "1 arrays of values for 0 claims"),
         (lambda: certify_joint([[0.1]], [claim(delta=None)], 0.05), "delta=None"),
-        (lambda: paper_certificate(0.1, 10, factor=1.0), "factor=1.0"),
-        (lambda: paper_certificate(0.0, 10), "rate=0.0"),
     ],
 )
 def test_refusals_show_the_value_in_one_line(call, message):
@@ -271,15 +236,6 @@ def test_a_withheld_part_neither_certifies_nor_violates_a_joint_claim():
     assert good.state == "undecided"
     bad = certify_joint([np.zeros(400), np.ones(100)], [claim(), withheld], 0.05)
     assert bad.state == "undecided"
-    assert passing(bad.parts, 0.05) == (True, False)
-
-
-def test_parts_pass_by_holm_and_a_missing_pvalue_never_does():
-    certified, no_delta = certify(enough(), claim(), 0.05), certify(enough(), claim(delta=None), 0.05)
-    assert passing([certified], 0.05) == (True,)
-    assert passing([certified, no_delta], 0.05) == (False, False)  # alone it passes at .05, not at .05/2
-    strong = certify(np.zeros(400), claim(), 0.05)
-    assert passing([strong, no_delta], 0.05) == (True, False)
 
 
 def test_a_joint_certificate_needs_as_many_values_trials_and_exclusions_as_claims():
@@ -320,13 +276,3 @@ def test_what_the_attacker_saw_is_part_of_the_subject():
     assert claim(with_context=False).subject.count("sensitive positions only") == 1
     assert claim(with_context=True).subject.count("with context W") == 1
     assert "(hash abcdefabcdef)" in claim(attacker_hash="abcdefabcdef0123").subject
-
-
-def test_the_papers_certificate_says_why_it_is_not_used():
-    found = paper_certificate(0.08, 1_000_000, factor=1.25)
-    assert found.delta == pytest.approx(0.1)
-    assert found.xi == pytest.approx(0.8)
-    # gap δ − p̂ = .02 in the proposition, .95·.08 as printed
-    assert found.exponent == pytest.approx((2e6 * 0.02**2 - np.log(2)) / np.log(10))
-    assert found.printed_exponent == pytest.approx((2e6 * 0.076**2 - np.log(2)) / np.log(10))
-    assert len(found.reasons) == 4

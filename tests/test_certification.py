@@ -34,7 +34,8 @@ NEVER, OFTEN, SOME = np.zeros(300), np.full(300, 0.5), np.full(12, 0.05)
 
 def rate_claim(tier="PII", attacker="counts", withheld="", delta=0.1):
     return Claim(epsilon=1.0, delta=delta, tier=tier, pair_law="anchored", attacker=attacker, attacker_hash=attacker,
-                 with_context=False, detector="list", withheld=withheld, may_violate=withheld == NOTHING_LEARNED)  # fmt: skip
+                 with_context=False, detector="list", withheld=withheld,
+                 may_violate=withheld == NOTHING_LEARNED)  # fmt: skip
 
 
 def cap_claim(tier="PII", cap=0.3, over_prior=False):

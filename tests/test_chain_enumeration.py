@@ -6,12 +6,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from oddshift.attackers import chain_terms
+from oddshift.attackers import estimated_chain
 from oddshift.attackers.attacker import Beliefs, knowledge, position_blocks
-from oddshift.attackers.chain import first_law, fit_gap_chain, fit_plugin, fit_topics, successive
-from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, smoothed_table
-from oddshift.attackers.chain_terms import UNKNOWN, gap_classes, log_mix
-from oddshift.attackers.law_attacker import TINY, Dense, LawAttacker, likelihoods, log_floor
+from oddshift.attackers.chain import UNKNOWN, first_law, fit_gap_chain, fit_plugin, gap_classes, successive
+from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, log_mix, smoothed_table
+from oddshift.attackers.law_attacker import TINY, likelihoods, log_floor
 from oddshift.attackers.learning_size import LearningOfSize, Refittable, SizeStep, smaller_fits
 from oddshift.attackers.second_order import fit_dense_second_order
 from oddshift.attackers.spatial import normalised_rows
@@ -40,9 +39,9 @@ def documents_of(release):
     return [np.arange(release.offsets[d], release.offsets[d + 1]) for d in range(len(release))]
 
 
-def transition(step, topic):
-    """Pr[b | a] of one step under one topic: λ(a)·bigram(a, b) + (1 − λ(a))·topic(b)."""
-    return step.weight[:, None] * step.bigram.toarray() + (1.0 - step.weight)[:, None] * step.topics[topic]
+def transition(step):
+    """Pr[b | a] of one step: λ(a)·bigram(a, b) + (1 − λ(a))·law(b)."""
+    return step.weight[:, None] * step.bigram.toarray() + (1.0 - step.weight)[:, None] * step.law
 
 
 def enumerated(plugin, release, positions):
@@ -52,16 +51,15 @@ def enumerated(plugin, release, positions):
         sets = sets * (UNKNOWN + 1) + gap_classes(release)
     columns = np.exp(plugin.known.mechanism.log_columns(release.outputs[positions]))
     before, after = np.zeros((2, len(positions), WORDS))
-    for topic, share in enumerate(plugin.law.chain.shares):
-        tables = [transition(plugin.law.chain.steps[sets[p]], topic) for p in positions]
-        for values in product(range(WORDS), repeat=len(positions)):
-            weight = share * plugin.law.chain.steps[sets[positions[0]]].first[topic, values[0]]
-            for t in range(1, len(values)):
-                weight *= tables[t][values[t - 1], values[t]]
-            seen = weight * np.prod([columns[t, x] for t, x in enumerate(values)])
-            for t, x in enumerate(values):
-                before[t, x] += weight
-                after[t, x] += seen
+    tables = [transition(plugin.law.chain.steps[sets[p]]) for p in positions]
+    for values in product(range(WORDS), repeat=len(positions)):
+        weight = plugin.law.chain.steps[sets[positions[0]]].first[values[0]]
+        for t in range(1, len(values)):
+            weight *= tables[t][values[t - 1], values[t]]
+        seen = weight * np.prod([columns[t, x] for t, x in enumerate(values)])
+        for t, x in enumerate(values):
+            before[t, x] += weight
+            after[t, x] += seen
     return before, after / after.sum(axis=1, keepdims=True)
 
 
@@ -69,9 +67,7 @@ def fits():
     return {
         "bigrams": lambda known, rng: fit_plugin(known, rng=rng),
         "unigrams": lambda known, rng: fit_plugin(known, bigram=False, rng=rng),
-        "topics": lambda known, rng: fit_plugin(known, 2, rng=rng),
-        "gaps": lambda known, rng: fit_gap_chain(known, rng=rng),
-        "gaps and topics": lambda known, rng: fit_gap_chain(known, 2, rng=rng),
+        "gaps": lambda known, rng: fit_gap_chain(known),
     }
 
 
@@ -93,24 +89,12 @@ def test_a_chain_reads_a_document_as_enumeration_does(name, world):
 
 
 def test_every_estimated_step_is_a_law(world):
-    for plugin in (fit_plugin(world.known, 2, rng=np.random.default_rng(0)),
-                   fit_gap_chain(world.known, rng=np.random.default_rng(0))):  # fmt: skip
-        assert plugin.law.chain.shares.sum() == pytest.approx(1.0)
+    for plugin in (fit_plugin(world.known, rng=np.random.default_rng(0)), fit_gap_chain(world.known)):
         for step in plugin.law.chain.steps:
-            for topic in range(plugin.law.chain.n_topics):
-                rows = transition(step, topic)
-                np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-9)
-                assert rows.min() >= 0.0
-            np.testing.assert_allclose(step.first.sum(axis=1), 1.0, atol=1e-9)
-
-
-def test_context_terms_are_what_beliefs_add_to_the_own_release(world):
-    plugin = fit_plugin(world.known, rng=np.random.default_rng(0))
-    shift = gather(plugin, world.release)[0]
-    own = world.known.mechanism.log_columns(world.release.outputs)
-    for block in plugin.terms(world.release):
-        at = np.ix_(block.positions, block.points)
-        np.testing.assert_allclose(own[at] + block.context, shift[at], atol=1e-12)
+            rows = transition(step)
+            np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-9)
+            assert rows.min() >= 0.0
+            assert step.first.sum() == pytest.approx(1.0)
 
 
 def dense_laws(known):
@@ -123,53 +107,20 @@ def dense_laws(known):
     }
 
 
-@pytest.mark.parametrize("name", ["chain", "regimes", "classes", "second order"])
-def test_a_dense_law_gives_a_lone_position_no_context(name, world):
-    attacker = LawAttacker(world.known, Dense(dense_laws(world.known)[name]), name)
-    shift = gather(attacker, world.release)[0]
-    own = world.known.mechanism.log_columns(world.release.outputs)
-    alone = np.repeat(world.release.lengths == 1, world.release.lengths)
-    np.testing.assert_allclose(shift[alone], own[alone], atol=1e-12)
-    assert np.abs(shift[~alone] - own[~alone]).max() > 1e-3  # and it does read the others
-
-
-def test_a_dense_law_serves_another_mechanism_unchanged(world):
-    law = Dense(fit_chain(world.known))
-    other = replace(world.known, mechanism=Exponential(world.known.mechanism.space, 0.5))
-    moved = LawAttacker(world.known, law, "chain").against(other)
-    np.testing.assert_array_equal(
-        gather(moved, world.release)[0], gather(LawAttacker(other, law, "chain"), world.release)[0]
-    )
-
-
 def test_successive_secrets_stay_inside_their_document():
     space = Space(np.arange(5.0)[:, None])
     before, after = successive(Records.from_documents(space, [[0, 1, 2], [], [3], [4, 0]]))
     assert list(zip(before, after, strict=True)) == [(0, 1), (1, 2), (4, 0)]
 
 
-def test_the_first_law_is_witten_bell_between_counts_and_topics():
+def test_the_first_law_is_witten_bell_between_counts_and_the_law_of_all():
     space = Space(np.arange(3.0)[:, None])
     fit = Records.from_documents(space, [[0, 1], [0], [1], []])
-    laws = np.array([[0.2, 0.3, 0.5]])
-    found = first_law(fit, np.ones(3, dtype=bool), laws)
-    np.testing.assert_allclose(found, [[(2 + 2 * 0.2) / 5, (1 + 2 * 0.3) / 5, 2 * 0.5 / 5]])
+    law = np.array([0.2, 0.3, 0.5])
+    found = first_law(fit, np.ones(3, dtype=bool), law)
+    np.testing.assert_allclose(found, [(2 + 2 * 0.2) / 5, (1 + 2 * 0.3) / 5, 2 * 0.5 / 5])
     nothing = Records.from_documents(space, [[]])
-    np.testing.assert_array_equal(first_law(nothing, np.ones(3, dtype=bool), laws), laws)
-
-
-def test_one_topic_is_the_prior_and_two_separate_what_never_meets():
-    space = Space(np.arange(4.0)[:, None])
-    fit = Records.from_documents(space, [[0, 1, 0, 1], [2, 3, 2, 3]] * 30)
-    known = knowledge(Exponential(space, 1.0), one_tier(space), fit)
-    shares, laws = fit_topics(known, 1, 0.5, np.random.default_rng(0))
-    np.testing.assert_allclose(laws, np.exp(known.log_prior)[None])
-    assert shares.tolist() == [1.0]
-    shares, laws = fit_topics(known, 2, 0.5, np.random.default_rng(0))
-    np.testing.assert_allclose(shares, 0.5, atol=0.02)
-    low = laws[:, :2].sum(axis=1)
-    assert sorted(np.round(low).tolist()) == [0.0, 1.0]
-    np.testing.assert_allclose(laws.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(first_law(nothing, np.ones(3, dtype=bool), law), law)
 
 
 def test_a_mixture_of_messages_is_a_law_that_cannot_underflow():
@@ -178,14 +129,6 @@ def test_a_mixture_of_messages_is_a_law_that_cannot_underflow():
     expected = np.log(values[0] + np.exp(-1.0) * values[1]) - np.log(1.0 + np.exp(-1.0))
     np.testing.assert_allclose(log_mix(values, weights), expected)
     np.testing.assert_allclose(log_mix(values, weights - 5_000.0), expected)
-
-
-@pytest.mark.parametrize("topics", [0, -1, 1.5])
-def test_a_number_of_topics_is_whole_and_positive(topics):
-    known = ring(words=WORDS, documents=10).known
-    for fit in (fit_plugin, fit_gap_chain):
-        with pytest.raises(InvalidInput, match="topics="):
-            fit(known, topics, rng=np.random.default_rng(0))
 
 
 def test_likelihoods_have_their_largest_at_one_and_keep_their_ratios(world):
@@ -309,41 +252,41 @@ def test_beliefs_hold_no_secret_in_their_representation():
 
 def test_messages_are_scaled_only_where_their_sums_are_small():
     """The terms of a long document are the same whether messages are scaled always, or hardly ever."""
-    values = np.random.default_rng(0).random((2, 3, 4))
-    kept, grown = chain_terms._in_range(values)
+    values = np.random.default_rng(0).random((3, 4))
+    kept, grown = estimated_chain._in_range(values)
     assert kept is values
     assert not grown.any()
-    scaled, grown = chain_terms._in_range(1e-40 * values)
-    np.testing.assert_allclose(scaled.sum(axis=2), 1.0)
-    np.testing.assert_allclose(scaled * np.exp(grown)[:, :, None], 1e-40 * values)
+    scaled, grown = estimated_chain._in_range(1e-40 * values)
+    np.testing.assert_allclose(scaled.sum(axis=1), 1.0)
+    np.testing.assert_allclose(scaled * np.exp(grown)[:, None], 1e-40 * values)
 
 
 @pytest.mark.parametrize("small", [0.0, np.inf])
 def test_when_messages_are_scaled_does_not_matter(small, monkeypatch):
     world = ring(words=WORDS, documents=30, length=None)
-    attacker = fit_plugin(world.known, topics=2, rng=np.random.default_rng(0))
+    attacker = fit_plugin(world.known, rng=np.random.default_rng(0))
     chain = attacker.law.chain.over(world.known.tiers, 1)
     sets = np.zeros(len(world.release.outputs), dtype=np.int64)
 
     def terms():
-        blocks = chain_terms.chain_terms(chain, world.known, world.release, sets, 1_000)
+        blocks = estimated_chain.chain_terms(chain, world.known, world.release, sets, 1_000)
         return np.concatenate([mine.context for mine in blocks])
 
     expected = terms()
-    monkeypatch.setattr(chain_terms, "_SMALL", small)
+    monkeypatch.setattr(estimated_chain, "_SMALL", small)
     np.testing.assert_allclose(terms(), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("room", [0, 64_000_000])
 def test_laws_before_any_output_are_kept_with_the_chain_and_serve_any_noise(room, monkeypatch):
-    monkeypatch.setattr(chain_terms, "KEPT_LAWS", room)
+    monkeypatch.setattr(estimated_chain, "KEPT_LAWS", room)
     tiers = two_tiers(WORDS)
     world = ring(words=WORDS, documents=30, length=None, tiers=tiers)
-    attacker = fit_plugin(world.known, topics=2, rng=np.random.default_rng(0))
+    attacker = fit_plugin(world.known, rng=np.random.default_rng(0))
     chain, sets = attacker.law.chain.over(tiers, 1), world.release.position_tiers
 
     def priors():
-        blocks = chain_terms.chain_terms(chain, world.known, world.release, sets, 1_000)
+        blocks = estimated_chain.chain_terms(chain, world.known, world.release, sets, 1_000)
         found = sorted((mine.positions[k], tuple(row)) for mine in blocks for k, row in enumerate(mine.log_prior))
         return [row for _, row in found]
 

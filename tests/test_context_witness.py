@@ -15,6 +15,7 @@ from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.evidence import witness as w
 from oddshift.evidence.certificates import WitnessEvidence, save_evidence, verify, verify_file
 from oddshift.evidence.witness import GuessGroup
+from oddshift.mechanisms.epsilon import log_ratios
 
 OWN = math.log(0.72 / 0.28)
 JOINT = 1.845680886021875
@@ -69,8 +70,8 @@ def contexts(model):
 def test_the_largest_joint_ratio_is_the_own_one_plus_the_context_one(seed):
     """The identity of the proof, on random models with two or three secrets."""
     model = random_model(np.random.default_rng(seed))
-    joint, own = np.log(model.likelihood()), w.own_sups(np.log(model.channels[0]))
-    context = w.own_sups(np.log(contexts(model)))
+    joint, own = np.log(model.likelihood()), log_ratios(np.log(model.channels[0]))
+    context = log_ratios(np.log(contexts(model)))
     for a, b in itertools.permutations(range(len(joint)), 2):
         assert (joint[a] - joint[b]).max() == pytest.approx(own[a, b] + context[a, b], abs=1e-12)
         assert context[a, b] >= 0
@@ -81,7 +82,7 @@ def test_no_guess_from_the_context_beats_its_limit_at_the_true_leakage(seed):
     """Pr[guess g is right | y_c] ≤ expit(ε·d − own(g→o)) at ε = sup mPL, for every output and pair."""
     model = random_model(np.random.default_rng(100 + seed))
     sup, law = model.sup(), contexts(model)
-    own = w.own_sups(np.log(model.channels[0]))
+    own = log_ratios(np.log(model.channels[0]))
     tightest = 0.0
     for g, o in itertools.permutations(range(len(law)), 2):
         right = law[g] / (law[g] + law[o])
@@ -136,13 +137,13 @@ def test_rounding_distances_up_and_own_sups_down_never_raises_the_bound(distance
 def test_own_sups_by_hand_and_against_the_exact_epsilon():
     space = od.Space(np.random.default_rng(0).normal(size=(12, 2)))
     em = od.Exponential(space, 1.5)
-    own = w.own_sups(em.log_matrix)
+    own = log_ratios(em.log_matrix)
     slow = [[max(ra - rb for ra, rb in zip(a, b, strict=True)) for b in em.log_matrix] for a in em.log_matrix]
     assert own == pytest.approx(np.array(slow), abs=1e-12)
     ratios = own / (space.distances + np.diag(np.full(12, np.inf)))
     assert ratios.max() == pytest.approx(em.exact_epsilon, abs=1e-12)
     with np.errstate(divide="ignore"):
-        assert w.own_sups(np.log([[1.0, 0.0], [0.5, 0.5]])).tolist() == [[0.0, math.log(2)], [math.inf, 0.0]]
+        assert log_ratios(np.log([[1.0, 0.0], [0.5, 0.5]])).tolist() == [[0.0, math.log(2)], [math.inf, 0.0]]
 
 
 def found(epsilon=1.0):

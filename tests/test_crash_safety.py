@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from oddshift.app.commands.metrics import ReleaseMetrics, measured
+from oddshift.app.cli import app
+from oddshift.app.commands.service import ReleaseMetrics, measured
 from oddshift.app.commands.terminal import console_for
 from oddshift.base import storage
 from oddshift.base.errors import InvalidInput, TamperedEvidence, visible
@@ -160,6 +162,14 @@ def test_a_name_gives_no_orders_to_the_terminal(name, capsys):
     console_for(False).print(f"released as they are: {name}", markup=False)
     assert name not in capsys.readouterr().out
     assert visible("tab\tand\nline é ✓") == "tab\tand\nline é ✓"
+
+
+def test_a_first_configuration_shows_names_of_columns_without_orders(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.csv").write_text("text,a\x1b[31mb\n" + "Ann met the nurse in Oslo.,1\n" * 20)
+    with suppress(SystemExit):
+        app(["init", "in.csv"], standalone_mode=False)
+    assert "\x1b" not in capsys.readouterr().out
 
 
 def test_a_claimed_epsilon_that_is_not_that_of_the_mechanism_is_refused(home):

@@ -13,7 +13,6 @@ from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.space import Space
-from worlds import ring, two_tiers
 
 K = 3
 SPACE = Space(np.arange(float(K))[:, None])
@@ -68,13 +67,6 @@ def test_the_stronger_tie_wins_and_circles_are_cut():
     assert law.tree(1) == []
 
 
-def test_a_lone_position_hears_nothing():
-    known = documents_of(lambda rng: rng.integers(8, size=1), 30)
-    release = perturb(known.fit, known.mechanism, known.tiers, np.random.default_rng(0))
-    for block in fit_distant_ties(known).terms(known, release):
-        assert not block.context.any()
-
-
 def skipping(rng):
     """Each value is the one two before it, moved by one, 9 times in 10."""
     x = list(rng.integers(8, size=2))
@@ -117,10 +109,3 @@ def test_repeated_pairs_are_told_from_pairs_at_random():
     p, q, held = rng.integers(50, size=600), rng.integers(50, size=600), np.arange(600) % 5 == 0
     assert not repeats(p, q, held, 50)
     assert repeats(p, (p + 7) % 50, held, 50)
-
-
-def test_public_tiers_bound_what_is_said():
-    """Terms are finite for all candidates, and the sum of posteriors is one whatever the tiers."""
-    world = ring(documents=200, length=None, tiers=two_tiers())
-    for block in fit_distant_ties(world.known).terms(world.known, world.release):
-        assert np.isfinite(block.context).all()

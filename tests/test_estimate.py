@@ -100,7 +100,7 @@ def test_a_channel_that_merges_values_is_refused():
 
 
 def test_the_command_prints_counts(tmp_path, capsys):
-    from oddshift.app.commands.estimate_command import estimate as command
+    from oddshift.app.commands.protect_commands import estimate as command
 
     columns, policy = table_policy()
     released = policy.save(tmp_path / "policy").apply(columns)

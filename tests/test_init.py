@@ -10,11 +10,10 @@ import pytest
 import oddshift as od
 from oddshift.app.configuration import parse_config
 from oddshift.app.init import start
-from oddshift.app.init.choices import OwnFiles, UsefulBudget
 from oddshift.app.init.columns import Column
 from oddshift.app.init.roles import Roles, guess, roles_of
-from oddshift.app.init.sections import SectionChoice, data_section
-from oddshift.app.init.suggestion import suggest_epsilon
+from oddshift.app.init.sections import OwnFiles, SectionChoice, data_section
+from oddshift.app.init.suggestion import UsefulBudget, suggest_epsilon
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
 from oddshift.mechanisms.utility import constant_output, expected_loss

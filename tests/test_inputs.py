@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from oddshift.app.configuration import parse_config
-from oddshift.app.inputs import INPUTS, MISSING, Inputs, inputs_of, refuse_other_inputs, write_inputs
+from oddshift.app.run_folder import INPUTS, MISSING, Inputs, inputs_of, refuse_other_inputs, write_inputs
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.storage import save
 

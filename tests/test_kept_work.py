@@ -10,9 +10,9 @@ from oddshift.app import configured_runs
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured, run_adapt, run_audit
 from oddshift.app.fit_cache import KEPT, NOTE, WORK, keep_work, lay_out_checkpoints, read_kept
-from oddshift.app.inputs import inputs_of
 from oddshift.app.resources import Means
 from oddshift.app.run import Run, adapt_task
+from oddshift.app.run_folder import inputs_of
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.base.identity import fingerprint
 from oddshift.data.codecs import CODECS

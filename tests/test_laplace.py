@@ -10,6 +10,7 @@ from oddshift.mechanisms.channel import estimate_channel
 from oddshift.mechanisms.epsilon import true_epsilon
 from oddshift.mechanisms.laplace import Laplace, ProjectedLaplace
 from oddshift.mechanisms.voronoi import voronoi_edges
+from oddshift.model.mahalanobis import mahalanobis
 from oddshift.model.space import Space
 
 
@@ -256,6 +257,38 @@ def test_more_dimensions_sample_but_have_no_matrix():
 def test_one_output_is_certain():
     for k in (1, 2):
         assert _channel(np.eye(2)[:, :k], np.full((1, k), 3.0), 1.0) == pytest.approx(0.0, abs=1e-15)
+
+
+# the distance of Mahalanobis
+
+
+PLANE = np.random.default_rng(3).normal(size=(7, 2)) * [3.0, 0.4]
+STRETCHED = Space(PLANE, mahalanobis(PLANE, 0.9))
+
+
+def test_noise_for_mahalanobis_integrates_to_one_and_spreads_like_its_density():
+    noise = Laplace(STRETCHED, 1.5)
+    side = np.linspace(-40.0, 40.0, 1601)
+    grid = np.stack(np.meshgrid(PLANE[0, 0] + side, PLANE[0, 1] + side), axis=-1).reshape(-1, 2)
+    assert np.exp(noise.log_density([0], grid)).sum() * (side[1] - side[0]) ** 2 == pytest.approx(1.0, abs=2e-3)
+    drawn = noise.perturb(np.zeros(50_000, dtype=int), np.random.default_rng(0))
+    radius = STRETCHED.metric.between(PLANE[[0]], drawn)[0]
+    assert radius.mean() == pytest.approx(2 / 1.5, rel=0.02)  # Gamma(2, 1/ε) in its own distance
+    metric = STRETCHED.distances
+    for a in range(1, 7):
+        gaps = np.abs(noise.log_density([0], drawn[:500]) - noise.log_density([a], drawn[:500]))
+        assert gaps.max() <= 1.5 * metric[0, a] * (1 + 1e-9)
+
+
+def test_projected_mahalanobis_noise_is_what_drawing_and_projecting_gives():
+    made, index = ProjectedLaplace(STRETCHED, 1.5), np.full(40_000, 2)
+    drawn = np.bincount(made.project(index, np.random.default_rng(1)), minlength=7) / len(index)
+    law = np.exp(made.log_matrix[2])
+    assert np.abs(drawn - law).max() <= 4.5 * np.sqrt(law.max() / len(index))
+    assert made.exact_epsilon == pytest.approx(true_epsilon(made.log_matrix, STRETCHED.distances))
+    assert 0.5 < made.exact_epsilon <= 1.5
+    with pytest.raises(InvalidInput, match="outputs have another metric than space"):
+        ProjectedLaplace(STRETCHED, 1.0, Space(PLANE))
 
 
 # refusals

@@ -128,7 +128,7 @@ def test_a_newer_version_is_one_line(path):
     claim(path, 1)
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE meta SET value = 9 WHERE name = 'version'")
-    with pytest.raises(InvalidInput, match="is a ledger of version 9, expected 3"):
+    with pytest.raises(InvalidInput, match="is a ledger of version 9, expected 4"):
         claim(path, 2)
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift import InvalidInput, Space, scaled, summed
+from oddshift import InvalidInput, Space, mahalanobis, scaled, summed
 from oddshift.model.metric import EARTH_RADIUS_KM, METRICS, Pairwise, Precomputed, metric_of
 
 
@@ -72,9 +72,26 @@ def test_scaled_and_summed():
     assert Space(points, mixed).distances[1, 0] == 8.0
 
 
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_mahalanobis_by_the_inverse_of_the_mixed_covariance(share):
+    points = np.random.default_rng(0).normal(size=(60, 3)) @ np.array(
+        [[2.0, 0.5, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 0.1]]
+    )
+    spread = np.cov(points.T, bias=True)
+    inverse = np.linalg.inv(share * 3 * spread / np.trace(spread) + (1 - share) * np.eye(3))
+    slow = [[math.sqrt((a - b) @ inverse @ (a - b)) for b in points] for a in points]
+    found = mahalanobis(points, share).between(points, points)
+    assert found == pytest.approx(np.array(slow), rel=1e-9, abs=1e-9)
+    if share == 0.0:
+        assert found == pytest.approx(Space(points).distances, abs=1e-12)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: mahalanobis([[0.0, 0.0], [1.0, 1.0]], 1.0), "do not spread in all 2 directions"),
+        (lambda: mahalanobis([[0.0], [1.0]], 1.5), "share=1.5"),
+        (lambda: Space([[0.0]], mahalanobis([[0.0, 1.0], [1.0, 0.0]])), "1 columns, expected 2"),
         (lambda: metric_of("cosine"), "metric='cosine', expected one of euclidean, angular"),
         (lambda: metric_of(3), "metric is an int, expected a name, a function or a Metric"),
         (lambda: scaled("euclidean", 0.0), "factor=0.0, expected a finite number > 0"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from oddshift.attackers.nearest_documents import (
+from oddshift.attackers.word_relations import (
     COMMON,
     POWER,
     STRENGTH,

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from oddshift.attackers.networks import VIEWS, Encoder  # noqa: E402
+from oddshift.attackers.informed_network import VIEWS, Encoder  # noqa: E402
 
 WIDTH, LENGTH = 8, 6
 

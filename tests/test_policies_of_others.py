@@ -22,8 +22,7 @@ from oddshift.data.preparation import prepare
 from oddshift.mechanisms import Exponential
 from oddshift.protect import Sanitizer, seeded_uniforms
 from oddshift.protect.policies import POLICY, VOCABULARY, load_policy, make_policy, save_policy
-from oddshift.protect.policies.terms import PolicyTerms
-from oddshift.protect.policies.vocabulary import PolicyVocabulary
+from oddshift.protect.policies.terms import PolicyTerms, PolicyVocabulary
 
 TOLD = {"ann": "sails", "bob": "bakes", "eve": "plays", "max": "paints"}
 LEVELS = {"levels": 6}

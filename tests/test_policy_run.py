@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from oddshift.adapt.result import TierLeft
-from oddshift.app.policy_run import expected_lines, released_line
+from oddshift.app.display import expected_lines, released_line
 from oddshift.audit.release_use import DataFate, KindFate
 from oddshift.data.codecs import KindCounts
 from oddshift.protect.policies import load_policy, save_policy

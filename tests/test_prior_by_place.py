@@ -9,6 +9,7 @@ from studies.world_laws import LENGTH, POINTS, copies, pick
 from studies.worlds import exact_attacker
 
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.candidate_sampling import prior_part
 from oddshift.attackers.combination import Combination, may_share
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
@@ -16,7 +17,6 @@ from oddshift.attackers.portfolio import common_parts, dense_parts, fit_portfoli
 from oddshift.attackers.prior_by_place import REACHES, fit_place_prior, place_codes, place_weights
 from oddshift.attackers.repetition import Reuse
 from oddshift.attackers.row_layout import row_layout
-from oddshift.attackers.tier_terms import prior_part
 from oddshift.audit.scan import Budget, scan
 from oddshift.base.safe_serialization import load_graph, save_graph
 from oddshift.mechanisms import Channel, Exponential
@@ -88,7 +88,7 @@ def test_one_law_for_all_places_stays_exactly_that():
 
 
 def parts_of(known):
-    fits = [*common_parts(0), *dense_parts(POINTS, 0), lambda some: LawAttacker(some, Reuse(), "reuse")]
+    fits = [*common_parts(), *dense_parts(POINTS, 0), lambda some: LawAttacker(some, Reuse(), "reuse")]
     return [fit(known) for fit in fits]
 
 

@@ -13,7 +13,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.protect.record_keys import WIDTH, RecordKeys, normal_name, normal_text
 
 KEYS = RecordKeys(b"k" * 32)
-HIDDEN = (0x200B, 0x200D, 0xAD, 0xFEFF, 0xFE0F, 0x200F, 0, 7)
+HIDDEN = (0x200B, 0x200D, 0xAD, 0xFEFF, 0xFE0F, 0x200F, 0, 7, 0x34F, 0x115F, 0x3164, 0xFFA0, 0x17B4, 0xE0001, 0xFFFF)
 
 
 def split(keys):
@@ -52,8 +52,22 @@ def test_two_ids(left, right):
 
 
 def test_texts_are_known_without_case_and_spaces():
-    keys = split(KEYS.contents([["Ann met Bob.", "ann  MET\nbob. ", "«Ann», met: Bob", "Ann met Rob"]]))
-    assert keys[0] == keys[1] == keys[2] != keys[3]
+    keys = split(
+        KEYS.contents(
+            [
+                [
+                    "Ann met Bob.",
+                    "ann  MET\nbob. ",
+                    "«Ann», met: Bob",
+                    "$Ann_met-<Bob>^",
+                    "A nn\u2800metBob",
+                    "Ann met Rob",
+                ]
+            ]
+        )
+    )
+    assert len(set(keys[:-1])) == 1
+    assert keys[0] != keys[-1]
 
 
 @pytest.mark.parametrize("code", HIDDEN)
@@ -67,7 +81,10 @@ def test_cells_that_are_numbers_count_by_value_and_others_do_not():
     assert len({normal_text(cell) for cell in different}) == len(different)
 
 
-@pytest.mark.parametrize("again", ["Ann met Rob", "Bob met Ann", "Ann met B0b", "Ann met Воb", "Annmet Bob"])
+@pytest.mark.parametrize(
+    "again",
+    ["Ann met Rob", "Bob met Ann", "Ann met B0b", "Ann met Воb", "Ann met Bób", "Ann met Bob 🙂", "Ann met Bob\ue000"],
+)
 def test_what_stays_open_in_a_text(again):
     assert KEYS.contents([["Ann met Bob"]]) != KEYS.contents([[again]])
 

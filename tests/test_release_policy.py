@@ -9,7 +9,7 @@ from oddshift.data.codecs import TableSettings
 from oddshift.mechanisms import Exponential, Mask
 from oddshift.model.metric import METRICS, Pairwise, scaled, summed
 from oddshift.model.space import Space
-from oddshift.protect.policies.vocabulary import metric_from, metric_parts
+from oddshift.protect.policies.terms import metric_from, metric_parts
 from oddshift.protect.release import ReleasePolicy, load_release_policy
 
 POINTS = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [6.0, 5.0]])

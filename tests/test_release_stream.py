@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from oddshift.app.cli import main
-from oddshift.app.stream_service import serve
+from oddshift.app.commands.service import serve
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceCodec, PlaceSettings
 from oddshift.mechanisms import Exponential

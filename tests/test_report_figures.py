@@ -8,12 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from oddshift.app.report.figures.bars import histogram, utility
-from oddshift.app.report.figures.beliefs import belief_update, sandwich
-from oddshift.app.report.figures.curves import learning_curve, loop_rounds, reliability
-from oddshift.app.report.figures.frontier_plot import NAMES, SHAPES, frontier
-from oddshift.app.report.figures.loop_diagram import STEPS, threat_model
-from oddshift.app.report.figures.rates import attacker_rates, subgroup_rates
+from oddshift.app.report.figures.adaptation import NAMES, SHAPES, frontier, loop_rounds
+from oddshift.app.report.figures.beliefs import belief_update, learning_curve, reliability, sandwich
+from oddshift.app.report.figures.leakage import attacker_rates, histogram, subgroup_rates
 from oddshift.app.report.svg import NARROW, WIDE
 from oddshift.app.report.wording import number, percent
 from oddshift.attackers.calibration import Bin, Calibration
@@ -283,16 +280,6 @@ def test_a_belief_moves_from_prior_to_its_own_release_to_all():
     assert first / second == pytest.approx(0.9 / 0.05, rel=1e-2)
 
 
-def test_the_loop_shows_every_step_on_both_widths():
-    figure = threat_model()
-    for width in (WIDE, NARROW):
-        drawn = figure.draw(width, "x")
-        assert all(f"{k + 1}  {name}" in drawn for k, (name, _) in enumerate(STEPS))
-        assert all(line in drawn for _, lines in STEPS for line in lines)
-        assert drawn.count('class="wall"') == 1  # between what stays inside and what is public
-        assert max(float(x) for x in re.findall(r' x="([^"]*)"', drawn)) <= width
-
-
 def test_rounds_tell_the_way_of_every_scale():
     found = made_up_adaptation()
     figure = loop_rounds(found)
@@ -350,20 +337,3 @@ def test_points_of_the_grid_are_filled_hollow_or_crossed():
 
 def test_named_choices_have_shapes_of_their_own():
     assert len(set(SHAPES.values())) == len(SHAPES) == len(NAMES)
-
-
-def test_the_cost_of_a_release_stands_next_to_that_of_a_constant():
-    found = made_up_adaptation()
-    figure = utility(found)
-    assert [row[0] for row in figure.rows] == [NAMES["EM"], NAMES["uniform"], NAMES["AmPL"], "one constant output"]
-    assert figure.rows[-1] == ["one constant output", "-", "-", "0.345", "1"]
-    assert "before remapping" in figure.says
-    plain = utility(replace(found, remapped=False))
-    assert "before remapping" not in plain.says
-
-
-@pytest.mark.parametrize("loss", [0.0, 1e-12, 5.0])
-def test_losses_at_their_ends_are_drawn(loss):
-    found = replace(made_up_adaptation(), constant_loss=loss)
-    for width in (WIDE, NARROW):
-        assert all(0 <= place <= 10_000 for place in numbers_of(utility(found).draw(width, "x")))

@@ -10,12 +10,11 @@ from oddshift.attackers.repair import fit_law, law_kind, law_of_release
 from oddshift.attackers.row_copula import (
     NODES,
     CopulaLaw,
-    column_law,
     correlations,
     factor_loadings,
     fit_copula_law,
 )
-from oddshift.attackers.row_layout import RowCells, row_layout
+from oddshift.attackers.row_layout import RowCells, column_law, row_layout
 from oddshift.mechanisms import MECHANISMS, MechanismSettings
 from oddshift.model.records import Records
 from oddshift.model.release import perturb

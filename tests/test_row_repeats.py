@@ -7,7 +7,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import Ledger, UserLimit
-from oddshift.protect.ledger.rows import seen_by_chance, tail
+from oddshift.protect.ledger.composition import seen_by_chance, tail
 from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.ledger.terms import ClaimTerms, KeyBatch
 

@@ -17,7 +17,6 @@ from oddshift.app.illustration import (
     illustrate,
     read_illustration,
 )
-from oddshift.app.inputs import Inputs
 from oddshift.app.report.first_screen import screen_of_audit
 from oddshift.app.results import AdaptRun, AuditRun
 from oddshift.app.run_folder import (
@@ -28,6 +27,7 @@ from oddshift.app.run_folder import (
     EVIDENCE,
     EXAMPLES,
     PASSAGES,
+    Inputs,
     adaptation_summary,
     read_adaptation,
     read_belief,

@@ -119,6 +119,12 @@ OPEN = {
     "letters that look alike": lambda home: release(
         home, "second", asked(), once_more(lambda text: text.replace("o", "\u043e"))
     ),
+    "accents": lambda home: release(home, "second", asked(), once_more(lambda text: text.replace("e", "é"))),
+    "an emoji": lambda home: release(home, "second", asked(), once_more(lambda text: f"{text} 🙂")),
+    "a word": lambda home: release(home, "second", asked(), once_more(lambda text: f"{text} Bye.")),
+    "zeros before a number": lambda home: release(
+        home, "second", asked(), once_more(lambda text: text.replace("day ", "day 0"))
+    ),
     "punctuation between digits": lambda home: release(
         home, "second", asked(), [{**row, "a": f"{row['a']} 1-{n}"} for n, row in enumerate(rows())]
     ),

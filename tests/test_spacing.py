@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.chain import fit_gap_chain
-from oddshift.attackers.chain_terms import UNKNOWN, gap_classes
+from oddshift.attackers.chain import UNKNOWN, fit_gap_chain, gap_classes
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Context, Records, offsets_of
 from oddshift.model.release import one_tier, perturb
@@ -74,7 +73,7 @@ def world():
 
 
 def test_steps_differ_by_gap(world):
-    chain = fit_gap_chain(world.known, rng=np.random.default_rng(0)).law.chain
+    chain = fit_gap_chain(world.known).law.chain
     follow = [float(step.weight[0] * step.bigram[[0], [1]][0]) for step in chain.steps]
     assert follow[0] > 0.85
     assert follow[2] < 0.3
@@ -82,7 +81,7 @@ def test_steps_differ_by_gap(world):
 
 
 def test_every_row_is_a_law(world):
-    for step in fit_gap_chain(world.known, rng=np.random.default_rng(0)).law.chain.steps:
+    for step in fit_gap_chain(world.known).law.chain.steps:
         assert (step.weight >= 0).all()
         assert (step.weight <= 1).all()
         sums = np.asarray(step.bigram.sum(axis=1)).ravel()
@@ -90,13 +89,13 @@ def test_every_row_is_a_law(world):
 
 
 def test_spacing_tells_more_than_order_alone(world):
-    chain = fit_gap_chain(world.known, rng=np.random.default_rng(0))
+    chain = fit_gap_chain(world.known)
     blind = World(world.known, world.secrets, world.release.without_context())
     assert log_score(chain, world) < log_score(chain, blind) - 0.02
 
 
 def test_records_without_spacing_give_one_step_for_all_gaps(world):
     bare = knowledge(world.known.mechanism, world.known.tiers, Records.from_documents(SPACE, world.known.fit.documents))
-    chain = fit_gap_chain(bare, rng=np.random.default_rng(0))
+    chain = fit_gap_chain(bare)
     with_gaps, without = (gather(chain, release)[0] for release in (world.release, world.release.without_context()))
     np.testing.assert_array_equal(with_gaps, without)

@@ -312,12 +312,12 @@ def test_an_array_of_another_type_is_refused():
 
 
 def test_a_value_that_its_own_class_refuses_is_tampered(tmp_path):
-    from oddshift.bounds import RobbinsStream
+    from oddshift.evidence.witness import Witness, witness_of
 
-    files.save(tmp_path / "v.json", RobbinsStream(0.05, "m"))
+    files.save(tmp_path / "v.json", witness_of("guess_game", (61, 68), (1.0,), alpha=0.05, epsilon=1.0))
     edited(tmp_path / "v.json", lambda e: (e["value"].update(alpha=1.5), rehash(e)))
     with pytest.raises(TamperedEvidence, match=r"value: .*alpha.*expected 0 < alpha < 1"):
-        files.load(tmp_path / "v.json", RobbinsStream)
+        files.load(tmp_path / "v.json", Witness)
 
 
 def test_members_that_unpack_too_large_are_refused_before_they_are_read(tmp_path, monkeypatch):

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oddshift.app.report.figure import Figure
 from oddshift.app.report.markup import NOTHING, Html, items, join, pairs, table, tag
 from oddshift.app.report.svg import (
     NARROW,
     WIDE,
     AxisScale,
+    Figure,
     Frame,
     axis_below,
     axis_left,

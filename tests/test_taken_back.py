@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from oddshift.attackers.candidate_sampling import parts_without_outputs
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.paired_log_score import Units
 from oddshift.attackers.term_weights import ContextTerms, best_weights
-from oddshift.attackers.tier_terms import parts_without_outputs
 from oddshift.attackers.word_prior import TakenBack, fit_word_prior
 from worlds import ring, with_words
 

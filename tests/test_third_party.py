@@ -21,7 +21,7 @@ from oddshift.data.detectors import DETECTORS, Detector
 from oddshift.data.preparation import prepare
 from oddshift.mechanisms import MECHANISMS
 from oddshift.model.metric import METRICS, Metric
-from oddshift.protect.policies.vocabulary import metric_from, metric_parts
+from oddshift.protect.policies.terms import metric_from, metric_parts
 
 SHADES = """
 [data]

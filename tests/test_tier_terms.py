@@ -6,14 +6,20 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import Beliefs
-from oddshift.attackers.candidate_sampling import held_out_by_tier, held_out_terms
+from oddshift.attackers.candidate_sampling import (
+    RememberedColumns,
+    held_out_by_tier,
+    held_out_terms,
+    prior_part,
+    remember,
+    terms_by_tier,
+)
 from oddshift.attackers.chain import fit_gap_chain
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.repetition import fit_copies
-from oddshift.attackers.tier_terms import RememberedColumns, prior_part, remember, terms_by_tier
 from oddshift.attackers.word_prior import fit_word_prior
 from oddshift.audit.scan import Budget, scan
 from oddshift.mechanisms import Tiered
@@ -40,7 +46,7 @@ def parts(world):
     rng = np.random.default_rng(0)
     return (
         LawAttacker(world.known, fit_word_prior(world.known, rng), "words", with_context=True),
-        fit_gap_chain(world.known, rng=rng),
+        fit_gap_chain(world.known),
         fit_cooccurrence(world.known),
         LawAttacker(world.known, fit_copies(world.known), "copies"),
     )

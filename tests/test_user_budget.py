@@ -8,8 +8,8 @@ import pytest
 from oddshift.base.errors import InvalidInput
 from oddshift.protect import UserLimit
 from oddshift.protect.ledger import terms
+from oddshift.protect.ledger.composition import refuse_past
 from oddshift.protect.ledger.terms import NOISIER, ClaimTerms, KeyBatch
-from oddshift.protect.ledger.user_budget import refuse_past
 
 EPSILON = Fraction(1, 2)
 

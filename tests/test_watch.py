@@ -16,11 +16,9 @@ import pytest
 import oddshift as od
 from command_line import run_here
 from oddshift.app.configured_runs import run_audit
-from oddshift.app.watch.baseline import BASELINE, WATCH, read_baseline
-from oddshift.app.watch.page import PAGE, watch_page
-from oddshift.app.watch.series import watched_series
-from oddshift.app.watch.store import STATE
-from oddshift.app.watch.watching import audit_again, sliding_parts
+from oddshift.app.watch.series import STATE, watched_series
+from oddshift.app.watch.watching import PAGE, audit_again, sliding_parts, watch_page
+from oddshift.app.watch.windows import BASELINE, WATCH, read_baseline
 from topic_worlds import COLUMNS, CONFIG, VALUES, mixed_rows, write_rows
 
 SETTINGS = {"categorical": list(COLUMNS), "weight": 4.0}

@@ -61,15 +61,11 @@ CORE = (
 )
 
 CERTIFICATES = """
-from oddshift.bounds import BettingStream, RobbinsStream
 from oddshift.evidence.certificates import Claim, certify, evidence_of, save_evidence, verify_file
 claim = Claim(epsilon=1.0, delta=0.1, tier="PII", pair_law="anchored", attacker="plugin", attacker_hash="ab12",
               with_context=True, detector="gazetteer")
 fractions, distinct = rng.binomial(20, 0.05, 1_000_000) / 20, rng.random(1_000_000) * 0.1
-tiny, zero_one = rng.beta(0.1, 5, 1_000_000), (rng.random(1_000_000) < 0.05).astype(float)
-def stream(state, values):
-    for begin in range(0, len(values), 10_000):
-        state = state.update(values[begin : begin + 10_000])
+tiny = rng.beta(0.1, 5, 1_000_000)
 certify(distinct[:100], claim, 0.05)
 """
 
@@ -86,15 +82,8 @@ def certificate(values: str, method: str) -> Task:
     return Task(what, f"certify({values}, claim, 0.05, '{method}')", CERTIFICATES, times=3)
 
 
-def stream(values: str) -> Task:
-    what = f"betting stream of 1e6 documents, {VALUES[values]}"
-    return Task(what, f"stream(BettingStream(0.1, 'model'), {values})", CERTIFICATES, times=3)
-
-
 CERTIFIED = (
     *(certificate(values, method) for values in VALUES for method in ("betting", "betting_plugin")),
-    *map(stream, VALUES),
-    Task("Robbins stream of 1e6 documents", "stream(RobbinsStream(0.05, 'model'), zero_one)", CERTIFICATES, times=5),
     Task("evidence of 1e6 documents saved", "save_evidence(home / f'{turn}.npz', made)", EVIDENCE, times=5),
     Task("evidence of 1e6 documents verified", "verify_file(home / 'evidence.npz')", EVIDENCE, times=5),
 )

@@ -16,6 +16,7 @@ from oddshift.leakage.mpl import mpl
 from oddshift.leakage.upper import upper_bound
 from oddshift.mechanisms import (
     Channel,
+    Composition,
     Deletion,
     Exponential,
     Geometric,
@@ -35,6 +36,7 @@ from oddshift.mechanisms import (
 )
 from oddshift.mechanisms.epsilon import WorstCase, true_epsilon, worst_case
 from oddshift.mechanisms.remap import Remap
+from oddshift.model.mahalanobis import mahalanobis
 from oddshift.model.metric import scaled, summed
 from oddshift.model.prior import Independent, Joint, Markov, estimate_independent, estimate_joint, estimate_markov
 from oddshift.model.records import Records
@@ -105,6 +107,7 @@ __all__ = [
     "Certificate",
     "Channel",
     "Claim",
+    "Composition",
     "Dataset",
     "Deletion",
     "Exponential",
@@ -153,6 +156,7 @@ __all__ = [
     "load_policy",
     "load_run",
     "log_posterior",
+    "mahalanobis",
     "most_likely",
     "mpl",
     "read",

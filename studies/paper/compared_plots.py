@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from oddshift.app.report.figure import Figure
 from oddshift.app.report.markup import Html
-from oddshift.app.report.svg import AxisScale, Frame, axis_below, axis_left, box, drawing, line, mark, text
+from oddshift.app.report.svg import AxisScale, Figure, Frame, axis_below, axis_left, box, drawing, line, mark, text
 
 Slope = tuple[str, float, float]
 """A name, and the values at both ends."""

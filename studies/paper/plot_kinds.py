@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from oddshift.app.report.figure import Figure
 from oddshift.app.report.markup import Html
 from oddshift.app.report.svg import (
     AxisScale,
+    Figure,
     Frame,
     axis_below,
     axis_left,

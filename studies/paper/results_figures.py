@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from oddshift.app.report.figure import Figure
+from oddshift.app.report.svg import Figure
 from studies.paper.compared_plots import MirrorPlot, Slope, SlopePlot
 from studies.paper.paper_claims import Results, count
 from studies.paper.paper_numbers import (

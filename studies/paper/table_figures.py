@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oddshift.app.report.figure import Figure
+from oddshift.app.report.svg import Figure
 from studies.paper.paper_claims import Results
 from studies.paper.paper_numbers import ATTACKERS, CORPORA, EPSILONS, METHODS, violation
 from studies.paper.plot_kinds import LinePlot, MarkedRow, RowPlot

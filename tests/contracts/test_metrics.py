@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oddshift import Space, scaled, summed
+from oddshift import Space, mahalanobis, scaled, summed
 from oddshift.model.metric import METRICS, Metric, Precomputed, metric_of
 
 RNG = np.random.default_rng(3)
@@ -20,6 +20,7 @@ CASES = {
     "manhattan": (METRICS["manhattan"], FEW),
     "haversine": (METRICS["haversine"], GLOBE),
     "hamming": (METRICS["hamming"], LETTERS),
+    "mahalanobis": (mahalanobis(FEW * [1.0, 5.0, 0.2], 0.8), FEW),
     "scaled": (scaled("euclidean", 0.3), FEW),
     "summed": (summed([("manhattan", [0]), (scaled("euclidean", 2.0), [1, 2])]), FEW),
     "function": (metric_of(lambda a, b: float(np.abs(a - b).max())), FEW),

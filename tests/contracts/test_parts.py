@@ -9,30 +9,30 @@ import pytest
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Own
+from oddshift.attackers.distant_ties import fit_distant_ties
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context
 from oddshift.attackers.portfolio import common_parts, counted_parts, dense_parts
 from oddshift.attackers.repetition import Reuse
 from oddshift.attackers.second_order import fit_sparse_second_order
-from oddshift.mechanisms import Exponential
+from oddshift.mechanisms import Deletion, Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
 from oddshift.model.space import Space
 from worlds import World, gather, log_score, ring, two_tiers, with_words
-
-
-def _sparse_second_order(known):
-    return LawAttacker(known, fit_sparse_second_order(known), "sparse second order")
-
 
 WIDE = [
     lambda known: LawAttacker(known, Reuse(), "reuse"),
     lambda known: LawAttacker(known, fit_linear_context(known), "linear"),
 ]
 PARTS = {
-    "common": common_parts(0),
+    "common": common_parts(),
     "dense": dense_parts(8, 0),
-    "sparse": [*counted_parts(100), _sparse_second_order],
+    "counted": counted_parts(8),
+    "sparse": [
+        lambda known: LawAttacker(known, fit_sparse_second_order(known), "sparse second order"),
+        lambda known: LawAttacker(known, fit_distant_ties(known), "distant ties"),
+    ],
     "wide": WIDE,
 }
 TIERS = {"one tier": None, "public tiers": two_tiers(), "secret tiers": two_tiers(is_public=False)}
@@ -106,6 +106,22 @@ def test_outputs_that_say_nothing_tell_nothing(case):
         np.testing.assert_allclose(told(part.against(silent), made.release), 0.0, atol=1e-6, err_msg=part.name)
 
 
+def test_another_mechanism_needs_no_new_fit(case):
+    made, mine = case
+    other = knowledge(Exponential(made.known.fit.space, 0.5), made.known.tiers, made.known.fit)
+    for part in mine:
+        again = told(replace(part, known=other), made.release)
+        np.testing.assert_array_equal(told(part.against(other), made.release), again, err_msg=part.name)
+
+
+def test_an_output_that_no_candidate_gives_leaves_terms_finite(case):
+    made, mine = case
+    deleting = knowledge(Deletion(made.known.fit.space, 0.5), made.known.tiers, made.known.fit)
+    release = perturb(made.secrets, deleting.mechanism, deleting.tiers, np.random.default_rng(0))
+    for part in mine:
+        assert np.isfinite(told(part.against(deleting), release)).all()
+
+
 def test_beliefs_over_candidates_are_the_columns_of_those_over_all_points(case):
     made, mine = case
     for part in mine:
@@ -139,8 +155,8 @@ def of_one_topic(rng):
 
 
 MADE_FOR = {
-    "copies": (copying, 20, 4.0, common_parts(0)),
-    "cooccurrence": (of_one_topic, 16, 2.5, common_parts(0)),
+    "copies": (copying, 20, 4.0, common_parts()),
+    "cooccurrence": (of_one_topic, 16, 2.5, common_parts()),
     "reuse": (reusing, 60, 1.5, WIDE),
 }
 """For each part a world that it was made for: how a document is drawn, the points, ε, and the parts it is among."""

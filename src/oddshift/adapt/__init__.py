@@ -2,7 +2,7 @@
 
 from oddshift.adapt.adapting import adapt
 from oddshift.adapt.conclusion import AdaptTask
-from oddshift.adapt.evaluation import Experiment, Family, Measuring, Reader
+from oddshift.adapt.evaluation import Experiment, Measuring, Reader
 from oddshift.adapt.frontier import equal_utility, front, grid_of, hypervolume, search_grid, uniform_outcomes
 from oddshift.adapt.goals import Goals, goals_of
 from oddshift.adapt.presets import PRESETS, Preset
@@ -10,6 +10,7 @@ from oddshift.adapt.result import Adaptation, Compared, Round, ScaledOutcome, Sc
 from oddshift.adapt.rounds import project, rounds, weighted
 from oddshift.adapt.search import crossing
 from oddshift.adapt.settings import AdaptSettings
+from oddshift.mechanisms.named import Family
 
 __all__ = [
     "PRESETS",

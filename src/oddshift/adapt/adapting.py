@@ -21,6 +21,7 @@ from oddshift.adapt.goals import SingleRelease, goals_of
 from oddshift.adapt.presets import PRESETS, Preset
 from oddshift.adapt.proved import Countable, check_documents, countable, proved_release
 from oddshift.adapt.readers import Readers
+from oddshift.adapt.repaired_forms import document_repair
 from oddshift.adapt.result import Adaptation, Round, ScaledOutcome
 from oddshift.adapt.rounds import rounds, weighted
 from oddshift.adapt.search import crossing
@@ -59,7 +60,7 @@ def adapt(
     goals = goals_of(settings, task.known.tiers)
     plan = countable(settings, task.known.tiers, split.fit, split.certify)
     check_documents(plan, task.known.tiers, settings)
-    select = replace(select_experiment(task), asked=plan.asked)
+    select = replace(select_experiment(task), asked=plan.asked, repair=document_repair(task.known, settings))
     proved = None if settings.objective == "weighted" else proved_release(select, plan, split, goals)
     if proved is not None and not (plan.is_possible and task.attackers):
         return concluded_proof(task, plan, replace(select, asked=proved.asked), proved)

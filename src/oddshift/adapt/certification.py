@@ -179,7 +179,7 @@ class Certification:
 
     def situation(self, trial: Trial) -> Situation:
         """The scales of a trial as they were tested, built again: a trial holds no mechanism, which may be large."""
-        return self.certifying.at(trial.tested.scales, remap=trial.outcome.remapped)
+        return self.certifying.like(trial.outcome).at(trial.tested.scales, remap=trial.outcome.remapped)
 
     def strongest(self, trial: Trial) -> Attacker:
         """The attacker of a trial whose numbers are shown first, as it was fitted."""
@@ -198,7 +198,7 @@ def trials(candidates: Sequence[ScaledOutcome], made: Certification) -> Iterator
 
 def _tried(candidate: ScaledOutcome, made: Certification) -> Trial:
     certifying = made.certifying
-    situation = certifying.at(candidate.scales, remap=candidate.remapped)
+    situation = certifying.like(candidate).at(candidate.scales, remap=candidate.remapped)
     known = situation.known
     readers = [Own(known), *(made.readers.fitted(attacker, known) for attacker in made.attackers)]
     units = choosing_units(made.select.records)

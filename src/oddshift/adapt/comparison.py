@@ -9,14 +9,16 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from oddshift.adapt.certification import Trial
-from oddshift.adapt.evaluation import Experiment, Family, Measuring, Reader
+from oddshift.adapt.evaluation import Experiment, Measuring, Reader
 from oddshift.adapt.frontier import equal_utility
 from oddshift.adapt.goals import SCAN_LIMIT, known_epsilon
 from oddshift.adapt.result import Compared, Scales
+from oddshift.attackers.repair import is_repaired
 from oddshift.base.errors import NoGuarantee
 from oddshift.leakage.mpl import exceeds_budget, nearest_distance
 from oddshift.mechanisms.forms import Formed
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.named import Family
 from oddshift.mechanisms.path import PathExponential
 from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.tiered import Tiered
@@ -49,7 +51,7 @@ def choices(measuring: Measuring, chosen: Trial | None) -> list[NamedScales]:
     if chosen is None:
         return found
     scales = chosen.tested.scales
-    has_forms = any(form != "noise" for form in chosen.outcome.forms)
+    has_forms = any(form != "noise" for form in chosen.outcome.forms) or is_repaired(chosen.outcome.repair)
     found.append(NamedScales("AmPL", scales, family, has_forms=has_forms))
     is_uniform = len(set(scales)) == 1  # then it is its own baseline
     equal = scales if is_uniform else equal_utility(measuring, chosen.outcome.loss, remap=chosen.outcome.remapped)
@@ -67,20 +69,21 @@ def compared(measuring: Measuring, certifying: Experiment, chosen: Trial | None,
     `read` gives the attacker that stands for the choice. What coincides is measured once, and the choice was measured
     when it was tested.
     """
+    certifying = certifying if chosen is None else certifying.like(chosen.outcome)
     listed, part = choices(measuring, chosen), certifying.part(COMPARED)
     remaps = (False,) if certifying.settings.remap == "never" else (False, True)
     seen: dict[tuple[Scales, bool, bool, bool], Compared] = {}
     rows: list[Compared] = []
     for choice, remap in product(listed, remaps):
         name = f"{choice.name}, remapped" if remap else choice.name
-        experiment = part if choice.has_forms else replace(part, family=choice.family, asked=())
+        experiment = part if choice.has_forms else replace(part.without_forms, family=choice.family)
         moves = remap and experiment.is_moved(choice.scales)
         key = (choice.scales, choice.family is certifying.family, moves, choice.has_forms)
         if key not in seen:
             exact = _exact_epsilon(experiment, choice.scales, remap=moves)
             if chosen and choice.name == "AmPL" and remap == chosen.outcome.remapped:
                 found = certifying.part_of(chosen.scans[chosen.basis.strongest], COMPARED)
-                outcome = part.measured(certifying.at(choice.scales, remap=moves), found)
+                outcome = part.measured(part.at(choice.scales, remap=moves), found)
             else:
                 outcome = experiment.outcome(choice.scales, read, remap=moves)
             seen[key] = Compared(name=name, outcome=outcome, exact_epsilon=exact)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from oddshift.adapt.certification import Certification, Trial, left_to_learn
 from oddshift.adapt.comparison import compared, released_epsilon
-from oddshift.adapt.evaluation import Experiment, Family, Measuring, Reader
+from oddshift.adapt.evaluation import Experiment, Measuring, Reader
 from oddshift.adapt.frontier import hypervolume, uniform_outcomes
 from oddshift.adapt.notes import assumptions, basis_in_words, proof_assumptions, unproved, warnings
 from oddshift.adapt.proved import Countable, Proved, tier_releases
@@ -20,6 +20,7 @@ from oddshift.attackers.controls import Own
 from oddshift.audit.claims import NO_DETECTOR
 from oddshift.evidence.certificates import Evidence
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.named import Family
 from oddshift.model.records import Split
 
 
@@ -88,16 +89,16 @@ def concluded_proof(
         basis=proved.sentence,
         proof=proved.sentence,
         remapped=form.remapped and "noise" in proved.forms,
-        remap_reason=form.reason if "noise" in proved.forms else "",
+        remap_reason=form.reason if "noise" in proved.forms or form.is_repaired else "",
         exact_epsilon=released_epsilon(released),
         compared=() if search is None or made is None else tuple(_compared(search, task, made)),
         constant_loss=experiment.constant_loss,
         constant_outputs=experiment.constant_outputs,
         hypervolumes=(),
         evidence=(),
-        assumptions=proof_assumptions(known, proved),
+        assumptions=proof_assumptions(known, proved, form.modes),
         warnings=tuple(failed),
-        tiers=tier_releases(experiment, plan, proved.scales, proved.forms),
+        tiers=tier_releases(experiment, plan, proved.scales, form),
         loss=proved.loss,
     )
 
@@ -105,7 +106,8 @@ def concluded_proof(
 def concluded(search: SearchResult, task: AdaptTask, made: Certification, plan: Countable) -> Adaptation:
     """The result of a search: what was certified, or proposed without a certificate."""
     settings, known, taken = task.settings, task.known, search.taken
-    experiment, certifying = search.measuring.experiment, made.certifying
+    experiment = search.measuring.experiment
+    certifying = made.certifying if taken is None else made.certifying.like(taken.outcome)
     released = None if taken is None else certifying.released(taken.tested.scales, remap=taken.outcome.remapped)
     attacker = search.search_attacker if taken is None else made.strongest(taken)
     remapped = taken is not None and taken.outcome.remapped
@@ -127,7 +129,7 @@ def concluded(search: SearchResult, task: AdaptTask, made: Certification, plan: 
         proposed=_proposed(search),
         basis=basis,
         remapped=remapped,
-        remap_reason="" if taken is None else certifying.at(taken.tested.scales).form.reason,
+        remap_reason="" if taken is None else certifying.form(taken.tested.scales, remap=remapped).reason,
         exact_epsilon=None if released is None else released_epsilon(released),
         compared=tuple(_compared(search, task, made)),
         constant_loss=experiment.constant_loss,
@@ -137,9 +139,11 @@ def concluded(search: SearchResult, task: AdaptTask, made: Certification, plan: 
         evidence=_evidence(taken, certifying, released),
         verdict=None if taken is None else taken.judgement.verdict,
         learning=() if taken is None else taken.learning,
-        assumptions=assumptions(known, made.claims, _counting(taken, attacker, task), remap=remapped),
+        assumptions=assumptions(known, made.claims, _counting(taken, attacker, task), taken.outcome if taken else None),
         warnings=warnings(search.trials, taken, search.measuring, made.goals, basis),
-        tiers=() if taken is None else tier_releases(certifying, plan, taken.tested.scales, taken.outcome.forms),
+        tiers=()
+        if taken is None
+        else tier_releases(certifying, plan, taken.tested.scales, certifying.form(taken.tested.scales, remap=remapped)),
         loss=None if taken is None else taken.outcome.loss,
     )
 

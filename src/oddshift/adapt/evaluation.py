@@ -1,6 +1,4 @@
-"""Families of mechanisms: what is released under any scales of the tiers.
-
-An experiment with scales: everything that stays fixed while they change, and what some scales do.
+"""An experiment with scales: everything that stays fixed while they change, and what some scales do.
 
 The same documents, the same uniforms (common random numbers) and the same attacker, read under each mechanism without
 being trained again: two scales differ in what they do, not by chance.
@@ -19,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.adapt.form_cache import KeptForms
-from oddshift.adapt.release_form import KindForm
+from oddshift.adapt.release_form import Form, KindForm
+from oddshift.adapt.repaired_forms import MEASURED, DocumentRepair, RepairChoice, Repaired
 from oddshift.adapt.result import ScaledOutcome, Scales, TierOutcome
 from oddshift.adapt.settings import AdaptSettings, FormChoice
 from oddshift.adapt.tier_forms import ChosenForm, TierOption, chosen_form, formed, outputs_law, tier_options
@@ -28,61 +27,18 @@ from oddshift.attackers.paired_log_score import choosing_units, gain, standard_e
 from oddshift.audit.recalibration import joint_scan, joint_scores
 from oddshift.audit.scan import Budget, Scan, Scores
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
-from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, Progress, run, silent
 from oddshift.base.identity import fingerprint
 from oddshift.base.storage import load, save
-from oddshift.mechanisms import Exponential, Mask, MechanismSettings, PathExponential, Tiered, calibrate
+from oddshift.mechanisms import Mask
 from oddshift.mechanisms.forms import Formed
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.named import Family
 from oddshift.mechanisms.remap import Remap
 from oddshift.mechanisms.utility import constant_of_each_kind, constant_output
 from oddshift.model.records import Records
 from oddshift.model.release import Release, perturb_with
-from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
-
-SCALED = ("exponential", "tiered", "path")
-"""Mechanisms whose noise can be scaled tier by tier."""
-
-
-def scale_family(settings: MechanismSettings, space: Space, tiers: Tiers, epsilon: float) -> Family:
-    """The mechanism under any scales: tier by tier when tiers are public, on the path metric when they are secret.
-
-    With a single tier the exponential mechanism stays the one that an audit knows, at a share of its budget. A
-    calibrated one spends at scale 1 what its exact ε leaves over.
-    """
-    if settings.name not in SCALED:
-        raise InvalidInput(
-            f"mechanism.name={settings.name!r} has no scales to adapt, expected {', '.join(SCALED)}; "
-            "a certified audit of it writes the policy"
-        )
-    if settings.name == "tiered" and not tiers.is_public:
-        raise InvalidInput("mechanism.name='tiered' promises nothing across secret tiers, expected path")
-    if settings.outputs == "words":
-        raise InvalidInput("mechanism.outputs='words' can be audited but not adapted, expected tier or all")
-    is_plain = settings.name == "exponential" and len(tiers) == 1
-    is_path = settings.name == "path" or not tiers.is_public
-    keeps_tier = settings.outputs == "tier" and tiers.is_public and len(tiers) > 1
-
-    def scaled(scales: Tiers, nominal: float) -> Mechanism:
-        if is_plain:
-            return Exponential(space, nominal * scales.scales[0])
-        if is_path:
-            return PathExponential(space, scales, nominal)
-        return Tiered(space, scales, nominal, keeps_tier=keeps_tier)
-
-    nominal = settings.epsilon or epsilon
-    if settings.calibrated:
-        ones = tiers.with_scales((1.0,) * len(tiers))
-        spent = calibrate(lambda e: scaled(ones, e), nominal)
-        assert isinstance(spent, Exponential | PathExponential | Tiered)
-        nominal = spent.epsilon
-    return lambda scales: scaled(scales, nominal)
-
-
-Family = Callable[[Tiers], Mechanism]
-"""The mechanism under tiers with some scales."""
 
 Reader = Callable[[Knowledge], Attacker]
 """The attacker against a mechanism: `attacker.against`, or a new fit where scales are adapted as in the paper."""
@@ -102,7 +58,8 @@ class Experiment:
     """Documents with one uniform for each position, a family of mechanisms, and what is asked.
 
     `known` is what attackers know at scales 1; its prior also weighs the utility loss. `asked` says for each tier what
-    it may be released as; without it every tier keeps its noise. `has_marks` as in `AdaptTask`.
+    it may be released as; without it every tier keeps its noise. `has_marks` as in `AdaptTask`. With a `repair` tiers
+    are repaired where that costs less; `modes` fix which.
     """
 
     known: Knowledge
@@ -113,6 +70,17 @@ class Experiment:
     forms: KeptForms = field(default_factory=KeptForms)
     asked: tuple[FormChoice, ...] = ()
     has_marks: bool = True
+    repair: DocumentRepair | None = None
+    modes: tuple[str, ...] | None = None
+
+    def like(self, outcome: ScaledOutcome) -> Experiment:
+        """The same with the forms and the repair of an outcome: nothing of them is chosen on other documents."""
+        return self if self.repair is None else replace(self, asked=outcome.forms, modes=outcome.repair)
+
+    @property
+    def without_forms(self) -> Experiment:
+        """The same with noise alone."""
+        return replace(self, asked=(), repair=None, modes=None)
 
     def at(self, scales: Scales, *, remap: bool | None = None) -> Situation:
         """The situation when these scales are released, remapped as the settings say unless `remap` says otherwise."""
@@ -121,20 +89,41 @@ class Experiment:
 
     def form(self, scales: Scales, *, remap: bool | None = None) -> ChosenForm:
         """The form of the release there, with its utility and without a matrix."""
-        plain = self.forms.of(self.family(self._tiers_at(scales)), self.weights, self.settings.cost_name)
+        plain = self._plain(scales)
         others = bool(self.asked) and isinstance(plain, KindForm)
         noise = chosen_form(plain, self.settings, lambda: np.inf if others else self.constant_loss, remap)
         asked: tuple[FormChoice, ...] = self.asked or tuple("noise" for _ in self.known.tiers.names)
-        return formed(noise, asked, self.known.tiers, self.forms, self.settings.mark_cost, has_marks=self.has_marks)
+        made = self.forms, self.settings.mark_cost
+        if self.repair is None:
+            return formed(noise, asked, self.known.tiers, *made, has_marks=self.has_marks)
+        known = replace(self.known, tiers=self._tiers_at(scales))
+        choice = RepairChoice(self.repair, noise, asked, known, *made, self.has_marks)
+        if (scales, remap) not in self._repaired:
+            some = self.part(MEASURED)
+            self._repaired[scales, remap] = (
+                choice.chosen(some.records, some.uniforms)
+                if self.modes is None
+                else choice.fixed(self.modes, some.records, some.uniforms)
+            )
+        return choice.made(*self._repaired[scales, remap])
+
+    @cached_property
+    def _repaired(self) -> dict[tuple[Scales, bool | None], Repaired]:
+        """What was found to be repaired, by scales."""
+        return {}
+
+    def _plain(self, scales: Scales) -> Form:
+        """The noise as it is drawn."""
+        return self.forms.of(self.family(self._tiers_at(scales)), self.weights, self.settings.cost_name)
 
     def options(self, scales: Scales) -> tuple[TierOption, ...]:
         """Everything that each tier could be released as there, with what it costs."""
-        noise = replace(self, asked=()).form(scales).form
+        noise = self.without_forms.form(scales).form
         return tier_options(noise, self.known.tiers, self.forms, self.settings.mark_cost)
 
     def is_moved(self, scales: Scales) -> bool:
         """Whether remapping changes the release there: not where every kind would collapse and is released as drawn."""
-        return self.settings.remap == "always" or not self.form(scales, remap=False).plain.collapses
+        return self.settings.remap == "always" or not self._plain(scales).collapses
 
     def part(self, most: int) -> Experiment:
         """The same with at most this number of its documents, evenly chosen, with the uniforms that they have."""
@@ -243,6 +232,7 @@ class Experiment:
             gain_error=joint.error,
             remapped=form.remapped,
             forms=form.forms,
+            repair=form.modes,
         )
 
     def loss(self, scales: Scales, *, remap: bool | None = None) -> float:

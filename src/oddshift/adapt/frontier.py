@@ -112,7 +112,7 @@ def equal_utility(measuring: Measuring, loss: float, *, remap: bool | None = Non
     low, high = min(settings.grid), max(settings.grid)
     for _ in range(8):
         middle = (low + high) / 2
-        if measuring.experiment.loss((middle,) * n, remap=remap) > loss:
+        if measuring.experiment.without_forms.loss((middle,) * n, remap=remap) > loss:
             low = middle
         else:
             high = middle

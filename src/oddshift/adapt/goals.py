@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from oddshift.adapt.evaluation import Family, Situation
+from oddshift.adapt.evaluation import Situation
 from oddshift.adapt.result import ScaledOutcome, TierOutcome
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.audit.claims import INDEPENDENT, TierCaps, caps_of_tiers
@@ -21,6 +21,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.leakage.mpl import exceeds_budget, nearest_distance
 from oddshift.mechanisms import PathExponential, Tiered
 from oddshift.mechanisms.mechanism import Mechanism
+from oddshift.mechanisms.named import Family
 from oddshift.model.records import Split
 from oddshift.model.tiers import Tiers
 

@@ -17,28 +17,37 @@ from oddshift.adapt.proved import Proved
 from oddshift.adapt.result import ScaledOutcome
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.repair import LEAST, is_repaired
 from oddshift.audit.claims import ClaimBuilder
 from oddshift.audit.notes import assumptions as supposed
+
+REPAIRED = (
+    f"the law of documents behind the repair is treated as public: each of its counts is of {LEAST} records or more"
+)
+"""What a repair assumes."""
 
 FEW_OUTPUTS = 5.0
 """A release with fewer effective outputs than this is nearly constant."""
 
 
 def assumptions(
-    known: Knowledge, claims: ClaimBuilder, counting: Sequence[Attacker], *, remap: bool
+    known: Knowledge, claims: ClaimBuilder, counting: Sequence[Attacker], taken: ScaledOutcome | None
 ) -> tuple[str, ...]:
     """What the certificate of the chosen scales assumes: the same as an audit's, and what belongs to a release."""
     said = (*supposed(known, claims, counting), "a record is released once: repeated releases compose")
-    return (*said, "the remapping comes from the fit records and is treated as public") if remap else said
+    if taken is not None and taken.remapped:
+        said = (*said, "the remapping comes from the fit records and is treated as public")
+    return (*said, REPAIRED) if taken is not None and is_repaired(taken.repair) else said
 
 
-def proof_assumptions(known: Knowledge, proved: Proved) -> tuple[str, ...]:
+def proof_assumptions(known: Knowledge, proved: Proved, modes: Sequence[str]) -> tuple[str, ...]:
     """What a proof rests on."""
     said = ["values, tiers and their frequencies come from the fit records and are treated as public"]
     if "noise" in proved.forms:
         said.append(f"at most {proved.most} secrets are read together")
     if not known.tiers.is_public:
         said.append("the tier of a value is secret, so all tiers have one form")
+    said += [REPAIRED] if is_repaired(modes) else []
     return (*said, "a record is released once: repeated releases compose")
 
 
@@ -115,7 +124,9 @@ def warnings(
 def _worth_it(experiment: Experiment) -> str:
     """From which budget on the noise costs less than a constant output."""
     count, epsilon = len(experiment.known.tiers), experiment.settings.epsilon
-    multiple = break_even(lambda by: experiment.loss((by,) * count, remap=False), experiment.constant_loss)
+    multiple = break_even(
+        lambda by: experiment.without_forms.loss((by,) * count, remap=False), experiment.constant_loss
+    )
     if multiple is None:
         return f"up to {MOST:g} times this budget, values as they are drawn never cost less than that"
     return (

@@ -17,8 +17,9 @@ from oddshift.adapt.evaluation import Experiment
 from oddshift.adapt.goals import Goals, known_epsilon
 from oddshift.adapt.result import Scales, TierRelease
 from oddshift.adapt.settings import AdaptSettings, FormChoice
+from oddshift.adapt.tier_forms import ChosenForm
 from oddshift.attackers.paired_log_score import units_of
-from oddshift.attackers.repair import LEAST
+from oddshift.attackers.repair import DRAWN, LEAST
 from oddshift.audit.claims import by_tier
 from oddshift.audit.proven import ROUNDED_UP, reach_of_tiers
 from oddshift.base.arrays import FloatArray, IntArray
@@ -249,13 +250,17 @@ def together(split: Split, tiers: Tiers) -> IntArray:
 
 
 def tier_releases(
-    experiment: Experiment, plan: Countable, scales: Scales, forms: Sequence[TierForm]
+    experiment: Experiment, plan: Countable, scales: Scales, chosen: ChosenForm
 ) -> tuple[TierRelease, ...]:
     """What each tier is released as under a choice, what its forms would cost, and why it has this one."""
-    options = experiment.options(scales)
+    options, weights = experiment.options(scales), experiment.weights
     rows = []
-    for tier, (name, form) in enumerate(zip(experiment.known.tiers.names, forms, strict=True)):
+    for tier, (name, form) in enumerate(zip(experiment.known.tiers.names, chosen.forms, strict=True)):
         losses: dict[str, float] = {option.form: option.loss for option in options if option.tier == name}
+        mode = chosen.modes[tier] if chosen.modes else DRAWN
+        if mode != DRAWN:
+            inside = weights * (experiment.known.tiers.labels == tier)
+            losses[mode] = float(inside @ chosen.form.by_point / inside.sum())
         rows.append(
             TierRelease(
                 tier=name,
@@ -263,6 +268,7 @@ def tier_releases(
                 losses=losses,
                 units=plan.units[tier],
                 needed=plan.needed,
+                repair=mode,
                 is_named=plan.named[tier] != "auto",
                 is_rare=plan.learned[tier] < LEAST,
             )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from oddshift.adapt.settings import AdaptSettings
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.paired_log_score import Gain
+from oddshift.attackers.repair import DRAWN
 from oddshift.audit.release_use import DataFate
 from oddshift.audit.released_table import ReleasedTable
 from oddshift.audit.verdict import counted_attackers
@@ -47,7 +48,7 @@ class ScaledOutcome:
     `loss` is Σ_x π_x Σ_y Pr[y|x]·c(x, y) over all tiers, after remapping where it was `remapped`; `plain_loss` the same
     before it. `gain` is the attacker's held-out gain over the single release
     under its own prior, in nats. Scales that decrease from a more to a less
-    sensitive tier are shown, but not `admissible`.
+    sensitive tier are shown, but not `admissible`. `repair` has the mode of every tier, none where nothing is repaired.
     """
 
     scales: Scales
@@ -60,6 +61,7 @@ class ScaledOutcome:
     gain_error: float
     remapped: bool = False
     forms: tuple[TierForm, ...] = ()
+    repair: tuple[str, ...] = ()
 
     @property
     def learned(self) -> bool:
@@ -105,7 +107,8 @@ class Tested:
 class TierRelease:
     """What a tier is released as, what each of its forms would cost, and on how many units it could be certified.
 
-    `losses` are expected losses by form at the scales that were taken; `is_named` says that the form was asked for,
+    `losses` are expected losses by form at the scales that were taken, and by mode where it is repaired (`repair`):
+    measured, then, on documents that the repair was not learned from. `is_named` says that the form was asked for,
     `is_rare` that its values were learned from too few units for any other form than a mark.
     """
 
@@ -114,6 +117,7 @@ class TierRelease:
     losses: Mapping[str, float]
     units: int
     needed: int
+    repair: str = DRAWN
     is_named: bool = False
     is_rare: bool = False
 
@@ -124,7 +128,13 @@ class TierRelease:
 
     @property
     def why(self) -> str:
-        """Why it has this form, in words; empty for noise."""
+        """Why it has this form, in words; empty for noise as it is drawn."""
+        if self.repair != DRAWN:
+            drawn = min((loss for form, loss in self.losses.items() if form != self.repair), default=None)
+            cost = f"{self.losses[self.repair]:.3g}"
+            said = cost if drawn is None else f"{cost} instead of {drawn:.3g}"
+            read = "whole documents" if self.form == "noise" else "the other values and the public words alone"
+            return f"repaired from {read}: expected loss {said}"
         if self.form == "noise":
             return ""
         if self.is_named:
@@ -243,6 +253,11 @@ class Adaptation:
     def forms(self) -> tuple[TierForm, ...]:
         """What each tier is released as."""
         return tuple(tier.form for tier in self.tiers)
+
+    @property
+    def repair(self) -> tuple[str, ...]:
+        """The mode in which each tier is repaired, `drawn` where it is not."""
+        return tuple(tier.repair for tier in self.tiers)
 
     @property
     def kept(self) -> float | None:

@@ -30,6 +30,9 @@ FormChoice = Literal["auto", "noise", "surrogate", "mark", "proved"]
 """What a tier is released as: noise, a form that ignores the secret, the cheaper of those two (`proved`), or whichever
 costs least (`auto`)."""
 
+RepairChoice = Literal["auto", "best", "typical", "never"]
+"""Whether documents are repaired after the noise: where that costs less (`auto`), always in one mode, or never."""
+
 PresetName = Literal[
     "", "EM", "AmPL", "AmPL-U", "AmPL-P", "AmPL-1", "AmPL-1-clear", "AmPL-1-averages", "AmPL-1-one-level"
 ]
@@ -61,6 +64,9 @@ class AdaptSettings:
       `never`, or `auto`, which refuses a remapping that leaves less than a tenth of the effective outputs (where
       outputs keep their tier: of that tier) or costs no less than one constant output. Older files say true and false
       for always and never.
+    - `repair`: whether whole documents are remapped after the noise, by a law of the fit documents: `auto` repairs the
+      tiers where the least expected cost given the whole document (`best`) loses less than every other form; `typical`
+      draws documents from the law, so that relations survive. The most sensitive tiers are not repaired.
     - `cost`: what a changed value costs; None takes the default of the kind of data.
     - `forms`: what secrets become, by tier, level or `*`: `auto`, `noise`, `surrogate` (a value of the kind drawn
       without a look at the secret), `mark`, or `proved` (the cheaper of the last two). With `auto` a tier becomes what
@@ -99,6 +105,7 @@ class AdaptSettings:
     advantage: Mapping[str, float] = field(default_factory=dict)
     objective: ObjectiveName = "certified"
     remap: RemapChoice | bool = "auto"
+    repair: RepairChoice = "auto"
     cost: CostName | None = None
     forms: Mapping[str, FormChoice] = field(default_factory=dict)
     mark_cost: float | None = None
@@ -130,6 +137,7 @@ class AdaptSettings:
         if isinstance(self.remap, bool):
             object.__setattr__(self, "remap", "always" if self.remap else "never")
         one_of(str(self.remap), "remap", get_args(RemapChoice))
+        one_of(self.repair, "repair", get_args(RepairChoice))
         if self.cost is not None:
             one_of(self.cost, "cost", get_args(CostName))
         for tier, form in self.forms.items():

@@ -16,6 +16,7 @@ import numpy as np
 from oddshift.adapt.form_cache import KeptForms
 from oddshift.adapt.release_form import Form, KindForm, ReleaseForm
 from oddshift.adapt.settings import AdaptSettings, FormChoice
+from oddshift.attackers.repair import is_repaired
 from oddshift.base.arrays import FloatArray
 from oddshift.mechanisms.forms import IGNORING, Surrogate, TierForm
 from oddshift.mechanisms.utility import effective_number
@@ -24,13 +25,22 @@ from oddshift.model.tiers import Tiers
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChosenForm:
-    """What is released: its form, the noise as drawn, whether noise is remapped and why, and the form of each tier."""
+    """What is released: its form, the noise as drawn, whether noise is remapped and why, and the form of each tier.
+
+    `modes` says which tiers are repaired after it; the loss of their form is then that of what comes out.
+    """
 
     form: Form
     plain: Form
     remapped: bool
     reason: str
     forms: tuple[TierForm, ...] = ()
+    modes: tuple[str, ...] = ()
+
+    @property
+    def is_repaired(self) -> bool:
+        """Whether any tier is."""
+        return is_repaired(self.modes)
 
 
 def chosen_form(

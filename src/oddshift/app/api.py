@@ -24,11 +24,19 @@ from oddshift.adapt.settings import SHARED, AdaptSettings
 from oddshift.app.attacker_choice import AskedAttacker
 from oddshift.app.configuration import named_files, portable, read_config
 from oddshift.app.illustration import read_illustration
-from oddshift.app.inputs import content_of
 from oddshift.app.resources import Means
 from oddshift.app.results import AdaptRun, AuditRun
 from oddshift.app.run import Run, Settings
-from oddshift.app.run_folder import ADAPTATION, AUDIT, CONFIG, POLICY, read_adaptation, read_run, refuse_no_run
+from oddshift.app.run_folder import (
+    ADAPTATION,
+    AUDIT,
+    CONFIG,
+    POLICY,
+    content_of,
+    read_adaptation,
+    read_run,
+    refuse_no_run,
+)
 from oddshift.audit.settings import AuditSettings
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Progress, silent
@@ -119,7 +127,7 @@ def adapt(  # noqa: PLR0913 (one for each part of the question)
     >>> data = od.embeddings(corners[twice], groups=np.repeat(np.arange(1200), 2), settings={"points": "fit"})
     >>> fixed = adapt(data, epsilon=4.0, delta=0.1)
     >>> fixed.certified, fixed.policy
-    (True, Policy(vectors, 3 points, exponential, proved))
+    (True, Policy(vectors, 3 points, exponential, certified))
     >>> fixed.policy.apply(corners).shape
     (3, 2)
     """

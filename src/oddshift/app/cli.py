@@ -35,12 +35,12 @@ TRACEBACK = "ODDSHIFT_TRACEBACK"
 """The variable that asks for the traceback of a defect; a traceback may quote data, so none is shown unasked."""
 
 COMMANDS = {
-    "demo": "demo_command",
-    "init": "init_command",
-    "audit": "audit_command",
-    "adapt": "adapt_command",
-    "protect": "protect_command",
-    "estimate": "estimate_command",
+    "demo": "init_commands",
+    "init": "init_commands",
+    "audit": "audit_commands",
+    "adapt": "audit_commands",
+    "protect": "protect_commands",
+    "estimate": "protect_commands",
     "ledger": "run_commands",
     "watch": "run_commands",
     "report": "run_commands",

@@ -12,11 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from oddshift.adapt import Adaptation
-from oddshift.adapt.evaluation import SCALED
 from oddshift.app.configuration import Configuration, FileData, parse_config
 from oddshift.app.fit_cache import keep_work, lay_out_checkpoints, read_kept, remove_kept
 from oddshift.app.illustration import example_rows, released_passages
-from oddshift.app.inputs import Inputs, inputs_of
 from oddshift.app.resources import (
     READ,
     UNITS,
@@ -34,6 +32,8 @@ from oddshift.app.run_folder import (
     AUDIT,
     EXAMPLES,
     POLICY,
+    Inputs,
+    inputs_of,
     read_adaptation,
     read_run,
     refuse_other_run,
@@ -46,6 +46,7 @@ from oddshift.base.execution import Progress, Say, silent, unsaid
 from oddshift.data.codecs import EncodedText
 from oddshift.data.dataset import read_dataset
 from oddshift.data.preparation import Prepared, people_of, prepare
+from oddshift.mechanisms.named import SCALED
 from oddshift.protect.policies import Policy
 
 UNFINISHED = ".unfinished"

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from oddshift.app.configuration import data_settings, validated
-from oddshift.app.init.choices import text_choice
 from oddshift.app.init.roles import Roles, roles_of, roles_of_columns
-from oddshift.app.init.sections import SectionChoice, data_section
+from oddshift.app.init.sections import SectionChoice, data_section, text_choice
 from oddshift.base.arrays import finite
 from oddshift.base.errors import InvalidInput, a_kind
 from oddshift.data.codecs import FROM_TEXT, PlaceSettings, TableSettings, TextSettings, VectorSettings, WordVectors

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oddshift.app.inputs import Inputs
-from oddshift.app.run_folder import PRIVATE, versions
+from oddshift.app.run_folder import PRIVATE, Inputs, versions
 from oddshift.attackers.attacker import Attacker
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.identity import fingerprint

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 from oddshift.adapt import Adaptation, AdaptTask, Experiment
 from oddshift.adapt.comparison import verify_epsilon
-from oddshift.adapt.evaluation import SCALED
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.repair import LEAST
+from oddshift.attackers.repair import LEAST, fit_law, is_repaired
 from oddshift.audit import Audit
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import Mechanism, MechanismSettings
+from oddshift.mechanisms.named import SCALED
 from oddshift.protect.ledger.terms import UserLimit
 from oddshift.protect.policies import UNCERTIFIED, Policy, certificate_terms, make_policy, stored_codec
 from oddshift.protect.policies.terms import PROVED, CertificateTerms
-from oddshift.protect.repair import FEWEST, with_repair
+from oddshift.protect.repair import FEWEST, with_law, with_repair
 
 
 def why_no_policy(prepared: Prepared) -> str:
@@ -79,6 +79,8 @@ def adapted_policy(found: Adaptation, task: AdaptTask, prepared: Prepared, asked
         assert found.verdict is not None
         certificate = certificate_terms(found.verdict, found.evidence)
     policy = make_policy(prepared.codec, mechanism, tiers, calibrated=asked.calibrated, certificate=certificate)
+    if is_repaired(found.repair):
+        return with_law(policy, found.repair, fit_law(task.known, LEAST), task.settings.cost_name)
     return _whole_rows(policy, task)
 
 

@@ -9,11 +9,10 @@ from tempfile import TemporaryDirectory
 
 from oddshift.adapt import Adaptation
 from oddshift.app.illustration import Illustration
-from oddshift.app.inputs import Inputs
 from oddshift.app.report import page, read_sources
 from oddshift.app.report.first_screen import screen_of_adaptation, screen_of_audit
 from oddshift.app.report.wording import adaptation_sentence, verdict_sentence
-from oddshift.app.run_folder import write_adaptation, write_run
+from oddshift.app.run_folder import Inputs, write_adaptation, write_run
 from oddshift.audit import AttackerResult, Audit
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import write_atomic

@@ -13,14 +13,13 @@ from typing import TypeVar
 import numpy as np
 
 from oddshift.adapt import AdaptSettings, AdaptTask, Family, adapt
-from oddshift.adapt.evaluation import scale_family
 from oddshift.adapt.proved import countable
 from oddshift.app.alpha_spending import level_of_question
 from oddshift.app.attacker_choice import AskedAttacker, fit_attackers, named_attackers, refittable
+from oddshift.app.display import expected_lines
 from oddshift.app.illustration import illustrate
 from oddshift.app.measured_use import check_use, measured_use
 from oddshift.app.policy_from_result import adapted_policy, audited_policy, why_no_policy, with_user_limit
-from oddshift.app.policy_run import expected_lines
 from oddshift.app.resources import Means
 from oddshift.app.results import AdaptRun, AuditRun
 from oddshift.attackers import FitOptions
@@ -34,7 +33,8 @@ from oddshift.audit.settings import CpuLimit, fit_within, rows_within, within_cp
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import silent
 from oddshift.data.preparation import Prepared
-from oddshift.mechanisms import Mechanism, MechanismSettings, build_mechanism
+from oddshift.mechanisms import Composition, Mechanism, MechanismSettings, build_mechanism
+from oddshift.mechanisms.named import scale_family
 from oddshift.mechanisms.remap import Remap
 from oddshift.model.records import Records
 from oddshift.protect.ledger.terms import UserLimit
@@ -299,6 +299,7 @@ def knowledge_of(prepared: Prepared, mechanism: MechanismSettings | Mechanism, e
         tiers = tiers if mechanism.scales is None else tiers.with_scales(mechanism.scales)
         if mechanism.remap:
             made = Remap(made, knowledge(made, tiers, split.fit).weights, COSTS.get(prepared.kind, "euclidean"))
+        made = Composition(made, mechanism.releases) if mechanism.releases > 1 else made
     return knowledge(made, tiers, split.fit)
 
 

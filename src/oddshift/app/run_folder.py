@@ -15,14 +15,21 @@ versions.json       what it was computed with
 report.html         the page that `oddshift report` makes of all this
 examples/           only when asked for: SECRETS of a few documents
 .kept/              the prepared SECRETS in coded form and the fitted attackers, until `oddshift adapt` is done
+
+What a run was computed from: its configuration and the content of every file that it names, as fingerprints.
+
+A finished run answers for these inputs only. The hashes tell whether a file has changed. Anyone who can guess a
+whole file can confirm the guess, so only the owner of the run can read them.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,11 +37,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from oddshift.adapt.result import Adaptation
-from oddshift.app.inputs import Inputs, refuse_other_inputs, write_inputs
+from oddshift.app.configuration import Configuration
 from oddshift.audit import Audit
 from oddshift.audit.examples import Belief, Example
 from oddshift.base.errors import InvalidInput, TamperedEvidence
-from oddshift.base.storage import load, save, write_atomic
+from oddshift.base.identity import fingerprint
+from oddshift.base.storage import SCHEMA, load, save, schema_of, write_atomic
 from oddshift.data.codecs.text.passages import Passage, Passages
 from oddshift.evidence.certificates import WitnessEvidence, evidence_name, save_evidence
 
@@ -207,7 +215,8 @@ def adaptation_summary(adaptation: Adaptation) -> dict[str, Any]:
     for key in ("evidence", "verdict"):
         del plain[key]
     plain["state"], plain["state_in_words"] = adaptation.state, adaptation.state_in_words
-    plain["guarantee"], plain["kept"], plain["forms"] = adaptation.guarantee, adaptation.kept, adaptation.forms
+    for name in ("guarantee", "kept", "forms", "repair"):
+        plain[name] = getattr(adaptation, name)
     plain["certificates"] = [{**_plain(e.certificate), "sentence": e.certificate.sentence} for e in adaptation.evidence]
     return plain
 
@@ -221,3 +230,71 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)
     return value
+
+
+INPUTS = "inputs.json"
+
+MISSING = "missing"
+"""Stands for the content of a path without a file: the name of an installed pipeline, or a file that was deleted."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The fingerprint of a configuration, and of the content behind each key of it that names files."""
+
+    configuration: str
+    files: dict[str, str]
+
+
+def inputs_of(config: Configuration) -> Inputs:
+    """Read the files that a configuration names, once, and keep only their hashes."""
+    found = {key: content_of(path, text_only=key == "data.path") for key, path in config.files.items()}
+    return Inputs(config.fingerprint, found)
+
+
+def write_inputs(folder: Path, inputs: Inputs) -> None:
+    """Keep the inputs of a run, readable by its owner alone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save(folder / INPUTS, inputs, mode=0o600)
+
+
+def refuse_other_inputs(folder: Path, finished: Path, inputs: Inputs) -> None:
+    """Refuse to continue in a folder whose finished run, `finished`, had another configuration or other data."""
+    instead = f"or a new folder, such as --out {folder}-2"
+    if not (folder / INPUTS).is_file():
+        raise InvalidInput(
+            f"{folder} holds a run of schema {schema_of(finished)} (now {SCHEMA}) that kept no fingerprint of its "
+            f"data: it can be read and verified but not continued, expected a new folder, such as --out {folder}-2"
+        )
+    kept = _kept(folder / INPUTS)
+    if kept.configuration != inputs.configuration:
+        raise InvalidInput(
+            f"{folder} holds the run of another configuration (see {folder / 'config.toml'}), "
+            f"expected that configuration {instead}"
+        )
+    for key in sorted({*kept.files, *inputs.files}):
+        if kept.files.get(key) != inputs.files.get(key):
+            what = "is missing" if inputs.files.get(key) == MISSING else "has other content now"
+            raise InvalidInput(
+                f"{folder} holds the run of other data: the file of {key} {what}, expected the same one {instead}"
+            )
+
+
+def _kept(path: Path) -> Inputs:
+    try:
+        found: Inputs = load(path, Inputs)
+    except TamperedEvidence as error:
+        raise TamperedEvidence(f"{path}: {error}") from error
+    return found
+
+
+def content_of(path: Path, *, text_only: bool) -> str:
+    """The hash of a file's bytes; for a folder, of every file in it by name, or of its text files only."""
+    if path.is_file():
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    if not path.is_dir():
+        return MISSING
+    inside = sorted(file for file in path.rglob("*.txt" if text_only else "*") if file.is_file())
+    kept = [file for file in inside if file.suffix != ".pyc"]
+    return fingerprint({file.relative_to(path).as_posix(): content_of(file, text_only=text_only) for file in kept})

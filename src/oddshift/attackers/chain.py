@@ -1,14 +1,15 @@
 """The plug-in attacker: a chain of secrets estimated from clean records, then exact inference with the known mechanism.
 
-x_{t+1} follows λ(a)·bigram(a → b) + (1 − λ(a))·topic(b), restricted to the tier of position t+1 when tiers are public;
-a document has one hidden topic. The bigram is sparse and the rest has rank one, so forward-backward over a vocabulary
-of 10,000 words (`chain_terms`) needs neither a K x K matrix nor pruning. Nothing is trained again when the mechanism
-changes.
+x_{t+1} follows λ(a)·bigram(a → b) + (1 − λ(a))·π(b), restricted to the tier of position t+1 when tiers are public. The
+bigram is sparse and the rest has rank one, so forward-backward over a vocabulary of 10,000 words (`estimated_chain`)
+needs neither a K x K matrix nor pruning. Nothing is trained again when the mechanism changes.
 
 The chain keyed by spacing: adjacent secrets depend on each other differently from secrets many tokens apart.
 
-x_{t+1} follows counts for this gap, which back off to counts for all gaps, which back off to the hidden topic of the
-document. Discounts and strengths predict every pair from all others (leave one out). Inference is that of `plugin`.
+x_{t+1} follows counts for this gap, which back off to counts for all gaps, which back off to π. Discounts and strengths
+predict every pair from all others (leave one out). Inference is that of `plugin`. A gap is the number of tokens from
+one sensitive position to the next, 1 for adjacent ones, which is public whether or not the words between are read;
+without a context W it is the number of positions, always 1, so there is only one class.
 """
 
 from __future__ import annotations
@@ -21,13 +22,43 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import Backoff, Observations, fit_backoff, observations
-from oddshift.attackers.chain_terms import UNKNOWN, chain_terms, gap_classes
-from oddshift.attackers.estimated_chain import ChainStep, EstimatedChain
-from oddshift.attackers.law_attacker import LawAttacker, Terms
-from oddshift.base.arrays import BoolArray, FloatArray, IntArray, whole
-from oddshift.model.records import Records
+from oddshift.attackers.estimated_chain import ChainStep, EstimatedChain, chain_terms
+from oddshift.attackers.law_attacker import LawAttacker, Terms, law_within
+from oddshift.base.arrays import BoolArray, FloatArray, IntArray
+from oddshift.model.records import Context, Records
 from oddshift.model.release import Release, candidates, set_numbers
 from oddshift.model.tiers import Tiers
+
+GAPS = (1, 2, 4)
+"""Gaps from which a new class starts: adjacent, 2 to 3 tokens, and more."""
+
+UNKNOWN = len(GAPS)
+"""Class of a position with nothing before it, and of all positions where no spacing is known."""
+
+
+def gap_classes(documents: Records | Release) -> IntArray:
+    """For every position, the class of the gap to the position before it in the same document.
+
+    >>> from oddshift.model.space import Space
+    >>> bare = Records.from_documents(Space([[0.0], [1.0]]), [[0, 1]])
+    >>> gap_classes(bare)
+    array([3, 3])
+    """
+    offsets, context = documents.offsets, documents.context
+    classes = np.full(int(offsets[-1]), UNKNOWN, dtype=np.int64)
+    if context is None or len(classes) < 2:
+        return classes
+    inner = np.ones(len(classes), dtype=bool)
+    inner[offsets[:-1][np.diff(offsets) > 0]] = False
+    gaps = _token_gaps(context)
+    classes[inner] = np.searchsorted(GAPS, gaps[inner], side="right") - 1
+    return classes
+
+
+def _token_gaps(context: Context) -> IntArray:
+    """Tokens between each slot and the slot before it, that one counted; 0 for the first slot of all."""
+    return np.diff(context.slots, prepend=context.slots[:1])
+
 
 _BLOCK_ENTRIES = 500_000  # entries of the forward messages of one block of documents
 
@@ -35,8 +66,6 @@ HELD_OUT = 10
 """One document out of this many decides how far bigrams are trusted."""
 
 TRUST = tuple(np.linspace(0.0, 1.0, 21).tolist())
-
-_ITERATIONS = 25  # of expectation-maximisation for the topics
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,39 +87,32 @@ class ChainLaw:
         return chain_terms(chain, known, release, sets, _BLOCK_ENTRIES)
 
 
-def fit_plugin(
-    known: Knowledge, topics: int = 1, *, bigram: bool = True, smoothing: float = 0.5, rng: np.random.Generator
-) -> LawAttacker:
-    """Estimate the chain from the fit records: bigrams with Witten-Bell weights, topics by a mixture of unigrams.
+def fit_plugin(known: Knowledge, *, bigram: bool = True, rng: np.random.Generator) -> LawAttacker:
+    """Estimate the chain from the fit records: bigrams with Witten-Bell weights over π.
 
     How far bigrams are trusted is decided on a tenth of the documents, held out of their counts: for independent
-    secrets that is not at all. `bigram=False` with one topic is the unigram plug-in, whose context term is 0.
+    secrets that is not at all. `bigram=False` is the unigram plug-in, whose context term is 0.
     """
-    whole(topics, "topics", 1)
-    shares, laws = fit_topics(known, topics, smoothing, rng)
-    sets = set_numbers(known.tiers)
-    steps = tuple(_trusted_step(known, g, laws, bigram, rng) for g in sets)
-    name = "plugin" if topics == 1 else f"plugin-{topics}"
-    return LawAttacker(known, ChainLaw(EstimatedChain(shares, steps)), name if bigram else "unigram")
+    steps = tuple(_trusted_step(known, g, bigram, rng) for g in set_numbers(known.tiers))
+    return LawAttacker(known, ChainLaw(EstimatedChain(steps)), "plugin" if bigram else "unigram")
 
 
-def _trusted_step(known: Knowledge, tier: int, laws: FloatArray, bigram: bool, rng: np.random.Generator) -> ChainStep:
+def _trusted_step(known: Knowledge, tier: int, bigram: bool, rng: np.random.Generator) -> ChainStep:
     """The step from all documents, its weights multiplied by what a held-out part supports."""
-    step = _counted_step(known.fit, known.tiers, tier, laws, bigram)
+    law = law_within(known, tier)
+    step = _counted_step(known.fit, known.tiers, tier, law, bigram)
     order = rng.permutation(len(known.fit))
     cut = len(order) // HELD_OUT
     if not bigram or not cut:
         return step
-    trial = _counted_step(known.fit.take(np.sort(order[cut:])), known.tiers, tier, laws, bigram)
+    trial = _counted_step(known.fit.take(np.sort(order[cut:])), known.tiers, tier, law, bigram)
     before, after = successive(known.fit.take(np.sort(order[:cut])))
-    inside = trial.topics[0, after] > 0
+    inside = law[after] > 0
     before, after = before[inside], after[inside]
     if not len(before):
         return step
     follows = np.asarray(trial.bigram[before, after]).ravel()
-    plain = (np.exp(known.log_prior) * (trial.topics[0] > 0))[after]
-    plain = plain / (np.exp(known.log_prior) * (trial.topics[0] > 0)).sum()
-    return replace(step, weight=step.weight * _trust(trial.weight[before], follows, plain))
+    return replace(step, weight=step.weight * _trust(trial.weight[before], follows, law[after]))
 
 
 def _trust(weight: FloatArray, follows: FloatArray, plain: FloatArray) -> float:
@@ -101,7 +123,7 @@ def _trust(weight: FloatArray, follows: FloatArray, plain: FloatArray) -> float:
     return TRUST[best] if better.mean() * np.sqrt(len(better)) > better.std() else 1.0
 
 
-def _counted_step(fit: Records, tiers: Tiers, tier: int, laws: FloatArray, bigram: bool) -> ChainStep:
+def _counted_step(fit: Records, tiers: Tiers, tier: int, law: FloatArray, bigram: bool) -> ChainStep:
     from scipy.sparse import csr_array
 
     allowed = candidates(tiers, tier)
@@ -116,17 +138,15 @@ def _counted_step(fit: Records, tiers: Tiers, tier: int, laws: FloatArray, bigra
     rows = csr_array(
         (counts.data / np.repeat(np.maximum(seen, 1.0), kinds), counts.indices, counts.indptr), (size, size)
     )
-    inside = np.where(allowed, laws, 0.0)
-    inside /= inside.sum(axis=1, keepdims=True)
-    return ChainStep(rows, weight, inside, first_law(fit, allowed, inside))
+    return ChainStep(rows, weight, law, first_law(fit, allowed, law))
 
 
-def first_law(fit: Records, allowed: BoolArray, laws: FloatArray) -> FloatArray:
-    """The law of first secrets, Witten-Bell between their counts and the topics."""
+def first_law(fit: Records, allowed: BoolArray, law: FloatArray) -> FloatArray:
+    """The law of first secrets, Witten-Bell between their counts and that of all."""
     starts = fit.points[fit.offsets[:-1][fit.lengths > 0]]
     counts = np.bincount(starts[allowed[starts]], minlength=len(allowed)).astype(np.float64)
     seen, kinds = counts.sum(), np.count_nonzero(counts)
-    return (counts + kinds * laws) / (seen + kinds) if seen else laws
+    return (counts + kinds * law) / (seen + kinds) if seen else law
 
 
 def successive(fit: Records) -> tuple[IntArray, IntArray]:
@@ -139,29 +159,6 @@ def triples(fit: Records) -> tuple[IntArray, IntArray, IntArray]:
     """Each secret with the next two of the same document."""
     same = fit.document_of_position[2:] == fit.document_of_position[:-2]
     return fit.points[:-2][same], fit.points[1:-1][same], fit.points[2:][same]
-
-
-def fit_topics(
-    known: Knowledge, topics: int, smoothing: float, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Shares and word laws of a mixture of unigrams, by expectation-maximisation on the fit documents."""
-    from scipy.sparse import csr_array
-
-    base = np.exp(known.log_prior)
-    if topics == 1:
-        return np.ones(1), base[None, :]
-    fit = known.fit
-    counts = csr_array((np.ones(len(fit.points)), (fit.document_of_position, fit.points)), shape=(len(fit), len(base)))
-    belongs = rng.dirichlet(np.full(topics, 0.5), size=len(fit))
-    strength = smoothing * np.count_nonzero(base)
-    for _ in range(_ITERATIONS):
-        shares = (belongs.sum(axis=0) + 1.0) / (len(fit) + topics)
-        laws = (counts.T @ belongs).T + strength * base
-        laws /= laws.sum(axis=1, keepdims=True)
-        score = counts @ np.where(laws > 0, np.log(np.maximum(laws, 1e-300)), 0.0).T + np.log(shares)
-        belongs = np.exp(score - score.max(axis=1, keepdims=True))
-        belongs /= belongs.sum(axis=1, keepdims=True)
-    return shares, laws
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,46 +174,39 @@ class _Pairs:
         return _Pairs(self.before[chosen], self.after[chosen], self.gap[chosen])
 
 
-def fit_gap_chain(known: Knowledge, topics: int = 1, *, rng: np.random.Generator) -> LawAttacker:
+def fit_gap_chain(known: Knowledge) -> LawAttacker:
     """Estimate the chain from the fit records; without a context in them it is one chain for all gaps.
 
     **Guarantee**: the context term is 0 for a document with one position, and the same counts serve any mechanism.
     """
-    shares, laws = fit_topics(known, whole(topics, "topics", 1), 0.5, rng)
-    sets = set_numbers(known.tiers)
-    steps: list[ChainStep] = []
-    for tier in sets:
-        steps += _steps_by_gap(known, tier, laws)
-    return LawAttacker(known, ChainLaw(EstimatedChain(shares, tuple(steps)), has_spacing=True), "gap-chain")
+    steps = [step for tier in set_numbers(known.tiers) for step in _steps_by_gap(known, tier)]
+    return LawAttacker(known, ChainLaw(EstimatedChain(tuple(steps)), has_spacing=True), "gap-chain")
 
 
-def _steps_by_gap(known: Knowledge, tier: int, laws: FloatArray) -> list[ChainStep]:
+def _steps_by_gap(known: Knowledge, tier: int) -> list[ChainStep]:
     """One step for each gap class of one candidate set; the last one is for all gaps."""
-    allowed, prior = candidates(known.tiers, tier), np.exp(known.log_prior)
-    size = len(prior)
-    inside = np.where(allowed, laws, 0.0)
-    inside /= inside.sum(axis=1, keepdims=True)
-    law = np.where(allowed, prior, 0.0) / prior[allowed].sum()
+    allowed, law = candidates(known.tiers, tier), law_within(known, tier)
+    size = len(law)
     pairs = _successive_pairs(known.fit)
     pairs = pairs.keep(allowed[pairs.after])
     seen = observations(pairs.before, pairs.after, size, size)
     broad = fit_backoff(seen, law[seen.value])
     common = _sparse(seen, broad, size)
-    first = first_law(known.fit, allowed, inside)
+    first = first_law(known.fit, allowed, law)
     steps = [
-        _law_of_rows(_own_rows(pairs, g, common, _left_out(seen, broad, law, size), size), inside, first)
+        _law_of_rows(_own_rows(pairs, g, common, _left_out(seen, broad, law, size), size), law, first)
         for g in range(UNKNOWN)
     ]
-    return [*steps, _law_of_rows(common, inside, first)]
+    return [*steps, _law_of_rows(common, law, first)]
 
 
-def _law_of_rows(rows: Any, topics: FloatArray, first: FloatArray) -> ChainStep:
+def _law_of_rows(rows: Any, broad: FloatArray, first: FloatArray) -> ChainStep:
     """Rows of sum λ as laws and weights."""
     weight = np.asarray(rows.sum(axis=1)).ravel()
     scale = np.where(weight > 0, 1.0 / np.where(weight > 0, weight, 1.0), 0.0)
     law = rows.copy()
     law.data *= np.repeat(scale, np.diff(rows.indptr))
-    return ChainStep(law, weight, topics, first)
+    return ChainStep(law, weight, broad, first)
 
 
 def _own_rows(pairs: _Pairs, gap: int, common: Any, left_out: Any, size: int) -> Any:

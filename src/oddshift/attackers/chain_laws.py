@@ -26,7 +26,6 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, observations
 from oddshift.attackers.chain import successive
-from oddshift.attackers.chain_terms import log_mix
 from oddshift.attackers.hidden_classes import bags_of, choose_kinds, settled
 from oddshift.attackers.law_attacker import log_floor
 from oddshift.attackers.paired_log_score import choosing_clusters
@@ -60,6 +59,22 @@ class RegimeChains:
             weights = shares + (left.log_scale + right.log_scale)[:, :, None]
             found[:, t] = log_mix(np.maximum(left.values * right.values, 1e-300), weights)
         return found
+
+
+def log_mix(values: FloatArray, log_weights: FloatArray) -> FloatArray:
+    """Σ_regimes exp(log_weights)·values as a law over the points, in logarithms, (documents, points).
+
+    >>> np.exp(log_mix(np.array([[[1.0, 3.0]]]), np.zeros((1, 1, 1))))
+    array([[0.25, 0.75]])
+    """
+    if len(values) == 1:
+        mixed = values[0]
+    else:
+        weights = np.exp(log_weights - log_weights.max(axis=0))
+        mixed = (weights.transpose(1, 2, 0) @ values.transpose(1, 0, 2))[:, 0]
+    found = log(mixed)
+    found -= log(mixed.sum(axis=1, keepdims=True))
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,12 +18,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, against, knowledge, release_blocks
-from oddshift.attackers.candidate_sampling import held_out_by_tier
+from oddshift.attackers.candidate_sampling import (
+    BLOCK_ENTRIES,
+    CandidateTerms,
+    held_out_by_tier,
+    prepared,
+    prior_part,
+    terms_by_tier,
+)
 from oddshift.attackers.cooccurrence import Cooccurrence
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.attackers.term_weights import ContextTerms, best_weights_of_sides
-from oddshift.attackers.tier_terms import BLOCK_ENTRIES, CandidateTerms, prepared, prior_part, terms_by_tier
 from oddshift.attackers.training import split
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.base.errors import InvalidInput

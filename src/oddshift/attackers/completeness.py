@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.attackers.attacker import Attacker, Knowledge, against, release_blocks
-from oddshift.attackers.candidate_sampling import joined, sides
+from oddshift.attackers.candidate_sampling import BLOCK_ENTRIES, joined, prepared, prior_part, sides, terms_by_tier
 from oddshift.attackers.cherry_tree import MOST_VALUES, Binned, column_cells, place_cells
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.law_attacker import LawAttacker
@@ -27,7 +27,6 @@ from oddshift.attackers.paired_log_score import choosing_clusters, choosing_unit
 from oddshift.attackers.row_layout import row_layout
 from oddshift.attackers.term_weights import ContextTerms, NearWeights, likeliest_weights
 from oddshift.attackers.threes import FEWEST, MOST_PLACES, Ties, information, quick_threes
-from oddshift.attackers.tier_terms import BLOCK_ENTRIES, prepared, prior_part, terms_by_tier
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records

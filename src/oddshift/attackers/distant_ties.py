@@ -29,7 +29,7 @@ from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.model.records import Records
 from oddshift.model.release import Release
 
-TIED_POINTS = 256
+TIED_POINTS = 64
 """Largest number of points for a table of all pairs of values at each pair of places."""
 
 LAGS = (2, 3, 4, 5, 6, 7, 8)

@@ -54,9 +54,6 @@ class FitOptions:
     paper: PaperOptions = field(default_factory=PaperOptions)
 
 
-TOPICS = 8
-"""Number of hidden topics of the plug-in attackers that have any."""
-
 Fit = Callable[..., Attacker]
 """A function (known, rng, options) -> attacker; the options may be left out."""
 
@@ -75,9 +72,9 @@ def _exact(known: Knowledge, rng: np.random.Generator, options: FitOptions | Non
     return Exact(known, options.prior_of)
 
 
-def _plugin(topics: int, bigram: bool = True) -> Fit:
+def _plugin(bigram: bool = True) -> Fit:
     def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-        return fit_plugin(known, topics, bigram=bigram, rng=rng)
+        return fit_plugin(known, bigram=bigram, rng=rng)
 
     return fit
 
@@ -103,9 +100,9 @@ def _informed(reads_context: bool = False) -> Fit:
 
 
 def _counts(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-    """All evidence from counts, weighed together: chain with topics, and co-occurrence."""
+    """All evidence from counts, weighed together: chain and co-occurrence."""
     seed = int(rng.integers(1 << 31))
-    fits = [lambda part: _plugin(TOPICS)(part, np.random.default_rng(seed)), fit_cooccurrence]
+    fits = [lambda part: _plugin()(part, np.random.default_rng(seed)), fit_cooccurrence]
     return replace(fit_and_combine(known, fits, rng=rng), name="counts")
 
 
@@ -157,9 +154,7 @@ def _file(options: FitOptions, name: str, known: Knowledge) -> Path | None:
     return None if options.checkpoints is None else options.checkpoints / f"{name}-{known.fingerprint[:16]}.safetensors"
 
 
-UNTRAINED = frozenset(
-    {"null", "own", "unigram", "plugin", "plugin-topics", "cooccurrence", "counts", "portfolio", "portfolio+W"}
-)
+UNTRAINED = frozenset({"null", "own", "unigram", "plugin", "cooccurrence", "counts", "portfolio", "portfolio+W"})
 """Attackers that need no training: what is known and the seed determine their fit, whatever the options are."""
 
 NOT_IN_ALL = frozenset(
@@ -168,7 +163,6 @@ NOT_IN_ALL = frozenset(
         "own",
         "unigram",
         "plugin",
-        "plugin-topics",
         "cooccurrence",
         "paper-rnn",
         "paper-lstm",
@@ -184,9 +178,8 @@ ATTACKERS: Registry[Fit] = Registry(
         "null": _null,
         "own": _own,
         "exact": _exact,
-        "unigram": _plugin(1, bigram=False),
-        "plugin": _plugin(1),
-        "plugin-topics": _plugin(TOPICS),
+        "unigram": _plugin(bigram=False),
+        "plugin": _plugin(),
         "cooccurrence": _cooccurrence,
         "counts": _counts,
         "portfolio": _portfolio(),
@@ -202,6 +195,7 @@ ATTACKERS: Registry[Fit] = Registry(
         "combination": "portfolio and lstm",
         "combination+W": "portfolio+W and lstm+W",
         "language+W": "portfolio+W",
+        "plugin-topics": "portfolio",
     },
 )
 """Every attacker by name, those of installed packages included; names that end in +W read the public context, the

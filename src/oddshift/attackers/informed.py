@@ -18,9 +18,8 @@ from torch import Tensor, nn
 from oddshift.attackers.attacker import Beliefs, Knowledge
 from oddshift.attackers.candidate_sampling import held_out_terms
 from oddshift.attackers.informed_network import Batch, ContextNetwork, ContextWords, Reader, words_of
-from oddshift.attackers.networks import arrays_of, put_back
 from oddshift.attackers.term_weights import best_weights
-from oddshift.attackers.training import Curve, Schedule, State, noise, split, train
+from oddshift.attackers.training import Curve, Schedule, State, arrays_of, noise, put_back, split, train
 from oddshift.base.arrays import FloatArray, IntArray, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content, fingerprint

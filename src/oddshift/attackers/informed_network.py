@@ -7,6 +7,11 @@ Documents as a network reads them: padded grids of elements, with the exact own 
 
 An element is a sensitive position, or (with W) a public word. What a position gives the network is the posterior of
 its own release under the known mechanism, so one network can read any mechanism and any scale.
+
+The leave-one-out encoder: for every element of a document, vectors that depend on all elements but that one.
+
+What position l says about itself is known exactly (the mechanism), so a network that estimates the context term must
+never see it: an LSTM reads up to l−1, another one down to l+1.
 """
 
 from __future__ import annotations
@@ -21,12 +26,47 @@ import torch
 from torch import Tensor, nn
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.networks import Encoder
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log_normalise
 from oddshift.model.records import MASKED, SLOT, Context, Records, gather
 from oddshift.model.release import Release, candidates
+
+VIEWS = 2
+"""Vectors that an encoder gives for each element; an attacker multiplies what they say, as left times right."""
+
+
+class Encoder(nn.Module):
+    """Two views of l: the state of a reader from the left up to l−1, and of one from the right down to l+1."""
+
+    def __init__(self, width: int) -> None:
+        """One layer in each direction."""
+        super().__init__()
+        self.from_left = nn.LSTM(width, width, batch_first=True)
+        self.from_right = nn.LSTM(width, width, batch_first=True)
+        self.merge = nn.Linear(2 * width, width)
+
+    def forward(self, elements: Tensor, places: Tensor, real: Tensor) -> Tensor:
+        """(batch, length, width) elements and places, (batch, length) which are real -> (batch, length, 2, width)."""
+        mirror = _mirror(real)[:, :, None].expand_as(elements)
+        before = _earlier(self.from_left(elements)[0])
+        after = _earlier(self.from_right(elements.gather(1, mirror))[0]).gather(1, mirror)
+        views = torch.stack([before, after], dim=2)
+        joined = torch.cat([views, places[:, :, None].expand_as(views)], dim=-1)
+        return views + nn.functional.silu(self.merge(joined))
+
+
+def _earlier(states: Tensor) -> Tensor:
+    """The state before each element: shifted by one, zero at the first."""
+    return torch.cat([torch.zeros_like(states[:, :1]), states[:, :-1]], dim=1)
+
+
+def _mirror(real: Tensor) -> Tensor:
+    """For every row the element numbers with the real ones (they come first) in reverse order."""
+    steps = torch.arange(real.shape[1]).expand_as(real)
+    lengths = real.sum(dim=1, keepdim=True)
+    return torch.where(steps < lengths, lengths - 1 - steps, steps)
+
 
 _SATURATED = 15.0  # of the gates' logits, so that no ratio can vanish
 

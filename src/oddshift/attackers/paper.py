@@ -17,9 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
-from oddshift.attackers.networks import arrays_of, put_back
 from oddshift.attackers.reconstruction import PaperSettings, Reconstruction, log_scales
-from oddshift.attackers.training import Curve, Schedule, State, noise, split, train
+from oddshift.attackers.training import Curve, Schedule, State, arrays_of, noise, put_back, split, train
 from oddshift.base.arrays import FloatArray, IntArray, finite
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import content, fingerprint

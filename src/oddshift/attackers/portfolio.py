@@ -24,7 +24,7 @@ from oddshift.attackers.clear_columns import fit_clear_columns, has_rows
 from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import fit_cooccurrence
-from oddshift.attackers.distant_ties import TIED_POINTS, fit_ties
+from oddshift.attackers.distant_ties import fit_ties
 from oddshift.attackers.hidden_classes import fit_row_classes
 from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
@@ -71,7 +71,7 @@ def portfolio_parts(known: Knowledge, seed: int, *, reads_words: bool = False) -
     layout = row_layout(known)
     points = len(known.log_prior)
     sized = [*dense_parts(points, seed), *counted_parts(points), *place_parts(known), *wide_parts(known)]
-    parts = [*(row_parts(layout, seed) if layout else []), *common_parts(seed), *([] if layout else sized)]
+    parts = [*(row_parts(layout, seed) if layout else []), *common_parts(), *([] if layout else sized)]
     parts += three_parts(known, layout)
     if reads_words:
         return [*([_clear(layout, seed)] if layout and _has_clear(known, layout) else _words(known, seed)), *parts]
@@ -113,10 +113,10 @@ def _threes(fit: Callable[[Knowledge], ContextLaw]) -> PartFit:
     return lambda known: LawAttacker(known, fit(known), "threes")
 
 
-def common_parts(seed: int) -> list[PartFit]:
+def common_parts() -> list[PartFit]:
     """Parts for any number of points."""
     return [
-        lambda known: fit_gap_chain(known, rng=np.random.default_rng([seed, 0])),
+        fit_gap_chain,
         fit_cooccurrence,
         lambda known: LawAttacker(known, fit_copies(known), "copies"),
     ]
@@ -133,7 +133,7 @@ def dense_parts(points: int, seed: int) -> list[PartFit]:
 
 
 def counted_parts(points: int) -> list[PartFit]:
-    """Parts that read pairs and triples, from tables where points are few and otherwise from what was counted."""
+    """Parts that read pairs and triples, from smoothed tables where points are few, otherwise from what was counted."""
     least = WORTH_READING if points > DENSE_POINTS else 0.0
     return [
         lambda known: LawAttacker(known, fit_second_order(known, least), "second order"),
@@ -209,9 +209,8 @@ def out_of_reach(known: Knowledge) -> str:
     points = len(known.log_prior)
     if points <= TRIPLE_POINTS or row_layout(known) is not None:
         return ""
-    counted = [f"triples (above {TRIPLE_POINTS:,})"]
-    counted += [f"pairs at distant places (above {TIED_POINTS:,})"] if points > TIED_POINTS else []
-    said = f"over {points:,} points {' and '.join(counted)} are read where fit documents hold them, not near ones"
+    counted = "triples and pairs at distant places are read where fit documents hold them, not near ones"
+    said = f"over {points:,} points {counted}"
     missed = []
     if points > DENSE_POINTS:
         missed.append(f"two secrets that together tell less than {WORTH_READING:g} nats more than one")

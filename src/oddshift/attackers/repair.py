@@ -14,24 +14,27 @@ from typing import Protocol
 
 import numpy as np
 
-from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge, knowledge
+from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
 from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.attackers.row_copula import copula_of_release, fit_copula_law
 from oddshift.attackers.row_law import fit_row_law
-from oddshift.attackers.row_layout import drawn_rows, row_layout
-from oddshift.attackers.sequence_law import fit_sequence_law
+from oddshift.attackers.row_layout import layout_of, row_layout
+from oddshift.attackers.sequence_law import fit_sequence_law, sequence_law_of_release
 from oddshift.attackers.training import split
 from oddshift.base.arrays import FloatArray, IntArray, blocks
 from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.cost import Cosine, Cost, cost_of, directions
-from oddshift.model.records import Records, gather
+from oddshift.model.records import Records
 from oddshift.model.release import Release, candidate_sets, candidates, perturb
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
-MODES = ("drawn", "best", "typical")
+DRAWN = "drawn"
+"""The mode of a tier that is not repaired."""
+
+MODES = (DRAWN, "best", "typical")
 """A tier is released as it was drawn, as what costs least, or as a draw from the law."""
 
 SOURCES = ("release", "fit", "public")
@@ -43,11 +46,8 @@ LEAST = 10
 HELD_OUT, HELD_DOCUMENTS = 0.2, 500
 """The share of the documents on which laws are compared, and their largest number."""
 
-ROUNDS = 5
-"""Rounds of draws and estimates where the secrets themselves are not known."""
-
-FOLDS = 4
-"""Folds of documents; the secrets of one are drawn by the law of the others, so that no draw confirms itself."""
+UPDATES = 200
+"""Largest number of Bayesian updates of a law of points."""
 
 Marginals = tuple[IntArray, IntArray, FloatArray]
 """Positions, their candidate points, and the posterior (positions, candidates)."""
@@ -190,64 +190,86 @@ def log_score(law: DocumentLaw, known: Knowledge, release: Release, secrets: Rec
 
 
 def law_of_release(
-    mechanism: Mechanism,
-    tiers: Tiers,
-    release: Release,
-    rng: np.random.Generator,
-    *,
-    rounds: int = ROUNDS,
-    least: int = 3,
+    mechanism: Mechanism, tiers: Tiers, release: Release, rng: np.random.Generator, least: int = LEAST
 ) -> DocumentLaw:
-    """The law that a noisy release teaches by itself.
+    """The law that a noisy release teaches by itself, the known channel inverted.
 
-    Of rows by moments (`copula_of_release`); of sequences by drawing the secrets, estimating and drawing again.
+    Of rows by moments (`copula_of_release`), of sequences by maximum likelihood (`sequence_law_of_release`); where both
+    are possible, the one that predicts the outputs of the other half of the documents better.
 
     **Guarantee**: only outputs and W are read, so everything that follows is post-processing.
     """
-    prior = prior_of_release(mechanism, tiers, release)
-    seen = _imagined(mechanism, tiers, release, release.outputs, prior)
-    layout = row_layout(seen) if mechanism.n_outputs == len(mechanism.space) else None
-    if layout is not None:
-        return copula_of_release(seen, layout)
-    points = np.empty(len(release.outputs), dtype=np.int64)
-    for mine in candidate_sets(release, tiers):
-        weights = _posterior(mechanism, release.outputs[mine.positions], mine.points, prior[mine.points])
-        points[mine.positions] = mine.points[drawn_rows(weights, rng)]
-    fold = rng.integers(FOLDS, size=len(release))
-    for _ in range(rounds):
-        known, drawn = _imagined(mechanism, tiers, release, points, prior), np.empty_like(points)
-        for number in range(FOLDS):
-            others, own = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-            law = fit_law(replace(known, fit=known.fit.take(others)), least, "sequence")
-            at, _ = gather(release.offsets, own)
-            drawn[at] = law.draw(known, release.take(own), rng)
-        points = drawn
-    return fit_law(_imagined(mechanism, tiers, release, points, prior), least, "sequence")
+    labels = release.position_tiers
+    layout = None if labels is None else layout_of(tiers, labels, release.offsets)
+    known = _of_release(mechanism, tiers, release)
+    if layout is None:
+        return sequence_law_of_release(known, release, rng, least)
+    half, other = (release.take(np.arange(start, len(release), 2)) for start in (0, 1))
+    part = _of_release(mechanism, tiers, half)
+    laws = (copula_of_release(part, layout, half), sequence_law_of_release(part, half, rng, least))
+    copula, sequence = (output_score(law, part, other) for law in laws)
+    if copula >= sequence:
+        return copula_of_release(known, layout, release)
+    return sequence_law_of_release(known, release, rng, least)
 
 
-def _imagined(mechanism: Mechanism, tiers: Tiers, release: Release, points: IntArray, prior: FloatArray) -> Knowledge:
-    """Records with drawn secrets in the places of the release."""
-    records = Records(space=mechanism.space, points=points, offsets=release.offsets, context=release.context)
-    return replace(knowledge(mechanism, tiers, records), log_prior=log(prior))
+def _of_release(mechanism: Mechanism, tiers: Tiers, release: Release) -> Knowledge:
+    """What a release says by itself: the prior that its outputs speak for, and records without secrets."""
+    unknown = np.zeros(len(release.outputs), dtype=np.int64)
+    records = Records(space=mechanism.space, points=unknown, offsets=release.offsets, context=release.context)
+    return Knowledge(mechanism, tiers, records, log(prior_of_release(mechanism, tiers, release)))
 
 
-def prior_of_release(mechanism: Mechanism, tiers: Tiers, release: Release, steps: int = 12) -> FloatArray:
+def output_score(law: DocumentLaw, known: Knowledge, release: Release) -> float:
+    """Mean log Pr[y_l | all other outputs] = −log Σ_x Pr[x | all outputs]/M(y_l|x), in nats."""
+    total = 0.0
+    for mine, points, posterior in law.marginals(known, release):
+        distinct, number = np.unique(release.outputs[mine], return_inverse=True)
+        columns = np.maximum(known.mechanism.candidate_columns(distinct, points), -600.0)
+        total -= float(np.log((posterior * np.exp(-columns)[number.ravel()]).sum(axis=1)).sum())
+    return total / max(1, len(release.outputs))
+
+
+def prior_of_release(mechanism: Mechanism, tiers: Tiers, release: Release) -> FloatArray:
     """The law of the points that the outputs speak for: iterative Bayesian update, set by set.
 
-    π ← Σ_y (n_y/N)·Pr_π[x|y], which increases the likelihood of the outputs (Agrawal and Aggarwal); stopped early, so
-    that noise is not fitted.
+    π ← Σ_y (n_y/N)·Pr_π[x|y], which increases the likelihood of the outputs (Agrawal and Aggarwal). It ends where a
+    half of the outputs no longer says more of the other half, so that noise is not fitted.
     """
-    found = np.zeros(len(mechanism.space))
-    for mine in candidate_sets(release, tiers):
+    found, rng = np.zeros(len(mechanism.space)), np.random.default_rng(0)
+    sets, likely, counts = list(candidate_sets(release, tiers)), [], []
+    for mine in sets:
         outputs, count = np.unique(release.outputs[mine.positions], return_counts=True)
-        law = np.full(len(mine.points), 1.0 / len(mine.points))
-        likely = _posterior(mechanism, outputs, mine.points, np.ones(len(mine.points)))
-        for _ in range(steps):
-            joint = likely * law
-            law = count @ (joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)) / count.sum()
+        likely.append(_posterior(mechanism, outputs, mine.points, np.ones(len(mine.points))))
+        counts.append(count)
+    halves = [rng.binomial(count, 0.5) for count in counts]
+    others = [count - half for count, half in zip(counts, halves, strict=True)]
+    even = [np.full(each.shape[1], 1.0 / each.shape[1]) for each in likely]
+    laws, steps, best = even, 0, -np.inf
+    while steps < UPDATES and (score := _score(laws, likely, others)) > best:
+        laws, steps, best = _updated(laws, likely, halves), steps + 1, score
+    laws = even
+    for _ in range(steps):
+        laws = _updated(laws, likely, counts)
+    for mine, law, count in zip(sets, laws, counts, strict=True):
         found[mine.points] = (law * count.sum() + 0.5 / len(law)) / len(release.outputs)
     floor = np.where(tiers.sensitive & (found <= 0), 1e-12, found)
     return np.asarray(floor / floor.sum())
+
+
+def _score(laws: list[FloatArray], likely: list[FloatArray], counts: list[IntArray]) -> float:
+    """The log likelihood of outputs; `likely` is (outputs, points) for every set."""
+    parts = zip(laws, likely, counts, strict=True)
+    return float(sum(count @ np.log(np.maximum(each @ law, 1e-300)) for law, each, count in parts))
+
+
+def _updated(laws: list[FloatArray], likely: list[FloatArray], counts: list[IntArray]) -> list[FloatArray]:
+    """One Bayesian update of every set; a set without outputs stays as it is."""
+    parts = zip(laws, likely, counts, strict=True)
+    return [
+        law * ((count / np.maximum(each @ law, 1e-300)) @ each) / count.sum() if count.any() else law
+        for law, each, count in parts
+    ]
 
 
 def _posterior(mechanism: Mechanism, outputs: IntArray, points: IntArray, law: FloatArray) -> FloatArray:
@@ -257,6 +279,11 @@ def _posterior(mechanism: Mechanism, outputs: IntArray, points: IntArray, law: F
     peak = columns.max(axis=1, keepdims=True)
     likely = np.where(np.isfinite(peak), np.exp(columns - np.where(np.isfinite(peak), peak, 0.0)), 1.0)
     return np.asarray((likely * law)[number.ravel()])
+
+
+def is_repaired(modes: Sequence[str]) -> bool:
+    """Whether any tier is repaired."""
+    return any(mode != DRAWN for mode in modes)
 
 
 def tier_modes(levels: Sequence[int], mode: str) -> tuple[str, ...]:
@@ -269,4 +296,4 @@ def tier_modes(levels: Sequence[int], mode: str) -> tuple[str, ...]:
     """
     if len(set(levels)) == 1:
         return (mode,) * len(levels)
-    return tuple("drawn" if level == min(levels) else mode for level in levels)
+    return tuple(DRAWN if level == min(levels) else mode for level in levels)

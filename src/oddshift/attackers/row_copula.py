@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.row_layout import RowBatch, RowCells, RowLayout, drawn_rows, row_batches, row_cells
+from oddshift.attackers.row_layout import RowBatch, RowLayout, column_laws, drawn_rows, row_batches, row_cells
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.release import Release
 
@@ -76,27 +76,28 @@ def fit_copula_law(known: Knowledge, layout: RowLayout, least: int = 1) -> Copul
     every correlation a mean over all documents that have both columns, k at least.
     """
     cells = row_cells(known, layout)
-    laws = [column_law(cells, c, len(points), least, on_line(known, points)) for c, points in enumerate(layout.members)]
-    scores = [_Scores.of(law) for law in laws]
+    scores = [_Scores.of(law) for law in column_laws(known, layout, cells, least)]
     shown = [np.where(own >= 0, each.score[own], np.nan) for own, each in zip(cells.values.T, scores, strict=True)]
     expected = [each.score for each in scores]
     return _tied(layout, scores, np.stack(shown, axis=1), expected, max(least, 3))
 
 
-def copula_of_release(known: Knowledge, layout: RowLayout) -> CopulaLaw:
-    """Estimate the law from outputs alone: `known` holds them as its records, and as its prior what they speak for."""
-    cells, mechanism = row_cells(known, layout), known.mechanism
+def copula_of_release(known: Knowledge, layout: RowLayout, release: Release) -> CopulaLaw:
+    """Estimate the law from outputs alone; the prior of `known` is what they speak for."""
+    assert release.position_tiers is not None
+    row, column = layout.places(release.position_tiers, release.offsets)
+    shown = np.full((int(row[-1]) + 1, len(layout.members)), np.nan)
     scores: list[_Scores] = []
-    shown, expected = [], []
+    expected = []
     for c, points in enumerate(layout.members):
         law = known.weights[points] / known.weights[points].sum()
         scores.append(_Scores.of(law))
-        said = np.exp(mechanism.candidate_columns(points, points)) * law  # (outputs, points)
-        told = said @ scores[c].score / np.maximum(said.sum(axis=1), 1e-300)
-        channel = np.exp(mechanism.log_likelihood(points)[:, points])
-        expected.append(channel @ told / channel.sum(axis=1))
-        shown.append(np.where(cells.values[:, c] >= 0, told[cells.values[:, c]], np.nan))
-    return _tied(layout, scores, np.stack(shown, axis=1), expected, 3)
+        channel = np.exp(known.mechanism.log_likelihood(points))  # (points, outputs)
+        told = (law * scores[c].score) @ channel / np.maximum(law @ channel, 1e-300)  # E[score | output]
+        expected.append(channel @ told)
+        mine = column == c
+        shown[row[mine], c] = told[release.outputs[mine]]
+    return _tied(layout, scores, shown, expected, 3)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -196,32 +197,3 @@ def _nodes(factors: int) -> FloatArray:
     found = ndtri(Sobol(factors, seed=0).random(NODES))
     found -= found.mean(axis=0)
     return np.asarray(found @ np.linalg.inv(np.linalg.cholesky(found.T @ found / NODES)).T)
-
-
-def on_line(known: Knowledge, points: IntArray) -> bool:
-    """Whether the points lie on a line in their order."""
-    distances = known.fit.space.between(points)[:, points]
-    return bool(np.allclose(distances[0], np.append(0.0, np.cumsum(np.diagonal(distances, 1)))))
-
-
-def column_law(cells: RowCells, column: int, values: int, least: int, is_line: bool) -> FloatArray:
-    """The law of a column, with as many neighbouring values pooled as `least` documents hold together.
-
-    Values of a column without order are pooled with all others that too few documents hold.
-    """
-    own, document = cells.values[:, column], cells.document
-    counts = np.bincount(own[own >= 0], minlength=values) + 0.5
-    holders = [np.unique(document[own == v]) for v in range(values)]
-    group = np.zeros(values, dtype=np.int64)
-    if is_line:
-        number, together = 0, np.zeros(0, dtype=np.int64)
-        for v in range(values):
-            group[v], together = number, np.union1d(together, holders[v])
-            if len(together) >= least:
-                number, together = number + 1, together[:0]
-        group = np.minimum(group, max(number - 1, 0))
-    else:
-        group = np.where([len(each) >= least for each in holders], 1 + np.arange(values), 0)
-    size, mass = np.bincount(group), np.bincount(group, weights=counts)
-    law = (mass / np.maximum(size, 1))[group]
-    return np.asarray(law / law.sum())

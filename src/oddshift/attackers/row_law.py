@@ -15,7 +15,7 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import backed_off, observations, supported
 from oddshift.attackers.cherry_tree import Cherry, CherryTree
-from oddshift.attackers.row_layout import RowBatch, RowLayout, drawn_rows, row_batches, row_cells
+from oddshift.attackers.row_layout import RowBatch, RowLayout, column_laws, drawn_rows, row_batches, row_cells
 from oddshift.attackers.threes import TRIED
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.release import Release
@@ -80,19 +80,15 @@ def fit_row_law(known: Knowledge, layout: RowLayout, least: int = 1) -> RowLaw:
     """
     cells = row_cells(known, layout)
     most = BINS[sum(len(cells.values) >= enough for enough in ENOUGH)]
-    bins, inside = [], []
-    for c, points in enumerate(layout.members):
-        own = cells.values[:, c]
-        counts = np.bincount(own[own >= 0], minlength=len(points)).astype(np.float64)
-        counts = np.where(counts >= least, counts, 0.0) + 0.5
-        bins.append(column_bins(known.fit.space, points, counts, most))
-        inside.append(counts / np.bincount(bins[c], weights=counts)[bins[c]])
+    laws = column_laws(known, layout, cells, least)
+    bins = [column_bins(known.fit.space, points, law, most) for points, law in zip(layout.members, laws, strict=True)]
+    of_bins: list[FloatArray] = [np.bincount(number, weights=law) * 1.0 for number, law in zip(bins, laws, strict=True)]
+    inside = [law / each[number] for law, each, number in zip(laws, of_bins, bins, strict=True)]
     binned = np.full(cells.values.shape, -1, dtype=np.int64)
     for c, number in enumerate(bins):
         binned[:, c] = np.where(cells.values[:, c] >= 0, number[cells.values[:, c]], -1)
     whole = (binned >= 0).all(axis=1)
-    size = max(int(number.max()) + 1 for number in bins)
-    tree = estimated_cherry_tree(binned[whole], size, cells.document[whole], least)
+    tree = estimated_cherry_tree(binned[whole], of_bins, cells.document[whole], least)
     return RowLaw(layout, tuple(bins), tuple(inside), tree)
 
 
@@ -114,15 +110,17 @@ def column_bins(space: Space, points: IntArray, counts: FloatArray, most: int) -
     return np.minimum(rank, most - 1)
 
 
-def estimated_cherry_tree(values: IntArray, points: int, units: IntArray | None = None, least: int = 1) -> CherryTree:
+def estimated_cherry_tree(values: IntArray, laws: list[FloatArray], units: IntArray, least: int) -> CherryTree:
     """The law of documents as an array (documents, places), whose cliques are chosen by what they tell of each other.
 
-    Combinations of values that fewer than `least` of the `units` (by default: documents) hold count as never seen.
+    `laws` has the law of every place. Combinations of values that fewer than `least` of the units hold count as never
+    seen.
     """
-    units = np.arange(len(values)) if units is None else units
+    points = max(len(law) for law in laws)
+    padded = [np.pad(law, (0, points - len(law))) for law in laws]
     cherries: list[Cherry] = []
     for place, parents in chosen_cherries(values, points):
-        cherries.append(Cherry(place, parents, _table(values, points, (place, parents), (units, least))))
+        cherries.append(Cherry(place, parents, _table(values, padded, (place, parents), (units, least))))
     return CherryTree(tuple(cherries))
 
 
@@ -178,20 +176,19 @@ def _context(values: IntArray, points: int, parents: tuple[int, ...]) -> IntArra
 
 
 def _table(
-    values: IntArray, points: int, clique: tuple[int, tuple[int, ...]], support: tuple[IntArray, int]
+    values: IntArray, laws: list[FloatArray], clique: tuple[int, tuple[int, ...]], support: tuple[IntArray, int]
 ) -> FloatArray:
     """Pr[value | values of the parents], counts over the tables of one parent less, down to the law of the place."""
     place, parents = clique
-    counts = np.bincount(values[:, place], minlength=points) + 0.5
-    law = counts / counts.sum()
+    law, points = laws[place], len(laws[place])
     if not parents:
-        return np.asarray(law)
+        return law
     contexts = points ** len(parents)
     context = _context(values, points, parents)
     seen = observations(context, values[:, place], contexts, points)
     kept = supported(context, values[:, place], points, *support)
     bases = [np.broadcast_to(law, (contexts, points))]
     if len(parents) == 2:
-        one, two = (_table(values, points, (place, (p,)), support) for p in parents)
+        one, two = (_table(values, laws, (place, (p,)), support) for p in parents)
         bases += [np.repeat(one, points, axis=0), np.tile(two, (points, 1))]
     return backed_off(seen, seen.table(contexts, points), bases, kept).reshape((points,) * (len(parents) + 1))

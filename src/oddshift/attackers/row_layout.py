@@ -14,6 +14,7 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.release import Release
+from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
 MOST_VALUES = 512
@@ -86,12 +87,16 @@ class RowBatch:
 
 def row_layout(known: Knowledge) -> RowLayout | None:
     """The layout of the fit records, or None where they are not rows."""
-    tiers, fit = known.tiers, known.fit
+    return layout_of(known.tiers, known.fit.tier_of_position(known.tiers), known.fit.offsets)
+
+
+def layout_of(tiers: Tiers, position_tiers: IntArray, offsets: IntArray) -> RowLayout | None:
+    """The layout of documents whose positions have these tiers."""
     found = _layout(tiers)
-    if found is None or not len(fit.points):
+    if found is None or not len(position_tiers):
         return None
-    rows, _ = found.places(fit.tier_of_position(tiers), fit.offsets)
-    first = rows[fit.offsets[:-1][fit.lengths > 0]]
+    rows, _ = found.places(position_tiers, offsets)
+    first = rows[offsets[:-1][np.diff(offsets) > 0]]
     whole = np.isin(rows, first).sum() / (len(first) * len(found.members))
     return found if whole >= MOSTLY_WHOLE else None
 
@@ -186,3 +191,40 @@ def drawn_rows(weights: FloatArray, rng: np.random.Generator) -> IntArray:
     sums = np.cumsum(weights, axis=1)
     below = rng.random((len(weights), 1)) * sums[:, -1:]
     return np.asarray((sums <= below).sum(axis=1).clip(max=weights.shape[1] - 1))
+
+
+def column_laws(known: Knowledge, layout: RowLayout, cells: RowCells, least: int) -> list[FloatArray]:
+    """The law of every column (`column_law`), whose neighbours are pooled where its values lie on a line."""
+    return [
+        column_law(cells, c, len(points), least, on_line(known.fit.space, points))
+        for c, points in enumerate(layout.members)
+    ]
+
+
+def on_line(space: Space, points: IntArray) -> bool:
+    """Whether the points lie on a line in their order."""
+    distances = space.between(points)[:, points]
+    return bool(np.allclose(distances[0], np.append(0.0, np.cumsum(np.diagonal(distances, 1)))))
+
+
+def column_law(cells: RowCells, column: int, values: int, least: int, is_line: bool) -> FloatArray:
+    """The law of a column, with as many neighbouring values pooled as `least` documents hold together.
+
+    Values of a column without order are pooled with all others that too few documents hold.
+    """
+    own, document = cells.values[:, column], cells.document
+    counts = np.bincount(own[own >= 0], minlength=values) + 0.5
+    holders = [np.unique(document[own == v]) for v in range(values)]
+    group = np.zeros(values, dtype=np.int64)
+    if is_line:
+        number, together = 0, np.zeros(0, dtype=np.int64)
+        for v in range(values):
+            group[v], together = number, np.union1d(together, holders[v])
+            if len(together) >= least:
+                number, together = number + 1, together[:0]
+        group = np.minimum(group, max(number - 1, 0))
+    else:
+        group = np.where([len(each) >= least for each in holders], 1 + np.arange(values), 0)
+    size, mass = np.bincount(group), np.bincount(group, weights=counts)
+    law = (mass / np.maximum(size, 1))[group]
+    return np.asarray(law / law.sum())

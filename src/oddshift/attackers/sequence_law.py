@@ -8,7 +8,7 @@ forward filtering and backward sampling.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,12 @@ from oddshift.model.release import Release, candidates
 
 STEP_POINTS = 1_600
 """Places up to which a table of all steps is built."""
+
+EM_POINTS, EM_POSITIONS, EM_ROUNDS = 600, 20_000, 30
+"""Points among which a release teaches steps, the positions that are read for it, and rounds of estimation."""
+
+STRENGTH = 5.0
+"""Occurrences for which the steps that a release teaches from a secret count half."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,6 +95,20 @@ class SequenceLaw:
                 found[positions[:, t]] = after
         return found
 
+    def expected_pairs(self, known: Knowledge, release: Release) -> FloatArray:
+        """How often each secret follows each, expected given all outputs, (points, points); `own` is the whole law."""
+        total = np.zeros(self.steps.own.shape)
+        for positions, seen, sets in self._batches(known, release):
+            first = np.tile(self.steps.law, (len(positions), 1))
+            after: FloatArray | None = None
+            for t, left, right in both_sides(first, seen, _Between(self.steps, sets)):
+                here = left.values * seen[t]
+                if after is not None:
+                    together = np.einsum("ij,ij->i", here @ self.steps.own, after)
+                    total += here.T @ (after / np.maximum(together, 1e-300)[:, None])
+                after = seen[t] * right.values
+        return np.asarray(total * self.steps.own)
+
     def _batches(
         self, known: Knowledge, release: Release
     ) -> Iterator[tuple[IntArray, list[FloatArray], list[IntArray]]]:
@@ -136,19 +156,80 @@ class _Between:
         return self.steps.back(mass, self.sets[t + 1])
 
 
-def fit_sequence_law(known: Knowledge, least: int = 1, seed: int = 0) -> SequenceLaw:
+def fit_sequence_law(known: Knowledge, least: int = 1) -> SequenceLaw:
     """Count steps and contexts; pairs and contexts that fewer than `least` documents hold are left out.
 
-    **Guarantee**: with `least` = k, every count and mean behind it is that of at least k documents.
+    **Guarantee**: with `least` = k, every share, count and mean behind it is that of at least k documents: values that
+    fewer hold share what is left evenly, so that exchanging one of them for another leaves the law as it is.
     """
-    fit, labels, sets = known.fit, set_labels(known.tiers), number_of_sets(known.tiers)
-    law = within_sets(np.exp(known.log_prior), labels, sets)
-    words = None
-    if fit.context is not None and fit.space.metric.name != "precomputed":
-        tiers = fit.tier_of_position(known.tiers) if known.tiers.is_public else None
-        members = [np.flatnonzero(candidates(known.tiers, g)) for g in range(sets)]
-        words = fit_context_vectors(fit, tiers, members, law, least=least, seed=seed)
-    return SequenceLaw(fit_steps(fit, law, labels, sets, least), words)
+    labels, sets = set_labels(known.tiers), number_of_sets(known.tiers)
+    law = within_sets(pooled_law(known, labels, least), labels, sets)
+    return SequenceLaw(fit_steps(known.fit, law, labels, sets, least), fit_words(known, law, least))
+
+
+def pooled_law(known: Knowledge, labels: IntArray, least: int) -> FloatArray:
+    """π of every point; those that fewer than `least` documents hold share theirs, set by set."""
+    fit, law = known.fit, known.weights.copy()
+    held = np.unique(fit.points * len(fit) + fit.document_of_position) // max(1, len(fit))
+    few = (np.bincount(held, minlength=len(law)) < least) & (law > 0)
+    for g in np.unique(labels[few]):
+        law[few & (labels == g)] = law[few & (labels == g)].mean()
+    return law
+
+
+def fit_words(known: Knowledge, law: FloatArray, least: int) -> ContextVectors | None:
+    """What the words around secrets say, where there are words and points have coordinates."""
+    fit, sets = known.fit, number_of_sets(known.tiers)
+    if fit.context is None or fit.space.metric.name == "precomputed":
+        return None
+    tiers = fit.tier_of_position(known.tiers) if known.tiers.is_public else None
+    members = [np.flatnonzero(candidates(known.tiers, g)) for g in range(sets)]
+    return fit_context_vectors(fit, tiers, members, law, least=least, seed=0)
+
+
+def sequence_law_of_release(known: Knowledge, release: Release, rng: np.random.Generator, least: int) -> SequenceLaw:
+    """The law that maximises the likelihood of the outputs; then what words say about secrets drawn by that law.
+
+    `known` has, as its prior, what the outputs speak for. Steps are estimated among EM_POINTS points at most; without
+    them the secrets of a document count as independent given its words.
+    """
+    from scipy.sparse import csr_array
+
+    labels, sets = set_labels(known.tiers), number_of_sets(known.tiers)
+    law = within_sets(known.weights, labels, sets)
+    size = len(law)
+    none = StepLaw(csr_array((size, size)), np.ones((size, sets)), law)
+    found = SequenceLaw(steps_of_release(known, release) if size <= EM_POINTS else none, None)
+    if release.context is None:
+        return found
+    drawn = replace(known.fit, points=found.draw(known, release, rng))
+    return replace(found, words=fit_words(replace(known, fit=drawn), law, least))
+
+
+def steps_of_release(known: Knowledge, release: Release) -> StepLaw:
+    """Pr[next secret | secret] from outputs alone, by expectation-maximisation under the known channel.
+
+    p(b|a) ← (n(a,b) + k·q(b|a)) / (n(a) + k): n counts the pairs expected given all outputs of the documents (Baum and
+    Welch, with known emissions), q is the law of the set of b or, among places, a mixture with steps to near ones.
+    """
+    labels, sets = set_labels(known.tiers), number_of_sets(known.tiers)
+    law = within_sets(known.weights, labels, sets)
+    size = len(law)
+    near = [np.broadcast_to(law, (size, size))]
+    if is_spatial(known.fit.space) and sets == 1:
+        near += local_laws(known.fit.space, law)
+    weights, onto = np.full(len(near), 1.0 / len(near)), (labels[:, None] == np.arange(sets)).astype(np.float64)
+    some = release.take(np.flatnonzero(np.cumsum(release.lengths) <= EM_POSITIONS))
+    found = StepLaw(np.asarray(sum(w * q for w, q in zip(weights, near, strict=True))), np.zeros((size, sets)), law)
+    for _ in range(EM_ROUNDS):
+        counts = SequenceLaw(found, None).expected_pairs(known, some)
+        base = np.asarray(sum(w * q for w, q in zip(weights, near, strict=True)))
+        share = counts / np.maximum(base, 1e-300)
+        weights = np.array([w * float((q * share).sum()) for w, q in zip(weights, near, strict=True)]) + 1e-300
+        weights /= weights.sum()
+        total = (counts @ onto)[:, labels]
+        found = replace(found, own=(counts + STRENGTH * base) / (total + STRENGTH))
+    return found
 
 
 def fit_steps(fit: Records, law: FloatArray, labels: IntArray, sets: int, least: int) -> StepLaw:

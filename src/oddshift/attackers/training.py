@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ import numpy.typing as npt
 from oddshift.base import storage as files
 from oddshift.base.arrays import IntArray, positive, whole
 from oddshift.base.errors import InvalidInput, TamperedEvidence
+
+if TYPE_CHECKING:
+    import torch
 
 State = dict[str, npt.NDArray[np.floating]]
 """Everything a learner needs to continue: weights and the optimiser's moments, by name."""
@@ -192,3 +195,26 @@ def _bar(epochs: int) -> Iterator[_Show]:
             completed=len(curve.train),
             description=f"training, validation {curve.validation[-1]:.4f} (best {min(curve.validation):.4f})",
         )
+
+
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of Adam
+
+
+def arrays_of(model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> State:
+    """Weights, and the optimiser's moments once it has made a step, as arrays by name."""
+    arrays = {f"weight.{name}": value for name, value in model.named_parameters()}
+    for name, value in model.named_parameters():
+        for moment, tensor in optimiser.state[value].items():
+            arrays[f"{moment}.{name}"] = tensor
+    return {name: np.array(value.detach().numpy()) for name, value in arrays.items()}
+
+
+def put_back(model: torch.nn.Module, optimiser: torch.optim.Optimizer, state: State) -> None:
+    """Set weights and moments to what `arrays_of` gave."""
+    import torch
+
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            value.copy_(torch.from_numpy(state[f"weight.{name}"]))
+            moments = {moment: state.get(f"{moment}.{name}") for moment in _MOMENTS}
+            optimiser.state[value] = {m: torch.from_numpy(a.copy()) for m, a in moments.items() if a is not None}

@@ -21,7 +21,6 @@ from oddshift.attackers.attacker import Knowledge, knowledge, release_blocks
 from oddshift.attackers.backoff import Backoff, Observations, fit_backoff, observations
 from oddshift.attackers.candidate_sampling import foreseeable
 from oddshift.attackers.law_attacker import Terms, law_over, law_within, log_floor
-from oddshift.attackers.nearest_documents import AlikeDocuments, fit_alike_documents
 from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.attackers.prior_by_place import (
     REACHES,
@@ -34,7 +33,15 @@ from oddshift.attackers.prior_by_place import (
 from oddshift.attackers.sparse_law import place_among, sparse_terms
 from oddshift.attackers.term_weights import NearWeights, likeliest_weights
 from oddshift.attackers.training import split
-from oddshift.attackers.word_relations import document_words, numbers_in, rare_words, relations, zero_one
+from oddshift.attackers.word_relations import (
+    AlikeDocuments,
+    document_words,
+    fit_alike_documents,
+    numbers_in,
+    rare_words,
+    relations,
+    zero_one,
+)
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, frozen
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
@@ -327,10 +334,7 @@ def _words(known: Knowledge, secrets: Records, in_bag: BoolArray) -> tuple[Any, 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TakenBack:
-    """Minus what the words of the whole document say: its other secrets say much of it again, which must count once.
-
-    The term depends on no output, so that by itself it does not count; it is scaled by a fitted weight (`combination`).
-    """
+    """Minus what the words of the whole document say, much of which its other secrets say again; a weight scales it."""
 
     words: WordPrior
 

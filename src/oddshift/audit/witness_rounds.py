@@ -13,7 +13,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.base.arrays import FloatArray, IntArray
-from oddshift.evidence.witness import LARGEST_STAKE, GuessGroup, own_sups
+from oddshift.evidence.witness import LARGEST_STAKE, GuessGroup
 
 POOL = 256
 """Number of documents that are paired with each other; a larger stratum is cut into pools of this size."""
@@ -100,7 +100,7 @@ def pairs_of(values: IntArray, known: Knowledge) -> Pairs:
     distance = _rounded_up(np.where(exact > 0, exact, 1.0))
     step = mechanism.exact_epsilon * distance / _STEPS
     with np.errstate(invalid="ignore", divide="ignore"):
-        steps = np.floor(np.minimum(own_sups(mechanism.log_likelihood(distinct)) / step, _STEPS))
+        steps = np.floor(np.minimum(mechanism.log_ratios(distinct) / step, _STEPS))
     own = np.where(exact > 0, np.nan_to_num(steps * step), 0.0)
     return Pairs(distinct, np.where(exact > 0, distance, np.inf), own)
 

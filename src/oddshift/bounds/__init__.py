@@ -1,6 +1,6 @@
 """Bounds: what n independent values in [0, 1] say about their mean, and what may be said when there are many.
 
-Binomial and mean bounds, e-processes, multiplicity rules, planners, clustering; formulas in each file.
+Binomial and mean bounds, e-processes, planners, clustering; formulas in each file.
 """
 
 from oddshift.bounds.betting import (
@@ -40,32 +40,19 @@ from oddshift.bounds.methods import (
     ONE_SHOT,
     STATES,
     Method,
-    bonferroni,
     decision,
-    fixed_sequence,
-    holm,
-    intersection_union,
     spend,
 )
-from oddshift.bounds.planners import (
-    Plan,
-    plan_clopper_pearson,
-    plan_resampled,
-    plan_zero_failures,
-    zero_failures,
-)
-from oddshift.bounds.streams import BettingStream, RobbinsStream, ShiftStream, conformal_ranks
+from oddshift.bounds.planners import plan_clopper_pearson, zero_failures
+from oddshift.bounds.streams import ShiftStream, conformal_ranks
 
 __all__ = [
     "BETS",
     "METHODS",
     "ONE_SHOT",
     "STATES",
-    "BettingStream",
     "Clustering",
     "Method",
-    "Plan",
-    "RobbinsStream",
     "ShiftStream",
     "betting_log_e",
     "betting_lower",
@@ -74,7 +61,6 @@ __all__ = [
     "betting_plugin_upper",
     "betting_pvalue",
     "betting_upper",
-    "bonferroni",
     "clopper_pearson_lower",
     "clopper_pearson_pvalue",
     "clopper_pearson_upper",
@@ -82,21 +68,16 @@ __all__ = [
     "decision",
     "design_effect",
     "failure_exponent",
-    "fixed_sequence",
     "hoeffding_bentkus_lower",
     "hoeffding_bentkus_pvalue",
     "hoeffding_bentkus_upper",
     "hoeffding_lower",
     "hoeffding_pvalue",
     "hoeffding_upper",
-    "holm",
-    "intersection_union",
     "maurer_pontil_lower",
     "maurer_pontil_pvalue",
     "maurer_pontil_upper",
     "plan_clopper_pearson",
-    "plan_resampled",
-    "plan_zero_failures",
     "robbins_log_e",
     "robbins_lower",
     "robbins_pvalue",

@@ -2,9 +2,7 @@
 
 Adding one is one line of `METHODS`.
 
-Several questions, one error level: which of them may be answered yes.
-
-Each rule takes p-values of "the bad case holds" and says which bad cases are rejected.
+Several questions over time share one error level by `spend`.
 """
 
 from __future__ import annotations
@@ -123,57 +121,6 @@ def decision(lower: float, upper: float, delta: float | None) -> str:
     limit = unit_open(delta, "delta")
     bracket(lower, upper)
     return "certified" if upper <= limit else "violated" if lower > limit else "undecided"
-
-
-def bonferroni(pvalues: npt.ArrayLike, alpha: float) -> tuple[bool, ...]:
-    """Reject where p ≤ a / K.
-
-    **Guarantee**: any wrong rejection among the K has probability at most `alpha`, under any dependence.
-
-    >>> bonferroni([0.01, 0.03, 0.2], 0.05)
-    (True, False, False)
-    """
-    p = unit_values(pvalues, "pvalues")
-    return tuple((p <= unit_open(alpha, "alpha") / len(p)).tolist())
-
-
-def holm(pvalues: npt.ArrayLike, alpha: float) -> tuple[bool, ...]:
-    """Reject in increasing order of p while p₍ᵢ₎ ≤ a / (K − i + 1); never less than Bonferroni.
-
-    **Guarantee**: any wrong rejection has probability at most `alpha`, under any dependence.
-
-    >>> holm([0.01, 0.02, 0.2], 0.05)
-    (True, True, False)
-    """
-    p, level = unit_values(pvalues, "pvalues"), unit_open(alpha, "alpha")
-    order = np.argsort(p, kind="stable")
-    passes = p[order] <= level / np.arange(len(p), 0, -1)
-    rejected = np.zeros(len(p), dtype=bool)
-    rejected[order] = np.logical_and.accumulate(passes)
-    return tuple(rejected.tolist())
-
-
-def fixed_sequence(pvalues: npt.ArrayLike, alpha: float) -> tuple[bool, ...]:
-    """Reject in the given order, each at full a, up to the first p > a.
-
-    **Guarantee**: any wrong rejection has probability at most `alpha`, if the order was frozen on other data.
-
-    >>> fixed_sequence([0.01, 0.04, 0.2, 0.001], 0.05)
-    (True, True, False, False)
-    """
-    passes = unit_values(pvalues, "pvalues") <= unit_open(alpha, "alpha")
-    return tuple(np.logical_and.accumulate(passes).tolist())
-
-
-def intersection_union(pvalues: npt.ArrayLike, alpha: float) -> bool:
-    """Tell whether every p ≤ a: one joint yes, each part at full a.
-
-    **Guarantee**: a wrong joint yes has probability at most `alpha`, under any dependence.
-
-    >>> intersection_union([0.04, 0.03], 0.05), intersection_union([0.04, 0.06], 0.05)
-    (True, False)
-    """
-    return bool((unit_values(pvalues, "pvalues") <= unit_open(alpha, "alpha")).all())
 
 
 def spend(alpha: float, round_number: int) -> float:

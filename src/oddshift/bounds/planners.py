@@ -6,16 +6,13 @@ A plan speaks of the method it was made for: what is enough for one is not enoug
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from oddshift.base.arrays import FloatArray, IntArray, float_of, generator, one_of, unit_open, whole
-from oddshift.base.errors import InvalidInput, NoGuarantee
+from oddshift.base.arrays import FloatArray, IntArray, float_of, one_of, unit_open
+from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log_sum
 from oddshift.bounds.betting import BETS, plugin_zeros_log_e
-from oddshift.bounds.checks import unit_values
 from oddshift.bounds.methods import METHODS
 
 PLAN_LIMIT = 5_000_000
@@ -27,29 +24,6 @@ NUMBER_LIMIT = 10**15
 _BY_FORMULA = ("betting", "betting_plugin", "clopper_pearson")  # methods whose answer to zeros needs no values
 
 _BLOCK = 16_384  # values of n examined at once
-
-
-@dataclass(frozen=True)
-class Plan:
-    """`needs` values are enough for `method` to certify "mean ≤ delta" at `alpha` with the stated power."""
-
-    method: str
-    needs: int
-    delta: float
-    alpha: float
-    power: float
-    assumes: str
-
-    def says(self, has: int) -> str:
-        """One line: whether `has` values are enough.
-
-        >>> plan_zero_failures(0.01, 0.05, method="betting").says(400)
-        'undecided: needs 561, has 400 (betting, delta=0.01, alpha=0.05, power 1, assuming no failures at all)'
-        """
-        whole(has, "has", 0)
-        verdict = "enough" if has >= self.needs else "undecided"
-        terms = f"{self.method}, delta={self.delta:g}, alpha={self.alpha:g}, power {self.power:g}, {self.assumes}"
-        return f"{verdict}: needs {self.needs}, has {has} ({terms})"
 
 
 def zero_failures(delta: float, alpha: float, method: str = "betting") -> int:
@@ -80,16 +54,6 @@ def zero_failures(delta: float, alpha: float, method: str = "betting") -> int:
     return high
 
 
-def plan_zero_failures(delta: float, alpha: float, method: str = "betting") -> Plan:
-    """Return the plan behind `zero_failures`: enough if nothing fails at all.
-
-    >>> plan_zero_failures(0.05, 0.05).needs
-    115
-    """
-    needs = zero_failures(delta, alpha, method)
-    return Plan(method, needs, float(delta), float(alpha), 1.0, "assuming no failures at all")
-
-
 def plan_clopper_pearson(delta: float, p: float, alpha: float, power: float, stable: bool = False) -> int:
     """Return the smallest n at which Clopper-Pearson certifies δ with at least `power` when the true rate is p.
 
@@ -118,52 +82,6 @@ def plan_clopper_pearson(delta: float, p: float, alpha: float, power: float, sta
         short = numbers[~enough]
         answer = int(short[-1]) + 1 if len(short) else answer
     return answer
-
-
-def plan_resampled(
-    pilot: npt.ArrayLike,
-    delta: float,
-    alpha: float,
-    power: float,
-    *,
-    method: str = "betting",
-    replicates: int = 500,
-    rng: np.random.Generator,
-) -> Plan:
-    """Return the smallest n at which `method` certifies δ in a share `power` of samples redrawn from a pilot.
-
-    For values that are fractions over clusters, where formulas for 0/1 values are far too optimistic or wrong.
-
-    **Guarantee**: none beyond the pilot: an estimate (standard error √(power(1−power)/replicates)) for a
-    population like it. Values of the pilot must not be used again in the certificate.
-
-    >>> rng = np.random.default_rng(0)
-    >>> 100 < plan_resampled([0.0, 0.0, 0.0, 0.1], 0.06, 0.05, 0.9, rng=rng).needs < 300
-    True
-    """
-    values = unit_values(pilot, "pilot")
-    limit, level, wanted = unit_open(delta, "delta"), unit_open(alpha, "alpha"), unit_open(power, "power")
-    one_of(method, "method", list(METHODS))
-    whole(replicates, "replicates", 10)
-    if values.mean() >= limit:
-        raise NoGuarantee(f"pilot mean {values.mean():.4g}, expected below {delta=}: no n is enough")
-    seeds = generator(rng).integers(0, 2**63, size=replicates)
-
-    def power_at(n: int) -> float:
-        draws = (np.random.default_rng([int(s), n]).choice(values, size=n) for s in seeds)
-        return float(np.mean([METHODS[method].pvalue(draw, limit, level) <= level for draw in draws]))
-
-    low, high = 0, zero_failures(limit, level, method)
-    while power_at(high) < wanted:
-        low, high = high, 2 * high
-        if high * replicates > 200 * PLAN_LIMIT:
-            raise NoGuarantee(
-                f"pilot mean {values.mean():.4g} is so near {delta=} that more than {low} values are needed"
-            )
-    while high - low > max(1, high // 100):
-        middle = (low + high) // 2
-        low, high = (low, middle) if power_at(middle) >= wanted else (middle, high)
-    return Plan(method, high, limit, level, wanted, f"assuming values like a pilot of {len(values)}")
 
 
 def _passes_zeros(n: int, delta: float, alpha: float, method: str) -> bool:

@@ -2,6 +2,7 @@
 
 from oddshift.mechanisms.calibrate import calibrate
 from oddshift.mechanisms.channel import Channel, Geometric, RandomizedResponse, estimate_channel
+from oddshift.mechanisms.composition import Composition
 from oddshift.mechanisms.exponential import Exponential, balanced_weights
 from oddshift.mechanisms.laplace import Laplace, ProjectedLaplace
 from oddshift.mechanisms.mechanism import Mechanism, Sampler
@@ -16,6 +17,7 @@ from oddshift.mechanisms.word_channels import Deletion, Mask, NoiseCharacter, Su
 __all__ = [
     "MECHANISMS",
     "Channel",
+    "Composition",
     "Deletion",
     "Exponential",
     "Geometric",

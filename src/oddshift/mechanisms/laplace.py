@@ -1,7 +1,8 @@
 """Metric Laplace noise on R^k, and its projection onto finitely many outputs.
 
-Density ∝ exp(−ε‖x − z‖): ε-mDP for the euclidean distance by the triangle inequality. In the plane it is the planar
-Laplace of geo-indistinguishability (Andrés et al. 2013). Nearest-point projection is post-processing.
+Density ∝ exp(−ε·d(x, z)): ε-mDP by the triangle inequality, for the euclidean distance and for that of Mahalanobis,
+which is euclidean in the coordinates x·W (Xu et al. 2020). In the plane it is the planar Laplace of
+geo-indistinguishability (Andrés et al. 2013). Nearest-point projection is post-processing.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, blocks, finite, generator, indices, positive
 from oddshift.base.errors import InvalidInput, NoGuarantee
-from oddshift.base.identity import content
+from oddshift.base.identity import content, fingerprint
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.voronoi import VORONOI_LIMIT, Edges, log_cell_probabilities, voronoi_edges
+from oddshift.model.mahalanobis import Mahalanobis
 from oddshift.model.space import Space, space_of
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Laplace:
-    """Noise of density f(z|x) = ε^k·Γ(k/2)/(2·π^{k/2}·Γ(k))·exp(−ε‖x − z‖) around the points of a euclidean space.
+    """Noise of density f(z|x) = |det W|·ε^k·Γ(k/2)/(2·π^{k/2}·Γ(k))·exp(−ε‖(x − z)·W‖), W = I for the euclidean metric.
 
     The radius is Gamma(k, 1/ε) and the direction uniform: exact in every dimension. Outputs are points of R^k, not a
     finite set, so it has a density and no log_matrix.
@@ -41,8 +43,8 @@ class Laplace:
     epsilon: float
 
     def __init__(self, space: Space, epsilon: float) -> None:
-        """Points with the euclidean metric, budget."""
-        _check_euclidean(space_of(space), "space")
+        """Points with the euclidean metric or that of Mahalanobis, budget."""
+        _check_flat(space_of(space), "space")
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
 
@@ -64,9 +66,10 @@ class Laplace:
 
     @property
     def log_constant(self) -> float:
-        """Log of the density at its centre: k·ln ε + ln Γ(k/2) − ln 2 − (k/2)·ln π − ln Γ(k)."""
+        """Log of the density at its centre: ln|det W| + k·ln ε + ln Γ(k/2) − ln 2 − (k/2)·ln π − ln Γ(k)."""
         k = self.space.points.shape[1]
-        return k * log(self.epsilon) + lgamma(k / 2.0) - log(2.0) - k / 2.0 * log(pi) - lgamma(k)
+        volume = float(np.linalg.slogdet(_flat(self.space, np.eye(k)))[1])
+        return volume + k * log(self.epsilon) + lgamma(k / 2.0) - log(2.0) - k / 2.0 * log(pi) - lgamma(k)
 
     def log_density(self, index: npt.ArrayLike, points: npt.ArrayLike) -> FloatArray:
         """log f(z|x) (len(index), len(points)), normalised, for the points `index` and any z of R^k."""
@@ -83,7 +86,9 @@ class Laplace:
         norm = np.sqrt((direction**2).sum(axis=1))
         direction[norm == 0.0, 0], norm[norm == 0.0] = 1.0, 1.0
         radius = rng.gamma(centres.shape[1], 1.0 / self.epsilon, size=len(centres))
-        return centres + direction * (radius / norm)[:, None]
+        noise = direction * (radius / norm)[:, None]
+        metric = self.space.metric
+        return centres + (noise @ np.linalg.inv(metric.whitening) if isinstance(metric, Mahalanobis) else noise)
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -110,10 +115,12 @@ class ProjectedLaplace(Mechanism):
     def __init__(self, space: Space, epsilon: float, outputs: Space | None = None) -> None:
         """Points, budget, and the outputs to project on (default: the points)."""
         chosen = space if outputs is None else outputs
-        _check_euclidean(space_of(space), "space")
-        _check_euclidean(space_of(chosen, "outputs"), "outputs")
+        _check_flat(space_of(space), "space")
+        _check_flat(space_of(chosen, "outputs"), "outputs")
         if chosen.points.shape[1] != space.points.shape[1]:
             raise InvalidInput(f"outputs have {chosen.points.shape[1]} columns, expected {space.points.shape[1]}")
+        if fingerprint(chosen.metric) != fingerprint(space.metric):
+            raise InvalidInput("outputs have another metric than space, expected the same one")
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         object.__setattr__(self, "candidates", chosen)
@@ -134,17 +141,18 @@ class ProjectedLaplace(Mechanism):
 
     def log_likelihood(self, index: IntArray) -> FloatArray:
         """log Pr[cell of y | x] for k = 1 and k = 2; refused for more dimensions."""
-        centres, columns = self.space.points[index], self.space.points.shape[1]
+        (centres, outputs), columns = self._flat, self.space.points.shape[1]
+        centres = centres[index]
         if columns > 2:
             raise NoGuarantee(
                 f"points have {columns} columns, expected at most 2 for the probabilities of a projection; "
                 "sample works in any dimension and estimate_channel gives an estimate"
             )
         if columns == 1:
-            return _log_intervals(centres[:, 0], self.candidates.points[:, 0], self.epsilon)
+            return _log_intervals(centres[:, 0], outputs[:, 0], self.epsilon)
         rows = np.empty((len(centres), self.n_outputs))
         for part in blocks(len(centres), 60 * (len(self._edges.left) + 1)):
-            rows[part] = log_cell_probabilities(centres[part], self.candidates.points, self._edges, self.epsilon)
+            rows[part] = log_cell_probabilities(centres[part], outputs, self._edges, self.epsilon)
         return rows
 
     def sample(self, index: npt.ArrayLike, rng: np.random.Generator) -> IntArray:
@@ -163,8 +171,13 @@ class ProjectedLaplace(Mechanism):
         return outputs
 
     @cached_property
+    def _flat(self) -> tuple[FloatArray, FloatArray]:
+        """Points and outputs in the coordinates in which the metric is euclidean."""
+        return _flat(self.space, self.space.points), _flat(self.space, self.candidates.points)
+
+    @cached_property
     def _edges(self) -> Edges:
-        return voronoi_edges(self.candidates.points)
+        return voronoi_edges(self._flat[1])
 
 
 def _log_intervals(centres: FloatArray, outputs: FloatArray, epsilon: float) -> FloatArray:
@@ -187,6 +200,11 @@ def _log_intervals(centres: FloatArray, outputs: FloatArray, epsilon: float) -> 
     return rows
 
 
-def _check_euclidean(space: Space, name: str) -> None:
-    if space.metric.name != "euclidean":
-        raise InvalidInput(f"{name} has the {space.metric.name} metric, expected euclidean for Laplace noise")
+def _flat(space: Space, points: FloatArray) -> FloatArray:
+    """Points in the coordinates in which the metric of the space is euclidean: x·W, or x itself."""
+    return points @ space.metric.whitening if isinstance(space.metric, Mahalanobis) else points
+
+
+def _check_flat(space: Space, name: str) -> None:
+    if not isinstance(space.metric, Mahalanobis) and space.metric.name != "euclidean":
+        raise InvalidInput(f"{name} has the {space.metric.name} metric, expected euclidean (or mahalanobis) for noise")

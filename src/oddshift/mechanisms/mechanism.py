@@ -25,7 +25,7 @@ from oddshift.base.arrays import BLOCK_ENTRIES, FloatArray, IntArray, blocks, de
 from oddshift.base.errors import InvalidInput, NoGuarantee
 from oddshift.base.identity import content, fingerprint, type_name
 from oddshift.base.logarithms import log_sum
-from oddshift.mechanisms.epsilon import true_epsilon
+from oddshift.mechanisms.epsilon import log_ratios, true_epsilon
 from oddshift.mechanisms.settings import MechanismSettings
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
@@ -98,6 +98,10 @@ class Mechanism(ABC):
     def candidate_columns(self, outputs: npt.ArrayLike, points: IntArray) -> FloatArray:
         """The columns of `log_columns` for some points alone, (len(outputs), len(points))."""
         return np.asarray(self.log_columns(outputs)[:, points])
+
+    def log_ratios(self, index: IntArray) -> FloatArray:
+        """max_y log Pr[y|a]/Pr[y|b] for every ordered pair of some points: what one release can say, (n, n)."""
+        return log_ratios(self.log_likelihood(index))
 
     def averages(self, values: FloatArray) -> FloatArray:
         """Σ_y Pr[y | x]·values(y) for every point, (n_points, k) from (n_outputs, k)."""

@@ -1,6 +1,11 @@
-"""Mechanisms by name: the dictionary that a configuration looks names up in, and what settings ask for."""
+"""Mechanisms by name: the dictionary that a configuration looks names up in, and what settings ask for.
+
+Families of mechanisms: what is released under any scales of the tiers.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -86,3 +91,47 @@ def _all_words(settings: MechanismSettings, space: Space, words: WordChoice) -> 
     if others is None:
         raise InvalidInput("mechanism.outputs='words' needs the vectors of other words, which these data do not carry")
     return Space(np.concatenate([space.points, np.asarray(others, dtype=np.float64)]), metric=space.metric)
+
+
+Family = Callable[[Tiers], Mechanism]
+"""The mechanism under tiers with some scales."""
+
+SCALED = ("exponential", "tiered", "path")
+"""Mechanisms whose noise can be scaled tier by tier."""
+
+
+def scale_family(settings: MechanismSettings, space: Space, tiers: Tiers, epsilon: float) -> Family:
+    """The mechanism under any scales: tier by tier when tiers are public, on the path metric when they are secret.
+
+    With a single tier the exponential mechanism stays the one that an audit knows, at a share of its budget. A
+    calibrated one spends at scale 1 what its exact ε leaves over.
+    """
+    if settings.name not in SCALED:
+        raise InvalidInput(
+            f"mechanism.name={settings.name!r} has no scales to adapt, expected {', '.join(SCALED)}; "
+            "a certified audit of it writes the policy"
+        )
+    if settings.name == "tiered" and not tiers.is_public:
+        raise InvalidInput("mechanism.name='tiered' promises nothing across secret tiers, expected path")
+    if settings.releases > 1:
+        raise InvalidInput(f"mechanism.releases={settings.releases} can be audited but not adapted, expected 1")
+    if settings.outputs == "words":
+        raise InvalidInput("mechanism.outputs='words' can be audited but not adapted, expected tier or all")
+    is_plain = settings.name == "exponential" and len(tiers) == 1
+    is_path = settings.name == "path" or not tiers.is_public
+    keeps_tier = settings.outputs == "tier" and tiers.is_public and len(tiers) > 1
+
+    def scaled(scales: Tiers, nominal: float) -> Mechanism:
+        if is_plain:
+            return Exponential(space, nominal * scales.scales[0])
+        if is_path:
+            return PathExponential(space, scales, nominal)
+        return Tiered(space, scales, nominal, keeps_tier=keeps_tier)
+
+    nominal = settings.epsilon or epsilon
+    if settings.calibrated:
+        ones = tiers.with_scales((1.0,) * len(tiers))
+        spent = calibrate(lambda e: scaled(ones, e), nominal)
+        assert isinstance(spent, Exponential | PathExponential | Tiered)
+        nominal = spent.epsilon
+    return lambda scales: scaled(scales, nominal)

@@ -32,7 +32,9 @@ class MechanismSettings:
     that have a vector (exponential mechanism over texts; such releases are audited, and no policy stores them).
     `calibrated` raises the nominal ε until the exact one meets it. `remap` replaces the output that was drawn by the
     one of least expected cost. `probability`, `neighbours` and `alphabet` belong to the channels that act on words:
-    `deletion`, `substitution` and `noise_character`.
+    `deletion`, `substitution` and `noise_character`. `releases` says how often the same secrets are released, each time
+    with fresh noise, to an attacker who reads all of it (`Composition`): such releases are audited, and no policy
+    stores them.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -47,6 +49,7 @@ class MechanismSettings:
     probability: float | None = None
     neighbours: int = 10
     alphabet: str = ""
+    releases: int = 1
 
     def __post_init__(self) -> None:
         """Check the numbers; whether they fit the tiers shows when the mechanism is built."""
@@ -58,6 +61,7 @@ class MechanismSettings:
         if self.probability is not None and not 0.0 < self.probability <= 1.0:
             raise InvalidInput(f"probability={self.probability}, expected 0 < probability <= 1")
         whole(self.neighbours, "neighbours", 1)
+        whole(self.releases, "releases", 1)
 
     @property
     def stated_probability(self) -> float:

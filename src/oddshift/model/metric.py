@@ -27,7 +27,10 @@ _FEW_AXES = 8  # up to here distances are computed from differences, which is ex
 
 @runtime_checkable
 class Metric(Protocol):
-    """Anything with a name, a check of points, an identity of points, and distances between two blocks."""
+    """Anything with a name, a check of points, an identity of points, and distances between two blocks.
+
+    Unless it says otherwise every finite point is in its domain, and only equal points are at distance zero.
+    """
 
     @property
     def name(self) -> str:
@@ -35,16 +38,18 @@ class Metric(Protocol):
 
     def check(self, points: FloatArray) -> None:
         """Raise InvalidInput when the points are outside the metric's domain."""
+        return None
 
     def identity(self, points: FloatArray) -> FloatArray | None:
         """Rows that are equal exactly where the distance is zero; None when only distances can tell."""
+        return points
 
     def between(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """The (n, m) distances between two blocks of points."""
 
 
 @dataclass(frozen=True)
-class Euclidean:
+class Euclidean(Metric):
     """d = ‖a − b‖₂."""
 
     name: str = "euclidean"
@@ -53,10 +58,6 @@ class Euclidean:
         """Refuse coordinates whose squares are out of range."""
         if np.abs(points).max() > _LARGEST:
             raise InvalidInput(f"points reach {np.abs(points).max():.3g}, expected coordinates up to {_LARGEST:g}")
-
-    def identity(self, points: FloatArray) -> FloatArray:
-        """The coordinates themselves."""
-        return points
 
     def between(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """From differences for few axes, otherwise by a matrix product with the near pairs computed again."""
@@ -89,17 +90,10 @@ class Angular:
 
 
 @dataclass(frozen=True)
-class Manhattan:
+class Manhattan(Metric):
     """d = Σ |a_k − b_k|."""
 
     name: str = "manhattan"
-
-    def check(self, points: FloatArray) -> None:
-        """Every finite point is in the domain."""
-
-    def identity(self, points: FloatArray) -> FloatArray:
-        """The coordinates themselves."""
-        return points
 
     def between(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """Summed pair by pair, so that no (n, m, k) array is built."""
@@ -107,17 +101,10 @@ class Manhattan:
 
 
 @dataclass(frozen=True)
-class Hamming:
+class Hamming(Metric):
     """d = number of coordinates that differ."""
 
     name: str = "hamming"
-
-    def check(self, points: FloatArray) -> None:
-        """Every finite point is in the domain."""
-
-    def identity(self, points: FloatArray) -> FloatArray:
-        """The coordinates themselves."""
-        return points
 
     def between(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """Counted pair by pair; SciPy gives the share of axes that differ, which is made a whole number again."""
@@ -143,11 +130,7 @@ class Haversine:
     def identity(self, points: FloatArray) -> FloatArray:
         """Positions on the unit sphere to 15 digits, so that ±180° and the poles coincide with themselves."""
         latitude, longitude = np.radians(points).T
-        sphere = (
-            np.cos(latitude) * np.cos(longitude),
-            np.cos(latitude) * np.sin(longitude),
-            np.sin(latitude),
-        )
+        sphere = np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)
         return np.round(np.stack(sphere, axis=1), 15) + 0.0
 
     def between(self, left: FloatArray, right: FloatArray) -> FloatArray:
@@ -182,14 +165,11 @@ class Precomputed:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairwise:
+class Pairwise(Metric):
     """Distances from a function of two points; slow, one call for each pair."""
 
     function: Callable[[FloatArray, FloatArray], float]
     name: str = "callable"
-
-    def check(self, points: FloatArray) -> None:
-        """The function decides."""
 
     def identity(self, points: FloatArray) -> None:
         """Only the distances can tell."""

@@ -87,19 +87,23 @@ def _short_text(cell: str) -> str:
 
 
 def normal_text(cell: Any) -> str:
-    """A cell as a reader sees it: without case, spacing, punctuation (except between digits) and hidden characters.
+    """A cell as a reader sees it: without case, hidden characters, and without spaces, punctuation and signs except
+    between digits.
 
     A cell that is a number counts by its value.
 
     >>> normal_text(7.0), normal_text(" 7.0 "), normal_text("Ann\\n met, 3.5!"), normal_text(None)
-    ('7', '7', 'ann met 3.5', '')
+    ('7', '7', 'annmet3.5', '')
     """
     if cell is not None and not isinstance(cell, str) and hasattr(cell, "__iter__"):
         return " ".join(map(normal_text, cell))
+    if isinstance(cell, str) and cell.isascii() and not _APART.search(cell):
+        bare = cell.lower().translate(_SIGNS)
+        if len(bare) >= _LONGEST:  # and so no number
+            return bare
     plain = normal_name(cell).casefold()
-    if plain[:1] in _STARTS and len(plain) < _LONGEST and (number := _number(plain)):
-        return number
-    return " ".join(_MARK.sub(_without_punctuation, plain).split()) or plain
+    bare = _SPACE.sub("", _MARK.sub(_without_sign, plain))
+    return _number(plain) or _number(bare) or bare or plain
 
 
 def normal_name(cell: Any) -> str:
@@ -120,9 +124,16 @@ def normal_name(cell: Any) -> str:
 
 
 _STARTS = frozenset("+-.0123456789")
-_LONGEST = 40
+_LONGEST = 40  # characters of a number
 _MARK = re.compile(r"(?<!\d)[^\w\s]|[^\w\s](?!\d)|_")
+_SPACE = re.compile(r"(?<!\d)\s+|\s+(?!\d)")
+_APART = re.compile(r"\d[\W_]+\d", re.ASCII)
+_SIGNS = {code: None for code in range(128) if not chr(code).isalnum()}
 _FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII)
+
+
+_UNSEEN = (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2065, 0x3164, 0xFFA0)
+"""Letters and marks without a picture, next to control characters and variation selectors."""
 
 
 class _Visible(dict[int, int | None]):
@@ -131,16 +142,22 @@ class _Visible(dict[int, int | None]):
     def __missing__(self, code: int) -> int | None:
         one = chr(code)
         is_hidden = unicodedata.category(one) in ("Cc", "Cf") and not one.isspace()
-        is_hidden = is_hidden or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF  # variation selectors
-        self[code] = None if is_hidden else code
+        is_hidden = is_hidden or code in _UNSEEN or 0xFE00 <= code <= 0xFE0F or 0x180B <= code <= 0x180F
+        is_hidden = is_hidden or 0xE0000 <= code <= 0xE0FFF or code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
+        self[code] = None if is_hidden else 0x20 if code == _BLANK else code
         return self[code]
 
 
+_BLANK = 0x2800  # a Braille pattern without dots
 _VISIBLE = _Visible()
 
 
-def _without_punctuation(found: re.Match[str]) -> str:
-    return "" if unicodedata.category(found[0]).startswith("P") else found[0]
+def _without_sign(found: re.Match[str]) -> str:
+    return (
+        ""
+        if unicodedata.category(found[0]) in ("Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc", "Sk", "Sm")
+        else found[0]
+    )
 
 
 def _typed(cell: Any) -> str:
@@ -153,6 +170,8 @@ def _typed(cell: Any) -> str:
 
 def _number(text: str) -> str:
     """The shortest way to write a finite number, and "" for any other text; whole numbers keep every digit."""
+    if text[:1] not in _STARTS or len(text) >= _LONGEST:
+        return ""
     if text.isascii() and text.isdecimal():
         return text.lstrip("0") or "0"
     if not _FLOAT.fullmatch(text):

@@ -6,13 +6,14 @@ before repair (see `attackers.repair`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
-from oddshift.attackers.repair import LEAST, DocumentLaw, Repair, fit_law, law_of_release, tier_modes
+from oddshift.attackers.repair import DRAWN, LEAST, DocumentLaw, Repair, fit_law, law_of_release, tier_modes
 from oddshift.base.arrays import IntArray, one_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
@@ -29,35 +30,47 @@ FEWEST = 200
 
 
 def with_repair(policy: Policy, mode: str, records: Records | None = None, source: str = "fit") -> Policy:
-    """The policy with repair of the tiers that are not the most sensitive ones (of all, where there is one level).
+    """The policy with repair of the tiers that are not the most sensitive ones (of all, where there is one level) or
+    marks.
 
     With `records` the law is learned from them: documents that were not certified on, of which every statistic needs
     LEAST, or a corpus that the user names (`source` = public). Without any, each release teaches its own.
     """
-    one_of(mode, "mode", ("best", "typical"))
-    if policy.marked.any():
-        raise InvalidInput("the policy shows marks, and repair reads every output; expected one without marks")
-    law, taught = None, "release"
-    if records is not None:
-        taught = one_of(source, "source", ("fit", "public"))
-        known = knowledge(policy.mechanism(), policy.tiers, records)
-        law = fit_law(known, LEAST if source == "fit" else 1)
+    if records is None:
+        return with_law(policy, tier_modes_of(policy, mode), None, source="release")
+    least = LEAST if one_of(source, "source", ("fit", "public")) == "fit" else 1
+    law = fit_law(knowledge(policy.mechanism(), policy.tiers, records), least)
+    return with_law(policy, tier_modes_of(policy, mode), law, source=source)
+
+
+def with_law(
+    policy: Policy, modes: Sequence[str], law: DocumentLaw | None, cost: str = "", source: str = "fit"
+) -> Policy:
+    """The policy with repair in these modes, one for each tier, by a law that was learned from this source."""
     terms = RepairTerms(
-        modes=tier_modes(policy.terms.tiers.levels, mode),
-        source=taught,
-        least=LEAST if taught == "fit" else 1,
-        cost=cost_name(policy),
+        modes=tuple(modes),
+        source=source,
+        least=LEAST if source == "fit" else 1,
+        cost=cost or cost_name(policy),
         law="" if law is None else fingerprint(law),
     )
     return replace(policy, terms=replace(policy.terms, repair=terms), law=law)
 
 
+def tier_modes_of(policy: Policy, mode: str) -> tuple[str, ...]:
+    """The mode of every tier of a policy: the most sensitive ones, and those that are marks, stay as they are."""
+    one_of(mode, "mode", ("best", "typical"))
+    modes, forms = tier_modes(policy.terms.tiers.levels, mode), policy.terms.forms or ("noise",) * len(policy.tiers)
+    return tuple(DRAWN if form == "mark" else mine for mine, form in zip(modes, forms, strict=True))
+
+
 def with_mode(policy: Policy, mode: str) -> Policy:
-    """The policy with repair in this mode, by the law that it stores if it has one."""
+    """The policy with repair in this mode, by the law that it stores if it has one; marks cannot be read back."""
+    if policy.marked.any():
+        raise InvalidInput("the policy shows marks, which cannot be read back; it repairs while it releases")
     if policy.terms.repair is None:
         return with_repair(policy, mode)
-    one_of(mode, "mode", ("best", "typical"))
-    asked = replace(policy.terms.repair, modes=tier_modes(policy.terms.tiers.levels, mode))
+    asked = replace(policy.terms.repair, modes=tier_modes_of(policy, mode))
     return replace(policy, terms=replace(policy.terms, repair=asked))
 
 

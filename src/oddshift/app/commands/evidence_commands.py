@@ -17,7 +17,7 @@ import typer
 
 from oddshift.app.commands.terminal import NOT_SHOWN, Json, console_for, progress_bar
 from oddshift.base.arrays import whole
-from oddshift.base.errors import InvalidInput
+from oddshift.base.errors import InvalidInput, visible
 from oddshift.evidence.signatures import SIGNATURE, sign_file
 from oddshift.evidence.signatures import new_key as make_key
 from oddshift.model.space import Space
@@ -47,9 +47,11 @@ def verify(
     if as_json:
         print(json.dumps(asdict(found)))
     else:
-        print(f"{'yes' if found.holds else 'no'}: {found.reason}")
+        print(visible(f"{'yes' if found.holds else 'no'}: {found.reason}"))
         if found.holds:
-            print(f"state: {found.state}\n{found.sentence}\nsha256: {found.sha256}\nsignature: {found.signature}")
+            print(
+                visible(f"state: {found.state}\n{found.sentence}\nsha256: {found.sha256}\nsignature: {found.signature}")
+            )
     if not found.holds:
         raise typer.Exit(NOT_SHOWN)
 

@@ -115,7 +115,7 @@ def watch(
     if again is not None:
         _audit_again(run, new, again, window, as_json)
         return
-    from oddshift.app.watch.page import PAGE, watch_page
+    from oddshift.app.watch.watching import PAGE, watch_page
     from oddshift.app.watch.watching import watch as watched
 
     with waiting("measuring windows; if interrupted, run the same command to continue", quiet=as_json):

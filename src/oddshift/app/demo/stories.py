@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oddshift.adapt import Adaptation
-from oddshift.app.display import attackers_table, choice_line, comparison_table, headline, show_first_screen
+from oddshift.app.display import attackers_table, comparison_table, show_first_screen
 from oddshift.app.report.first_screen import screen_of_adaptation, screen_of_audit
+from oddshift.app.report.wording import adaptation_sentence, verdict_sentence
 from oddshift.audit import Audit
 from oddshift.audit.examples import Belief
 from oddshift.base.arrays import FloatArray
@@ -173,7 +174,7 @@ def tell_audit(audit: Audit, console: Console) -> None:
     console.print(
         f"anchored: the share of pairs with the true value whose mPL exceeds {asked.epsilon:g}; log scores are in nats."
     )
-    console.print(headline(audit), style="bold", markup=False)
+    console.print(verdict_sentence(audit), markup=False)
     for made in audit.deciding_rates:
         bounds = f"[{made.lower:.4f}, {made.upper:.4f}]"
         console.print(f"  {made.claim.tier}, {made.claim.attacker}: {made.mean:.4f} in {bounds}", markup=False)
@@ -210,7 +211,7 @@ def tell_choice(found: Adaptation, console: Console) -> None:
         "tested in turn on documents that nothing had been chosen on."
     )
     show_first_screen(screen_of_adaptation(found), console)
-    console.print(choice_line(found), style="bold", markup=False)
+    console.print(adaptation_sentence(found), markup=False)
     console.print(comparison_table(found))
 
 

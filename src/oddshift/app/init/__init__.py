@@ -12,10 +12,19 @@ import numpy as np
 
 from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
-from oddshift.app.init.choices import OwnFiles, text_choice, useful_budget
 from oddshift.app.init.roles import Roles, roles_of
-from oddshift.app.init.sections import ALPHA, DELTA, SectionChoice, data_section, quoted, rest, written_path
-from oddshift.app.init.suggestion import Suggestion, suggest_epsilon
+from oddshift.app.init.sections import (
+    ALPHA,
+    DELTA,
+    OwnFiles,
+    SectionChoice,
+    data_section,
+    quoted,
+    rest,
+    text_choice,
+    written_path,
+)
+from oddshift.app.init.suggestion import Suggestion, suggest_epsilon, useful_budget
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import ONE_SHOT, zero_failures
 from oddshift.data.preparation import Prepared

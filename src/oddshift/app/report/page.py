@@ -1,6 +1,8 @@
 """The page: verdict first, then what leaks, how sure that is, how it was repaired, and how to check it.
 
 A pure function of what the run folder holds: no date, no network, and nothing that differs when it is made again.
+
+The head of the page: the first screen, the numbers behind it, and then the certificates.
 """
 
 from __future__ import annotations
@@ -10,10 +12,32 @@ import hashlib
 from collections.abc import Sequence
 from importlib import resources
 
-from oddshift.app.report.markup import NOTHING, Html, tag
-from oddshift.app.report.page_head import page_head
-from oddshift.app.report.page_sections import SECTIONS
+from oddshift.adapt.result import Adaptation
+from oddshift.app.report.figures.adaptation import kept_bar
+from oddshift.app.report.first_screen import (
+    FATE_HEAD,
+    FirstScreen,
+    kept_share,
+    screen_of_adaptation,
+    screen_of_audit,
+)
+from oddshift.app.report.markup import NOTHING, Html, items, table, tag
+from oddshift.app.report.page_sections import SECTIONS, first_text
 from oddshift.app.report.sources import Sources
+from oddshift.app.report.wording import (
+    SIGNS,
+    TITLES,
+    adaptation_sentence,
+    estimated_by,
+    interval,
+    level_sentence,
+    number,
+    percent,
+    verdict_sentence,
+)
+from oddshift.audit import Audit
+from oddshift.audit.released_table import ReleasedTable, release_headline
+from oddshift.model.nouns import nouns_of
 
 
 def page(sources: Sources) -> str:
@@ -89,3 +113,136 @@ _STRIPES = tag(
     ),
 )
 """Violated parts are striped, so that they do not differ by colour alone."""
+
+
+SECRETS_SHOWN = "This page shows secrets, because the run kept examples. Treat it as you treat the data."
+
+
+def page_head(sources: Sources) -> Html:
+    """The three answers, a text before and after, the numbers behind them, then the certificates."""
+    first = [tag("p", {"class": "private"}, SECRETS_SHOWN)] if sources.has_secrets else []
+    audit, found = sources.audit, sources.adaptation
+    cards = []
+    if found is not None:
+        screen = screen_of_adaptation(found)
+        kept = kept_share(found)
+        bar = NOTHING if kept is None else kept_bar(kept).html
+        first += [_answers(screen, "The release under the policy"), bar]
+        cards.append(_adaptation_card(found))
+    elif audit is not None:
+        screen = screen_of_audit(audit)
+        first.append(_answers(screen, "The mechanism as audited"))
+    if audit is not None:
+        cards.append(_audit_card(audit))
+    shown = [] if not sources.passages else [tag("h2", {"class": "small"}, "Before and after"), first_text(sources)]
+    parts = (*first, *shown, *_numbers(screen), *cards, _about(sources))
+    return tag("section", {"class": "verdict", "aria-label": "Verdict"}, *parts)
+
+
+def _answers(screen: FirstScreen, title: str) -> Html:
+    """One card that everyone can read: three questions and their answers."""
+    parts = []
+    for place, (question, answer) in enumerate(screen.answers):
+        parts.append(tag("h2", {"class": "small"}, question))
+        kind = "certified-claim" if place else "sentence"
+        parts += [tag("p", {"class": kind}, line) for line in answer]
+    return tag("div", {"class": f"card {screen.state}"}, _over(screen.state, title), *parts)
+
+
+def _numbers(screen: FirstScreen) -> list[Html]:
+    """What happened to the data and what attackers achieve, each a table with the sentences that explain it."""
+    blocks = []
+    if screen.fate is not None:
+        blocks.append(_tabled("What happened to the data", (), FATE_HEAD, screen.fate_rows))
+    if screen.guessed:
+        explained = [screen.explained, *([screen.meaning] if screen.meaning else [])]
+        blocks.append(_tabled("What an attacker guesses", explained, screen.guess_head, screen.guess_rows))
+    return blocks
+
+
+def _tabled(title: str, said: Sequence[str], head: Sequence[str], rows: Sequence[Sequence[str]]) -> Html:
+    lines = (tag("p", None, line) for line in said)
+    return tag("div", {"class": "tabled"}, tag("h2", {"class": "small"}, title), table(head, rows, title), *lines)
+
+
+def _certificate_card(state: str, title: str, sentence: str, *rest: str, words: str = "") -> Html:
+    """A card below the first one: the same, in smaller print; `words` may stand for the state."""
+    claim = tag("p", {"class": "certified-claim"}, sentence)
+    return tag("div", {"class": f"card {state}"}, _over(state, title, words), claim, *rest)
+
+
+def _over(state: str, title: str, words: str = "") -> Html:
+    said = words[:1].upper() + words[1:] if words and words != state else TITLES[state]
+    badge = tag("span", {"class": "badge"}, tag("span", {"aria-hidden": "true"}, SIGNS[state]), f" {said}")
+    return tag("p", {"class": "over"}, badge, title)
+
+
+def _audit_card(audit: Audit) -> Html:
+    witness = [tag("p", {"class": "level"}, f"Witness: {audit.witness.sentence}")] if audit.witness is not None else []
+    level = tag("p", {"class": "level"}, level_sentence(audit))
+    rest = (*_released(audit.release), level, *witness, _facts(audit))
+    title = "Certificate of the mechanism as audited, before any adaptation"
+    return _certificate_card(audit.state, title, verdict_sentence(audit), *rest, words=audit.state_in_words)
+
+
+def _released(release: ReleasedTable | None) -> list[Html]:
+    """What goes out of a table, in one sentence."""
+    return [] if release is None else [tag("p", {"class": "certified-claim"}, release_headline(release))]
+
+
+def _facts(audit: Audit) -> Html:
+    """Four numbers: alone, together, guessed, learned."""
+    worst = audit.deciding_rates[0]
+    claimed, tier, name = number(audit.claimed_epsilon), worst.claim.tier, worst.claim.attacker
+    found = audit.row(name)
+    guessed, alone = (next(t.top1 for t in row.tiers if t.tier == tier) for row in (found, audit.row("own")))
+    single = "beyond" if audit.single_exceeds else "within"
+    facts = (
+        (
+            number(audit.exact_epsilon),
+            f"exact ε of one release on its own (claimed: {claimed}), which is {single} the budget",
+        ),
+        (
+            percent(worst.mean),
+            f"beyond ε in tier {tier} when attacker {name} reads releases together "
+            f"({interval(worst.lower, worst.upper)})",
+        ),
+        (
+            percent(guessed),
+            f"of {tier} secrets are guessed at the first attempt, compared with {percent(alone)} from one release",
+        ),
+        (
+            f"{found.joint_gain:+.2f}",
+            f"nats of log score that attacker {found.name} gains by reading all releases together"
+            f"{', given W' if found.with_context else ''}",
+        ),
+    )
+    rows = (tag("div", None, tag("dt", None, what), tag("dd", None, value)) for value, what in facts)
+    return tag("dl", {"class": "facts"}, *rows)
+
+
+def _adaptation_card(found: Adaptation) -> Html:
+    if found.proof:
+        return _certificate_card(
+            found.state, "Proof of the policy", adaptation_sentence(found), *_released(found.release)
+        )
+    level = (
+        f"The candidate scales were chosen on some {nouns_of(found.detector).records} and tested on "
+        f"{found.documents[2]} others. "
+        f"This procedure errs with probability at most {found.settings.alpha:g}. "
+        f"{estimated_by(found.counted, f'under the {found.settings.law} pair law')}"
+    )
+    rest = (*_released(found.release), tag("p", {"class": "level"}, level))
+    title = "Certificate of the policy"
+    return _certificate_card(found.state, title, adaptation_sentence(found), *rest, words=found.state_in_words)
+
+
+def _about(sources: Sources) -> Html:
+    """Assumptions and notes of both, without repetition."""
+    found = [part for part in (sources.audit, sources.adaptation) if part is not None]
+    assumed = dict.fromkeys(line for part in found for line in part.assumptions)
+    noted = dict.fromkeys(line for part in found for line in part.warnings)
+    blocks = [tag("div", None, tag("h2", None, "What this rests on"), items(list(assumed)))]
+    if noted:
+        blocks.append(tag("div", None, tag("h2", None, "Notes"), items(list(noted))))
+    return tag("div", {"class": "about"}, *blocks)

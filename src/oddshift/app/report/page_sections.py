@@ -1,16 +1,13 @@
-"""Sections of the page: what leaks, how it reads, how sure that is, how it was repaired, and the method."""
+"""Sections of the page: what leaks, how it reads, how sure that is, and how it was repaired."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from oddshift.adapt.result import Adaptation, ScaledOutcome
-from oddshift.app.report.figures.bars import histogram, utility
-from oddshift.app.report.figures.beliefs import belief_update, sandwich
-from oddshift.app.report.figures.curves import learning_curve, loop_rounds, reliability
-from oddshift.app.report.figures.frontier_plot import frontier
-from oddshift.app.report.figures.loop_diagram import threat_model
-from oddshift.app.report.figures.rates import attacker_rates, subgroup_rates
+from oddshift.app.report.figures.adaptation import frontier, loop_rounds
+from oddshift.app.report.figures.beliefs import belief_update, learning_curve, reliability, sandwich
+from oddshift.app.report.figures.leakage import attacker_rates, histogram, subgroup_rates
 from oddshift.app.report.markup import NOTHING, Html, join, table, tag
 from oddshift.app.report.sources import Sources, origin
 from oddshift.app.report.wording import SIGNS, claim_reads, interval, number, percent, scales_in_words
@@ -140,7 +137,7 @@ def repair(sources: Sources) -> Html:
     if found is None:
         return NOTHING
     loop = [loop_rounds(found).html] if found.rounds else []
-    return join([frontier(found).html, _compared(found), utility(found).html, *loop])
+    return join([frontier(found).html, _compared(found), *loop])
 
 
 def _compared(found: Adaptation) -> Html:
@@ -180,17 +177,11 @@ def _table(title: str, said: str, made: Html) -> Html:
     return tag("div", {"class": "tabled"}, tag("h3", None, title), tag("p", None, said), made)
 
 
-def method(sources: Sources) -> Html:
-    """The threat model and the loop, drawn once, and what was asked."""
-    return threat_model().html
-
-
 SECTIONS: tuple[tuple[str, str, Callable[[Sources], Html]], ...] = (
     ("leaks", "What leaks", leaks),
     ("texts", "Further texts before and after", texts),
     ("sure", "How sure is that?", sure),
     ("repair", "Repair", repair),
-    ("method", "Method", method),
     ("origin", "Check it yourself", origin),
 )
 """Key, title and content of every section; one without content is left out."""

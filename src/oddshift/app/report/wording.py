@@ -156,9 +156,10 @@ def adaptation_sentence(found: Adaptation) -> str:
     asked = found.settings
     claim = f"at most {percent(asked.delta)} of {pairs_in_words(asked.law, asked.epsilon)}"
     if found.chosen is None:
+        proposed = f" Proposed: {scales_in_words(found.tier_names, found.proposed)}." if found.proposed else ""
         return (
-            f"No scales could be certified for the claim that, in every tier, {claim}. A failed search does not show "
-            "that there are none."
+            f"No scales could be certified for the claim that, in every tier, {claim}.{proposed} A failed search does "
+            "not show that there are none."
         )
     if found.proof:
         return f"Proved, without counting {nouns_of(found.detector).records}: {found.proof}."

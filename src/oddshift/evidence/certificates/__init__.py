@@ -7,16 +7,8 @@ from oddshift.evidence.certificates.certificate import (
     certify,
     certify_joint,
     joint_state,
-    passing,
 )
-from oddshift.evidence.certificates.claim import (
-    REASONS,
-    AnyClaim,
-    Claim,
-    PaperCertificate,
-    SuccessClaim,
-    paper_certificate,
-)
+from oddshift.evidence.certificates.claim import AnyClaim, Claim, SuccessClaim
 from oddshift.evidence.certificates.stored import (
     Evidence,
     JointEvidence,
@@ -32,14 +24,12 @@ from oddshift.evidence.certificates.stored import (
 
 __all__ = [
     "DEFAULT_METHOD",
-    "REASONS",
     "AnyClaim",
     "Certificate",
     "Claim",
     "Evidence",
     "JointCertificate",
     "JointEvidence",
-    "PaperCertificate",
     "SuccessClaim",
     "Verification",
     "WitnessEvidence",
@@ -49,8 +39,6 @@ __all__ = [
     "evidence_of",
     "joint_state",
     "load_evidence",
-    "paper_certificate",
-    "passing",
     "save_evidence",
     "verify",
     "verify_file",

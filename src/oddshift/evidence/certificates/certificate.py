@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, finite, one_of, whole
 from oddshift.base.errors import InvalidInput, a_kind
-from oddshift.bounds import METHODS, Clustering, Method, decision, design_effect, holm
+from oddshift.bounds import METHODS, Clustering, Method, decision, design_effect
 from oddshift.bounds.checks import bracket, error_level, unit_values
 from oddshift.evidence.certificates.claim import AnyClaim, Claim, SuccessClaim
 from oddshift.model.nouns import nouns_of, units_in_words
@@ -252,15 +252,6 @@ def joint_state(parts: Sequence[Certificate], lowers: Sequence[float]) -> str:
     if any(ok and bad for ok, bad in zip(clear, broken, strict=True)):
         return "violated"
     return "certified" if all(part.state == "certified" for part in parts) else "undecided"
-
-
-def passing(parts: Sequence[Certificate], alpha: float) -> tuple[bool, ...]:
-    """Tell which parts pass, by Holm's rule on their p-values; a withheld part never does.
-
-    **Guarantee**: any part that passes wrongly has probability at most `alpha`.
-    """
-    pvalues = [1.0 if part.claim.withheld or part.pvalue is None else part.pvalue for part in parts]
-    return holm(pvalues, alpha)
 
 
 def clustering(values: FloatArray, trials: npt.ArrayLike | None) -> Clustering | None:

@@ -10,7 +10,6 @@ from oddshift.evidence.witness.context_game import (
     context_log_e,
     context_lower,
     context_witness,
-    own_sups,
 )
 from oddshift.evidence.witness.games import (
     GAMES,
@@ -38,7 +37,6 @@ __all__ = [
     "context_lower",
     "context_witness",
     "guess_game",
-    "own_sups",
     "plan_mdp",
     "recheck",
     "recompute",

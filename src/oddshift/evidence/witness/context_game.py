@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oddshift.base.arrays import FloatArray, finite, positive, unit_open
+from oddshift.base.arrays import finite, positive, unit_open
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds.checks import count, first_reach
 
@@ -103,22 +103,6 @@ def check_groups(groups: Sequence[GuessGroup], single_epsilon: float) -> float:
                 f"own_sup={group.own_sup!r}, expected a number in {limit}: epsilon of one release times d"
             )
     return single
-
-
-def own_sups(log_rows: FloatArray) -> FloatArray:
-    """Return max_y ln M(y|a)/M(y|b) for every ordered pair of rows, (n, n); infinite where b never gives an output.
-
-    >>> own_sups(np.log([[0.75, 0.25], [0.5, 0.5]])).round(4)
-    array([[0.    , 0.4055],
-           [0.6931, 0.    ]])
-    """
-    rows = np.asarray(log_rows, dtype=np.float64)
-    found = np.zeros((len(rows), len(rows)))
-    for a, row in enumerate(rows):
-        possible = np.isfinite(row)
-        found[a] = (row[possible] - rows[:, possible]).max(axis=1)
-    np.fill_diagonal(found, 0.0)
-    return np.maximum(found, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

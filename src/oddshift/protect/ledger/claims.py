@@ -14,7 +14,7 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.protect.ledger.rows import RowShare
+from oddshift.protect.ledger.composition import RowShare, Spending, refuse_past, spend
 from oddshift.protect.ledger.sorted_runs import Words, in_order, words
 from oddshift.protect.ledger.terms import (
     CRASHED,
@@ -27,7 +27,6 @@ from oddshift.protect.ledger.terms import (
     statement_batches,
 )
 from oddshift.protect.ledger.transaction import Claimant, Holder, Transaction
-from oddshift.protect.ledger.user_budget import Spending, refuse_past, spend
 from oddshift.protect.record_keys import WIDTH
 
 

@@ -44,7 +44,7 @@ PARTITIONS = 16
 PATIENCE = 60.0
 """Seconds for which a lost connection is tried again."""
 
-_VERSION = "1"
+_VERSION = "2"
 _LOCK = 0x0DD5_41F7  # of those who make the tables at once
 
 _TABLES = (

@@ -12,10 +12,9 @@ from typing import Any
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import Arrays, decode, encode, pack, unpack
 from oddshift.protect.ledger.claims import claim_named
-from oddshift.protect.ledger.rows import claim_rows
+from oddshift.protect.ledger.composition import WEIGHT, claim_rows
 from oddshift.protect.ledger.terms import ABANDONED, PREPARING, Claimed, ClaimTerms, KeyBatch
 from oddshift.protect.ledger.transaction import Claimant, Transaction
-from oddshift.protect.ledger.user_budget import WEIGHT
 
 _STATES = "SELECT state, count(*) FROM release GROUP BY state ORDER BY state"
 

@@ -39,7 +39,7 @@ _ROOM_BYTES = 1 << 18
 WAIT = 300.0
 """Seconds to wait for other writers."""
 
-_VERSION = 3
+_VERSION = 4
 
 _PAGE_BYTES = 1 << 15  # runs are long: with 4 KB a claim of a million keys takes half as long again
 

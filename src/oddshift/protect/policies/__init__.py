@@ -2,8 +2,14 @@
 
 from oddshift.protect.policies.policy import Policy, make_policy, noisier_policy, stored_codec
 from oddshift.protect.policies.store import POLICY, VOCABULARY, load_policy, save_policy
-from oddshift.protect.policies.terms import CONFIDENTIAL, UNCERTIFIED, CertificateTerms, PolicyTerms, certificate_terms
-from oddshift.protect.policies.vocabulary import PolicyVocabulary
+from oddshift.protect.policies.terms import (
+    CONFIDENTIAL,
+    UNCERTIFIED,
+    CertificateTerms,
+    PolicyTerms,
+    PolicyVocabulary,
+    certificate_terms,
+)
 
 __all__ = [
     "CONFIDENTIAL",

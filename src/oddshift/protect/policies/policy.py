@@ -27,17 +27,15 @@ from oddshift.model.tiers import Tiers
 from oddshift.protect.policies.terms import (
     UNCERTIFIED,
     CertificateTerms,
-    MechanismTerms,
-    OwnSettings,
-    PolicyTerms,
-    RemapTerms,
-    TierTerms,
-)
-from oddshift.protect.policies.vocabulary import (
     CodecVocabulary,
+    MechanismTerms,
     NamedSettings,
     NamedVocabulary,
+    OwnSettings,
+    PolicyTerms,
     PolicyVocabulary,
+    RemapTerms,
+    TierTerms,
     metric_from,
     metric_parts,
     named_codec,

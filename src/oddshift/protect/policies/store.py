@@ -10,8 +10,7 @@ from oddshift.base.errors import InvalidInput, NotInstalled, TamperedEvidence
 from oddshift.base.safe_serialization import load_graph, save_graph
 from oddshift.base.storage import SCHEMA, load, save, schema_of
 from oddshift.protect.policies.policy import Policy
-from oddshift.protect.policies.terms import LAYOUT, PolicyTerms
-from oddshift.protect.policies.vocabulary import PolicyVocabulary
+from oddshift.protect.policies.terms import LAYOUT, PolicyTerms, PolicyVocabulary
 
 POLICY = "policy.json"
 VOCABULARY = "vocabulary.npz"

@@ -1,6 +1,10 @@
 """What the attacker comes to believe: prior, own release alone, and all releases together, for one secret.
 
 The largest leakage from both sides: what was witnessed, and what is proven.
+
+How a network learned: loss by epoch, on training data and on held-out data.
+
+Whether the attacker is calibrated: how sure it is, against how often it is right.
 """
 
 from __future__ import annotations
@@ -8,11 +12,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from oddshift.app.report.figure import Figure
 from oddshift.app.report.markup import Html, join
-from oddshift.app.report.svg import AxisScale, Frame, axis_below, box, drawing, fitted, line, mark, text, width_of
+from oddshift.app.report.svg import (
+    AxisScale,
+    Figure,
+    Frame,
+    axis_below,
+    axis_left,
+    box,
+    drawing,
+    fitted,
+    line,
+    mark,
+    polyline,
+    text,
+    width_of,
+)
 from oddshift.app.report.wording import number, percent
-from oddshift.audit import Audit
+from oddshift.attackers.calibration import Calibration
+from oddshift.audit import AttackerResult, Audit
 from oddshift.audit.examples import Belief
 
 ROW = 30.0
@@ -180,3 +198,100 @@ def _bound_row(bar: Bar, frame: Frame, scale: AxisScale, epsilon: float, place: 
         marks.append(line((frame.left, middle), (at, middle), "whisker"))
         marks.append(mark("circle" if bar.side == "estimate" else "square", at, middle, 5.5, kind))
     return join(marks)
+
+
+def learning_curve(row: AttackerResult) -> Figure:
+    """One network; the state after the best epoch is the one that was used."""
+    curve = row.curve
+    best = curve.best_epoch
+    return Figure(
+        title=f"How {row.name} learned",
+        says=(
+            f"{len(curve.train)} epochs; validation loss from {number(curve.validation[0])} untrained to "
+            f"{number(curve.validation[best])} after epoch {best}, whose state was used."
+        ),
+        draw=lambda width, label: _draw_curve(row, width, label),
+        key=("solid line: validation; dashed line: training; diamond: best epoch",),
+        head=("epoch", "training", "validation"),
+        rows=[
+            [str(k), number(curve.train[k - 1], 4) if 0 < k <= len(curve.train) else "-", number(loss, 4)]
+            for k, loss in enumerate(curve.validation)
+        ],
+    )
+
+
+def _draw_curve(row: AttackerResult, width: float, label: str) -> Html:
+    curve = row.curve
+    frame = Frame(52, 30, width - 14, 200)
+    values = [*curve.train, *curve.validation]
+    room = 0.08 * (max(values) - min(values)) or 1.0
+    x = frame.across(0.0, max(1.0, len(curve.validation) - 1.0))
+    y = frame.up(min(values) - room, max(values) + room)
+    best = curve.best_epoch
+    at = x(best), y(curve.validation[best])
+    return drawing(
+        (width, frame.bottom + 42),
+        label,
+        axis_left(frame, y, "loss", number),
+        axis_below(frame, x, "epoch", lambda value: f"{value:g}"),
+        polyline([(x(k + 1), y(v)) for k, v in enumerate(curve.train)], "dashed"),
+        polyline([(x(k), y(v)) for k, v in enumerate(curve.validation)], "front"),
+        line((at[0], at[1]), (at[0], frame.bottom), "grid"),
+        mark("diamond", *at, 6.0, "good"),
+        text(
+            at[0] + (9 if at[0] < width - 60 else -9),
+            at[1] - 8,
+            "best",
+            "start" if at[0] < width - 60 else "end",
+            "tick halo",
+        ),
+    )
+
+
+def reliability(found: Calibration) -> Figure:
+    """A calibrated attacker lies on the diagonal; the verdict is only as good as its beliefs."""
+    lean = "about as sure as it should be"
+    if abs(found.temperature - 1.0) > 0.05:
+        lean = "surer than it should be" if found.temperature > 1 else "less sure than it could be"
+    return Figure(
+        title="Is the attacker calibrated?",
+        says=(
+            f"Attacker {found.attacker} is {lean}: the stated and the true share of correct first guesses differ by "
+            f"{percent(found.calibration_error)} on average. The best temperature is {number(found.temperature)} "
+            "(1 means "
+            f"calibrated). The log score is {number(found.log_score)} nats (prior {number(found.prior_score)}, own "
+            f"{number(found.own_score)})."
+        ),
+        draw=lambda width, label: _draw_reliability(found, width, label),
+        key=("dots: first guesses, larger where there are more of them", "dashed line: perfect calibration"),
+        head=("stated", "right", "positions"),
+        rows=[[percent(b.confidence), percent(b.accuracy), str(b.positions)] for b in found.reliability],
+    )
+
+
+def _draw_reliability(found: Calibration, width: float, label: str) -> Html:
+    side = min(width - 60, 300.0)
+    frame = Frame(46, 30, 46 + side, 30 + side)
+    x, y = frame.across(0.0, 1.0), frame.up(0.0, 1.0)
+    most = max(b.positions for b in found.reliability)
+    places = [(x(b.confidence), y(b.accuracy)) for b in found.reliability]
+    sizes = [3.0 + 5.0 * (b.positions / most) ** 0.5 for b in found.reliability]
+    marks = [mark("circle", *place, size, "good") for place, size in zip(places, sizes, strict=True)]
+    table = join([])
+    if width > 500:
+        table = join(
+            [
+                text(frame.right + 30, frame.top + 40, "above the line: could be surer", kind="tick"),
+                text(frame.right + 30, frame.bottom - 30, "below the line: too sure", kind="tick"),
+            ]
+        )
+    return drawing(
+        (width, frame.bottom + 42),
+        label,
+        axis_left(frame, y, "how often right", percent),
+        axis_below(frame, x, "how sure of its first guess", percent),
+        line((x(0.0), y(0.0)), (x(1.0), y(1.0)), "dashed"),
+        polyline(places, "front"),
+        *marks,
+        table,
+    )

@@ -1,4 +1,7 @@
-"""The frontier: how often ε is exceeded against what the release loses, for every choice of scales."""
+"""The frontier: how often ε is exceeded against what the release loses, for every choice of scales.
+
+What the release keeps, on a bar from marks to the original, and how the scales of the paper's loop moved.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ from dataclasses import dataclass
 
 from oddshift.adapt import front
 from oddshift.adapt.result import Adaptation, ScaledOutcome
-from oddshift.app.report.figure import Figure
 from oddshift.app.report.markup import Html, join, tag
 from oddshift.app.report.svg import (
     AxisScale,
+    Figure,
     Frame,
     axis_below,
     axis_left,
+    box,
     drawing,
+    fitted,
     line,
     mark,
     polyline,
@@ -170,3 +175,94 @@ def _name(name: str, point: ScaledOutcome, x: AxisScale, y: AxisScale, frame: Fr
     return join(
         [text(at + shift, y(point.rate) + (14 if name == "uniform" else -7), NAMES[name], side, "heading halo")]
     )
+
+
+def kept_bar(kept: float) -> Figure:
+    """A bar from plain marks to the original, with the release on it."""
+    shown = max(0.0, kept)
+    said = f"The release keeps {percent(shown)} of the information: plain marks keep 0%, the original has 100%."
+    return Figure("What it is good for", said, lambda width, label: _draw_kept(shown, width, label), (), (), ())
+
+
+def _draw_kept(kept: float, width: float, label: str) -> Html:
+    frame = Frame(8, 34, width - 14, 56)
+    scale = frame.across(0.0, 1.0)
+    at = scale(kept)
+    side = "end" if at > width / 2 else "start"
+    return drawing(
+        (width, frame.bottom + 24),
+        label,
+        box(frame.left, frame.top, frame.right - frame.left, frame.bottom - frame.top, "quiet"),
+        box(frame.left, frame.top, at - frame.left, frame.bottom - frame.top, "good"),
+        line((at, frame.top - 6), (at, frame.bottom + 4), "limit"),
+        text(at, frame.top - 12, f"this release {percent(kept)}", side, "heading halo"),
+        text(frame.left, frame.bottom + 17, "plain marks", "start", "tick"),
+        text(frame.right, frame.bottom + 17, "the original", "end", "tick"),
+    )
+
+
+KINDS = ("first", "second", "third", "fourth")
+DOTS = ("circle", "square", "diamond", "star")
+
+
+def loop_rounds(found: Adaptation) -> Figure:
+    """Attack, audit, adapt, repeated; the path that the paper's loop took."""
+    first, last = found.rounds[0], found.rounds[-1]
+    moves = ", ".join(
+        f"{name} {number(a)} to {number(b)}"
+        for name, a, b in zip(found.tier_names, first.outcome.scales, last.outcome.scales, strict=True)
+    )
+    return Figure(
+        title="How the scales moved",
+        says=(
+            f"{len(found.rounds)} rounds moved the scales: {moves}. The objective went from "
+            f"{number(first.objective)} to "
+            f"{number(last.objective)}."
+        ),
+        draw=lambda width, label: _draw_rounds(found, width, label),
+        key=("one line for each tier; a smaller scale means more noise",),
+        head=("round", *(f"scale {name}" for name in found.tier_names), "beyond ε", "loss", "objective"),
+        rows=[
+            [
+                str(r.number),
+                *(number(s) for s in r.outcome.scales),
+                percent(r.outcome.rate),
+                number(r.outcome.loss),
+                number(r.objective),
+            ]
+            for r in found.rounds
+        ],
+    )
+
+
+def _draw_rounds(found: Adaptation, width: float, label: str) -> Html:
+    frame = Frame(40, 30, width - 78, 190)
+    x = frame.across(found.rounds[0].number, max(found.rounds[-1].number, found.rounds[0].number + 1))
+    highest = max(1.0, *(max(r.outcome.scales) for r in found.rounds))
+    y = frame.up(0.0, highest)
+    marks: list[str] = []
+    ends: dict[str, float] = {}
+    for tier, name in enumerate(found.tier_names):
+        places = [(x(r.number), y(r.outcome.scales[tier])) for r in found.rounds]
+        kind, shape = KINDS[tier % len(KINDS)], DOTS[tier % len(DOTS)]
+        marks.append(polyline(places, f"curve {kind}"))
+        marks.extend(mark(shape, *place, 3.5, f"dot {kind}") for place in places)
+        ends[name] = places[-1][1]
+    marks.extend(text(frame.right + 8, at + 4, fitted(name, 68)) for name, at in _apart(ends).items())
+    return drawing(
+        (width, frame.bottom + 42),
+        label,
+        axis_left(frame, y, "scale", number),
+        axis_below(frame, x, "round", lambda value: f"{value:g}"),
+        *marks,
+    )
+
+
+def _apart(ends: dict[str, float]) -> dict[str, float]:
+    """The same heights, moved so that no two names overlap."""
+    placed: dict[str, float] = {}
+    lowest = -1e9
+    for name, at in sorted(ends.items(), key=lambda item: item[1]):
+        lowest = max(at, lowest + 16)
+        placed[name] = lowest
+    return placed

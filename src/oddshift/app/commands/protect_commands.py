@@ -1,4 +1,7 @@
-"""`oddshift protect`: apply a policy to files."""
+"""`oddshift protect`: apply a policy to files.
+
+`oddshift estimate`: counts, shares and means of the original, from a release and the public half of its policy.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oddshift.app.commands.metrics import measured
+from oddshift.app.commands.service import measured
 from oddshift.app.commands.terminal import Json, console_for, saying, waiting
 from oddshift.base.errors import InvalidInput
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from oddshift.protect import Ledger, Protected, ProtectSettings
     from oddshift.protect.dataset.job import Watch
     from oddshift.protect.policies import Policy
+
 
 CLEAR = "A column to release as it is: unknown to the policy, or of users or trips."
 LEDGER = "The address of a PostgreSQL server, postgresql://... or service=..., instead of a file next to the policy."
@@ -111,7 +115,7 @@ def _ledger(policy: Path, asked: str) -> Ledger:
 
 def _serve(source: Path | None, policy: Path, settings: ProtectSettings, kept: Ledger) -> None:
     """Answer a stream on standard output, each line at once."""
-    from oddshift.app.stream_service import serve
+    from oddshift.app.commands.service import serve
     from oddshift.protect.policies import load_policy
     from oddshift.protect.stream import ReleaseStream
 
@@ -210,7 +214,7 @@ def _pipeline(name: str) -> Any:
 
 
 def _show(done: Protected, kind: str, expected: tuple[str, ...], console: Console) -> None:
-    from oddshift.app.policy_run import released_line
+    from oddshift.app.display import released_line
     from oddshift.audit.released_table import release_headline, release_sentences
     from oddshift.data.codecs.coverage import kind_lines
     from oddshift.protect.report import in_short
@@ -280,3 +284,31 @@ def _counted(source: Path, quiet: bool) -> Iterator[Callable[[int], None]]:
             progress(f"protecting {source.name}", done, total)
 
         yield count
+
+
+def estimate(
+    released: Annotated[Path, typer.Argument(help="The released table: CSV, JSON lines or Parquet.")],
+    key: Annotated[Path, typer.Option(help="The key.json that was written next to the policy.")],
+    by: Annotated[str, typer.Option(help="Columns, separated by commas; several give a cross table.")],
+    unit: Annotated[str, typer.Option(help="The column of the group, where rows share draws within groups.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Estimate what the original table held, with 95 % intervals: counts and shares by columns, means of numbers.
+
+    Example: oddshift estimate released.csv --key policy/key.json --by region,age
+    """
+    from oddshift.data.formats import open_data
+    from oddshift.protect.channel_inversion import estimate as estimated
+
+    names = [name.strip() for name in by.split(",") if name.strip()]
+    file = open_data(released, "table", header=None)
+    wanted = [*names, *([unit] if unit else [])]
+    missing = [name for name in wanted if name not in file.names]
+    if missing:
+        raise typer.BadParameter(f"the release has no column {missing[0]!r}")
+    columns: dict[str, list[object]] = {name: [] for name in wanted}
+    for block in file.blocks(lambda size: None):
+        for name in wanted:
+            columns[name] += block.cells(name)
+    found = estimated(columns, key, names, unit=unit)
+    print(json.dumps(asdict(found)) if as_json else repr(found))

@@ -1,4 +1,8 @@
-"""How much each attacker finds: its violation rate next to those of the two controls, with intervals.
+"""How much leaks: the histogram of mPL in each tier, split at ε into kept and violated.
+
+Above the axis is what the strongest attacker finds by reading releases together, below it what each gives away alone.
+
+How much each attacker finds: its violation rate next to those of the two controls, with intervals.
 
 Which groups are affected most: the rate of the strongest attacker in each subgroup of documents.
 """
@@ -7,14 +11,144 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oddshift.app.report.figure import Figure
+import numpy as np
+
 from oddshift.app.report.markup import Html, join
-from oddshift.app.report.svg import AxisScale, Frame, axis_below, drawing, fitted, line, mark, text, width_of
-from oddshift.app.report.wording import interval, percent
+from oddshift.app.report.svg import (
+    AxisScale,
+    Figure,
+    Frame,
+    axis_below,
+    axis_left,
+    box,
+    drawing,
+    fitted,
+    line,
+    mark,
+    text,
+    width_of,
+)
+from oddshift.app.report.wording import interval, number, percent
 from oddshift.audit import AttackerResult, Audit, TierRates
 from oddshift.audit.notes import CONTROLS
 from oddshift.audit.result import SubgroupRate
+from oddshift.audit.scan import BINS, HISTOGRAM_SPAN
+from oddshift.base.arrays import FloatArray
 from oddshift.bounds import hoeffding_bentkus_lower, hoeffding_bentkus_upper
+
+ABOVE, BELOW, BETWEEN = 118.0, 44.0, 46.0
+"""Heights of the two halves of a panel, and the room between panels."""
+
+_EDGE = round(BINS / HISTOGRAM_SPAN)  # the bin that starts at ε
+_REST = 5e-4  # the share of pairs that may be gathered in the last bar
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One tier: shares of pairs in bins of ε/20 read together and alone, and the rate beyond ε."""
+
+    tier: str
+    together: FloatArray
+    alone: FloatArray
+    rate: float
+
+
+def histogram(audit: Audit) -> Figure:
+    """mPL of the strongest attacker, next to what each release gives away on its own."""
+    law = "uniform" if audit.settings.law == "uniform" else "anchored"
+    panels = [_panel(audit, rates.tier, law) for rates in audit.row(audit.strongest).tiers]
+    said = ", ".join(f"{percent(p.rate)} in {p.tier}" for p in panels)
+    return Figure(
+        title="How much leaks",
+        says=(
+            f"Share of {law} pairs whose mPL exceeds ε = {number(audit.settings.epsilon)}, as attacker "
+            f"{audit.strongest} estimates it: {said}."
+        ),
+        draw=lambda width, label: _draw(panels, audit.settings.epsilon, width, label),
+        key=(
+            "above the axis: pairs by their mPL when the releases are read together; bars beyond ε are striped",
+            "below the axis: the same for each release on its own (own), drawn to a separate scale",
+            "the last bar contains everything further out",
+            "bars pool all pairs; percentages average over records, as certificates do",
+        ),
+        head=("mPL", *(f"{p.tier}: {who}" for p in panels for who in (audit.strongest, "own"))),
+        rows=_rows(panels, audit.settings.epsilon),
+    )
+
+
+def _panel(audit: Audit, tier: str, law: str) -> Panel:
+    row, place = audit.row(audit.strongest), audit.tier_names.index(tier)
+    rates = next(rates for rates in row.tiers if rates.tier == tier)
+    together, alone = (_shares(found, place, law) for found in (row, audit.row("own")))
+    return Panel(tier, together, alone, rates.uniform if law == "uniform" else rates.anchored)
+
+
+def _shares(row: AttackerResult, tier: int, law: str) -> FloatArray:
+    counts = row.histogram[0 if law == "anchored" else 1, tier]
+    return counts / max(1.0, counts.sum())
+
+
+def _rows(panels: list[Panel], epsilon: float) -> list[list[str]]:
+    """Quarters of ε, so that the table stays short; the last row holds everything beyond the bins."""
+    step = _EDGE // 4
+    columns = [half for p in panels for half in (p.together, p.alone)]
+    rows = []
+    for start in range(0, BINS, step):
+        if any(half[start:].sum() > 0 for half in columns):
+            low, high = (number(epsilon * k / _EDGE) for k in (start, start + step))
+            rows.append([f"{low} to {high}", *(percent(float(half[start : start + step].sum())) for half in columns)])
+    return [*rows, [f"beyond {number(HISTOGRAM_SPAN * epsilon)}", *(percent(float(half[-1])) for half in columns)]]
+
+
+def _draw(panels: list[Panel], epsilon: float, width: float, label: str) -> Html:
+    shown = max(2 * _EDGE, *(_reach(p.together) for p in panels))
+    cut = [Panel(p.tier, _gathered(p.together, shown), _gathered(p.alone, shown), p.rate) for p in panels]
+    tallest = 1.1 * max(float(p.together.max()) for p in cut)
+    marks, bottom = [], 0.0
+    for panel in cut:
+        frame = Frame(40, bottom + BETWEEN, width - 4, bottom + BETWEEN + ABOVE)
+        marks.append(_halves(panel, frame, epsilon, tallest))
+        bottom = frame.bottom + BELOW
+    last = Frame(40, 0, width - 4, bottom + 4)
+    axis = axis_below(last, last.across(0, shown / _EDGE * epsilon), "mPL: shift of the odds per distance", number)
+    return drawing((width, last.bottom + 42), label, *marks, axis)
+
+
+def _reach(shares: FloatArray) -> int:
+    """The number of bins beyond which almost nothing is left."""
+    return int(np.argmax(np.cumsum(shares) >= 1.0 - _REST)) + 1
+
+
+def _gathered(shares: FloatArray, shown: int) -> FloatArray:
+    """The first bins, all others added to the last of them."""
+    return np.append(shares[: shown - 1], shares[shown - 1 :].sum())
+
+
+def _halves(panel: Panel, frame: Frame, epsilon: float, tallest: float) -> Html:
+    shown = len(panel.together)
+    x, y, step = frame.across(0, shown), frame.up(0, tallest), (frame.right - frame.left) / shown
+    down = (BELOW - 8) / max(float(panel.alone.max()), 1e-12)
+    name = text(0, frame.top - 16, fitted(panel.tier, x(_EDGE) - 100), kind="heading")
+    marks = [name, axis_left(frame, y, "", percent, 2)]
+    for k in range(shown):
+        kind = "bad" if k >= _EDGE and panel.rate > 0 else "good"
+        top, depth = y(float(panel.together[k])), down * float(panel.alone[k])
+        marks.append(box(x(k) + 0.5, top, step - 1, frame.bottom - top, kind))
+        marks.append(box(x(k) + 0.5, frame.bottom + 1, step - 1, depth, "quiet"))
+    middle, beyond = x(_EDGE), f"{percent(panel.rate)} beyond ε"
+    beyond += f" = {number(epsilon)}" if middle + 160 < frame.right else ""
+    return join(
+        [
+            *marks,
+            line((frame.left, frame.bottom), (frame.right, frame.bottom), "axis"),
+            line((middle, frame.top - 24), (middle, frame.bottom + BELOW - 4), "limit"),
+            text(middle - 7, frame.top - 14, f"{percent(1 - panel.rate)} within", "end", "good-word halo"),
+            text(middle + 7, frame.top - 14, beyond, kind="bad-word halo"),
+            text(frame.right, frame.bottom - 8, "together", "end", "tick"),
+            text(frame.right, frame.bottom + 17, "alone", "end", "tick"),
+        ]
+    )
+
 
 ROW = 26.0
 
@@ -38,7 +172,7 @@ class RateRow:
 def attacker_rates(audit: Audit) -> Figure:
     """Rates under the pair law of the verdict (anchored for `worst`, which is not measured for everyone)."""
     law = "uniform" if audit.settings.law == "uniform" else "anchored"
-    panels = {tier: _panel(audit, tier, law) for tier in audit.tier_names}
+    panels = {tier: _rate_rows(audit, tier, law) for tier in audit.tier_names}
     panels = {tier: rows for tier, rows in panels.items() if rows}
     controls = max(row.rate for rows in panels.values() for row in rows if row.name == "own")
     worst = "; ".join(
@@ -54,7 +188,7 @@ def attacker_rates(audit: Audit) -> Figure:
             f"The attackers with the worst bounds go beyond ε in these shares of pairs: {worst}. From one "
             f"release alone the share is {percent(controls)}."
         ),
-        draw=lambda width, label: _draw(panels, asked.delta, width, label),
+        draw=lambda width, label: _draw_rates(panels, asked.delta, width, label),
         key=(
             "square: a control (null ignores the release, own reads a single position); circle: an attacker; "
             "diamond: the attacker with the worst bound; cross: an attacker that learned nothing",
@@ -76,7 +210,7 @@ def _cells(tier: str, row: RateRow) -> list[str]:
     return [f"{tier}: {row.name} ({row.kind})", percent(row.rate), bounds, top1, across]
 
 
-def _panel(audit: Audit, tier: str, law: str) -> list[RateRow]:
+def _rate_rows(audit: Audit, tier: str, law: str) -> list[RateRow]:
     """Every attacker that says something about a tier; recalibrated ones, if they count, come last."""
     found = (made for made in (*audit.counting_rates, *audit.further_rates) if made.claim.tier == tier)
     counting = {made.claim.attacker: made for made in found if made.claim.pair_law == law}
@@ -112,7 +246,7 @@ def _kind(found: AttackerResult, worst: str) -> str:
     return "attacker" if found.learned else "learned nothing"
 
 
-def _draw(panels: dict[str, list[RateRow]], delta: float | None, width: float, label: str) -> Html:
+def _draw_rates(panels: dict[str, list[RateRow]], delta: float | None, width: float, label: str) -> Html:
     names = [row.name for rows in panels.values() for row in rows]
     left = min(0.34 * width, max(width_of(name) for name in names) + 14)
     most = max([delta or 0.0, *(row.upper for rows in panels.values() for row in rows)])
@@ -121,7 +255,7 @@ def _draw(panels: dict[str, list[RateRow]], delta: float | None, width: float, l
     for tier, rows in panels.items():
         frame = Frame(left, top + 28, width - 54, top + 28 + ROW * len(rows))
         marks.append(text(0, top + 18, fitted(tier, scale(delta or 0.0)), kind="heading"))
-        marks.extend(_row(row, frame, scale, k) for k, row in enumerate(rows))
+        marks.extend(_rate_row(row, frame, scale, k) for k, row in enumerate(rows))
         if delta is not None:
             marks.append(line((scale(delta), frame.top - 6), (scale(delta), frame.bottom), "limit"))
             marks.append(text(scale(delta) + 5, frame.top - 4, f"δ = {percent(delta)}", kind="tick"))
@@ -130,7 +264,7 @@ def _draw(panels: dict[str, list[RateRow]], delta: float | None, width: float, l
     return drawing((width, top + 42), label, *marks, axis)
 
 
-def _row(row: RateRow, frame: Frame, scale: AxisScale, place: int) -> Html:
+def _rate_row(row: RateRow, frame: Frame, scale: AxisScale, place: int) -> Html:
     shapes = {"control": "square", WORST: "diamond", "attacker": "circle", "learned nothing": "cross"}
     y, kind = frame.top + ROW * (place + 0.5), "hollow" if row.kind == "control" else "solid"
     is_worst = row.kind == WORST
@@ -142,9 +276,6 @@ def _row(row: RateRow, frame: Frame, scale: AxisScale, place: int) -> Html:
             text(frame.right + 8, y + 4, percent(row.rate), "start", "tick"),
         ]
     )
-
-
-SUBGROUP_ROW = 26.0
 
 
 def subgroup_rates(audit: Audit) -> Figure:
@@ -168,7 +299,7 @@ def subgroup_rates(audit: Audit) -> Figure:
 
 def _draw_subgroups(audit: Audit, width: float, label: str) -> Html:
     left = 0.34 * width
-    frame = Frame(left, 20, width - 54, 20 + SUBGROUP_ROW * len(audit.subgroups))
+    frame = Frame(left, 20, width - 54, 20 + ROW * len(audit.subgroups))
     delta = audit.settings.delta
     most = max([delta or 0.0, *(row.upper for row in audit.subgroups)])
     scale = frame.across(0.0, min(1.0, 1.06 * most) or 1.0)
@@ -181,7 +312,7 @@ def _draw_subgroups(audit: Audit, width: float, label: str) -> Html:
 
 
 def _subgroup_row(row: SubgroupRate, frame: Frame, scale: AxisScale, place: int) -> Html:
-    y = frame.top + SUBGROUP_ROW * (place + 0.5)
+    y = frame.top + ROW * (place + 0.5)
     return join(
         [
             text(frame.left - 10, y + 4, fitted(f"{row.tier}: {row.subgroup}", frame.left - 12), "end"),

@@ -1,0 +1,276 @@
+"""The four commands on files that nobody here wrote, and on small made ones: does each end in a release?
+
+Files are the data sets inside scikit-learn and statsmodels, as pandas writes them, and made ones that are small or odd
+in one way each. `init` writes the configuration, `audit` and `adapt` run it, and `protect` applies the policy; each
+journey is a process of its own with a limit of CPU seconds, and is kept, so that a run that was stopped continues.
+
+    python -m studies.journeys FOLDER          # writes docs/studies/journeys.md
+    python -m studies.journeys FOLDER NAME...  # only these
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
+from typing import Any
+
+import numpy as np
+import sklearn.datasets
+import statsmodels.datasets
+
+from oddshift.app import cli
+
+PAGE = Path(__file__).parents[1] / "docs" / "studies" / "journeys.md"
+
+SECONDS = 150
+"""CPU seconds of one journey, at most."""
+
+MANY = 500
+"""Records from which on a certificate can be expected."""
+
+COMMANDS = ("init", "audit", "adapt", "protect")
+
+
+@dataclass(frozen=True)
+class Journey:
+    """A file as text, and what a user changes in the first configuration: pairs of a line's start and its successor."""
+
+    content: Callable[[], str]
+    changes: tuple[tuple[str, str], ...] = ()
+    ending: str = ".csv"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a journey ended: rows, exit codes by command, and of the policy its guarantee, forms and losses."""
+
+    name: str
+    rows: int
+    codes: dict[str, int] = field(default_factory=dict)
+    guarantee: str = "none"
+    forms: tuple[str, ...] = ()
+    loss: float = 0.0
+    constant: float = 0.0
+    seconds: float = 0.0
+    said: str = ""
+
+    @property
+    def arrives(self) -> bool:
+        """Whether a release was written by commands that all did what was asked; an audit may say no."""
+        return [self.codes.get(name) for name in ("init", "adapt", "protect")] == [0, 0, 0]
+
+
+def shipped() -> dict[str, Journey]:
+    """The data sets that lie inside the two packages; none is downloaded."""
+    found = {}
+    for name in ("iris", "wine", "diabetes", "breast_cancer", "linnerud", "digits"):
+        found[f"sklearn {name}"] = Journey(partial(_of_sklearn, getattr(sklearn.datasets, f"load_{name}")))
+    for place in sorted(Path(statsmodels.datasets.__file__).parent.glob("*/data.py")):
+        found[f"statsmodels {place.parent.name}"] = Journey(partial(_of_statsmodels, place.parent.name))
+    return found
+
+
+def _of_sklearn(load: Callable[..., Any]) -> str:
+    return str(load(as_frame=True).frame.to_csv(index=False))
+
+
+def _of_statsmodels(name: str) -> str:
+    frame = importlib.import_module(f"statsmodels.datasets.{name}").load_pandas().data
+    is_numbered = list(frame.index[:2]) == [0, 1]
+    return str(frame.to_csv(index=not is_numbered))
+
+
+def people(count: int, *names: str, seed: int = 0) -> str:
+    """A table of some of the columns age, sex, town and income, the last two of which go together."""
+    rng = np.random.default_rng(seed)
+    town = rng.integers(0, 3, count)
+    made = {
+        "age": rng.integers(18, 90, count).tolist(),
+        "sex": rng.choice(["f", "m"], count).tolist(),
+        "town": np.array(["oslo", "rome", "bern"])[town].tolist(),
+        "income": np.round(2000 + 1500 * town + rng.normal(0, 300, count), 1).tolist(),
+    }
+    lines = [",".join(str(made[name][row]) for name in names) for row in range(count)]
+    return "\n".join([",".join(names), *lines, ""])
+
+
+def letters(count: int, writers: int = 0) -> str:
+    """Short texts with names and addresses, by some writers."""
+    names = ("Ann", "Bob", "Eve", "Kim", "Lee")
+    said = (f'"Dear {names[k % 5]}, write to {names[(k + 2) % 5].lower()}@mail.org today."' for k in range(count))
+    if not writers:
+        return "\n".join(["text", *said, ""])
+    return "\n".join(["user,text", *(f"w{k % writers},{text}" for k, text in enumerate(said)), ""])
+
+
+def fixes(users: int, count: int) -> str:
+    """Hourly positions of some users."""
+    lines = (
+        f"u{k % users},{59.9 + 0.01 * (k % 7)},{10.7 + 0.01 * (k % 5)},2024-01-{1 + k // 24:02d}T{k % 24:02d}:00:00"
+        for k in range(count)
+    )
+    return "\n".join(["user,lat,lon,timestamp", *lines, ""])
+
+
+def gaps() -> str:
+    """A table in which every third cell is missing in one of three ways."""
+    lines = people(700, "age", "town", "income").splitlines()
+    cells = [line.split(",") for line in lines[1:]]
+    for row, line in enumerate(cells):
+        line[row % 3] = ("", "NA", "NaN")[row // 3 % 3] if row % 2 else line[row % 3]
+    return "\n".join([lines[0], *map(",".join, cells), ""])
+
+
+MASKED = (('name = "exponential"', 'name = "mask"'),)
+BY_TIER = (("[adapt]", '[adapt]\nforms = {"PII" = "mark"}'),)
+
+MADE: dict[str, Journey] = {
+    "one row": Journey(partial(people, 1, "age", "sex", "town")),
+    "two rows": Journey(partial(people, 2, "age", "sex")),
+    "three rows": Journey(partial(people, 3, "age", "sex")),
+    "twelve rows": Journey(partial(people, 12, "age", "sex", "town")),
+    "one column": Journey(partial(people, 40, "age")),
+    "one category": Journey(partial(people, 40, "town")),
+    "sixty rows": Journey(partial(people, 60, "age", "sex")),
+    "one value": Journey(lambda: "age,sex\n" + "31,f\n" * 20),
+    "one text": Journey(partial(letters, 1)),
+    "five texts": Journey(partial(letters, 5)),
+    "two users": Journey(partial(fixes, 2, 60)),
+    "one trip": Journey(partial(fixes, 1, 12)),
+    "six users": Journey(partial(fixes, 6, 480)),
+    "duplicate points": Journey(lambda: "age,sex\n" + "31,f\n44,m\n" * 300),
+    "missing cells": Journey(gaps),
+    "one long column": Journey(partial(people, 900, "age")),
+    "900 people": Journey(partial(people, 900, "age", "sex", "town", "income")),
+    "letters of writers": Journey(partial(letters, 120, 12)),
+    "marks for all": Journey(partial(letters, 60), MASKED),
+    "marks for a table": Journey(partial(people, 60, "age", "sex"), MASKED),
+    "marks for a tier": Journey(partial(letters, 60), BY_TIER),
+}
+"""Files that are small or odd in one way each."""
+
+
+def travel(name: str, journey: Journey, home: Path) -> Iterator[Ended]:
+    """Run the commands in a folder, and say after each how far it is."""
+    data, config, run, out = (home / part for part in ("data.csv", "data.toml", "run", "out.csv"))
+    data.write_text(journey.content(), encoding="utf-8")
+    rows, codes, start = len(data.read_text(encoding="utf-8").splitlines()) - 1, {}, process_time()
+    policy: dict[str, Any] = {}
+    for command in (
+        ("init", data, "--out", config),
+        ("audit", config, "--out", run),
+        ("adapt", config, "--out", run, "--json"),
+        ("protect", data, out, "--policy", run / "policy.json"),
+    ):
+        codes[str(command[0])], said, refused = call(*map(str, command))
+        if command[0] == "init" and config.is_file():
+            text = config.read_text(encoding="utf-8")
+            for before, after in journey.changes:
+                text = text.replace(before, after, 1)
+            config.write_text(text, encoding="utf-8")
+        if command[0] == "adapt" and (found := said.splitlines()):
+            made = json.loads(found[-1])
+            policy = {"guarantee": made["guarantee"], "forms": tuple(dict.fromkeys(made["forms"]))}
+            policy |= {"loss": made["loss"], "constant": made["constant_loss"]}
+        line = next((line for line in refused.splitlines() if line.startswith("error:")), "")
+        yield Ended(name, rows, dict(codes), seconds=round(process_time() - start, 1), said=line, **policy)
+        if line and command[0] != "audit":
+            return
+
+
+def call(*words: str) -> tuple[int, str, str]:
+    """Run one command in this process: its exit code and what it printed on both streams."""
+    before, sys.argv = sys.argv, ["oddshift", *words]
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            cli.main()
+    except SystemExit as ended:
+        return int(ended.code or 0), out.getvalue(), err.getvalue()
+    finally:
+        sys.argv = before
+    return 0, out.getvalue(), err.getvalue()
+
+
+def journeys() -> dict[str, Journey]:
+    """All of them."""
+    return {**shipped(), **MADE}
+
+
+def main() -> None:
+    """Run the journeys that are not kept in FOLDER yet, then write the page."""
+    folder, wanted = Path(sys.argv[1]), sys.argv[2:]
+    if wanted[:1] == ["--alone"]:
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+        with TemporaryDirectory() as home:
+            for ended in travel(wanted[1], journeys()[wanted[1]], Path(home)):
+                _file(folder, wanted[1]).write_text(json.dumps(asdict(ended)), encoding="utf-8")
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in wanted or journeys():
+        if wanted or not _file(folder, name).is_file():
+            command = [sys.executable, "-m", "studies.journeys", str(folder), "--alone", name]
+            if subprocess.run(command, check=False).returncode and _file(folder, name).is_file():
+                kept = json.loads(_file(folder, name).read_text(encoding="utf-8"))
+                kept["said"] = kept["said"] or f"stopped after {SECONDS} CPU s"
+                _file(folder, name).write_text(json.dumps(kept), encoding="utf-8")
+            print(_row(_kept(folder, name)), flush=True)
+    if not wanted:
+        PAGE.write_text(page([_kept(folder, name) for name in journeys()]), encoding="utf-8")
+
+
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"{name.replace(' ', '-')}.json"
+
+
+def _kept(folder: Path, name: str) -> Ended:
+    if not _file(folder, name).is_file():
+        return Ended(name, 0, said="the process ended before its first command did")
+    return Ended(**json.loads(_file(folder, name).read_text(encoding="utf-8")))
+
+
+def _row(found: Ended) -> str:
+    codes = " ".join(str(found.codes.get(name, "-")) for name in COMMANDS)
+    losses = f"{found.loss:.3f} / {found.constant:.3f}" if found.codes.get("adapt") in (0, 2) else "-"
+    cells = (found.name, f"{found.rows:,}", codes, found.guarantee, ", ".join(found.forms), losses)
+    return f"| {' | '.join(cells)} | {found.seconds:.0f} | {found.said.removeprefix('error: ').replace('|', '/')} |"
+
+
+def page(found: list[Ended]) -> str:
+    """The page: a row for each journey, and the sums."""
+    many = [one for one in found if one.rows >= MANY]
+    certified = sum(one.guarantee == "certified" for one in many)
+    head = ("data", "rows", "exit codes", "guarantee", "forms", "loss / of marks", "CPU s", "said")
+    return "\n".join(
+        [
+            "# Every journey ends in a release",
+            "",
+            "The four commands with the configuration that `init` writes, on every data set inside scikit-learn and",
+            "statsmodels and on made files. Exit codes are those of init, audit, adapt and protect; an audit that does",
+            "not certify the first budget ends with 2, and adapt goes on from there. Loss is that of the release, next",
+            "to that of one constant output of each kind, which is what marks keep. Made by `make journeys`.",
+            "",
+            f"{sum(one.arrives for one in found)} of {len(found)} end in a release. Of {len(many)} with {MANY} rows or",
+            f"more {certified} are certified.",
+            "",
+            f"| {' | '.join(head)} |",
+            f"|{' --- |' * len(head)}",
+            *map(_row, found),
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

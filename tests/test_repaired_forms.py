@@ -1,0 +1,136 @@
+"""Repair as a form: what it costs by a slow computation, which tiers take it, and the policy that follows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from oddshift.adapt import AdaptSettings, Experiment
+from oddshift.adapt.repaired_forms import document_repair
+from oddshift.app.configured_runs import run_adapt
+from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.controls import Own
+from oddshift.attackers.repair import best_outputs
+from oddshift.mechanisms import Tiered
+from oddshift.model.release import perturb_with
+from oddshift.model.tiers import Tiers
+from oddshift.protect import Sanitizer
+from oddshift.protect.policies import load_policy
+from worlds import ring, two_tiers
+
+HALF = (0.5, 0.5)
+
+
+def experiment(documents=600, tiers=None, asked=("auto", "auto"), seed=1, **options):
+    """Words on a circle that tell of their neighbours, in two tiers of which the second may be repaired."""
+    tiers = tiers or two_tiers()
+    fit, records = (ring(documents=documents, tiers=tiers, seed=number).known.fit for number in (0, seed))
+
+    def family(scales):
+        return Tiered(fit.space, scales, 4.0, keeps_tier=tiers.is_public)
+
+    known = knowledge(family(tiers), tiers, fit)
+    settings = AdaptSettings(**{"epsilon": 4.0, "delta": 0.1, **options})
+    uniforms = np.random.default_rng(seed).random(len(records.points))
+    repair = document_repair(known, settings)
+    return Experiment(known, family, records, uniforms, settings, asked=asked, repair=repair)
+
+
+def test_the_loss_of_a_repaired_tier_is_that_of_what_comes_out_beside_its_constant():
+    made = experiment()
+    found, plain = made.form(HALF), made.without_forms.form(HALF, remap=False)
+    assert found.modes == ("drawn", "best")
+    assert found.forms[1] == "noise"
+    known = replace(made.known, mechanism=found.form.channel, tiers=made.known.tiers.with_scales(HALF))
+    release = perturb_with(made.records, known.mechanism, known.tiers, made.uniforms)
+    truth, space = made.records.points, made.records.space
+    shown = best_outputs(made.repair.law.marginals(known, release), space, "cosine", len(truth))
+    unit = space.points
+    mine = np.flatnonzero(known.tiers.labels == 1)
+    weights = made.weights[mine] / made.weights[mine].sum()
+    costs = (1.0 - unit[mine] @ unit[mine].T) / 2.0
+    constant = mine[np.argmin(weights @ costs)]
+    inside = np.isin(truth, mine)
+    means = [((1.0 - (unit[truth[inside]] * unit[to]).sum(axis=-1)) / 2.0).mean() for to in (shown[inside], constant)]
+    expected = (weights @ costs).min() * means[0] / means[1]
+    assert found.form.parts[1].loss == pytest.approx(expected)
+    assert expected < plain.form.parts[1].loss
+
+
+def test_what_was_chosen_on_some_documents_is_not_chosen_again_on_others():
+    made = experiment()
+    outcome = made.measured(made.at(HALF), made.measure(made.at(HALF).known, Own(made.known)))
+    other = experiment(seed=2).like(outcome).form(HALF, remap=outcome.remapped)
+    assert (other.forms, other.modes) == (outcome.forms, outcome.repair)
+    assert other.form.loss != outcome.loss  # measured on its own documents
+    assert other.form.loss == pytest.approx(outcome.loss, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("tiers", "options", "expected"),
+    [
+        (None, {}, ("drawn", "best")),
+        (None, {"repair": "typical"}, ("drawn", "typical")),
+        (Tiers(np.arange(8) // 4, names=("a", "b"), scales=HALF, is_public=True, levels=(0, 0)), {}, ("best", "best")),
+        (two_tiers(is_public=False), {}, None),
+        (None, {"repair": "never"}, None),
+        (None, {"objective": "weighted"}, None),
+    ],
+)
+def test_what_may_be_repaired(tiers, options, expected):
+    found = experiment(documents=60, tiers=tiers, **options).repair
+    assert (None if found is None else found.modes) == expected
+
+
+def test_a_mark_stands_beside_a_repaired_tier_and_a_surrogate_can_be_repaired_from_the_others():
+    marked = experiment(asked=("mark", "auto")).form(HALF)
+    assert (marked.forms[0], marked.modes) == ("mark", ("drawn", "best"))
+    one_level = Tiers(np.arange(8) // 4, names=("a", "b"), scales=(1.0, 1.0), is_public=True, levels=(0, 0))
+    made = experiment(tiers=one_level, asked=("auto", "proved"))
+    found = made.form((0.9, 0.9))
+    assert found.forms == ("noise", "surrogate")
+    assert found.modes == ("best", "best")
+    ignoring = min(option.loss for option in made.options((0.9, 0.9)) if option.tier == "b" and option.is_proved)
+    assert found.form.parts[1].loss < ignoring
+
+
+def test_the_mechanism_before_the_repair_is_the_one_that_is_measured():
+    made = experiment(asked=("noise", "noise"))
+    found = made.form((0.9, 0.9), remap=True)
+    assert found.modes == ("drawn", "best")
+    released = made.released((0.9, 0.9), remap=True)
+    np.testing.assert_allclose(np.exp(released.log_matrix), np.exp(found.form.channel.log_matrix), atol=1e-12)
+
+
+SMALL = """\
+[data]
+kind = "people"
+documents = 2000
+
+[mechanism]
+epsilon = 1.5
+
+[audit]
+delta = 0.1
+attackers = ["exact"]
+
+[adapt]
+grid = [0.5, 0.75]
+documents = 300
+repair = "{repair}"
+"""
+
+
+def test_the_policy_repairs_without_being_asked_and_loses_less(tmp_path):
+    found, never = (run_adapt(SMALL.format(repair=repair), tmp_path / repair) for repair in ("auto", "never"))
+    assert found.guarantee == never.guarantee == "certified"
+    assert found.repair[:3] == ("drawn",) * 3  # the most sensitive level
+    assert "best" in found.repair[3:]
+    assert set(never.repair) == {"drawn"}
+    assert found.loss < 0.97 * never.loss
+    assert found.loss < found.constant_loss
+    policy = load_policy(tmp_path / "auto" / "policy.json")
+    assert policy.terms.repair.modes == found.repair
+    assert policy.terms.repair.source == "fit"
+    assert load_policy(tmp_path / "never" / "policy.json").terms.repair is None
+    assert len(Sanitizer(policy).texts(["My friend Laura is a nurse."])) == 1
