@@ -276,6 +276,10 @@ def test_one_scale_of_equal_utility_is_found_by_halving(loss):
         def loss(self, scales, remap=None):
             return 1.0 - scales[0]
 
+        @property
+        def without_forms(self):
+            return self
+
     first, second = equal_utility(SimpleNamespace(experiment=Losing()), loss)
     assert first == second
     assert first == pytest.approx(1.0 - loss, abs=0.9 / 2**8 + 1e-3)
@@ -308,7 +312,7 @@ def noted(rows, taken, outcomes=(), *, constant=1.0, kinds=1, goals=None, loss=N
             constant_loss=constant,
             constant_outputs=kinds,
             known=SimpleNamespace(tiers=("a", "b")),
-            loss=loss or (lambda scales, remap: 1.0),
+            without_forms=SimpleNamespace(loss=loss or (lambda scales, remap: 1.0)),
         ),
     )
     return warnings(rows, taken, made, goals or Goals(0.1, {}), "nobody learned")

@@ -92,7 +92,7 @@ def test_a_choice_is_told_with_how_much_was_tried():
     found = made_up_adaptation()
     said = printed(tell_choice, found)
     assert f"{len(found.grid)} scales tried, {len(found.rounds)} rounds of the loop, 1 candidates tested" in said
-    assert "CERTIFIED" in said
+    assert "certified at 95%" in said
 
 
 def test_texts_of_a_sample_are_never_read_as_markup():

@@ -58,7 +58,7 @@ def test_every_attacker_that_learned_accuses_and_a_recalibrated_one_only_as_such
     made = task(**{**ASKED, "grid": (1.0,), "delta": 0.9})
     other = replace(made.attackers[0], name="other")
 
-    def calmer(attacker, release, truth, budget):
+    def calmer(attacker, release, truth, budget, *, alike):
         return Recalibrated(budget.mechanism, attacker, 0.9) if attacker.name == "other" else attacker
 
     monkeypatch.setattr(recalibration, "recalibrated", calmer)

@@ -21,9 +21,7 @@ from oddshift.attackers.repair import LEAST, is_repaired
 from oddshift.audit.claims import ClaimBuilder
 from oddshift.audit.notes import assumptions as supposed
 
-REPAIRED = (
-    f"the law of documents behind the repair is treated as public: each of its counts is of {LEAST} records or more"
-)
+REPAIRED = f"the law behind the repair is treated as public: each of its counts is of {LEAST} records or more"
 """What a repair assumes."""
 
 FEW_OUTPUTS = 5.0

@@ -18,6 +18,7 @@ from oddshift.adapt.release_form import Form, KindForm, ReleaseForm
 from oddshift.adapt.settings import AdaptSettings, FormChoice
 from oddshift.adapt.tier_forms import ChosenForm, least_form, strictest
 from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.paired_log_score import units_of
 from oddshift.attackers.repair import DRAWN, LEAST, DocumentLaw, Repair, fit_law, tier_modes
 from oddshift.base.arrays import FloatArray, IntArray, blocks
 from oddshift.mechanisms.forms import TierForm
@@ -73,7 +74,7 @@ def document_repair(known: Knowledge, settings: AdaptSettings) -> DocumentRepair
     drawn unless all are (`tier_modes`); with secret tiers of several levels nothing is repaired.
     """
     tiers, asked = known.tiers, settings.repair
-    if asked == "never" or settings.objective == "weighted" or not len(known.fit.points):
+    if asked == "never" or settings.objective == "weighted" or units_of(known.fit).total < LEAST:
         return None
     modes = tier_modes(tiers.levels, "best" if asked == "auto" else asked)
     if not tiers.is_public and DRAWN in modes:
@@ -194,7 +195,8 @@ class RepairChoice:
         reason = noise.reason
         if set(modes) != {DRAWN}:
             reason = (
-                f"repaired by whole documents: loss {whole.loss:.4f} instead of {noise.form.loss:.4f} by noise alone"
+                f"repaired from all that is read together: loss {whole.loss:.4f} "
+                f"instead of {noise.form.loss:.4f} by noise alone"
             )
         return ChosenForm(whole, noise.plain, noise.remapped, reason, tuple(forms), tuple(modes))
 

@@ -133,7 +133,7 @@ class TierRelease:
             drawn = min((loss for form, loss in self.losses.items() if form != self.repair), default=None)
             cost = f"{self.losses[self.repair]:.3g}"
             said = cost if drawn is None else f"{cost} instead of {drawn:.3g}"
-            read = "whole documents" if self.form == "noise" else "the other values and the public words alone"
+            read = "all that is read together" if self.form == "noise" else "the other values and what is public"
             return f"repaired from {read}: expected loss {said}"
         if self.form == "noise":
             return ""
