@@ -244,8 +244,8 @@ def hidden_markov(rng: np.random.Generator) -> dict[str, Any]:
         "largest_row": float(max(rows)),
         "exact": float(np.mean(exact)),
         "printed": float(np.mean(printed)),
-        "says": "The count in the denominator is that of the word that follows, so that rows do not add up to 1; with the "
-        "count of the word before it is the usual chain. Viterbi gives one sequence, and leakage needs posteriors: "
+        "says": "The count in the denominator is that of the word that follows, so that rows do not add up to 1; with "
+        "the count of the word before it is the usual chain. Viterbi gives one sequence, and leakage needs posteriors: "
         "forward-backward gives them at the same cost, on every corpus here.",
     }
 
