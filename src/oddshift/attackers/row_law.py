@@ -82,7 +82,8 @@ def fit_row_law(known: Knowledge, layout: RowLayout, least: int = 1) -> RowLaw:
     most = BINS[sum(len(cells.values) >= enough for enough in ENOUGH)]
     laws = column_laws(known, layout, cells, least)
     bins = [column_bins(known.fit.space, points, law, most) for points, law in zip(layout.members, laws, strict=True)]
-    of_bins: list[FloatArray] = [np.bincount(number, weights=law) * 1.0 for number, law in zip(bins, laws, strict=True)]
+    pairs = list(zip(bins, laws, strict=True))
+    of_bins: list[FloatArray] = [np.bincount(number, weights=law).astype(np.float64) for number, law in pairs]
     inside = [law / each[number] for law, each, number in zip(laws, of_bins, bins, strict=True)]
     binned = np.full(cells.values.shape, -1, dtype=np.int64)
     for c, number in enumerate(bins):
