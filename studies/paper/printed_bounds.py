@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from oddshift.bounds import failure_exponent
-from oddshift.evidence.certificates.claim import PRINTED_SLIP
 from studies.paper.paper_numbers import (
     FAILURE_BOUNDS,
     THRESHOLDS,
@@ -22,6 +21,9 @@ CANDIDATES = 512
 
 XI = 1 / 1.05
 """The share of the threshold that the measured rate is, as the paper states it."""
+
+PRINTED_SLIP = 0.95
+"""The gap that the printed exponents use, as a share of p, where δ = 1.05·p leaves .05."""
 
 PAIRS = CANDIDATES * (CANDIDATES - 1) // 2
 
