@@ -35,6 +35,7 @@ from oddshift.base.arrays import one_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL, Execution, Progress, silent
 from oddshift.base.identity import fingerprint
+from oddshift.model.nouns import nouns_of
 from oddshift.model.records import Records
 
 GRID_LIMIT = 20
@@ -60,7 +61,8 @@ def adapt(
     goals = goals_of(settings, task.known.tiers)
     plan = countable(settings, task.known.tiers, split.fit, split.certify)
     check_documents(plan, task.known.tiers, settings)
-    select = replace(select_experiment(task), asked=plan.asked, repair=document_repair(task.known, settings))
+    repair = document_repair(task.known, settings, are_names=nouns_of(task.detector).are_names)
+    select = replace(select_experiment(task), asked=plan.asked, repair=repair)
     proved = None if settings.objective == "weighted" else proved_release(select, plan, split, goals)
     if proved is not None and not (plan.is_possible and task.attackers):
         return concluded_proof(task, plan, replace(select, asked=proved.asked), proved)

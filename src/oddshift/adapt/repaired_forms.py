@@ -19,7 +19,7 @@ from oddshift.adapt.settings import AdaptSettings, FormChoice
 from oddshift.adapt.tier_forms import ChosenForm, least_form, strictest
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.paired_log_score import units_of
-from oddshift.attackers.repair import DRAWN, LEAST, DocumentLaw, Repair, fit_law, tier_modes
+from oddshift.attackers.repair import DRAWN, LEAST, DocumentLaw, Repair, fit_law, is_repaired, tier_modes
 from oddshift.base.arrays import FloatArray, IntArray, blocks
 from oddshift.mechanisms.forms import TierForm
 from oddshift.model.cost import COSTS, Cost
@@ -67,17 +67,17 @@ class DocumentRepair:
         return Repair(self.law, tuple(modes), COSTS[self.cost])(known, release, np.random.default_rng(0))
 
 
-def document_repair(known: Knowledge, settings: AdaptSettings) -> DocumentRepair | None:
+def document_repair(known: Knowledge, settings: AdaptSettings, *, are_names: bool = False) -> DocumentRepair | None:
     """The repair that settings ask for, learned from the fit documents; None where nothing may be repaired.
 
     **Guarantee**: every count behind the law is that of at least LEAST fit documents. The most sensitive tiers stay as
-    drawn unless all are (`tier_modes`); with secret tiers of several levels nothing is repaired.
+    drawn (`tier_modes`); with secret tiers of several levels nothing is repaired.
     """
     tiers, asked = known.tiers, settings.repair
     if asked == "never" or settings.objective == "weighted" or units_of(known.fit).total < LEAST:
         return None
-    modes = tier_modes(tiers.levels, "best" if asked == "auto" else asked)
-    if not tiers.is_public and DRAWN in modes:
+    modes = tier_modes(tiers.levels, "best" if asked == "auto" else asked, are_names=are_names)
+    if not is_repaired(modes) or (not tiers.is_public and DRAWN in modes):
         return None
     return DocumentRepair(fit_law(known, LEAST), modes, settings.cost_name, asked != "auto")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,8 +31,10 @@ from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.audit.release_use import DataFate
 from oddshift.audit.released_table import ReleasedTable, release_sentences
 from oddshift.audit.settings import CpuLimit, fit_within, rows_within, within_cpu
+from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import silent
+from oddshift.data.found_points import unchanged
 from oddshift.data.preparation import Prepared
 from oddshift.mechanisms import Composition, Mechanism, MechanismSettings, build_mechanism
 from oddshift.mechanisms.named import scale_family
@@ -41,10 +44,14 @@ from oddshift.protect.ledger.terms import UserLimit
 from oddshift.protect.measurement import FEW_ROWS, MOST_ROWS, column_odds, drawn_release
 from oddshift.protect.policies import Policy
 from oddshift.protect.release import ReleasePolicy
+from oddshift.protect.repair import shown_points
 
 COSTS = {"text": "cosine", "vectors": "cosine", "location": "haversine", "table": "euclidean", "records": "euclidean"}
 """What a changed value costs by default, by kind of data."""
 
+
+Shown = Callable[[Records], IntArray]
+"""What records come out as."""
 
 Settings = TypeVar("Settings", AuditSettings, AdaptSettings)
 
@@ -124,8 +131,11 @@ class Run:
             return AdaptRun(found, None, why, self.configuration)
         policy = adapted_policy(found, task, prepared, self.mechanism)
         released = policy.mechanism()
-        release, details = _released(prepared, released, settings.seed)
-        fate = _fate(prepared, released, settings.seed)
+        shown = None
+        if policy.terms.repair is not None:
+            shown = partial(shown_points, policy, released, rng=np.random.default_rng([settings.seed, 8]))
+        release, details = _released(prepared, released, settings.seed, shown=shown)
+        fate = _fate(prepared, released, settings.seed, shown)
         found = replace(found, release=release, fate=fate, warnings=(*found.warnings, *details))
         terms = replace(policy.terms, sentences=tuple(expected_lines(found)))
         made = self._release_policy(replace(policy, terms=terms))
@@ -183,13 +193,20 @@ def _fewer_to_fit(
     return with_fit(found), (note,) if note else ()
 
 
-def _fate(prepared: Prepared, mechanism: Mechanism, seed: int) -> DataFate | None:
+def _fate(prepared: Prepared, mechanism: Mechanism, seed: int, shown: Shown | None = None) -> DataFate | None:
     """What happened to the data: counted in a release that is drawn for this."""
-    return None if prepared.found is None else prepared.found.fate(mechanism, np.random.default_rng([seed, 8]))
+    if prepared.found is None:
+        return None
+    stays = None if shown is None else unchanged(prepared.split, shown)
+    return prepared.found.fate(mechanism, np.random.default_rng([seed, 8]), stays)
 
 
 def _released(
-    prepared: Prepared, mechanism: Mechanism, seed: int, limit: CpuLimit | None = None
+    prepared: Prepared,
+    mechanism: Mechanism,
+    seed: int,
+    limit: CpuLimit | None = None,
+    shown: Shown | None = None,
 ) -> tuple[ReleasedTable | None, tuple[str, ...]]:
     """What leaves a table: a release that is drawn and measured, also in detail, and what ε means."""
     codec, columns = prepared.codec, prepared.columns
@@ -197,7 +214,7 @@ def _released(
         return None, ()
 
     def drawn(rows: int) -> ReleasedTable | None:
-        return drawn_release(codec, columns, mechanism, np.random.default_rng([seed, 5]), rows)
+        return drawn_release(codec, columns, mechanism, np.random.default_rng([seed, 5]), rows, shown=shown)
 
     found = drawn(MOST_ROWS if limit is None else rows_within(drawn, FEW_ROWS, MOST_ROWS, limit))
     return found, (*column_odds(codec, mechanism), *(() if found is None else release_sentences(found)))

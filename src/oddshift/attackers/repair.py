@@ -286,14 +286,15 @@ def is_repaired(modes: Sequence[str]) -> bool:
     return any(mode != DRAWN for mode in modes)
 
 
-def tier_modes(levels: Sequence[int], mode: str) -> tuple[str, ...]:
-    """The mode of every tier by default: what is most sensitive (level 0) stays as it was drawn, unless all are.
+def tier_modes(levels: Sequence[int], mode: str, *, are_names: bool = False) -> tuple[str, ...]:
+    """The mode of every tier by default: what is most sensitive (level 0) stays as it was drawn.
 
-    A repaired name is often the true one, and a true name in a release is a failure to every reader.
+    A repaired name is often the true one, and a true name in a release is a failure to every reader. Where all tiers
+    are of one level they are repaired, unless the most sensitive level of such data `are_names`.
 
-    >>> tier_modes((0, 1), "best"), tier_modes((0,), "best")
-    (('drawn', 'best'), ('best',))
+    >>> tier_modes((0, 1), "best"), tier_modes((0,), "best"), tier_modes((0,), "best", are_names=True)
+    (('drawn', 'best'), ('best',), ('drawn',))
     """
-    if len(set(levels)) == 1:
+    if len(set(levels)) == 1 and not are_names:
         return (mode,) * len(levels)
     return tuple(DRAWN if level == min(levels) else mode for level in levels)

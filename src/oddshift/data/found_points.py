@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from oddshift.audit.release_use import DataFate, KindFate
-from oddshift.base.arrays import IntArray
+from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import EncodedText
 from oddshift.data.detectors import PlantedRecall
 from oddshift.mechanisms import Mechanism
 from oddshift.mechanisms.forms import Formed
-from oddshift.model.records import Split
+from oddshift.model.records import Records, Split
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
@@ -37,8 +38,11 @@ class FoundPoints:
         """Counts only."""
         return f"FoundPoints({len(self.kinds)} kinds, {int(self.times.sum())} secrets with a point)"
 
-    def fate(self, mechanism: Mechanism, rng: np.random.Generator) -> DataFate | None:
-        """What a release by this mechanism does to them; None where its outputs are neither points nor a mark."""
+    def fate(self, mechanism: Mechanism, rng: np.random.Generator, stays: FloatArray | None = None) -> DataFate | None:
+        """What a release by this mechanism does to them; None where its outputs are neither points nor a mark.
+
+        `stays` says how often each point comes out as it is where more than the mechanism decides that (`unchanged`).
+        """
         if mechanism.n_outputs not in {1, len(mechanism.space)}:
             return None
         nowhere = np.full(len(mechanism.space), mechanism.n_outputs == 1)
@@ -49,7 +53,10 @@ class FoundPoints:
             found = len(points) + marked + left
             shown = points[~marks[points]]
             marked, points = marked + len(points) - len(shown), shown
-            same = int((mechanism.sample(points, rng) == points).sum()) if len(points) else 0
+            if stays is not None:
+                same = round(float(stays[points].sum()))
+            else:
+                same = int((mechanism.sample(points, rng) == points).sum()) if len(points) else 0
             rows.append(
                 KindFate(name=kind, found=found, perturbed=len(points), marked=marked, left=left, unchanged=same)
             )
@@ -64,6 +71,15 @@ class FoundPoints:
             recall=planted.interval,
             nearest=self.nearest,
         )
+
+
+def unchanged(split: Split, shown: Callable[[Records], IntArray]) -> FloatArray:
+    """The share of the occurrences of every point that come out as they are, where records come out as `shown`."""
+    points = np.concatenate([part.points for part in split.parts])
+    same = points == np.concatenate([shown(part) for part in split.parts])
+    size = len(split.fit.space)
+    times = np.bincount(points, minlength=size)
+    return np.bincount(points, weights=same, minlength=size) / np.maximum(times, 1)
 
 
 def found_in_text(encoded: EncodedText, recall: PlantedRecall | None) -> FoundPoints:

@@ -23,6 +23,11 @@ class Nouns:
     in_clear: str
     is_searched: bool = False
 
+    @property
+    def are_names(self) -> bool:
+        """Whether the most sensitive values are names: those of texts are."""
+        return self.value == "word"
+
 
 _COLUMNS = "columns that are not secret are released as they are"
 _TRIPS = "times are released as they are, users and trips under pseudonyms unless asked otherwise"

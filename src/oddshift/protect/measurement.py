@@ -10,7 +10,7 @@ Rows are taken at equal steps through the file; the step doubles whenever the sa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ from oddshift.data.codecs.table.domains import ColumnDomain
 from oddshift.data.formats import Block
 from oddshift.mechanisms import Mechanism
 from oddshift.mechanisms.forms import Formed
-from oddshift.model.records import numbered
+from oddshift.model.records import Records, numbered
 from oddshift.protect.overrides import Shown
 
 MOST_ROWS = 4_000
@@ -36,9 +36,18 @@ FEW_ROWS = 200
 
 
 def drawn_release(
-    codec: Codec, columns: Columns, mechanism: Mechanism, rng: np.random.Generator, most: int = MOST_ROWS
+    codec: Codec,
+    columns: Columns,
+    mechanism: Mechanism,
+    rng: np.random.Generator,
+    most: int = MOST_ROWS,
+    *,
+    shown: Callable[[Records], IntArray] | None = None,
 ) -> ReleasedTable | None:
-    """A release of at most `most` rows; None where whole rows are secrets, or only a mask is released."""
+    """A release of at most `most` rows; None where whole rows are secrets, or only a mask is released.
+
+    `shown` gives what comes out of records where that is more than a draw of the mechanism.
+    """
     size = len(columns[codec.settings.secret[0]])
     if not codec.domains or mechanism.n_outputs != len(codec.space) or size < 2:
         return None
@@ -47,7 +56,8 @@ def drawn_release(
     encoded = codec.encode(some)
     points = encoded.records.points
     masked = mechanism.marked[points] if isinstance(mechanism, Formed) else False
-    return measured_release(codec, some, encoded.decode(mechanism.sample(points, rng), masked=masked), rng)
+    outputs = mechanism.sample(points, rng) if shown is None else shown(encoded.records)
+    return measured_release(codec, some, encoded.decode(outputs, masked=masked), rng)
 
 
 def measured_release(codec: Codec, original: Columns, released: Columns, rng: np.random.Generator) -> ReleasedTable:

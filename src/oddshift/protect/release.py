@@ -229,7 +229,7 @@ class ReleasePolicy:
         repairer = Repairer(mine, mine.mechanism(), mine.terms.repair)
 
         def shown(encoded: Encoded) -> dict[str, list[Any]]:
-            return encoded.decode(repairer(encoded, encoded.records.points))
+            return encoded.decode(repairer(encoded.records, encoded.records.points))
 
         return self._shown(released, clear, shown, is_named=False)
 

@@ -17,7 +17,6 @@ from oddshift.attackers.repair import DRAWN, LEAST, DocumentLaw, Repair, fit_law
 from oddshift.base.arrays import IntArray, one_of
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
-from oddshift.data.codecs import Encoded
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.cost import COSTS
 from oddshift.model.records import Records
@@ -60,7 +59,8 @@ def with_law(
 def tier_modes_of(policy: Policy, mode: str) -> tuple[str, ...]:
     """The mode of every tier of a policy: the most sensitive ones, and those that are marks, stay as they are."""
     one_of(mode, "mode", ("best", "typical"))
-    modes, forms = tier_modes(policy.terms.tiers.levels, mode), policy.terms.forms or ("noise",) * len(policy.tiers)
+    modes = tier_modes(policy.terms.tiers.levels, mode, are_names=policy.kind == "text")
+    forms = policy.terms.forms or ("noise",) * len(policy.tiers)
     return tuple(DRAWN if form == "mark" else mine for mine, form in zip(modes, forms, strict=True))
 
 
@@ -98,12 +98,12 @@ class Repairer:
     _taught: list[DocumentLaw] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
-    def __call__(self, encoded: Encoded, outputs: IntArray) -> IntArray:
-        """The repaired output of every position; randomness comes from the operating system."""
+    def __call__(self, records: Records, outputs: IntArray, rng: np.random.Generator | None = None) -> IntArray:
+        """The repaired output of every position; without a generator randomness comes from the operating system."""
         if not len(outputs):
             return outputs
-        rng = np.random.default_rng()
-        release, position = _seen(encoded.records, outputs, self.policy)
+        rng = rng or np.random.default_rng()
+        release, position = _seen(records, outputs, self.policy)
         law = self._law(release, rng)
         repair = Repair(law, self.terms.modes, COSTS[self.terms.cost])
         return repair(self._known, release, rng)[position]
@@ -129,6 +129,16 @@ class Repairer:
         nothing = Records(space=space, points=np.zeros(0, dtype=np.int64), offsets=np.array([0, 0]))
         even = np.where(tiers.sensitive, -np.log(max(1, int(tiers.sensitive.sum()))), -np.inf)
         return Knowledge(self.mechanism, tiers, nothing, even)
+
+
+def shown_points(policy: Policy, mechanism: Mechanism, records: Records, rng: np.random.Generator) -> IntArray:
+    """What the positions of records come out as in one release under a policy: drawn, and repaired where it says so.
+
+    For measurements alone: the noise of a release is drawn from the operating system.
+    """
+    outputs = mechanism.sample(records.points, rng)
+    terms = policy.terms.repair
+    return outputs if terms is None else Repairer(policy, mechanism, terms)(records, outputs, rng)
 
 
 def _seen(records: Records, outputs: IntArray, policy: Policy) -> tuple[Release, IntArray]:

@@ -127,7 +127,7 @@ class Sanitizer:
 
     def repaired(self, encoded: Encoded, outputs: IntArray) -> IntArray:
         """What is released for these outputs: as they are, or repaired where the policy says so."""
-        return outputs if self._repairer is None or self.is_mask else self._repairer(encoded, outputs)
+        return outputs if self._repairer is None or self.is_mask else self._repairer(encoded.records, outputs)
 
     def names(self, encoded: Encoded, columns: Columns, clear: Collection[str] = ()) -> dict[str, list[Any]]:
         """Pseudonyms of users, trips and groups, the same in every call and in all processes of a release.
