@@ -18,6 +18,7 @@ from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import fit_combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.informed import Network, fit_informed
+from oddshift.attackers.paper import fit_paper
 from oddshift.attackers.training import Schedule
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.logarithms import log_sum
@@ -27,7 +28,6 @@ from oddshift.model.prior import Markov
 from oddshift.model.records import Records
 from oddshift.model.release import Release, one_tier, perturb
 from oddshift.model.space import Space
-from studies.paper.least_squares import fit_paper
 from studies.tables import table, write
 
 WORDS, LENGTH, STRENGTH, EPSILON = 200, 8, 0.95, 1.2

@@ -14,6 +14,8 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.controls import Own
+from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper, squared_distances
+from oddshift.attackers.reconstruction import PaperSettings
 from oddshift.attackers.training import Schedule
 from oddshift.base.arrays import FloatArray
 from oddshift.data.codecs import TextCodec, TextSettings, breast_cancer, data_folder, read_published, read_vectors
@@ -22,8 +24,6 @@ from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import FRACTIONS, Records, assign_parts
 from oddshift.model.release import one_tier, perturb
-from studies.paper.least_squares import PAPER_SCHEDULE, fit_paper, squared_distances
-from studies.paper.reconstruction import PaperSettings
 from studies.tables import table, write
 from studies.triples import sampled_rate
 

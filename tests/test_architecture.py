@@ -192,7 +192,12 @@ COMMANDS = "app.commands."
 """Commands import what they run when they run, so that `oddshift --help` stays light."""
 
 LOCAL = {
-    "attackers.fitting": {"attackers.informed"},  # loads torch
+    "attackers.fitting": {
+        "attackers.informed",
+        "attackers.paper",
+        "attackers.reconstruction",
+        "attackers.temperature",
+    },  # load torch
     "protect.integrations.spacy_component": {"protect", "protect.policies"},  # spaCy imports it for every pipeline
 }
 """Modules of ours that another one of ours imports inside a function, because of what they load."""

@@ -94,6 +94,31 @@ def test_guessed_people_reach_a_tier():
     assert {"kamali", "ann"} <= set(codec.point_names)
 
 
+def test_paper_mode_is_configured_in_a_table_of_its_own():
+    asked = '[audit.paper]\ntemperature = "fitted"\nprior = "empirical"\nsplit = "pair"\n'
+    asked += "width = 32\nepochs = 5\ntau = 2.0\n"
+    config = parse_config(TEXT + "[audit]\ndelta = 0.1\n" + asked, "audit.toml")
+    paper = config.audit.paper
+    assert (paper.temperature, paper.prior, paper.split) == ("fitted", "empirical", "pair")
+    assert (paper.width, paper.epochs, paper.tau, paper.tau_base) == (32, 5, 2.0, 1.0)
+    assert config.adapt.paper == paper, "an adaptation shares it"
+    assert config.fingerprint != parse_config(TEXT + "[audit]\ndelta = 0.1\n", "audit.toml").fingerprint
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('temperature = "warm"', "audit.paper.temperature='warm'"),
+        ("tau = 0", "audit.paper.tau=0.0, expected"),
+        ("widht = 32", "audit.paper.widht"),
+        ('prior = "flat"', "audit.paper.prior='flat'"),
+        ("epochs = 0", "audit.paper.epochs=0, expected"),
+    ],
+)
+def test_wrong_options_of_paper_mode_are_one_line(line, message):
+    assert message in refused(TEXT + f"[audit.paper]\n{line}\n")
+
+
 def test_a_preset_names_a_method_of_the_paper():
     asked = TEXT + "[audit]\ndelta = 0.1\n"
     for name in PRESETS:

@@ -19,6 +19,7 @@ from oddshift.app.configuration import (
     read_config,
     validated,
 )
+from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.settings import AuditSettings
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution
@@ -146,6 +147,8 @@ def test_what_an_adaptation_shares_with_the_audit_is_said_there(key):
         ("audit", "success", "{PII = 1.0}", "audit.success['PII']=1.0, expected a share above 0 and below 1"),
         ("audit", "success", '{"" = 0.5}', "audit.success={'': 0.5}, expected a share for each tier by name"),
         ("audit", "advantage", "{PII = 0.0}", "audit.advantage['PII']=0.0, expected a share above 0 and below 1"),
+        ("audit", "paper", "{tau = 0}", "audit.paper.tau=0.0, expected"),
+        ("audit", "paper", "{width = 3}", "audit.paper.width=3, expected"),
         ("adapt", "grid", "[]", "adapt.grid=(), expected scales in (0, 1]"),
         ("adapt", "grid", "[0.5, 1.5]", "adapt.grid=(0.5, 1.5), expected scales in (0, 1]"),
         ("adapt", "documents", "0", "adapt.documents=0, expected"),
@@ -279,6 +282,7 @@ AUDITS = [
     AuditSettings(epsilon=1e-7, delta=1e-5, attackers=("plugin", 'odd "name" \\ \x7f'), epochs=3, gamma=0.01),
     AuditSettings(epsilon=1.0, delta=0.5, success={"PII": 0.2, "*": 0.9}, advantage={"rate %": 0.5}),
     AuditSettings(epsilon=1.0, upper="diameter", independent=True, seed=12, worst_positions=7),
+    AuditSettings(epsilon=1.0, delta=0.1, paper=PaperOptions(temperature="fitted", tau=2.0, epochs=4)),
 ]
 
 

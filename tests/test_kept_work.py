@@ -113,8 +113,10 @@ def test_an_adaptation_after_an_audit_does_nothing_again_and_gives_the_same_byte
 
 
 def test_a_finished_network_takes_no_further_epoch(home, monkeypatch):
-    training = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.informed")
-    asked = ASKED.replace('["plugin", "counts"]', '["lstm"]\nepochs = 1').replace("[adapt]", "[adapt]\nretrain = true")
+    training = pytest.importorskip("torch") and pytest.importorskip("oddshift.attackers.paper")
+    asked = ASKED.replace('["plugin", "counts"]', '["paper-rnn"]\nepochs = 1').replace(
+        "[adapt]", "[adapt]\nretrain = true"
+    )
     run_audit(PEOPLE + asked, home / "run")
     monkeypatch.setattr(training._Learner, "epoch", refuse)
     config = parse_config(PEOPLE + asked, "x")

@@ -7,17 +7,19 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from studies.paper.least_squares import (  # noqa: E402
+from oddshift.attackers import ATTACKERS, FitOptions  # noqa: E402
+from oddshift.attackers import training as loop  # noqa: E402
+from oddshift.attackers.paper import (  # noqa: E402
     PAPER_SCHEDULE,
     fit_paper,
     squared_distances,
 )
-from studies.paper.reconstruction import (  # noqa: E402
+from oddshift.attackers.paper_options import PaperOptions  # noqa: E402
+from oddshift.attackers.reconstruction import (  # noqa: E402
     ARCHITECTURES,
     PaperSettings,
 )
-
-from oddshift.attackers import training as loop  # noqa: E402
+from oddshift.attackers.temperature import _held_out  # noqa: E402
 from oddshift.base.errors import InvalidInput  # noqa: E402
 from oddshift.mechanisms import Exponential, Mask  # noqa: E402
 from oddshift.model.space import Space  # noqa: E402
@@ -36,7 +38,7 @@ def small(architecture="rnn", **options):
 
 
 def learner(known, settings):
-    from studies.paper.least_squares import _Learner, _Sight
+    from oddshift.attackers.paper import _Learner, _Sight
 
     return _Learner(known, settings, QUICK, _Sight(known.mechanism.space.points, None))
 
@@ -242,3 +244,63 @@ def test_an_embedding_without_rows_for_the_outputs_is_refused():
     elsewhere = replace(world.known, mechanism=Exponential(space, 2.0, outputs=Space(space.points + 1.0)))
     with pytest.raises(InvalidInput, match="outputs"):
         fit_paper(elsewhere, small(), QUICK, embedding=space.points.copy())
+
+
+def test_a_configuration_reaches_every_option():
+    world = ring(documents=40)
+    asked = PaperOptions(temperature="fitted", prior="empirical", split="pair", width=16, epochs=2)
+    fitted = ATTACKERS["paper-rnn"](world.known, np.random.default_rng(0), FitOptions(epochs=9, paper=asked))
+    assert (fitted.settings.prior, fitted.settings.split_by, fitted.settings.width) == ("empirical", "pair", 16)
+    assert len(fitted.curve.train) == 2, "its own epochs come before those of the audit"
+    assert fitted.settings.temperature != 1.0
+    fixed = ATTACKERS["paper-rnn"](
+        world.known, np.random.default_rng(0), FitOptions(paper=replace(asked, temperature="fixed", tau=3.0))
+    )
+    assert fixed.settings.temperature == 3.0
+    assert all(
+        torch.equal(value, fitted.model.state_dict()[name]) for name, value in fixed.model.state_dict().items()
+    ), "the temperature is fitted after training, and changes no weight"
+
+
+def test_a_matched_temperature_gives_the_ratio_that_was_asked_for_and_says_so():
+    world = ring(documents=40)
+    asked = PaperOptions(temperature="matched", matched_epsilon=1.5, matched_ratio=0.3, width=16, epochs=1)
+    matched = ATTACKERS["paper-rnn"](world.known, np.random.default_rng(0), FitOptions(paper=asked))
+    assert matched.name == "paper-rnn (T matched)"
+    release, _ = _held_out(matched, PAPER_SCHEDULE.validation, int(np.random.default_rng(0).integers(1 << 31)))
+    shift = np.vstack([beliefs.shift for beliefs in matched.beliefs(release)])
+    points = world.known.fit.space.points
+    first, second = np.triu_indices(len(points), 1)
+    distances = np.linalg.norm(points[first] - points[second], axis=1)
+    leaks = np.abs(shift[:, first] - shift[:, second]) / distances
+    assert np.mean(leaks > 1.5) == pytest.approx(0.3, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"temperature": "matched"},
+        {"temperature": "matched", "matched_epsilon": 2.5},
+        {"temperature": "matched", "matched_epsilon": 2.5, "matched_ratio": 1.0},
+        {"matched_epsilon": 2.5, "matched_ratio": 0.2},
+    ],
+)
+def test_what_is_matched_is_stated_in_full_or_not_at_all(wrong):
+    with pytest.raises(InvalidInput, match="matched"):
+        PaperOptions(**wrong)
+
+
+def test_a_search_over_scales_takes_one_network():
+    world, family = scaled_world()
+    options = FitOptions(epochs=1, scale_range=(0.5, 1.0), family=family, paper=PaperOptions(width=16))
+    fitted = ATTACKERS["paper-lstm"](world.known, np.random.default_rng(0), options)
+    tiers = world.known.tiers.with_scales((0.5,))
+    assert fitted.against(replace(world.known, tiers=tiers, mechanism=family(tiers))).model is fitted.model
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"temperature": "warm"}, {"tau": 0.0}, {"width": 2}, {"epochs": 0}, {"prior": "flat"}, {"split": "half"}]
+)
+def test_options_are_checked(wrong):
+    with pytest.raises(InvalidInput, match=next(iter(wrong))):
+        PaperOptions(**wrong)

@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch")
 
 from studies.paper import corpus_cells  # noqa: E402
 from studies.paper.layouts import LayoutShifts  # noqa: E402
-from studies.paper.least_squares import PAPER_SCHEDULE, fit_paper, squared_distances  # noqa: E402
 from studies.paper.paper_reading import (  # noqa: E402
     LayoutSize,
     Read,
@@ -20,11 +19,12 @@ from studies.paper.paper_reading import (  # noqa: E402
     released,
     released_together,
 )
-from studies.paper.reconstruction import PaperSettings  # noqa: E402
 from studies.paper.search_surface import READINGS, LoopWeights, Surface, replayed  # noqa: E402
-from studies.paper.temperature import fitted_temperature, guesses  # noqa: E402
 
 from oddshift.adapt.presets import PRESETS  # noqa: E402
+from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper, squared_distances  # noqa: E402
+from oddshift.attackers.reconstruction import PaperSettings  # noqa: E402
+from oddshift.attackers.temperature import fitted_temperature, guesses  # noqa: E402
 from worlds import ring  # noqa: E402
 
 

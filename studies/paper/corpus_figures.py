@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.paper import fit_paper
+from oddshift.attackers.reconstruction import PaperSettings
 from studies.paper.cell_store import Cell
 from studies.paper.layouts import LayoutShifts
-from studies.paper.least_squares import fit_paper
 from studies.paper.paper_numbers import ATTACKERS
 from studies.paper.paper_reading import Read, exact_row, layout_size, read
-from studies.paper.reconstruction import PaperSettings
 from studies.paper.reproduction import Place
 from studies.paper.search_surface import Surface
 from studies.paper.studied_corpus import StudiedCorpus, conditioned, schedule_of, studied, tuned

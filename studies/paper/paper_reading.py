@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.paper import Paper, squared_distances
+from oddshift.attackers.temperature import fitted_temperature, guesses
 from oddshift.base.arrays import FloatArray
 from oddshift.model.records import Records
 from oddshift.model.release import Release
 from studies.paper.layouts import LayoutShifts, drawn_layout, layout_shifts
-from studies.paper.least_squares import Paper, squared_distances
-from studies.paper.temperature import fitted_temperature, guesses
 
 TEMPERATURES = tuple(float(t) for t in np.round(np.geomspace(0.2, 8.0, 25), 3))
 """Where the violation ratio is drawn against T."""

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
+from oddshift.attackers.paper import Paper, fit_paper, squared_distances
+from oddshift.attackers.reconstruction import PaperSettings
+from oddshift.attackers.temperature import guesses
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import read_vectors
@@ -18,14 +21,11 @@ from oddshift.mechanisms.exponential import Exponential
 from oddshift.model.space import Space
 from studies.paper.cell_store import Cell
 from studies.paper.layouts import drawn_layout, layout_shifts
-from studies.paper.least_squares import Paper, fit_paper, squared_distances
 from studies.paper.paper_numbers import ATTACKERS
 from studies.paper.paper_reading import LayoutSize, Read, layout_size, own_means, read, released
-from studies.paper.reconstruction import PaperSettings
 from studies.paper.reproduction import Place
 from studies.paper.search_surface import LoopWeights, Surface, replayed
 from studies.paper.studied_corpus import StudiedCorpus, schedule_of, studied
-from studies.paper.temperature import guesses
 from studies.paper.violations import sizes, stored_surface
 
 LOOPS = tuple(LoopWeights(rate=rate, first_step=step) for rate in (1.0, 3.0, 5.0, 10.0, 20.0) for step in (0.3, 1.0))

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
+from oddshift.attackers.paper import PAPER_SCHEDULE, Paper, fit_paper
+from oddshift.attackers.reconstruction import PaperSettings
 from oddshift.attackers.training import Schedule
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.identity import fingerprint
@@ -26,8 +28,6 @@ from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.mechanisms.tiered import Tiered
 from oddshift.model.records import FRACTIONS, Records, Split, assign_parts
 from oddshift.model.tiers import Tiers
-from studies.paper.least_squares import PAPER_SCHEDULE, Paper, fit_paper
-from studies.paper.reconstruction import PaperSettings
 from studies.paper.reproduction import Place
 
 BASE = 2.6

@@ -13,7 +13,9 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.paired_log_score import gain, units_of
+from oddshift.attackers.paper import Paper, squared_distances
 from oddshift.attackers.portfolio import fit_portfolio
+from oddshift.attackers.temperature import guesses
 from oddshift.audit.scan import Budget, scan
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
@@ -23,7 +25,6 @@ from oddshift.model.records import Records
 from oddshift.model.release import perturb
 from studies.paper.cell_store import Cell, read_cell
 from studies.paper.layouts import LayoutShifts, drawn_layout, layout_shifts
-from studies.paper.least_squares import Paper, squared_distances
 from studies.paper.paper_numbers import EPSILONS, METHODS, violation
 from studies.paper.paper_reading import LayoutSize, Read, exact_row, layout_size, read, released
 from studies.paper.reproduction import Place
@@ -37,7 +38,6 @@ from studies.paper.studied_corpus import (
     studied,
     tuned,
 )
-from studies.paper.temperature import guesses
 
 GRID = tuple(float(b) for b in np.round(np.linspace(0.26, BASE, 5), 3))
 LINE = tuple(float(b) for b in np.round(np.linspace(0.26, BASE, 10), 3))

@@ -14,7 +14,7 @@ import pytest
 
 import identities
 from oddshift.attackers import ATTACKERS
-from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.attacker import against, knowledge
 from oddshift.attackers.controls import Own
 from oddshift.audit import AuditSettings, audit
 from oddshift.base.errors import InvalidInput
@@ -30,6 +30,7 @@ from oddshift.protect import Sanitizer
 from oddshift.protect.policies import Policy, certificate_terms, load_policy, make_policy, save_policy
 from worlds import gather
 
+NETWORKS = ("lstm", "paper")
 HEX = set("0123456789abcdef")
 
 
@@ -40,7 +41,7 @@ def world():
 
 @cache
 def fitted(name, seed=0, otherwise=False):
-    if name.startswith("lstm"):
+    if name.startswith(NETWORKS):
         pytest.importorskip("torch").set_num_threads(1)
     known = identities.other_knowledge(world().known) if otherwise else world().known
     return identities.fitted(name, known, seed)
@@ -101,13 +102,20 @@ def test_another_process_gives_the_same():
     assert json.loads(found.stdout) == here
 
 
+SINGLE_MECHANISM = {"paper-rnn", "paper-lstm", "paper-transformer"}
+"""Attackers that were trained against one mechanism and refuse any other, unless they were trained for a range."""
+
+
 @pytest.mark.parametrize("name", ATTACKERS)
 def test_other_beliefs_are_another_fingerprint(name):
     attacker, otherwise = fitted(name), fitted(name, otherwise=True)
     if not believes_alike(attacker, otherwise):
         assert fingerprint(attacker) != fingerprint(otherwise)
     noisier = replace(world().known, mechanism=Exponential(world().known.mechanism.space, 1.0))
-    if hasattr(attacker, "against"):
+    if name in SINGLE_MECHANISM:
+        with pytest.raises(InvalidInput, match="one mechanism"):
+            against(attacker, noisier)
+    elif hasattr(attacker, "against"):
         assert fingerprint(attacker.against(noisier)) != fingerprint(attacker)
 
 
@@ -118,7 +126,7 @@ def test_an_attacker_fitted_again_is_the_same(name):
     assert fingerprint(again) == fingerprint(fitted(name))
 
 
-@pytest.mark.parametrize("name", ["lstm", "lstm+W"])
+@pytest.mark.parametrize("name", ["lstm", "lstm+W", "paper-lstm"])
 def test_weights_decide(name):
     """One weight of a network changed in place: other beliefs, so another fingerprint, also of what wraps it."""
     torch = pytest.importorskip("torch")
@@ -129,8 +137,9 @@ def test_weights_decide(name):
     assert fingerprint(attacker) != before
 
 
-def test_how_training_went_does_not_count():
-    attacker = fitted("lstm")
+@pytest.mark.parametrize("name", ["lstm", "paper-lstm"])
+def test_how_training_went_does_not_count(name):
+    attacker = fitted(name)
     longer = replace(attacker, curve=replace(attacker.curve, train=(9.0, *attacker.curve.train)))
     assert fingerprint(longer) == fingerprint(attacker)
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
+from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.claims import check_caps
 from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS, check_fitting, check_question
 from oddshift.audit.verdict import VACUOUS, check_vacuous
@@ -44,7 +45,7 @@ DEFAULT_COST: CostName = "cosine"
 
 SHARED = (
     *("epsilon", "delta", "alpha", "law", "method", "attackers", "epochs", "gamma", "independent", "seed"),
-    "vacuous",
+    *("vacuous", "paper"),
 )
 """Options that an adaptation has in common with an audit."""
 
@@ -53,8 +54,9 @@ SHARED = (
 class AdaptSettings:
     """What is asked of an adaptation: the budget ε, how often it may be exceeded (δ), and how the scales are searched.
 
-    - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `gamma`, `vacuous`, `independent`, `seed`: as
-      in `AuditSettings`; δ is required, for every tier, and the law is `anchored` or `uniform`.
+    - `epsilon`, `delta`, `alpha`, `law`, `method`, `attackers`, `epochs`, `gamma`, `vacuous`, `independent`, `seed`,
+      `paper`: as in `AuditSettings`; δ is required, for every tier, and the law is `anchored` or
+      `uniform`.
     - `objective`: `certified` (least loss whose rate is certified in every tier) or `weighted` (the paper's loop).
     - `success`, `advantage`: caps on right first guesses, and on their gain over the guess before any release, as in
       `AuditSettings`; scales are certified only if they keep these too.
@@ -98,6 +100,7 @@ class AdaptSettings:
     vacuous: tuple[float, float] = VACUOUS
     independent: bool = False
     seed: int = 0
+    paper: PaperOptions = field(default_factory=PaperOptions)
     success: Mapping[str, float] = field(default_factory=dict)
     advantage: Mapping[str, float] = field(default_factory=dict)
     objective: ObjectiveName = "certified"

@@ -65,7 +65,7 @@ def fit_attackers(
 
 def _fit_key(name: str, known: Knowledge, seeds: list[int], options: FitOptions) -> str:
     """Everything that determines a fit: the attacker, what it knows, the seeds, and the limits of any training."""
-    limits = (options.epochs, options.width, options.max_seconds, options.scale_range)
+    limits = (options.epochs, options.width, options.max_seconds, options.scale_range, options.paper)
     return fingerprint(("fit", name, known, seeds, () if name in UNTRAINED else limits))
 
 

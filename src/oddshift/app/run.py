@@ -149,7 +149,7 @@ class Run:
     def _options(self, settings: AuditSettings) -> FitOptions:
         limit, folder = self.means.limit, self.means.folder
         seconds = None if limit is None else limit.left / 4.0
-        return FitOptions(epochs=settings.epochs, max_seconds=seconds, checkpoints=folder)
+        return FitOptions(epochs=settings.epochs, max_seconds=seconds, checkpoints=folder, paper=settings.paper)
 
     def _fitted(
         self, asked: Sequence[AskedAttacker], settings: AuditSettings
@@ -278,7 +278,7 @@ def _amortised(family: Family, means: Means) -> Fit:
     def fit(
         names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
     ) -> list[Attacker]:
-        options = FitOptions(epochs=asked.epochs, checkpoints=means.folder)
+        options = FitOptions(epochs=asked.epochs, checkpoints=means.folder, paper=asked.paper)
         if set(asked.grid) != {1.0}:
             options = replace(options, family=family, scale_range=(min(asked.grid), max(asked.grid)))
         return fit_attackers(names, known, prepared, asked, options, means=means)
@@ -292,7 +292,7 @@ def _retrained(means: Means) -> Fit:
     def fit(
         names: Sequence[AskedAttacker], known: Knowledge, prepared: Prepared, asked: AdaptSettings
     ) -> list[Attacker]:
-        options = FitOptions(epochs=asked.epochs, checkpoints=means.folder)
+        options = FitOptions(epochs=asked.epochs, checkpoints=means.folder, paper=asked.paper)
 
         def alone(name: AskedAttacker) -> Callable[[Knowledge], Attacker]:
             known_fits = replace(means, fits=dict(means.fits))

@@ -13,7 +13,7 @@ The constants were measured on one core; another machine differs by a factor, th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Exact, Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
+from oddshift.attackers.paper_options import PaperOptions
 from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.attackers.training import Schedule
 from oddshift.base.errors import InvalidInput
@@ -39,7 +40,8 @@ class FitOptions:
 
     None leaves the attacker's own default. With `max_seconds` the result depends on the machine. With `scale_range`
     networks are trained for all tier scales in it, `family` giving the mechanism at each. `prior_of(length)` is the law
-    of a document with that many secrets, where it is known: the attacker `exact` needs it.
+    of a document with that many secrets, where it is known: the attacker `exact` needs it. `paper` has the options
+    of paper mode.
     """
 
     epochs: int | None = None
@@ -49,6 +51,7 @@ class FitOptions:
     scale_range: tuple[float, float] | None = None
     family: Callable[[Tiers], Mechanism] | None = None
     prior_of: Callable[[int], Markov] | None = None
+    paper: PaperOptions = field(default_factory=PaperOptions)
 
 
 Fit = Callable[..., Attacker]
@@ -110,6 +113,36 @@ def _portfolio(reads_words: bool = False) -> Fit:
     return fit
 
 
+def _paper(architecture: str) -> Fit:
+    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+        from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper
+        from oddshift.attackers.reconstruction import PaperSettings
+        from oddshift.attackers.temperature import with_fitted_temperature, with_matched_temperature
+
+        options = options or FitOptions()
+        asked = options.paper
+        limits = replace(options, epochs=asked.epochs or options.epochs)
+        schedule = _limited(replace(PAPER_SCHEDULE, seed=int(rng.integers(1 << 31))), limits)
+        settings = PaperSettings(
+            architecture=architecture,
+            width=options.width or asked.width,
+            tau_base=asked.tau_base,
+            tau=asked.tau,
+            prior=asked.prior,
+            split_by=asked.split,
+            scale_range=options.scale_range,
+        )
+        name = f"paper-{architecture}" + ("-scales" if options.scale_range else "")
+        checkpoint = _file(options, name, known)
+        made = fit_paper(known, settings, schedule, family=options.family, checkpoint=checkpoint)
+        if asked.matched is not None:
+            return with_matched_temperature(made, schedule.validation, schedule.seed, asked.matched)
+        fitted = asked.temperature == "fitted"
+        return with_fitted_temperature(made, schedule.validation, schedule.seed) if fitted else made
+
+    return fit
+
+
 def _limited(schedule: Schedule, options: FitOptions) -> Schedule:
     """The schedule within the options."""
     epochs = schedule.epochs if options.epochs is None else options.epochs
@@ -124,8 +157,19 @@ def _file(options: FitOptions, name: str, known: Knowledge) -> Path | None:
 UNTRAINED = frozenset({"null", "own", "unigram", "plugin", "cooccurrence", "counts", "portfolio", "portfolio+W"})
 """Attackers that need no training: what is known and the seed determine their fit, whatever the options are."""
 
-NOT_IN_ALL = frozenset({"null", "own", "unigram", "plugin", "cooccurrence"})
-"""Attackers that `"all"` does not mean: controls, and parts of others."""
+NOT_IN_ALL = frozenset(
+    {
+        "null",
+        "own",
+        "unigram",
+        "plugin",
+        "cooccurrence",
+        "paper-rnn",
+        "paper-lstm",
+        "paper-transformer",
+    }
+)
+"""Attackers that `"all"` does not mean: controls, parts of others, and those of the paper, for reproduction only."""
 
 ATTACKERS: Registry[Fit] = Registry(
     "attacker",
@@ -142,17 +186,20 @@ ATTACKERS: Registry[Fit] = Registry(
         "portfolio+W": _portfolio(reads_words=True),
         "lstm": _informed(),
         "lstm+W": _informed(reads_context=True),
+        "paper-rnn": _paper("rnn"),
+        "paper-lstm": _paper("lstm"),
+        "paper-transformer": _paper("transformer"),
     },
     retired={
-        **dict.fromkeys(("masked", "rnn", "transformer", "paper-rnn", "paper-lstm", "paper-transformer"), "lstm"),
+        **dict.fromkeys(("masked", "rnn", "transformer"), "lstm"),
         "combination": "portfolio and lstm",
         "combination+W": "portfolio+W and lstm+W",
         "language+W": "portfolio+W",
         "plugin-topics": "portfolio",
     },
 )
-"""Every attacker by name, those of installed packages included; names that end in +W read the public context,
-and `exact` needs a known law."""
+"""Every attacker by name, those of installed packages included; names that end in +W read the public context, the
+paper's are for reproduction only, and `exact` needs a known law."""
 
 
 FITS, READS = 1.75, 2.5

@@ -19,6 +19,7 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Null, Own
+from oddshift.attackers.paper_options import PaperOptions
 from oddshift.audit.claims import check_caps
 from oddshift.audit.scan import Budget, scan
 from oddshift.audit.verdict import VACUOUS, check_vacuous
@@ -77,6 +78,7 @@ class AuditSettings:
       data; empty: none.
     - `tasks`: tasks with the label of texts that are measured before and after a release: `classification`,
       `retrieval`.
+    - `paper`: the options of attackers in paper mode (`paper-rnn`, `paper-lstm`, `paper-transformer`).
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -96,6 +98,7 @@ class AuditSettings:
     vacuous: tuple[float, float] = VACUOUS
     independent: bool = False
     seed: int = 0
+    paper: PaperOptions = field(default_factory=PaperOptions)
     attribute: AttributeColumn = ""
     tasks: tuple[TaskName, ...] = ()
 

@@ -268,7 +268,7 @@ def _attackers(
     prepared: Prepared, known: Knowledge, settings: AuditSettings, fits: dict[str, Attacker]
 ) -> tuple[tuple[Attacker, ...], tuple[str, ...]]:
     """The attackers that count, recalibrated, the strongest first; the single release where none learned anything."""
-    options = FitOptions(epochs=settings.epochs)
+    options = FitOptions(epochs=settings.epochs, paper=settings.paper)
     named, without = named_attackers(settings.attackers, prepared, settings)
     fitted = fit_attackers(named, known, prepared, settings, options, means=Means(fits=fits))
     kept, notes = [attacker for attacker in fitted if can_be_stored(attacker)], list(without)

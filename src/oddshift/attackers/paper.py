@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from oddshift.attackers.attacker import Beliefs, Knowledge
+from oddshift.attackers.reconstruction import PaperSettings, Reconstruction, log_scales
 from oddshift.attackers.training import Curve, Schedule, State, arrays_of, noise, put_back, split, train
 from oddshift.base.arrays import FloatArray, IntArray, finite
 from oddshift.base.errors import InvalidInput
@@ -25,7 +26,6 @@ from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import gather
 from oddshift.model.release import Release
 from oddshift.model.tiers import Tiers
-from studies.paper.reconstruction import PaperSettings, Reconstruction, log_scales
 
 PAPER_SCHEDULE = Schedule(epochs=50, patience=50, learning_rate=1e-3, weight_decay=0.0, validation=0.25)
 """60/20 of the paper's 60/20/20 is 75/25 of the fit records; the number of epochs is not stated there."""
