@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge, knowledge
-from oddshift.attackers.cherry_tree import PlaceTrees
 from oddshift.attackers.combination import Combination
 from oddshift.attackers.completeness import LEVEL, Completeness, completeness
-from oddshift.attackers.law_attacker import Dense, LawAttacker
+from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.portfolio import fit_portfolio
-from oddshift.attackers.positional_pairs import fit_tied_places
+from oddshift.attackers.positional_pairs import PositionalPairs, fit_positional_pairs
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.storage import load, save
 from oddshift.bounds import clopper_pearson_upper
@@ -108,8 +107,8 @@ def tested(draw: Callable[[int, np.random.Generator], IntArray], size: int, seed
 
 
 def _pairs(known: Knowledge, weight: float) -> Combination:
-    law = fit_tied_places(known) if weight else PlaceTrees({}, np.exp(known.log_prior))
-    return Combination(known, (LawAttacker(known, Dense(law), "ties"),), (((weight, weight),),))
+    law = fit_positional_pairs(known) if weight else PositionalPairs({})
+    return Combination(known, (LawAttacker(known, law, "ties"),), (((weight, weight),),))
 
 
 def alarms(draw: Callable[[int, np.random.Generator], IntArray], size: int, times: int, weight: float) -> Alarms:

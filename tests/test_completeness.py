@@ -12,7 +12,7 @@ from oddshift.attackers.combination import Combination
 from oddshift.attackers.completeness import Clear, completeness
 from oddshift.attackers.controls import Own
 from oddshift.attackers.law_attacker import Dense, LawAttacker
-from oddshift.attackers.positional_pairs import fit_tied_places
+from oddshift.attackers.positional_pairs import fit_positional_pairs
 from oddshift.audit import AuditSettings
 from oddshift.audit.auditing import audit
 from oddshift.mechanisms import Exponential, Tiered
@@ -35,7 +35,7 @@ def documents(n, rng, *, three=False, tie=True):
 
 
 def reader(known, law, weight=1.0):
-    return Combination(known, (LawAttacker(known, Dense(law), "law"),), (((weight, weight),),))
+    return Combination(known, (LawAttacker(known, law, "law"),), (((weight, weight),),))
 
 
 def found_by(seed, *, three, law, weight=1.0, tie=True):
@@ -47,11 +47,11 @@ def found_by(seed, *, three, law, weight=1.0, tie=True):
 
 
 def trees(known):
-    return fit_place_trees(known, place_threes(known))
+    return Dense(fit_place_trees(known, place_threes(known)))
 
 
 def test_three_places_that_attackers_do_not_read_are_named():
-    found = found_by(0, three=True, law=fit_tied_places)
+    found = found_by(0, three=True, law=fit_positional_pairs)
     assert found.missing == (("position 1", "position 2", "position 3"),)
     # of log 6 nats at least half is gained
     assert np.log(POINTS) / 2 < found.gains[0] < np.log(POINTS)
@@ -69,8 +69,8 @@ def test_a_part_without_weight_reads_nothing():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_pairs_that_are_read_and_independent_places_raise_no_alarm(seed):
-    assert found_by(seed, three=False, law=fit_tied_places).reason == ""
-    assert found_by(seed, three=False, tie=False, law=fit_tied_places, weight=0.0).reason == ""
+    assert found_by(seed, three=False, law=fit_positional_pairs).reason == ""
+    assert found_by(seed, three=False, tie=False, law=fit_positional_pairs, weight=0.0).reason == ""
 
 
 def test_other_attackers_and_long_documents_are_not_tested():
@@ -82,7 +82,7 @@ def test_other_attackers_and_long_documents_are_not_tested():
     some = Records.from_documents(SPACE, [rng.integers(POINTS, size=n) for n in (30, 40)] * 40)
     known = knowledge(MECHANISM, TIERS, some)
     release = perturb(some, MECHANISM, TIERS, rng)
-    assert completeness([reader(known, fit_place_trees(known, {}))], known, release, some) is None
+    assert completeness([reader(known, Dense(fit_place_trees(known, {})))], known, release, some) is None
 
 
 def test_the_clear_channel_is_one():
@@ -97,7 +97,7 @@ def test_an_audit_certifies_only_what_attackers_read(three):
     split = Split(*(documents(n, rng, three=three) for n in (1_000, 400, 400)), by="document")
     known = knowledge(MECHANISM, TIERS, split.fit)
     settings = AuditSettings(epsilon=2.0, delta=0.5)
-    found = audit(split, known, [replace(reader(known, fit_tied_places(known)), name="pairs")], settings)
+    found = audit(split, known, [replace(reader(known, fit_positional_pairs(known)), name="pairs")], settings)
     assert found.verdict.state == ("undecided" if three else "certified")
     said = " ".join(found.assumptions)
     assert ("position 1 with position 2 with position 3" in said) == three
@@ -109,7 +109,7 @@ def test_an_adaptation_certifies_only_what_attackers_read(three):
     split = Split(*(documents(n, rng, three=three) for n in (1_000, 400, 400)), by="document")
     known = knowledge(Tiered(SPACE, TIERS, 2.0), TIERS, split.fit)
     settings = AdaptSettings(epsilon=2.0, delta=0.5, remap="never", cost="euclidean", grid=(0.5, 1.0))
-    pairs = replace(reader(known, fit_tied_places(known)), name="pairs")
+    pairs = replace(reader(known, fit_positional_pairs(known)), name="pairs")
     task = AdaptTask(
         split=split, known=known, family=lambda tiers: Tiered(SPACE, tiers, 2.0), attackers=(pairs,), settings=settings
     )

@@ -8,7 +8,6 @@ import pytest
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.chain_laws import PlaceClasses, RegimeChains, fit_chain, fit_classes, fit_regimes
 from oddshift.attackers.law_attacker import Dense, LawAttacker, length_batches
-from oddshift.attackers.positional_pairs import Tie, TiedPlaces, fit_tied_places, keys_of, strongest_tree
 from oddshift.attackers.second_order import SecondOrder, fit_dense_second_order
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
@@ -28,9 +27,6 @@ FIRST, STEP, THIRD = rows(), rows(K), rows(K, K)
 REGIMES = RegimeChains(np.array([0.3, 0.7]), rows(2), rows(2, K))
 CLASSES = PlaceClasses(np.array([0.4, 0.6]), rows(2, LENGTH))
 ORDER_2 = SecondOrder(FIRST, STEP, THIRD)
-JOINTS = [RNG.dirichlet(np.ones(K * K)).reshape(K, K) for _ in range(2)]
-PRIOR = rows()
-TIED = TiedPlaces({("ss", 0, 3): Tie(JOINTS[0], 0.9), ("ss", 1, 2): Tie(JOINTS[1], 0.5)}, PRIOR)
 
 
 def of_regimes(x):
@@ -50,12 +46,7 @@ def of_second_order(x):
     return FIRST[x[0]] * STEP[x[0], x[1]] * np.prod([THIRD[x[t - 1], x[t - 2], x[t]] for t in range(2, LENGTH)])
 
 
-def of_ties(x):
-    return JOINTS[0][x[0], x[3]] * JOINTS[1][x[1], x[2]]
-
-
 LAWS = {"regimes": (REGIMES, of_regimes), "classes": (CLASSES, of_classes), "second": (ORDER_2, of_second_order)}
-LAWS["ties"] = (TIED, of_ties)
 
 
 def enumerated(probability, seen):
@@ -192,39 +183,3 @@ def test_second_order_reads_what_neither_neighbour_tells_alone():
     b, a = np.meshgrid(np.arange(8), np.arange(8), indexing="ij")
     assert found.steps[b, a, (a + b) % 8].min() > 0.8
     assert fit_chain(known).steps[0].max() < 0.4
-
-
-# ties
-
-
-def test_the_strongest_ties_form_a_tree():
-    tie = {("ss", 0, 1): 0.5, ("ss", 1, 2): 0.4, ("ss", 0, 2): 0.3}
-    ties = {key: Tie(np.full((K, K), 1 / 9), gain) for key, gain in tie.items()}
-    assert [(p, q) for p, q, _ in strongest_tree(ties, 3)] == [(0, 1), (1, 2)]
-
-
-def test_a_pair_of_places_has_a_name_from_each_end():
-    assert list(keys_of(0, 19, 20)) == [("se", 0, 0)]
-    assert list(keys_of(0, 1, 20)) == [("ss", 0, 1)]
-    assert list(keys_of(18, 19, 20)) == [("ee", 1, 0)]
-    assert list(keys_of(9, 11, 20)) == []
-
-
-def test_first_and_last_are_tied_whatever_the_length():
-    def draw(rng):
-        values = [int(v) for v in rng.integers(8, size=int(rng.integers(3, 7)))]
-        values[-1] = values[0]
-        return values
-
-    found = fit_tied_places(documents_of(draw, 600))
-    assert found.ties["se", 0, 0].gain > 1.5
-    assert found.ties["se", 0, 0].gain > found.ties["ss", 0, 2].gain + 1.0  # the last one of some documents only
-    for length in (3, 6):
-        seen = np.ones((1, length, 8))
-        seen[0, 0, 5] = 50.0
-        assert found.messages(seen)[0, -1].argmax() == 5
-
-
-def test_independent_places_are_hardly_tied():
-    found = fit_tied_places(documents_of(lambda rng: rng.integers(8, size=4), 400))
-    assert all(tie.gain < 0.02 for tie in found.ties.values())

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from oddshift.attackers import sparse_law
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.sparse_law import (
     SparseLaw,
     alike_batches,
-    fit_sparse_law,
+    fit_pair_law,
     number_of_sets,
     seen_by_place,
     set_labels,
@@ -56,10 +57,14 @@ def test_rows_sum_to_one_inside_every_set(is_public):
     assert (left_out.toarray()[table > 0] > 0).all()
 
 
-def test_values_that_follow_nothing_leave_the_law():
+def test_values_that_follow_nothing_leave_the_law(monkeypatch):
     rng, law = np.random.default_rng(1), np.full(8, 1 / 8)
-    found = fit_sparse_law(*rng.integers(8, size=(2, 3_000)), law, np.zeros(8, int), 1)
-    np.testing.assert_allclose(found.own.toarray() + found.rest * law, np.broadcast_to(law, (8, 8)), atol=0.02)
+    known = ring(documents=10).known
+    for points in (sparse_law.TABLE_POINTS, 0):
+        monkeypatch.setattr(sparse_law, "TABLE_POINTS", points)
+        found = fit_pair_law(known, *rng.integers(8, size=(2, 3_000)), law)
+        table = csr_array(found.own).toarray() + found.rest * law
+        np.testing.assert_allclose(table, np.broadcast_to(law, (8, 8)), atol=0.02)
 
 
 def test_an_output_that_no_candidate_gives_says_nothing():

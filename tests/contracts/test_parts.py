@@ -6,13 +6,14 @@ from functools import cache
 import numpy as np
 import pytest
 
+from oddshift.attackers import sparse_law
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Own
-from oddshift.attackers.distant_ties import fit_distant_ties
 from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context
 from oddshift.attackers.portfolio import common_parts, counted_parts, dense_parts
+from oddshift.attackers.positional_pairs import fit_positional_pairs
 from oddshift.attackers.repetition import Reuse
 from oddshift.attackers.second_order import fit_sparse_second_order
 from oddshift.mechanisms import Deletion, Exponential
@@ -25,13 +26,22 @@ WIDE = [
     lambda known: LawAttacker(known, Reuse(), "reuse"),
     lambda known: LawAttacker(known, fit_linear_context(known), "linear"),
 ]
+
+
+def _counted(fit, known):
+    """A law from counts, as over more points than a table takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sparse_law, "TABLE_POINTS", 0)
+        return fit(known)
+
+
 PARTS = {
     "common": common_parts(),
     "dense": dense_parts(8, 0),
     "counted": counted_parts(8),
     "sparse": [
         lambda known: LawAttacker(known, fit_sparse_second_order(known), "sparse second order"),
-        lambda known: LawAttacker(known, fit_distant_ties(known), "distant ties"),
+        lambda known: LawAttacker(known, _counted(fit_positional_pairs, known), "counted ties"),
     ],
     "wide": WIDE,
 }

@@ -24,12 +24,12 @@ from oddshift.attackers.clear_columns import fit_clear_columns, has_rows
 from oddshift.attackers.column_tree import fit_column_tree
 from oddshift.attackers.combination import Combination, fit_and_combine
 from oddshift.attackers.cooccurrence import fit_cooccurrence
-from oddshift.attackers.distant_ties import fit_ties
 from oddshift.attackers.hidden_classes import fit_row_classes
 from oddshift.attackers.law_attacker import ContextLaw, Dense, DenseLaw, LawAttacker
 from oddshift.attackers.linear_context import fit_linear_context, suits_linear
 from oddshift.attackers.paired_log_score import choosing_clusters
 from oddshift.attackers.phrases import fit_phrases
+from oddshift.attackers.positional_pairs import fit_positional_pairs
 from oddshift.attackers.prior_by_place import fit_place_prior, place_weights
 from oddshift.attackers.repetition import Reuse, fit_copies
 from oddshift.attackers.row_layout import RowLayout, row_layout
@@ -137,7 +137,7 @@ def counted_parts(points: int) -> list[PartFit]:
     least = WORTH_READING if points > DENSE_POINTS else 0.0
     return [
         lambda known: LawAttacker(known, fit_second_order(known, least), "second order"),
-        lambda known: LawAttacker(known, fit_ties(known), "ties"),
+        lambda known: LawAttacker(known, fit_positional_pairs(known), "ties"),
     ]
 
 

@@ -19,10 +19,14 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.backoff import fit_backoff, observations
+from oddshift.attackers.chain_laws import smoothed_table
 from oddshift.attackers.law_attacker import BATCH_ENTRIES, of_outputs
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.model.release import Release, candidates, set_numbers
 from oddshift.model.tiers import Tiers
+
+TABLE_POINTS = 64
+"""Largest number of points for a table of all pairs of values at each pair of places."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,9 +92,17 @@ def place_among(codes: IntArray, asked: IntArray) -> tuple[IntArray, BoolArray]:
     return place, codes[place] == asked
 
 
-def fit_sparse_law(before: IntArray, after: IntArray, law: FloatArray, labels: IntArray, sets: int) -> SparseLaw:
-    """Count pairs; how far they are trusted predicts each from all others, set by set."""
-    return with_left_out(before, after, law, labels, sets)[0]
+def fit_pair_law(known: Knowledge, before: IntArray, after: IntArray, law: FloatArray) -> SparseLaw:
+    """The law of pairs: a smoothed table where the points are few enough, otherwise what was counted, set by set.
+
+    `law` is that of the second value on its own, inside each candidate set.
+    """
+    labels, sets, _ = labelled_law(known)
+    if len(law) > TABLE_POINTS:
+        return with_left_out(before, after, law, labels, sets)[0]
+    table = smoothed_table(known, before, after, law / law.sum())
+    rows = np.array([within_sets(row, labels, sets) for row in table])
+    return SparseLaw(rows, np.zeros((len(law), sets)), law)
 
 
 def with_left_out(

@@ -1,4 +1,4 @@
-"""Distant ties: exact on their tree, found where they are, and nowhere else."""
+"""Positional pairs: exact on their tree, found where they are, and nowhere else; from tables and from counts."""
 
 from itertools import product
 
@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from oddshift.attackers import sparse_law
 from oddshift.attackers.attacker import knowledge
-from oddshift.attackers.distant_ties import DistantTies, SparseTie, fit_distant_ties, repeats
+from oddshift.attackers.positional_pairs import PositionalPairs, Tie, fit_positional_pairs, keys_of, repeats
 from oddshift.attackers.sparse_law import SparseLaw
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
@@ -26,7 +27,13 @@ def sparse(table, law):
 def tied(joint, gain):
     """A tie whose two directions agree on one joint law."""
     first, second = joint.sum(axis=1), joint.sum(axis=0)
-    return SparseTie(sparse(joint / first[:, None], second), sparse((joint / second).T, first), gain)
+    return Tie(sparse(joint / first[:, None], second), sparse((joint / second).T, first), gain)
+
+
+@pytest.fixture(autouse=True, params=["tables", "counts"])
+def estimate(request, monkeypatch):
+    if request.param == "counts":
+        monkeypatch.setattr(sparse_law, "TABLE_POINTS", 0)
 
 
 def documents_of(draw, n, points=8, seed=0):
@@ -41,7 +48,7 @@ def test_a_chain_of_two_ties_is_read_as_by_enumeration():
     rng = np.random.default_rng(0)
     joint = rng.dirichlet(np.ones(K * K)).reshape(K, K)
     joint = (joint + joint.T) / 2  # the same law at every place
-    law = DistantTies({("lag", 2, 0): tied(joint, 0.5), ("ss", 1, 3): tied(np.full((K, K), 1 / 9), 0.1)})
+    law = PositionalPairs({("lag", 2, 0): tied(joint, 0.5), ("ss", 1, 3): tied(np.full((K, K), 1 / 9), 0.1)})
     records = Records.from_documents(SPACE, [[0, 1, 2, 0, 1], [2, 2, 1, 1, 0]])
     known = knowledge(Exponential(SPACE, 1.0), one_tier(SPACE), records)
     release = perturb(records, known.mechanism, known.tiers, rng)
@@ -60,7 +67,7 @@ def test_a_chain_of_two_ties_is_read_as_by_enumeration():
 
 
 def test_the_stronger_tie_wins_and_circles_are_cut():
-    law = DistantTies({("lag", 2, 0): tied(np.full((K, K), 1 / 9), 0.1), ("se", 0, 0): tied(np.eye(K) / K, 0.9)})
+    law = PositionalPairs({("lag", 2, 0): tied(np.full((K, K), 1 / 9), 0.1), ("se", 0, 0): tied(np.eye(K) / K, 0.9)})
     assert [edge[:2] for edge in law.tree(3)] == [(0, 2)]
     assert law.tree(3)[0][2].gain == 0.9
     assert {edge[:2] for edge in law.tree(5)} == {(0, 4), (0, 2), (1, 3)}
@@ -76,8 +83,8 @@ def skipping(rng):
 
 
 def test_a_skip_is_found_at_its_distance():
-    found = fit_distant_ties(documents_of(skipping, 300))
-    table = found.ties["lag", 2, 0].ahead.own.toarray()
+    found = fit_positional_pairs(documents_of(skipping, 300))
+    table = csr_array(found.ties["lag", 2, 0].ahead.own).toarray()
     assert (table.argmax(axis=1) == (np.arange(8) + 1) % 8).all()
     assert {edge[:2] for edge in found.tree(5)} >= {(0, 2), (1, 3), (2, 4)}
 
@@ -88,19 +95,39 @@ def test_ends_are_found_in_documents_of_several_lengths():
         x[-1] = (x[0] + 3) % 8
         return x
 
-    found = fit_distant_ties(documents_of(draw, 600))
+    found = fit_positional_pairs(documents_of(draw, 600))
     assert max(found.ties, key=lambda key: found.ties[key].gain) == ("se", 0, 0)
     assert (0, 6) in {edge[:2] for edge in found.tree(7)}
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_independent_secrets_are_not_tied(seed):
-    assert len(fit_distant_ties(documents_of(lambda rng: rng.integers(8, size=6), 400, seed=seed)).ties) <= 1
+    assert len(fit_positional_pairs(documents_of(lambda rng: rng.integers(8, size=6), 400, seed=seed)).ties) <= 1
+
+
+def test_places_that_a_pair_so_far_apart_does_not_tie_are_left_loose():
+    """Places 1 and 4 are tied, 0 and 3 as far apart are not."""
+
+    def draw(rng):
+        x = rng.integers(8, size=5)
+        x[4] = (x[1] + 3) % 8
+        return x
+
+    found = fit_positional_pairs(documents_of(draw, 600))
+    assert [edge[:2] for edge in found.tree(5)] == [(1, 4)]
+    assert PositionalPairs(found.ties, frozenset({("ss", 1, 4), ("ss", 0, 3)})).tree(5)[0][2] is found.ties["ss", 1, 4]
+
+
+def test_a_pair_of_places_has_a_name_from_each_end():
+    assert list(keys_of(0, 19, 20)) == [("se", 0, 0)]
+    assert list(keys_of(0, 1, 20)) == [("ss", 0, 1)]
+    assert list(keys_of(18, 19, 20)) == [("ee", 1, 0)]
+    assert list(keys_of(9, 11, 20)) == []
 
 
 def test_one_topic_for_a_document_is_left_to_cooccurrence():
     """Values of one half go together at any distance, so no distance tells more than another."""
-    found = fit_distant_ties(documents_of(lambda rng: 4 * rng.integers(2) + rng.integers(4, size=6), 400))
+    found = fit_positional_pairs(documents_of(lambda rng: 4 * rng.integers(2) + rng.integers(4, size=6), 400))
     assert len(found.ties) <= 1
 
 
