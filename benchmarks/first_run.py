@@ -16,9 +16,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from studies.published import read_published
+
 from benchmarks.table import Line
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import data_folder, read_published
+from oddshift.data.codecs import data_folder
 
 TEXTS = 5_000
 LIMIT = 180.0

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from studies.published import read_published
 
 from benchmarks.table import Line, cpu, forget, markdown
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_published, read_vectors
+from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_vectors
 from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms import Tiered
 from oddshift.model.space import Space

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from studies.published import read_published
 
 from benchmarks.table import Line, cpu, forget
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import data_folder, read_published, read_vectors, tokenise
+from oddshift.data.codecs import data_folder, read_vectors, tokenise
 from oddshift.data.detectors import Patterns, closest, similarity_to
 from oddshift.data.embedded import people
 

@@ -18,14 +18,11 @@ from joblib.externals.loky import get_reusable_executor
 
 from oddshift.base.arrays import IntArray
 from oddshift.data.codecs import (
-    PUBLISHED,
-    Corpus,
     EncodedText,
     TextCodec,
     TextSettings,
     WordVectors,
     data_folder,
-    read_published,
     read_vectors,
     tokenise,
 )
@@ -36,6 +33,7 @@ from oddshift.data.detectors import DetectionReport, Pipeline, TypeTags, stop_wo
 from oddshift.data.embedded.people import CITIES, EMPLOYERS, NAMES
 from oddshift.mechanisms import Exponential
 from oddshift.mechanisms.utility import DownstreamTask, Utility, classification, measure, retrieval
+from studies.published import PUBLISHED, Corpus, read_published
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "studies" / "corpora.md"
 EPSILON = 2.5

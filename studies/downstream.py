@@ -13,13 +13,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from oddshift.base.arrays import FloatArray
-from oddshift.data.codecs import TextCodec, TextSettings, WordVectors, data_folder, read_published, read_vectors
+from oddshift.data.codecs import TextCodec, TextSettings, WordVectors, data_folder, read_vectors
 from oddshift.data.codecs.text.encoded import EncodedText
-from oddshift.data.codecs.text.passages import features_of_part, text_features
+from oddshift.data.codecs.text.passages import text_features
 from oddshift.data.codecs.text.settings import PAPER_TIERS
 from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms import Exponential
-from oddshift.mechanisms.utility import classification
+from oddshift.mechanisms.utility import averaged, classification
+from studies.published import read_published
 from studies.tables import table, write
 
 EPSILON, DOCUMENTS = 2.5, 4_000
@@ -31,6 +32,20 @@ def parts(made: EncodedText, vectors: WordVectors) -> Iterator[tuple[str, FloatA
     """The two rows that every table of downstream accuracy has besides its releases."""
     yield DROPPED, features_of_part(made, vectors, sensitive=False)
     yield ALONE, features_of_part(made, vectors, sensitive=True)
+
+
+def features_of_part(encoded: EncodedText, vectors: WordVectors, *, sensitive: bool) -> FloatArray:
+    """(documents, k) mean vectors of the sensitive words alone as they were, or of all words but those.
+
+    Between the two lies what noise can be good for: a release that serves worse than dropping the words serves nobody.
+    """
+    occurrences = encoded.tokens.occurrences
+    rows = vectors.rows_of(occurrences.types)[occurrences.type]
+    found = np.zeros(len(rows), dtype=bool)
+    found[encoded.masked] = True
+    found[encoded.slots] = True
+    rows[found != sensitive] = -1
+    return averaged(vectors.vectors, np.asarray(rows), encoded.tokens.offsets)
 
 
 def accuracy(before: FloatArray, after: FloatArray, labels: Sequence[str]) -> tuple[float, float]:

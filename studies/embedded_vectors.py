@@ -10,11 +10,17 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.text.published import data_folder
+from oddshift.data.codecs import data_folder
 from oddshift.data.codecs.text.vectors import read_vectors
-from oddshift.data.embedded.people import KINDS, public_words
+from oddshift.data.embedded.people import CLOSING, KINDS, PHRASES
 
-TARGET = Path(__file__).resolve().parents[1] / "src" / "oddshift" / "embedded" / "people.npz"
+TARGET = Path(__file__).resolve().parents[1] / "src" / "oddshift" / "data" / "embedded" / "people.npz"
+
+
+def public_words() -> frozenset[str]:
+    """Every word of the sentences, in lower case."""
+    text = " ".join(phrase for row in PHRASES for phrase in row) + CLOSING
+    return frozenset(word.strip(".").lower() for word in text.split() if word.strip(".{}"))
 
 
 def main() -> None:

@@ -18,12 +18,13 @@ from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper, squared_distance
 from oddshift.attackers.reconstruction import PaperSettings
 from oddshift.attackers.training import Schedule
 from oddshift.base.arrays import FloatArray
-from oddshift.data.codecs import TextCodec, TextSettings, breast_cancer, data_folder, read_published, read_vectors
+from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_vectors
 from oddshift.data.codecs.text.settings import PAPER_TIERS
 from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import FRACTIONS, Records, assign_parts
 from oddshift.model.release import one_tier, perturb
+from studies.published import breast_cancer, read_published
 from studies.tables import table, write
 from studies.triples import sampled_rate
 

@@ -22,10 +22,11 @@ import tldextract
 from presidio_analyzer import AnalyzerEngine
 from presidio_analyzer.nlp_engine import NlpEngineProvider
 
-from oddshift.data.codecs import EncodedText, TextCodec, TextSettings, data_folder, read_published
+from oddshift.data.codecs import EncodedText, TextCodec, TextSettings, data_folder
 from oddshift.data.detectors import Capitals, Detector, Handles, Occupations, Patterns, Pipeline
 from oddshift.data.detectors.planting import recall_of_planted
 from oddshift.data.detectors.spacy_pipeline import usual_labels
+from studies.published import read_published
 
 PAGE = Path(__file__).parents[1] / "docs" / "studies" / "pii_recall.md"
 OTHER = {"ag_news": 500, "amazon": 500}

@@ -30,7 +30,7 @@ from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 from oddshift.app.run import Run
 from oddshift.audit import AuditSettings
 from oddshift.base.storage import load, save
-from oddshift.data.codecs import EncodedText, TextCodec, TextSettings, WordVectors, data_folder, read_published
+from oddshift.data.codecs import EncodedText, TextCodec, TextSettings, WordVectors, data_folder
 from oddshift.data.codecs.text.vectors import read_vectors
 from oddshift.data.detectors import Capitals, Handles, Occupations, Patterns, Pipeline
 from oddshift.data.detectors.gazetteer import FAMILY_NAMES, GIVEN_NAMES, PLACE_NAMES
@@ -40,6 +40,7 @@ from oddshift.mechanisms import MechanismSettings, Tiered
 from oddshift.mechanisms.utility import constant_of_each_kind, constant_output, expected_loss
 from oddshift.model.records import Records, Split
 from oddshift.model.release import draw_once
+from studies.published import read_published
 
 CORPORA = {"amazon": 1200, "ag_news": 800, "imdb": 200}
 """Texts of each corpus; the first 60 % are learned from."""

@@ -20,7 +20,7 @@ from statsmodels import datasets as other
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.repair import LEAST, best_outputs, fit_law, law_of_release
 from oddshift.base.arrays import FloatArray, IntArray
-from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_published, read_vectors
+from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_vectors
 from oddshift.data.detectors import Pipeline
 from oddshift.data.embedded.people import people
 from oddshift.mechanisms import MECHANISMS, Mechanism, MechanismSettings
@@ -31,6 +31,7 @@ from oddshift.model.records import Records
 from oddshift.model.release import draw_once, perturb
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
+from studies.published import read_published
 from studies.tables import table, write
 
 LEVELS = 30

@@ -5,7 +5,7 @@ import gc
 import pytest
 
 from added_package import forget, lay_out
-from oddshift.data.codecs.text.published import data_folder
+from oddshift.data.codecs import data_folder
 from oddshift.data.detectors import spans
 from requirements import lacking
 

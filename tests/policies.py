@@ -4,9 +4,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
+from studies.published import breast_cancer, read_published
 
 import encoding
-from oddshift.data.codecs import TextCodec, TextSettings, WordVectors, breast_cancer, read_published
+from oddshift.data.codecs import TextCodec, TextSettings, WordVectors
 from oddshift.data.detectors import Pipeline, WordList
 from oddshift.data.embedded import people
 from oddshift.mechanisms import Exponential, Mask

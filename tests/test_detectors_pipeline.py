@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from studies.published import read_published
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import read_published
 from oddshift.data.detectors import DETECTORS, Pipeline, recall_of_planted, spacy_pipeline, spans
 
 NAMES = ["John Smith", "Maria Garcia", "David Johnson", "Susan Miller", "Peter Brown", "Anna Schmidt", "James Wilson"]

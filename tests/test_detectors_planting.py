@@ -4,10 +4,10 @@ import time
 
 import numpy as np
 import pytest
+from studies.published import read_published
 
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import clopper_pearson_lower, clopper_pearson_upper
-from oddshift.data.codecs import read_published
 from oddshift.data.detectors import Capitals, Gazetteer, Pipeline, PlantedRecall, Spans, recall_of_planted
 from oddshift.data.detectors.gazetteer import FAMILY_NAMES, GIVEN_NAMES
 from oddshift.data.detectors.planting import _place

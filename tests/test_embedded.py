@@ -2,11 +2,12 @@ import hashlib
 
 import numpy as np
 import pytest
+from studies.embedded_vectors import public_words
 from studies.known_laws import chain, topics
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.embedded import people
-from oddshift.data.embedded.people import KINDS, LENGTHS, PHRASES, draw_sequences, invert, law, public_words
+from oddshift.data.embedded.people import KINDS, LENGTHS, PHRASES, draw_sequences, invert, law
 from oddshift.leakage.exact import log_posterior
 from oddshift.mechanisms.exponential import Exponential
 from oddshift.model.prior import Joint

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from studies.published import breast_cancer
 
 import encoding
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import TableCodec, TableSettings, breast_cancer
+from oddshift.data.codecs import TableCodec, TableSettings
 from oddshift.data.formats import open_data, read_columns
 from oddshift.model.records import MASKED, SLOT
 

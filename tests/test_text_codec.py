@@ -2,10 +2,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from studies.published import read_published
 
 import encoding
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import MASK, TextCodec, TextSettings, WordVectors, read_published, read_vectors
+from oddshift.data.codecs import MASK, TextCodec, TextSettings, WordVectors, read_vectors
 from oddshift.data.codecs.text.lexicon import WITHOUT_POINT
 from oddshift.data.codecs.text.settings import tier_rule
 from oddshift.data.detectors import Gazetteer, Patterns, Pipeline, WordList

@@ -5,10 +5,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from studies.published import read_published
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs import data_folder, read_published
-from oddshift.data.codecs.text import published
+from oddshift.data.codecs import data_folder
+from oddshift.data.codecs.text import vectors
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.formats import FOLDER, open_data, read_columns
 from oddshift.data.formats.cells import numbers, strings
@@ -135,9 +136,9 @@ def test_other_bad_files(tmp_path):
 
 def test_an_installed_package_expects_data_where_it_is_run(tmp_path, monkeypatch):
     """Never among the installed packages: a folder there would be lost with the environment."""
-    installed = tmp_path / "lib" / "python3" / "site-packages" / "oddshift" / "data" / "codecs" / "published.py"
+    installed = tmp_path / "lib" / "python3" / "site-packages" / "oddshift" / "data" / "codecs" / "vectors.py"
     monkeypatch.delenv("ODDSHIFT_DATA", raising=False)
-    monkeypatch.setattr(published, "__file__", str(installed))
+    monkeypatch.setattr(vectors, "__file__", str(installed))
     monkeypatch.chdir(tmp_path)
     assert data_folder() == Path("data")
     monkeypatch.setenv("ODDSHIFT_DATA", "elsewhere")

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
+from studies.downstream import features_of_part
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.text.casing import CASINGS, cased
 from oddshift.data.codecs.text.encoded import encode_tokens
 from oddshift.data.codecs.text.lexicon import WITHOUT_POINT, Lexicon, Similar, add_similar, build_lexicon, has_point
-from oddshift.data.codecs.text.passages import features_of_part, text_features
+from oddshift.data.codecs.text.passages import text_features
 from oddshift.data.codecs.text.span_detection import found_tokens
 from oddshift.data.codecs.text.tokens import tokenise
 from oddshift.data.codecs.text.vectors import WordVectors

@@ -38,7 +38,8 @@ def measured(task: Task, packages: Path, home: str) -> tuple[float, float]:
     """CPU seconds and megabytes of one process."""
     is_earlier = packages != NOW
     left_out = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH"}
-    own = {"PYTHONPATH": str(packages), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    path = str(packages) if is_earlier else f"{NOW}{os.pathsep}{NOW.parent}"
+    own = {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     if task.is_news:
         own["ODDSHIFT_DATA"] = str(data_folder().resolve())
     environment = {name: value for name, value in os.environ.items() if name not in left_out} | own

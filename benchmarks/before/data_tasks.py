@@ -24,7 +24,8 @@ people(10)
 
 NEWS = """
 os.environ["XDG_CACHE_HOME"] = str(home)  # today what patterns found is kept there
-from oddshift.data.codecs import data_folder, read_published, read_vectors, tokenise
+from oddshift.data.codecs import data_folder, read_vectors, tokenise
+from studies.published import read_published
 from oddshift.data.detectors import Patterns
 texts, excerpt = read_published("ag_news").texts, data_folder() / "glove.6B.100d.npz"
 tokenise(texts[:1])
@@ -200,7 +201,8 @@ def release(turn):
 """
 
 NEWS_POLICY = """
-from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_published, read_vectors
+from oddshift.data.codecs import TextCodec, TextSettings, data_folder, read_vectors
+from studies.published import read_published
 from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms import Tiered
 from oddshift.protect import Sanitizer

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 WAS = {
     r"oddshift\.data\.(detectors|embedded)": r"oddshift.\1",
-    r"oddshift\.data\.codecs": "oddshift.modalities",
+    r"oddshift\.data\.codecs|studies\.published": "oddshift.modalities",
     r"oddshift\.evidence\.certificates": "oddshift.certificate",
     r"oddshift\.mechanisms\.(epsilon|remap)": r"oddshift.\1",
     r"oddshift\.mechanisms\.closure": "oddshift.mechanisms",

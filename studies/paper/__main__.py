@@ -41,7 +41,7 @@ def reproduce(
 
     Example: python -m studies.paper toy
     """
-    from oddshift.data.codecs.text.published import data_folder
+    from oddshift.data.codecs import data_folder
     from studies.paper.reproduction import Place, ReproductionOptions
     from studies.paper.reproductions import REPRODUCTIONS
 

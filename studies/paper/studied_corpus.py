@@ -21,7 +21,7 @@ from oddshift.attackers.reconstruction import PaperSettings
 from oddshift.attackers.training import Schedule
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.identity import fingerprint
-from oddshift.data.codecs import TextCodec, TextSettings, read_published, read_vectors
+from oddshift.data.codecs import TextCodec, TextSettings, read_vectors
 from oddshift.data.codecs.text.settings import PAPER_TIERS
 from oddshift.data.detectors import Pipeline
 from oddshift.mechanisms.mechanism import Mechanism
@@ -29,6 +29,7 @@ from oddshift.mechanisms.tiered import Tiered
 from oddshift.model.records import FRACTIONS, Records, Split, assign_parts
 from oddshift.model.tiers import Tiers
 from studies.paper.reproduction import Place
+from studies.published import read_published
 
 BASE = 2.6
 """The largest budget of the paper's table: scales of a conditioned network are budgets over this."""

@@ -14,7 +14,6 @@ import numpy as np
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.paper import PAPER_SCHEDULE, fit_paper
 from oddshift.attackers.reconstruction import PaperSettings
-from oddshift.data.codecs import breast_cancer
 from oddshift.mechanisms.tiered import Tiered
 from oddshift.mechanisms.utility import expected_loss
 from oddshift.model.records import Records, Split
@@ -22,6 +21,7 @@ from oddshift.model.tiers import Tiers
 from studies.paper.cell_store import Cell
 from studies.paper.paper_numbers import ATTACKERS, WDBC, paper_table
 from studies.paper.paper_reading import Read, exact_row, layout_size, read
+from studies.published import breast_cancer
 
 WDBC_EPSILONS = (0.1, 0.2, 0.3)
 WDBC_SCALES = (0.25, 0.5, 0.75, 1.0)

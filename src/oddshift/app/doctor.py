@@ -16,7 +16,7 @@ import numpy as np
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from oddshift.data.codecs.text.published import data_folder
+from oddshift.data.codecs import data_folder
 from oddshift.data.detectors.spans import cache_folder
 from oddshift.leakage.exact import exact_leakage
 from oddshift.model.prior import Joint

@@ -12,7 +12,7 @@ from oddshift.data.codecs.coverage import Counts, Coverage, KindCounts
 from oddshift.data.codecs.defaults import CodecDefaults, EncodedDefaults
 from oddshift.data.codecs.place_codec import EncodedPlaces, PlaceCodec, PlaceVocabulary
 from oddshift.data.codecs.places import PlaceSettings
-from oddshift.data.codecs.table.codec import EncodedTable, TableCodec, breast_cancer
+from oddshift.data.codecs.table.codec import EncodedTable, TableCodec
 from oddshift.data.codecs.table.rows import TableVocabulary
 from oddshift.data.codecs.table.settings import TableSettings
 from oddshift.data.codecs.text.casing import MASK
@@ -26,10 +26,9 @@ from oddshift.data.codecs.text.own_vectors import (
     vectors_from_text,
     vectors_of_pipeline,
 )
-from oddshift.data.codecs.text.published import PUBLISHED, Corpus, data_folder, read_published
 from oddshift.data.codecs.text.settings import TextSettings
 from oddshift.data.codecs.text.tokens import Tokens, tokenise
-from oddshift.data.codecs.text.vectors import WordVectors, read_vectors
+from oddshift.data.codecs.text.vectors import WordVectors, data_folder, read_vectors
 from oddshift.data.codecs.vector_codec import EncodedVectors, NoVocabulary, VectorCodec, VectorSettings
 
 CODECS: Registry[type[Any]] = Registry(
@@ -50,11 +49,9 @@ __all__ = [
     "FROM_PIPELINE",
     "FROM_TEXT",
     "MASK",
-    "PUBLISHED",
     "Codec",
     "CodecDefaults",
     "Columns",
-    "Corpus",
     "Counts",
     "Coverage",
     "Encoded",
@@ -81,12 +78,10 @@ __all__ = [
     "VectorCodec",
     "VectorSettings",
     "WordVectors",
-    "breast_cancer",
     "data_folder",
     "encode_tokens",
     "named_cells",
     "pipeline_with_vectors",
-    "read_published",
     "read_vectors",
     "tokenise",
     "vectors_from_text",

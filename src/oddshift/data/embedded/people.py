@@ -105,12 +105,6 @@ CLOSING = " knows."
 """Ends a text that stops at the name of the second person."""
 
 
-def public_words() -> frozenset[str]:
-    """Every word of the sentences, in lower case."""
-    text = " ".join(phrase for row in PHRASES for phrase in row) + CLOSING
-    return frozenset(word.strip(".").lower() for word in text.split() if word.strip(".{}"))
-
-
 LENGTHS = (4, 5, 6, 7, 8)
 """Numbers of secrets in a document, equally likely and independent of the secrets."""
 

@@ -296,14 +296,3 @@ def _group_names(columns: Columns, settings: TableSettings, starts: IntArray) ->
         b"row" + secrets.token_bytes(16) if is_missing(cells[row]) else b"is " + str(cells[row]).encode()
         for row in starts.tolist()
     )
-
-
-def breast_cancer() -> tuple[TableCodec, EncodedTable]:
-    """Read Breast Cancer Wisconsin (diagnostic): 569 records of 30 z-scored measurements, each one secret."""
-    from sklearn.datasets import load_breast_cancer
-
-    loaded = load_breast_cancer()
-    names = tuple(str(name) for name in loaded.feature_names)
-    columns = {name: loaded.data[:, c].tolist() for c, name in enumerate(names)}
-    codec = TableCodec.fit(columns, TableSettings(numeric=names, unit="row"))
-    return codec, codec.encode(columns)

@@ -119,17 +119,3 @@ def text_features(
         rows[encoded.masked] = -1
         rows[encoded.slots] = vectors.rows_of([word or "" for word in table])[chosen]
     return averaged(vectors.vectors, np.asarray(rows), encoded.tokens.offsets)
-
-
-def features_of_part(encoded: EncodedText, vectors: WordVectors, *, sensitive: bool) -> FloatArray:
-    """(documents, k) mean vectors of the sensitive words alone as they were, or of all words but those.
-
-    Between the two lies what noise can be good for: a release that serves worse than dropping the words serves nobody.
-    """
-    occurrences = encoded.tokens.occurrences
-    rows = vectors.rows_of(occurrences.types)[occurrences.type]
-    found = np.zeros(len(rows), dtype=bool)
-    found[encoded.masked] = True
-    found[encoded.slots] = True
-    rows[found != sensitive] = -1
-    return averaged(vectors.vectors, np.asarray(rows), encoded.tokens.offsets)

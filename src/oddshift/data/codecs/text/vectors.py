@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -78,6 +79,18 @@ class WordVectors:
         for i in np.flatnonzero(known):
             table[i] = self.vectors[rows[i]].mean(axis=0)
         return table, known
+
+
+def data_folder() -> Path:
+    """Return the folder of real data: `ODDSHIFT_DATA`; without it ../shared/data, here or next to a clone; or ./data.
+
+    An installed package has no data next to it, so that what is not found is expected in ./data.
+    """
+    given = os.environ.get("ODDSHIFT_DATA")
+    if given:
+        return Path(given)
+    near = (Path("../shared/data"), Path(__file__).resolve().parents[5] / "shared" / "data")
+    return next((folder for folder in near if folder.is_dir()), Path("data"))
 
 
 def read_vectors(

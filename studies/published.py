@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from sklearn.datasets import load_breast_cancer
+
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs import EncodedTable, TableCodec, TableSettings, data_folder
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.formats import open_data, read_columns
 from oddshift.data.formats.cells import strings
@@ -49,18 +51,6 @@ PUBLISHED: dict[str, Published] = {
 """The corpora of the data folder by name; each has a column `label`."""
 
 
-def data_folder() -> Path:
-    """Return the folder of real data: `ODDSHIFT_DATA`; without it ../shared/data, here or next to a clone; or ./data.
-
-    An installed package has no data next to it, so that what is not found is expected in ./data.
-    """
-    given = os.environ.get("ODDSHIFT_DATA")
-    if given:
-        return Path(given)
-    near = (Path("../shared/data"), Path(__file__).resolve().parents[5] / "shared" / "data")
-    return next((folder for folder in near if folder.is_dir()), Path("data"))
-
-
 def read_published(name: str, folder: str | Path | None = None) -> Corpus:
     """Read a corpus of the data folder."""
     if name not in PUBLISHED:
@@ -75,3 +65,12 @@ def read_published(name: str, folder: str | Path | None = None) -> Corpus:
     columns = read_columns(open_data(path, "text"), (*found.text, "label"))
     texts = TextCells.of(columns, found.text).documents
     return Corpus(tuple(texts), tuple(strings(columns, "label")))
+
+
+def breast_cancer() -> tuple[TableCodec, EncodedTable]:
+    """Read Breast Cancer Wisconsin (diagnostic): 569 records of 30 z-scored measurements, each one secret."""
+    loaded = load_breast_cancer()
+    names = tuple(str(name) for name in loaded.feature_names)
+    columns = {name: loaded.data[:, c].tolist() for c, name in enumerate(names)}
+    codec = TableCodec.fit(columns, TableSettings(numeric=names, unit="row"))
+    return codec, codec.encode(columns)
