@@ -28,7 +28,7 @@ def oddshift(*arguments, **options):
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli")
     (folder / "audit.toml").write_text(SMALL)
-    done = oddshift("audit", folder / "audit.toml", "--out", folder / "run")
+    done = oddshift("audit", folder / "audit.toml", "--out", folder / "run", "--details")
     return folder, done
 
 
@@ -99,7 +99,7 @@ def test_every_stored_certificate_verifies(run):
 def test_a_finished_run_is_read_and_not_repeated(run):
     folder, first = run
     moment = (folder / "run" / "audit.npz").stat().st_mtime_ns
-    again = run_here("audit", folder / "audit.toml", "--out", folder / "run")
+    again = run_here("audit", folder / "audit.toml", "--out", folder / "run", "--details")
     assert (folder / "run" / "audit.npz").stat().st_mtime_ns == moment
     assert again.out == first.stdout
 

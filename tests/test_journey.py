@@ -182,7 +182,7 @@ def test_few_rows_are_measured_undecided_and_told_how_many_it_takes(tmp_path, he
     assert enough is not None
     changed = (tmp_path / "oddshift.toml").read_text().replace("delta = 0.05", f"delta = {enough[1]}")
     (tmp_path / "larger.toml").write_text(changed)
-    again = here(tmp_path, "oddshift audit larger.toml --out larger-run")
+    again = here(tmp_path, "oddshift audit larger.toml --out larger-run --details")
     assert "question 2 to the same data" in again.stdout
     assert "oddshift adapt larger.toml" in again.stdout, "what the first audit advised is enough"
     assert "oddshift adapt" not in audited.stdout, "it could only refuse"

@@ -57,9 +57,9 @@ KINDS = {
 
 COMMANDS = {
     "init": ["init", "visits.csv"],
-    "audit": ["audit", "oddshift.toml", "--out", "run"],
+    "audit": ["audit", "oddshift.toml", "--out", "run", "--details"],
     "audit --json": ["audit", "oddshift.toml", "--out", "other", "--json"],
-    "adapt": ["adapt", "oddshift.toml", "--out", "run"],
+    "adapt": ["adapt", "oddshift.toml", "--out", "run", "--details"],
     "adapt --json": ["adapt", "oddshift.toml", "--out", "other", "--json"],
     "report": ["report", "run"],
     "compare": ["compare", "run", "other"],

@@ -35,9 +35,13 @@ WORDS = frozenset({"", "attacker", "tier", "release", "kind"})
 """Heads of columns that hold words; others hold numbers, which stand to the right."""
 
 
-def show_audit(audit: Audit, console: Console) -> None:
-    """Print an audit from its stored values alone: the first screen, then the details."""
+def show_audit(audit: Audit, console: Console, *, details: bool = True) -> None:
+    """Print an audit from its stored values alone: the first screen, and the details where they are asked for."""
     show_first_screen(screen_of_audit(audit), console)
+    if not details:
+        console.print(_more(audit, f"{len(audit.attackers)} attackers with their rates"))
+        return
+    console.print("Details", style="bold")
     for line in (verdict_sentence(audit), level_sentence(audit)):
         console.print(line, markup=False)
     if audit.release is not None:
@@ -68,12 +72,16 @@ def show_audit(audit: Audit, console: Console) -> None:
     _show_notes(audit, console)
 
 
-def show_adaptation(found: Adaptation, console: Console) -> None:
-    """Print an adaptation from its stored values alone: the first screen, then the details."""
+def show_adaptation(found: Adaptation, console: Console, *, details: bool = True) -> None:
+    """Print an adaptation from its stored values alone: the first screen, and the details where they are asked for."""
     asked = found.settings
     show_first_screen(screen_of_adaptation(found), console)
-    console.print(adaptation_sentence(found), markup=False)
     console.print(f"Released as: {forms_line(found)}.", markup=False)
+    if not details:
+        console.print(_more(found, f"{len(found.compared)} releases that were compared"))
+        return
+    console.print("Details", style="bold")
+    console.print(adaptation_sentence(found), markup=False)
     if found.release is not None:
         console.print(release_headline(found.release), markup=False)
     console.print(_parts(found))
@@ -100,6 +108,14 @@ def show_adaptation(found: Adaptation, console: Console) -> None:
     _show_notes(found, console)
 
 
+def _more(found: Audit | Adaptation, what: str) -> str:
+    """What the details hold, for those who did not ask for them."""
+    return (
+        f"More with --details and in the report: {what}, what was certified, {len(found.warnings)} notes, "
+        f"{len(found.assumptions)} assumptions."
+    )
+
+
 def _parts(found: Audit | Adaptation) -> str:
     fit, select, certify = found.documents
     records = nouns_of(found.detector).records
@@ -123,7 +139,6 @@ def show_first_screen(screen: FirstScreen, console: Console) -> None:
         console.print(screen.explained, markup=False)
     if screen.meaning:
         console.print(screen.meaning, markup=False)
-    console.print("Details", style="bold")
 
 
 def _table(head: Sequence[str], blocks: Sequence[Sequence[Sequence[str]]], bold: Sequence[bool] = ()) -> Table:

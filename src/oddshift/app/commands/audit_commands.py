@@ -13,6 +13,7 @@ import typer
 
 from oddshift.app.commands.terminal import (
     NOT_SHOWN,
+    Details,
     Json,
     console_for,
     next_step,
@@ -39,6 +40,7 @@ def audit(
     keep: Annotated[
         bool, typer.Option("--keep/--no-keep", help="Keep prepared SECRETS for `adapt`, in a private folder.")
     ] = True,
+    details: Details = False,
     as_json: Json = False,
 ) -> None:
     """Measure what a joint attacker learns from releases, with certificates.
@@ -65,7 +67,7 @@ def audit(
         done = run_audit(
             asked, out, max_cpu=max_cpu, keep_examples=keep_examples, keep=keep, progress=progress, say=saying(console)
         )
-    show_audit(done, console)
+    show_audit(done, console, details=details)
     found = summary(done)
     if as_json:
         print(json.dumps(found))
@@ -110,6 +112,7 @@ def _following(found: dict[str, Any], parsed: Configuration, config: Path | None
 def adapt(
     config: Annotated[Path, typer.Argument(help="A TOML file with audit.delta; docs/adapt.md explains it.")],
     out: Annotated[Path, typer.Option(help="The run folder; it may already hold the audit.")] = Path("oddshift-run"),
+    details: Details = False,
     as_json: Json = False,
 ) -> None:
     """Find the scales with the least utility loss whose leakage is certified, and write the policy.
@@ -131,7 +134,7 @@ def adapt(
         policy = str(out / POLICY) if found.scales is not None else None
         print(json.dumps({**adaptation_summary(found), "policy": policy}))
     else:
-        show_adaptation(found, console)
+        show_adaptation(found, console, details=details)
         console.print(f"run: {out}")
         if found.scales is not None:
             console.print("confidential: policy.json and vocabulary.npz name what is sensitive; evidence/ does not.")

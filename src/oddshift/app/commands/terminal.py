@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from oddshift.base.execution import Progress, Say
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Details = Annotated[bool, typer.Option("--details", help="Also print attackers, certificates, notes and assumptions.")]
 """The option every command has."""
 
 
