@@ -13,7 +13,6 @@ import numpy as np
 
 from oddshift.attackers.chain_laws import RegimeChains
 from oddshift.attackers.law_attacker import DenseLaw, log_floor
-from oddshift.attackers.second_order import SecondOrder
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.model.records import Records
 from oddshift.model.space import Space
@@ -94,6 +93,62 @@ def second_order(seed: int = 1) -> KnownWorld:
         return values
 
     return KnownWorld("second order", space, draw, law)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SecondOrder:
+    """First law (points,), first step (points, points), and step[b, a, c] = Pr[c | a before b], (points,)·3."""
+
+    first: FloatArray
+    second: FloatArray
+    steps: FloatArray
+
+    @property
+    def width(self) -> int:
+        """A message over pairs, from both sides."""
+        return 2 * len(self.first)
+
+    def messages(self, seen: FloatArray) -> FloatArray:
+        """Forward-backward over pairs (b, documents, a): a stands one position before b."""
+        length = seen.shape[1]
+        if length == 1:
+            return np.broadcast_to(log_floor(self.first), seen.shape).copy()
+        found, lefts = np.empty_like(seen), [self._start(seen)]
+        for t in range(2, length):
+            lefts.append(_to_one(self._ahead(lefts[-1], seen[:, t - 1])))
+        right = np.ones_like(lefts[0])
+        for t in range(length - 1, 0, -1):
+            both = lefts[t - 1] * right  # (b at t, documents, a at t − 1), the output at a in, that at b not
+            found[:, t] = log_floor(both.sum(axis=2).T)
+            if t == 1:
+                found[:, 0] = self._at_first(right, seen[:, 1])
+            else:
+                right = _to_one(self._back(right, seen[:, t]))
+        return found
+
+    def _start(self, seen: FloatArray) -> FloatArray:
+        """The message to position 1: (b, documents, a)."""
+        return np.asarray((self.first * self.second.T)[:, None, :] * seen[None, :, 0, :])
+
+    def _ahead(self, left: FloatArray, seen: FloatArray) -> FloatArray:
+        """(b, d, a) -> (c, d, b): Σ_a left(a, b)·step[b, a, c], times what is seen at b."""
+        moved = np.matmul(left, self.steps)  # (b, d, c)
+        return np.asarray(np.transpose(moved, (2, 1, 0)) * seen[None])
+
+    def _back(self, right: FloatArray, seen: FloatArray) -> FloatArray:
+        """(c, d, b) -> (b, d, a): Σ_c step[b, a, c]·seen(c)·right(b, c)."""
+        weighed = right * seen.T[:, :, None]
+        return np.asarray(np.matmul(np.transpose(weighed, (2, 1, 0)), np.swapaxes(self.steps, 1, 2)))
+
+    def _at_first(self, right: FloatArray, seen: FloatArray) -> FloatArray:
+        """Σ_b first(a)·second(a, b)·seen(b)·right(a, b), in logarithms (documents, a)."""
+        weighed = right * seen.T[:, :, None]
+        return log_floor(self.first * np.einsum("bda,ab->da", weighed, self.second, optimize=True))
+
+
+def _to_one(message: FloatArray) -> FloatArray:
+    """Each document's message divided by its peak; what was divided out is the same for all values."""
+    return np.asarray(message / np.maximum(message.max(axis=(0, 2), keepdims=True), 1e-300))
 
 
 def copies(seed: int = 1, share: float = 0.5) -> KnownWorld:

@@ -12,7 +12,6 @@ from oddshift.attackers.chain import UNKNOWN, first_law, fit_gap_chain, fit_plug
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, log_mix, smoothed_table
 from oddshift.attackers.law_attacker import TINY, likelihoods, log_floor
 from oddshift.attackers.learning_size import LearningOfSize, Refittable, SizeStep, smaller_fits
-from oddshift.attackers.second_order import fit_dense_second_order
 from oddshift.attackers.spatial import normalised_rows
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
@@ -103,7 +102,6 @@ def dense_laws(known):
         "chain": fit_chain(known),
         "regimes": fit_regimes(known, rng),
         "classes": fit_classes(known, rng),
-        "second order": fit_dense_second_order(known),
     }
 
 
@@ -147,7 +145,7 @@ def test_rows_become_laws_that_keep_their_ratios():
     np.testing.assert_allclose(normalised_rows(np.array([[1.0, 3.0], [2.0, 0.0]])), [[0.25, 0.75], [1.0, 0.0]])
 
 
-@pytest.mark.parametrize("name", ["chain", "regimes", "classes", "second order"])
+@pytest.mark.parametrize("name", ["chain", "regimes", "classes"])
 def test_a_point_that_is_not_sensitive_has_hardly_any_mass_and_breaks_no_law(name):
     space = Space(np.arange(4.0)[:, None])
     tiers = Tiers([0, 0, 0, -1], names=("PII",), scales=(1.0,), is_public=True)

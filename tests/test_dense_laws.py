@@ -4,11 +4,11 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from studies.world_laws import SecondOrder
 
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.chain_laws import PlaceClasses, RegimeChains, fit_chain, fit_classes, fit_regimes
 from oddshift.attackers.law_attacker import Dense, LawAttacker, length_batches
-from oddshift.attackers.second_order import SecondOrder, fit_dense_second_order
 from oddshift.mechanisms import Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
@@ -167,19 +167,3 @@ def test_places_have_laws_of_their_own():
     seen = np.ones((1, 4, 8))
     seen[0, 0, 4] = 50.0
     assert [int(row.argmax()) for row in found.messages(seen)[0, 1:]] == [5, 6, 7]
-
-
-def test_second_order_reads_what_neither_neighbour_tells_alone():
-    def draw(rng):
-        values = [int(v) for v in rng.integers(8, size=2)]
-        for _ in range(3):
-            values.append((values[-1] + values[-2]) % 8)
-        return values
-
-    known = documents_of(draw, 800)
-    found = fit_dense_second_order(known)
-    assert found.steps.shape == (8, 8, 8)
-    np.testing.assert_allclose(found.steps.sum(axis=2), 1.0)
-    b, a = np.meshgrid(np.arange(8), np.arange(8), indexing="ij")
-    assert found.steps[b, a, (a + b) % 8].min() > 0.8
-    assert fit_chain(known).steps[0].max() < 0.4

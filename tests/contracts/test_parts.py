@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from oddshift.attackers import sparse_law
+from oddshift.attackers import second_order, sparse_law
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.combination import fit_and_combine
 from oddshift.attackers.controls import Own
@@ -15,7 +15,7 @@ from oddshift.attackers.linear_context import fit_linear_context
 from oddshift.attackers.portfolio import common_parts, counted_parts, dense_parts
 from oddshift.attackers.positional_pairs import fit_positional_pairs
 from oddshift.attackers.repetition import Reuse
-from oddshift.attackers.second_order import fit_sparse_second_order
+from oddshift.attackers.second_order import fit_second_order
 from oddshift.mechanisms import Deletion, Exponential
 from oddshift.model.records import Records
 from oddshift.model.release import one_tier, perturb
@@ -32,6 +32,7 @@ def _counted(fit, known):
     """A law from counts, as over more points than a table takes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse_law, "TABLE_POINTS", 0)
+        patch.setattr(second_order, "TRIPLE_POINTS", 0)
         return fit(known)
 
 
@@ -40,7 +41,7 @@ PARTS = {
     "dense": dense_parts(8, 0),
     "counted": counted_parts(8),
     "sparse": [
-        lambda known: LawAttacker(known, fit_sparse_second_order(known), "sparse second order"),
+        lambda known: LawAttacker(known, _counted(fit_second_order, known), "counted second order"),
         lambda known: LawAttacker(known, _counted(fit_positional_pairs, known), "counted ties"),
     ],
     "wide": WIDE,

@@ -1,12 +1,12 @@
-"""A chain of second order: each secret depends on the two before it; dense over few points, sparse over more of them.
+"""A chain of second order: each secret depends on the two before it.
 
-Dense: Pr[X_t = c | a, b before it] comes from counts of triples over the law given b, the law given a (a skip), their
-product, and, where points have coordinates, the same step again. Inference is forward-backward over pairs.
+Pr[c | a, b] = own(ab, c) + rest(ab)·p(c|b) for pairs (a, b) that were followed at least twice, and p(c|b), a sparse
+law, for all others. Over few points every pair has such a law, without a rest: counts of triples over the law given b,
+the law given a (a skip), their product, and, where points have coordinates, the same step again.
 
-Sparse: Pr[c | a, b] = own(ab, c) + rest(ab)·p(c|b) for pairs (a, b) that were followed at least twice, and p(c|b), a
-sparse law, for all others. A message is a number for every point and one for each such pair, so that forward-backward
-is exact without a table of pairs. From the left, mass of a pair goes by own, and what rest leaves of it goes with all
-other mass by p. From the right, a pair says what its second value says, and a little more.
+A message is a number for every point and one for each such pair, so that forward-backward is exact without a table of
+pairs. From the left, mass of a pair goes by own, and what rest leaves of it goes with all other mass by p. From the
+right, a pair says what its second value says, and a little more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from oddshift.attackers.backoff import backed_off, fit_backoff, observations
 from oddshift.attackers.chain import successive, triples
 from oddshift.attackers.chain_laws import fit_chain, smoothed_table
 from oddshift.attackers.estimated_chain import totals
-from oddshift.attackers.law_attacker import ContextLaw, Dense, Terms, log_floor
+from oddshift.attackers.law_attacker import Terms, log_floor
 from oddshift.attackers.paired_log_score import Gain, choosing_clusters, gain_of_laws
 from oddshift.attackers.sparse_law import (
     SparseLaw,
@@ -34,6 +34,7 @@ from oddshift.attackers.sparse_law import (
     seen_by_place,
     set_labels,
     with_left_out,
+    within_sets,
 )
 from oddshift.attackers.spatial import normalised_rows, onward_laws
 from oddshift.base.arrays import FloatArray, IntArray
@@ -44,71 +45,32 @@ TRIPLE_POINTS = 64
 """Largest number of points for a table of all triples."""
 
 
-def fit_second_order(known: Knowledge, least: float = 0.0) -> ContextLaw:
-    """Dense where the points are few enough, otherwise sparse; `least` is the gain that makes pairs worth reading."""
-    if len(known.log_prior) <= TRIPLE_POINTS:
-        return Dense(fit_dense_second_order(known))
-    return fit_sparse_second_order(known, least)
+def fit_second_order(known: Knowledge, least: float = 0.0) -> SecondOrder:
+    """From a table of all triples where the points are few enough, otherwise from what was counted.
+
+    `least` is the gain in nats that makes counted pairs worth the time of reading with them.
+    """
+    return _from_table(known) if len(known.log_prior) <= TRIPLE_POINTS else _from_counts(known, least)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SecondOrder:
-    """First law (points,), first step (points, points), and step[b, a, c] = Pr[c | a before b], (points,)·3."""
-
-    first: FloatArray
-    second: FloatArray
-    steps: FloatArray
-
-    @property
-    def width(self) -> int:
-        """A message over pairs, from both sides."""
-        return 2 * len(self.first)
-
-    def messages(self, seen: FloatArray) -> FloatArray:
-        """Forward-backward over pairs (b, documents, a): a stands one position before b."""
-        length = seen.shape[1]
-        if length == 1:
-            return np.broadcast_to(log_floor(self.first), seen.shape).copy()
-        found, lefts = np.empty_like(seen), [self._start(seen)]
-        for t in range(2, length):
-            lefts.append(_to_one(self._ahead(lefts[-1], seen[:, t - 1])))
-        right = np.ones_like(lefts[0])
-        for t in range(length - 1, 0, -1):
-            both = lefts[t - 1] * right  # (b at t, documents, a at t − 1), the output at a in, that at b not
-            found[:, t] = log_floor(both.sum(axis=2).T)
-            if t == 1:
-                found[:, 0] = self._at_first(right, seen[:, 1])
-            else:
-                right = _to_one(self._back(right, seen[:, t]))
-        return found
-
-    def _start(self, seen: FloatArray) -> FloatArray:
-        """The message to position 1: (b, documents, a)."""
-        return np.asarray((self.first * self.second.T)[:, None, :] * seen[None, :, 0, :])
-
-    def _ahead(self, left: FloatArray, seen: FloatArray) -> FloatArray:
-        """(b, d, a) -> (c, d, b): Σ_a left(a, b)·step[b, a, c], times what is seen at b."""
-        moved = np.matmul(left, self.steps)  # (b, d, c)
-        return np.asarray(np.transpose(moved, (2, 1, 0)) * seen[None])
-
-    def _back(self, right: FloatArray, seen: FloatArray) -> FloatArray:
-        """(c, d, b) -> (b, d, a): Σ_c step[b, a, c]·seen(c)·right(b, c)."""
-        weighed = right * seen.T[:, :, None]
-        return np.asarray(np.matmul(np.transpose(weighed, (2, 1, 0)), np.swapaxes(self.steps, 1, 2)))
-
-    def _at_first(self, right: FloatArray, seen: FloatArray) -> FloatArray:
-        """Σ_b first(a)·second(a, b)·seen(b)·right(a, b), in logarithms (documents, a)."""
-        weighed = right * seen.T[:, :, None]
-        return log_floor(self.first * np.einsum("bda,ab->da", weighed, self.second, optimize=True))
+def _from_table(known: Knowledge) -> SecondOrder:
+    """All pairs have a law of their own, cut down to the candidate sets: the rest is nothing."""
+    labels, sets, _ = labelled_law(known)
+    size = len(labels)
+    first, near, steps = smoothed_steps(known)
+    rows = np.array([within_sets(row, labels, sets) for row in (*near, *steps.reshape(-1, size))])
+    chain = SparseLaw(rows[:size], np.zeros((size, sets)), within_sets(first, labels, sets))
+    a, b = np.divmod(np.arange(size * size), size)
+    pair, value = np.nonzero(rows[size:])
+    own = pair, value, rows[size:][pair, value]
+    return SecondOrder(chain, PairLaws.of(chain, (a, b), own, np.zeros((size * size, sets))))
 
 
-def _to_one(message: FloatArray) -> FloatArray:
-    """Each document's message divided by its peak; what was divided out is the same for all values."""
-    return np.asarray(message / np.maximum(message.max(axis=(0, 2), keepdims=True), 1e-300))
+def smoothed_steps(known: Knowledge) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """First law (points,), step (points, points), and Pr[c | a before b], (a, b, c).
 
-
-def fit_dense_second_order(known: Knowledge) -> SecondOrder:
-    """Count triples; broader laws are weighed by how well they predict."""
+    Counts of triples; broader laws are weighed by how well they predict.
+    """
     chain, prior = fit_chain(known), np.exp(known.log_prior)
     size, fit = len(prior), known.fit
     a, b, c = triples(fit)
@@ -124,8 +86,7 @@ def fit_dense_second_order(known: Knowledge) -> SecondOrder:
     ]
     seen = observations(a * size + b, c, size * size, size)
     counts = seen.table(*shape)
-    steps = backed_off(seen, counts, bases).reshape(size, size, size)
-    return SecondOrder(chain.first[0], near, np.ascontiguousarray(steps.transpose(1, 0, 2)))
+    return chain.first[0], near, backed_off(seen, counts, bases).reshape(size, size, size)
 
 
 FEWEST = 2
@@ -136,7 +97,7 @@ HELD = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparseSecondOrder:
+class SecondOrder:
     """The chain of first order and the pairs that know more; without pairs nothing is said, which a chain may do."""
 
     chain: SparseLaw
@@ -169,7 +130,7 @@ class SparseSecondOrder:
                 right = passes.back(t, right, seen[t])
 
 
-def fit_sparse_second_order(known: Knowledge, least: float = 0.0) -> SparseSecondOrder:
+def _from_counts(known: Knowledge, least: float) -> SecondOrder:
     """Count pairs and triples; pairs are kept where they predict held-out documents beyond chance.
 
     Their mean gain must also be `least` nats, where a smaller one is not worth the time of reading with pairs.
@@ -178,13 +139,13 @@ def fit_sparse_second_order(known: Knowledge, least: float = 0.0) -> SparseSecon
     held = np.unique(choosing_clusters(known.fit), return_inverse=True)[1] % HELD == 0
     found = _estimate(known.fit, law, labels, sets)
     if held.all() or not held.any():
-        return SparseSecondOrder(found.chain, None)
+        return SecondOrder(found.chain, None)
     rest, fresh = (known.fit.take(np.flatnonzero(which)) for which in (~held, held))
     gain = _gain(_estimate(rest, law, labels, sets), fresh, labels)
-    return found if gain.is_significant and gain.mean >= least else SparseSecondOrder(found.chain, None)
+    return found if gain.is_significant and gain.mean >= least else SecondOrder(found.chain, None)
 
 
-def _estimate(fit: Records, law: FloatArray, labels: IntArray, sets: int) -> SparseSecondOrder:
+def _estimate(fit: Records, law: FloatArray, labels: IntArray, sets: int) -> SecondOrder:
     """Back-off from pairs to their second secret, set by set of the third one."""
     size = len(law)
     chain, left_out = with_left_out(*successive(fit), law, labels, sets)
@@ -207,10 +168,10 @@ def _estimate(fit: Records, law: FloatArray, labels: IntArray, sets: int) -> Spa
     rows = np.concatenate(found, axis=1)
     own = rows[0].astype(np.int64), rows[1].astype(np.int64), rows[2]
     pairs = PairLaws.of(chain, (first, second), own, np.maximum(rest, 0.0)) if len(kept) else None
-    return SparseSecondOrder(chain, pairs)
+    return SecondOrder(chain, pairs)
 
 
-def _gain(trial: SparseSecondOrder, held: Records, labels: IntArray) -> Gain:
+def _gain(trial: SecondOrder, held: Records, labels: IntArray) -> Gain:
     """How much better a pair predicts what follows than its second secret does, on held-out documents."""
     a, b, c = triples(held)
     if trial.pairs is None or len(a) < 2:
