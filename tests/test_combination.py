@@ -9,7 +9,7 @@ from oddshift.attackers import term_weights
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.candidate_sampling import held_out_terms, sides
 from oddshift.attackers.chain import fit_plugin
-from oddshift.attackers.combination import Combination, fit_and_combine, fit_combination
+from oddshift.attackers.combination import Combination, fit_and_combine, fit_combination, weights_by_tier
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.cooccurrence import fit_cooccurrence
 from oddshift.attackers.paired_log_score import Units
@@ -18,6 +18,7 @@ from oddshift.base.errors import InvalidInput
 from oddshift.base.logarithms import log_sum
 from oddshift.mechanisms import Exponential
 from oddshift.model.release import perturb
+from oddshift.model.tiers import Tiers
 from worlds import World, gather, log_score, ring, two_tiers
 
 
@@ -166,6 +167,24 @@ def test_both_sides_share_a_weight_where_two_are_no_better():
         ContextTerms(np.zeros((500, 4)), tuple(sides([term])), truth, Units(np.arange(500), 500))
     )
     assert favour == against > 0.3
+
+
+def test_tiers_that_show_nothing_by_themselves_are_weighed_together():
+    """Twelve tiers of 30 positions, each of which says too little: together they say that the part is right."""
+    rng = np.random.default_rng(0)
+    held = {}
+    for tier in range(12):
+        term = 0.5 * rng.normal(size=(30, 2 + tier % 3))
+        law = np.exp(term)
+        truth = (np.cumsum(law / law.sum(axis=1, keepdims=True), axis=1) < rng.random((30, 1))).sum(axis=1)
+        held[tier] = ContextTerms(np.zeros_like(term), tuple(sides([term])), truth, Units(np.arange(30), 30))
+    tiers = Tiers(np.arange(12), names=tuple("abcdefghijkl"), scales=(1.0,) * 12, is_public=True)
+    weights = np.array(weights_by_tier(held, tiers, 1))
+    alone = [best_weights_of_sides(each).any() for each in held.values()]
+    assert 2 < alone.count(False) < 12  # some tiers show it by themselves
+    quiet = weights[~np.array(alone)]
+    assert (quiet == quiet[0]).all()
+    assert 0.5 < quiet[0].mean() < 1.6
 
 
 def test_the_weights_are_shown_once_where_both_sides_have_the_same():

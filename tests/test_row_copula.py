@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from oddshift.attackers.attacker import knowledge
+from oddshift.attackers.controls import Own
+from oddshift.attackers.law_attacker import LawAttacker
+from oddshift.attackers.portfolio import fit_portfolio
 from oddshift.attackers.repair import fit_law, law_kind, law_of_release
 from oddshift.attackers.row_copula import (
     NODES,
@@ -15,6 +18,9 @@ from oddshift.attackers.row_copula import (
     fit_copula_law,
 )
 from oddshift.attackers.row_layout import RowCells, column_law, row_layout
+from oddshift.audit.recalibration import joint_scores
+from oddshift.audit.scan import Budget
+from oddshift.base.logarithms import log_normalise
 from oddshift.mechanisms import MECHANISMS, MechanismSettings
 from oddshift.model.records import Records
 from oddshift.model.release import perturb
@@ -76,6 +82,30 @@ def test_posteriors_and_draws_are_those_of_enumeration():
     drawn = law.draw(known, release, np.random.default_rng(1)).reshape(-1, 2) - [0, LEVELS]
     share = np.bincount(drawn @ [LEVELS, 1], minlength=LEVELS**2) / len(drawn)
     np.testing.assert_allclose(share, exact.ravel(), atol=0.02)
+
+
+def test_an_attacker_with_this_law_has_its_posteriors():
+    records, tiers = numbers(300, FACTOR)
+    mechanism = noise(records, tiers, 1.0)
+    known = knowledge(mechanism, tiers, records)
+    law = fit_copula_law(known, row_layout(known))
+    release = perturb(records, mechanism, tiers, np.random.default_rng(1))
+    exact = {int(points[0]): posterior for _, points, posterior in law.marginals(known, release)}
+    for block in LawAttacker(known, law, "copula").candidate_beliefs(release):
+        posterior = np.exp(log_normalise(block.log_prior + block.shift))
+        np.testing.assert_allclose(posterior, exact[int(block.points[0])], atol=1e-9)
+
+
+def test_tables_of_few_rows_are_read_by_it():
+    """Of 100 rows in which one factor ties the columns, the portfolio reads nearly what the law itself tells."""
+    records, tiers = numbers(500, FACTOR)
+    mechanism = noise(records, tiers, 1.5)
+    known, secrets = knowledge(mechanism, tiers, records.take(np.arange(100))), records.take(np.arange(100, 500))
+    release = perturb(secrets, mechanism, tiers, np.random.default_rng(1))
+    readers = [Own(known), fit_portfolio(known, np.random.default_rng(0))]
+    own, read = joint_scores(readers, release, secrets, Budget(mechanism, tiers, 1.5))
+    assert "copula" in {part.name for part in readers[1].parts}
+    assert read.log_score.mean() < own.log_score.mean() - 0.05
 
 
 def test_correlations_are_those_of_the_numbers_before_they_were_cut():

@@ -113,11 +113,21 @@ def sequence(
 def _ordered(usable: Sequence[ScaledOutcome], goals: Goals, constant: float) -> tuple[ScaledOutcome, ...]:
     near = [p for p in front(usable, goals.strain) if goals.strain(p) <= 1.0]
     safe = [k for k, p in enumerate(near) if _is_safe(p, goals)]
-    near = near[max(safe, default=0) :]
+    near = _filled(near[max(safe, default=0) :], usable, goals)
     safer = _safer(usable, near[:1], goals)
     if near and near[0].loss < constant:
         safer = _safer([p for p in usable if p.loss < constant], near[:1], goals) or safer[-1:]
     return (*safer, *_spaced(near, LONGEST))
+
+
+def _filled(near: Sequence[ScaledOutcome], usable: Sequence[ScaledOutcome], goals: Goals) -> list[ScaledOutcome]:
+    """The same with what lies between its first and last in noise and loss: rates of few documents order it by chance,
+    and a failure at the last must not lead back to the first."""
+    if len(near) < 2:
+        return list(near)
+    first, last = near[0], near[-1]
+    between = [p for p in usable if _has_more_noise(first, p) and _has_more_noise(p, last) and goals.strain(p) <= 1.0]
+    return sorted({p.scales: p for p in (*near, *between)}.values(), key=lambda p: -p.loss)
 
 
 def _is_safe(outcome: ScaledOutcome, goals: Goals) -> bool:

@@ -302,12 +302,16 @@ def sides(terms: Sequence[FloatArray]) -> list[FloatArray]:
 
 
 def joined(blocks: list[ContextTerms]) -> ContextTerms:
-    """The positions of several blocks."""
-    one = blocks[0]
+    """The positions of several blocks; those with fewer candidates than others get some that are impossible."""
+    one, width = blocks[0], max(each.base.shape[1] for each in blocks)
+
+    def wide(values: FloatArray, beyond: float) -> FloatArray:
+        return np.pad(values, ((0, 0), (0, width - values.shape[1])), constant_values=beyond)
+
     return replace(
         one,
-        base=np.concatenate([each.base for each in blocks]),
-        terms=tuple(np.concatenate([each.terms[k] for each in blocks]) for k in range(one.size)),
+        base=np.concatenate([wide(each.base, -np.inf) for each in blocks]),
+        terms=tuple(np.concatenate([wide(each.terms[k], 0.0) for each in blocks]) for k in range(one.size)),
         truth=np.concatenate([each.truth for each in blocks]),
         units=replace(one.units, of_position=np.concatenate([each.units.of_position for each in blocks])),
     )

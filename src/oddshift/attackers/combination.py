@@ -22,6 +22,7 @@ from oddshift.attackers.candidate_sampling import (
     BLOCK_ENTRIES,
     CandidateTerms,
     held_out_by_tier,
+    joined,
     prepared,
     prior_part,
     terms_by_tier,
@@ -155,9 +156,15 @@ def _shown(sides: Sides) -> str:
 
 
 def weights_by_tier(held: Mapping[int, ContextTerms], tiers: Tiers, parts: int) -> Weights:
-    """The best weights of every public tier, or of all positions where tiers are secret; 0 where none was seen."""
-    rows = (best_weights_of_sides(held[g]) if g in held else np.zeros((parts, 2)) for g in set_numbers(tiers))
-    return as_weights(np.array(list(rows)))
+    """The best weights of every public tier, or of all positions where tiers are secret; 0 where none was seen.
+
+    Tiers in which nothing is beyond chance by itself share the weights that are best in all of them together.
+    """
+    rows = np.array([best_weights_of_sides(held[g]) if g in held else np.zeros((parts, 2)) for g in set_numbers(tiers)])
+    quiet = [k for k, g in enumerate(set_numbers(tiers)) if g in held and not rows[k].any()]
+    if len(quiet) > 1:
+        rows[quiet] = best_weights_of_sides(joined([held[set_numbers(tiers)[k]] for k in quiet]))
+    return as_weights(rows)
 
 
 def fit_combination(

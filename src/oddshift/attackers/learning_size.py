@@ -30,11 +30,15 @@ class Refittable:
 
 @dataclass(frozen=True)
 class SizeStep:
-    """An attacker fitted on a number of documents: its joint gain in nats, and its rate in every tier."""
+    """An attacker fitted on a number of documents: its joint gain in nats, and its rate in every tier.
+
+    `units` are those that each rate is a mean over: less than half a violation in one of them is not told from none.
+    """
 
     documents: int
     gain: float
     rates: tuple[float, ...]
+    units: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,13 @@ class LearningOfSize:
     def expected_rates(self) -> tuple[float, ...]:
         """rate(n) times its growth by a doubling in every tier, rate(n/2) where that was larger than rate(n).
 
-        Infinite where nothing was found before, 0 where nothing was ever found. An attacker that finds less with more
+        0 where nothing was ever found; where nothing was found before, the growth from half a violation in one unit,
+        and infinite where their number is unknown. An attacker that finds less with more
         documents has not settled, and what it found with fewer ones is as good an estimate.
         """
-        by_tier = zip(*(step.rates for step in self.steps), strict=True)
-        return tuple(_extrapolated(*rates) for rates in by_tier)
+        units = self.steps[-1].units or (0,) * len(self.tiers)
+        by_tier = zip(units, *(step.rates for step in self.steps), strict=True)
+        return tuple(_extrapolated(0.5 / count if count else 0.0, *rates) for count, *rates in by_tier)
 
     @property
     def growth(self) -> float:
@@ -96,9 +102,17 @@ class LearningOfSize:
         return f"attacker {self.attacker} has not settled: {'; '.join(said)}"
 
 
-def _extrapolated(*rates: float) -> float:
-    """The rate after one more doubling, from those of two or three sizes, each twice the one before."""
+def _extrapolated(least: float, *rates: float) -> float:
+    """The rate after one more doubling, from those of two or three sizes, each twice the one before.
+
+    A rate of 0 counts as the `least` that can be told from none.
+
+    >>> _extrapolated(0.005, 0.0, 0.01), _extrapolated(0.0, 0.0, 0.01), _extrapolated(0.005, 0.0, 0.0)
+    (0.02, inf, 0.0)
+    """
     *earlier, before, now = rates
+    if before == 0.0:
+        before = least if now > 0.0 else 0.0
     if before == 0.0:
         return float("inf") if now > 0.0 else 0.0
     by_two = np.sqrt(now / earlier[-1]) if earlier and earlier[-1] > 0.0 else 1.0

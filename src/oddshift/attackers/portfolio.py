@@ -32,6 +32,7 @@ from oddshift.attackers.phrases import fit_phrases
 from oddshift.attackers.positional_pairs import fit_positional_pairs
 from oddshift.attackers.prior_by_place import fit_place_prior, place_weights
 from oddshift.attackers.repetition import Reuse, fit_copies
+from oddshift.attackers.row_copula import fit_copula_law
 from oddshift.attackers.row_layout import RowLayout, row_layout
 from oddshift.attackers.second_order import TRIPLE_POINTS, fit_second_order
 from oddshift.attackers.spatial import is_spatial
@@ -94,6 +95,7 @@ def row_parts(layout: RowLayout, seed: int) -> list[PartFit]:
     """
     return [
         lambda known: LawAttacker(known, fit_column_tree(known, layout), "column tree"),
+        lambda known: LawAttacker(known, fit_copula_law(known, layout), "copula"),
         lambda known: LawAttacker(
             known, fit_row_classes(known, layout, np.random.default_rng([seed, 5])), "row classes"
         ),

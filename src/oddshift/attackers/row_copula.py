@@ -15,8 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
+from oddshift.attackers.law_attacker import Terms, log_floor
 from oddshift.attackers.row_layout import RowBatch, RowLayout, column_laws, drawn_rows, row_batches, row_cells
 from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.base.logarithms import log
 from oddshift.model.release import Release
 
 NODES = 512
@@ -57,6 +59,15 @@ class CopulaLaw:
             for c, points, mine, at in batch.cells(self.layout):
                 found[mine] = points[drawn_rows(seen[c][at] * self.tables[c].T[node[at]], rng)]
         return found
+
+    def terms(self, known: Knowledge, release: Release) -> Iterator[Terms]:
+        """Context terms of every cell: how likely its other cells make each value, against its law."""
+        for batch in row_batches(known, release, self.layout):
+            _, likely, nodes = self._read(batch)
+            for c, points, mine, at in batch.cells(self.layout):
+                told = (nodes / np.maximum(likely[c], 1e-300))[at] @ self.tables[c].T
+                law = self.tables[c].mean(axis=1)
+                yield Terms(mine, log_floor(told / told.sum(axis=1, keepdims=True)) - log_floor(law), log(law), points)
 
     def _read(self, batch: RowBatch) -> tuple[list[FloatArray], list[FloatArray], FloatArray]:
         """Likelihoods of the values (rows, values) and of the nodes by column, and the posterior of the nodes."""

@@ -264,4 +264,5 @@ def size_step(documents: int, found: Scan, truth: Records, tiers: Tiers, law: st
     """The joint gain and the rates of an attacker that was fitted on this number of documents."""
     gained = gain(found.scores.own_score, found.scores.log_score, units_of(truth))
     rows = values_by_tier(found.rate(law), truth, tiers)
-    return SizeStep(documents, gained.mean, tuple(float(row.values.mean()) for row in rows))
+    rates, units = (tuple(float(row.values.mean()) for row in rows), tuple(len(row.values) for row in rows))
+    return SizeStep(documents, gained.mean, rates, units)
