@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.codec import checked_outputs, length_of, points_of, rows_by_bytes
 from oddshift.data.codecs.coverage import Counts, KindCounts, kind_lines
-from oddshift.data.codecs.defaults import checked_outputs, length_of, points_of, rows_by_bytes
 from oddshift.data.codecs.vector_codec import cell_means, read_codebook
 from oddshift.model.space import Space
 

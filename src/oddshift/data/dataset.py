@@ -16,11 +16,9 @@ import numpy as np
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
-from oddshift.data.codecs import CODECS, Codec, Columns, PlaceSettings, TableSettings, TextSettings, WordVectors
-from oddshift.data.codecs.table.cells import refuse_bad_cells
+from oddshift.data.codecs import CODECS, Codec, Columns, TextSettings, WordVectors
 from oddshift.data.detectors import Detector
 from oddshift.data.formats import FOLDER, TEXT, open_data, read_columns
-from oddshift.data.formats.cells import number_cells
 from oddshift.data.formats.plain_text import TextFile, TextFolder
 
 FEWEST = 1
@@ -68,21 +66,15 @@ class Dataset:
     def fit(self, chosen: BoolArray) -> Codec:
         """The codec learned from some rows."""
         with self.naming():
-            self._refuse_bad_cells()
-            if not isinstance(self.settings, TextSettings):
-                codec: Codec = CODECS[self.kind].fit(self.rows(chosen), self.settings)
-                return codec
-            return CODECS[self.kind].fit(
-                self.rows(chosen), self.settings, detectors=self.detectors, vectors=self.vectors
-            )
+            self.refuse_bad_cells()
+            objects = {"detectors": self.detectors, "vectors": self.vectors}
+            given = {name: value for name, value in objects.items() if value is not None}
+            codec: Codec = CODECS[self.kind].fit(self.rows(chosen), self.settings, **given)
+            return codec
 
-    def _refuse_bad_cells(self) -> None:
+    def refuse_bad_cells(self) -> None:
         """Name a bad cell by its row among all rows; the codec sees some of them only."""
-        if isinstance(self.settings, TableSettings) and self.settings.unit == "cell":
-            refuse_bad_cells(self.columns, self.settings)
-        if isinstance(self.settings, PlaceSettings):
-            for name in (self.settings.lat, self.settings.lon):
-                number_cells(self.columns, name)
+        CODECS[self.kind].refuse_bad_cells(self.columns, self.settings)
 
     @contextmanager
     def naming(self) -> Iterator[None]:

@@ -20,7 +20,6 @@ from oddshift.data.codecs import (
     TableSettings,
     TextSettings,
 )
-from oddshift.data.codecs.table.cells import refuse_bad_cells
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.dataset import Dataset
 from oddshift.data.embedded import People, PeopleSettings, people
@@ -171,7 +170,7 @@ def _sampled(data: Dataset, rng: np.random.Generator) -> tuple[Dataset, tuple[st
     if len(data) <= most:
         return data, ()
     with data.naming():
-        refuse_bad_cells(data.columns, settings)
+        data.refuse_bad_cells()
         units, _ = settings.units(data.columns)
     rank = rng.permutation(int(units.max()) + 1)[units]
     kept = np.cumsum(np.bincount(rank))

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 import oddshift as od
 from oddshift.base.arrays import IntArray, whole
-from oddshift.data.codecs import CodecDefaults, Columns, Counts, EncodedDefaults, NoVocabulary
-from oddshift.data.codecs.defaults import checked_outputs
+from oddshift.data.codecs import Codec, Columns, Counts, Encoded, NoVocabulary
+from oddshift.data.codecs.codec import checked_outputs
 from oddshift.model.records import Records, numbered, offsets_of
 from oddshift.model.release import one_tier
 
@@ -40,7 +40,7 @@ class ShadeSettings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EncodedShades(EncodedDefaults):
+class EncodedShades(Encoded):
     """Pixels as secrets, picture after picture; `order` is the row behind each position."""
 
     records: Records
@@ -65,7 +65,7 @@ class EncodedShades(EncodedDefaults):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ShadeCodec(CodecDefaults):
+class ShadeCodec(Codec):
     """A public scale of equally spaced shades; a pixel is taken for the nearest of them."""
 
     settings: ShadeSettings

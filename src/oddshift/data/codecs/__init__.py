@@ -9,7 +9,6 @@ from typing import Any
 from oddshift.base.registry import Registry
 from oddshift.data.codecs.codec import Codec, Columns, Encoded, NamedCells, UnknownValues, named_cells
 from oddshift.data.codecs.coverage import Counts, Coverage, KindCounts
-from oddshift.data.codecs.defaults import CodecDefaults, EncodedDefaults
 from oddshift.data.codecs.place_codec import EncodedPlaces, PlaceCodec, PlaceVocabulary
 from oddshift.data.codecs.places import PlaceSettings
 from oddshift.data.codecs.table.codec import EncodedTable, TableCodec
@@ -50,12 +49,10 @@ __all__ = [
     "FROM_TEXT",
     "MASK",
     "Codec",
-    "CodecDefaults",
     "Columns",
     "Counts",
     "Coverage",
     "Encoded",
-    "EncodedDefaults",
     "EncodedPlaces",
     "EncodedTable",
     "EncodedText",

@@ -15,16 +15,19 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import Columns, NamedCells, UnknownValues, named_cells
-from oddshift.data.codecs.coverage import Counts
-from oddshift.data.codecs.defaults import (
-    CodecDefaults,
-    EncodedDefaults,
+from oddshift.data.codecs.codec import (
+    Codec,
+    Columns,
+    Encoded,
+    NamedCells,
+    UnknownValues,
     checked_outputs,
     length_of,
+    named_cells,
     points_of,
     rows_by_bytes,
 )
+from oddshift.data.codecs.coverage import Counts
 from oddshift.data.codecs.places import (
     PlaceSettings,
     Trajectories,
@@ -52,7 +55,7 @@ class PlaceVocabulary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EncodedPlaces(EncodedDefaults):
+class EncodedPlaces(Encoded):
     """Trajectories as secrets; `order` is the row of the data behind each position.
 
     `rows` is the first row of each trip, `keep` says which rows are released, `blank` which rows have no place: they
@@ -104,7 +107,7 @@ class EncodedPlaces(EncodedDefaults):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlaceCodec(CodecDefaults):
+class PlaceCodec(Codec):
     """The cells (or listed places) of the fit part as points; a place outside them is taken for the nearest.
 
     `last` is the last interval of each trip so far, when rows come block after block.
@@ -144,6 +147,12 @@ class PlaceCodec(CodecDefaults):
     def required(self) -> tuple[str, ...]:
         """Every column that says where, who, when and which trip, and those that are left empty."""
         return (*self.settings.wanted(()), *self.settings.masked)
+
+    @classmethod
+    def refuse_bad_cells(cls, columns: Columns, settings: PlaceSettings) -> None:
+        """Cells that are neither missing nor a number."""
+        for name in (settings.lat, settings.lon):
+            number_cells(columns, name)
 
     def encode(self, columns: Columns, first: int = 1) -> EncodedPlaces:
         """Trips as documents; fixes are left out as the settings say."""

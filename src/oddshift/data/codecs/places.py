@@ -17,8 +17,7 @@ import numpy as np
 
 from oddshift.base.arrays import FloatArray, IntArray, one_of, positive
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import Columns
-from oddshift.data.codecs.defaults import length_of
+from oddshift.data.codecs.codec import Columns, length_of
 from oddshift.data.formats.cells import strings
 from oddshift.model.metric import EARTH_RADIUS_KM, Haversine
 from oddshift.model.records import numbered

@@ -22,17 +22,17 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, finite, one_of, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import Columns
-from oddshift.data.codecs.coverage import Counts
-from oddshift.data.codecs.defaults import (
-    CodecDefaults,
-    EncodedDefaults,
+from oddshift.data.codecs.codec import (
+    Codec,
+    Columns,
+    Encoded,
     checked_outputs,
     length_of,
     marked_positions,
     points_of,
     rows_by_bytes,
 )
+from oddshift.data.codecs.coverage import Counts
 from oddshift.model.metric import METRICS, MetricLike
 from oddshift.model.records import Records, numbered, offsets_of
 from oddshift.model.release import one_tier
@@ -90,7 +90,7 @@ class NoVocabulary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EncodedVectors(EncodedDefaults):
+class EncodedVectors(Encoded):
     """Vectors as secrets; `order` is the row of the data behind each position, `rows` the first of each group."""
 
     records: Records
@@ -119,7 +119,7 @@ class EncodedVectors(EncodedDefaults):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VectorCodec(CodecDefaults):
+class VectorCodec(Codec):
     """The words of a codebook as points; a vector is taken for the nearest of them."""
 
     settings: VectorSettings
@@ -172,11 +172,6 @@ class VectorCodec(CodecDefaults):
     def released(self) -> tuple[str, ...]:
         """The vectors."""
         return (self.settings.vectors,)
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        """The vectors."""
-        return self.released
 
     def encode(self, columns: Columns, first: int = 1) -> EncodedVectors:
         """Rows of one group form a document, in order."""

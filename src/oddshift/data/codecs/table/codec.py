@@ -15,17 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, IntArray
-from oddshift.data.codecs.codec import Columns, UnknownValues
-from oddshift.data.codecs.coverage import Counts
-from oddshift.data.codecs.defaults import (
-    CodecDefaults,
-    EncodedDefaults,
+from oddshift.data.codecs.codec import (
+    Codec,
+    Columns,
+    Encoded,
+    UnknownValues,
     checked_outputs,
     length_of,
     marked_positions,
     points_of,
     rows_by_bytes,
 )
+from oddshift.data.codecs.coverage import Counts
 from oddshift.data.codecs.table.cells import (
     cell_space,
     column_numbers,
@@ -33,6 +34,7 @@ from oddshift.data.codecs.table.cells import (
     learn_domains,
     public_steps,
     read_cells,
+    refuse_bad_cells,
     table_context,
 )
 from oddshift.data.codecs.table.domains import ColumnDomain
@@ -47,7 +49,7 @@ from oddshift.model.tiers import Tiers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EncodedTable(EncodedDefaults):
+class EncodedTable(Encoded):
     """A table as secrets: `order` is the row (or cell, row by row) behind each position.
 
     `rows` is the first row of each document; `unseen` counts values outside the domains, `size` all rows. `kept` are
@@ -125,7 +127,7 @@ class EncodedTable(EncodedDefaults):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TableCodec(CodecDefaults):
+class TableCodec(Codec):
     """The domains of the columns (or the distinct rows of the fit part) as points; others are taken for the nearest."""
 
     settings: TableSettings
@@ -191,6 +193,12 @@ class TableCodec(CodecDefaults):
         """The same, and the group where values belong to it."""
         group = (self.settings.group,) if self.settings.of_group and self.settings.group else ()
         return tuple(dict.fromkeys((*self.released, *group)))
+
+    @classmethod
+    def refuse_bad_cells(cls, columns: Columns, settings: TableSettings) -> None:
+        """Cells that are neither missing nor a number or date like the others of their column."""
+        if settings.unit == "cell":
+            refuse_bad_cells(columns, settings)
 
     def encode(self, columns: Columns, first: int = 1) -> EncodedTable:
         """Rows of one group as a document; public columns, where there are any, as context."""

@@ -13,8 +13,7 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, IntArray, one_of, positive, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import Columns
-from oddshift.data.codecs.defaults import length_of
+from oddshift.data.codecs.codec import Columns, length_of
 from oddshift.data.codecs.table.domains import ColumnDomain, Grid, Value
 from oddshift.data.formats.cells import is_missing
 from oddshift.model.records import numbered

@@ -16,8 +16,7 @@ import numpy as np
 
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput, a_kind
-from oddshift.data.codecs.codec import Columns
-from oddshift.data.codecs.defaults import length_of
+from oddshift.data.codecs.codec import Columns, length_of
 from oddshift.data.codecs.text.tokens import Tokens, no_tokens, tokenise
 from oddshift.data.detectors.spans import Spans
 from oddshift.data.formats.streams import is_writable

@@ -11,9 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.codec import Columns, UnknownValues
+from oddshift.data.codecs.codec import Codec, Columns, UnknownValues
 from oddshift.data.codecs.coverage import Coverage
-from oddshift.data.codecs.defaults import CodecDefaults
 from oddshift.data.codecs.text.casing import casing_rules
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.codecs.text.encoded import EncodedText, encode_tokens
@@ -57,7 +56,7 @@ class TextFindings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TextCodec(CodecDefaults):
+class TextCodec(Codec):
     """Finds the secrets of texts by detectors and a lexicon, word by word.
 
     A word that a detector found is a secret when its type has a point, and otherwise becomes a mark of its kind.

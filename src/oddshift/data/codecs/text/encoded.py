@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import BoolArray, IntArray, indices
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.codec import Encoded, marked_positions
 from oddshift.data.codecs.coverage import Counts, KindCounts
-from oddshift.data.codecs.defaults import EncodedDefaults, marked_positions
 from oddshift.data.codecs.text.casing import MASK, WRITTEN, casing_rules, in_capitals, shown_word
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.codecs.text.lexicon import Lexicon
@@ -31,7 +31,7 @@ from oddshift.model.tiers import Tiers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EncodedText(EncodedDefaults):
+class EncodedText(Encoded):
     """Tokenised documents with their secrets: `slots` and `masked` are token numbers.
 
     `slots[i]` is the token of `records.points[i]`, and `kind_of_slot[i]` a row of `kinds`. `masked` are found tokens

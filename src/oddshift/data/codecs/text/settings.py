@@ -10,8 +10,7 @@ import numpy as np
 
 from oddshift.base.arrays import IntArray, one_of, whole
 from oddshift.base.errors import InvalidInput, a_kind
-from oddshift.data.codecs.codec import Columns
-from oddshift.data.codecs.defaults import length_of
+from oddshift.data.codecs.codec import Columns, length_of
 from oddshift.data.codecs.text.casing import CASINGS
 from oddshift.data.codecs.text.own_vectors import FROM_TEXT
 from oddshift.data.codecs.text.tokens import TOKENISERS
