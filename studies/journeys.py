@@ -39,6 +39,9 @@ SECONDS = 150
 MANY = 500
 """Records from which on a certificate can be expected."""
 
+ROWS = 2_000
+"""Rows that are kept of a larger data set, drawn at random and left in their order."""
+
 COMMANDS = ("init", "audit", "adapt", "protect")
 
 
@@ -82,13 +85,17 @@ def shipped() -> dict[str, Journey]:
 
 
 def _of_sklearn(load: Callable[..., Any]) -> str:
-    return str(load(as_frame=True).frame.to_csv(index=False))
+    return str(_some(load(as_frame=True).frame).to_csv(index=False))
+
+
+def _some(frame: Any) -> Any:
+    return frame if len(frame) <= ROWS else frame.sample(ROWS, random_state=0).sort_index()
 
 
 def _of_statsmodels(name: str) -> str:
     frame = importlib.import_module(f"statsmodels.datasets.{name}").load_pandas().data
     is_numbered = list(frame.index[:2]) == [0, 1]
-    return str(frame.to_csv(index=not is_numbered))
+    return str(_some(frame).to_csv(index=not is_numbered))
 
 
 def people(count: int, *names: str, seed: int = 0) -> str:

@@ -11,17 +11,17 @@ from rich.console import Console
 
 from oddshift.app.black_box import find_function, sampler_of
 from oddshift.app.commands.terminal import NOT_SHOWN, console_for, next_step, progress_bar, waiting
-from oddshift.app.demo.stories import BUDGET, LEVEL, RELEASES, SHOWN, story, tell, tell_belief, tell_choice, tell_sample
+from oddshift.app.demo.stories import BUDGET, LEVEL, RELEASES, story, tell, tell_belief, tell_sample
 from oddshift.audit.examples import Belief, Candidate
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import clopper_pearson_lower
+from oddshift.data.codecs.text.passages import Passage, Piece
 from oddshift.data.detectors import PlantedRecall
 from oddshift.data.found_points import FoundPoints, found_in_records, nearest_alternative
 from oddshift.mechanisms import Channel, Exponential, Mask
 from oddshift.model.records import Records
 from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
-from reports import made_up_adaptation
 
 
 def printed(tell_it, *values):
@@ -66,40 +66,26 @@ def test_the_seed_decides_the_guesses_and_nothing_else(toy):
 
 def test_the_story_is_told_with_its_own_numbers(toy):
     said = printed(tell, toy)
-    for number in (toy.single, toy.joint, toy.masked, *toy.upper.values()):
+    for number in (toy.single, toy.joint, toy.masked, toy.witnessed, min(toy.upper.values())):
         assert f"{number:.4f}" in said
     assert f"{toy.correct} of {toy.guesses} guesses" in said
-    assert "[bold]" not in said
     assert json.loads(json.dumps(toy.as_json()))["joint"] == toy.joint
 
 
-def believed(candidates=6, truth=1):
-    rows = tuple(Candidate(name=f"w{k + 1}", prior=0.1, alone=0.2, together=0.5) for k in range(candidates))
-    return Belief(attacker="exact", tier="PII", documents=3, positions=9, candidates=rows, remaining=2, truth=truth,
-                  other=0, leakage=2.25, distance=1.0)  # fmt: skip
-
-
-def test_a_belief_is_told_with_its_truth_and_its_leakage():
-    said = printed(tell_belief, believed())
-    assert "w2 (the truth)" in said
-    assert "one PII word of a text, as exact sees it" in said
-    assert "moved by 2.25 per unit of distance" in said
-    assert f"w{SHOWN}" in said
-    assert f"w{SHOWN + 1}" not in said
-
-
-def test_a_choice_is_told_with_how_much_was_tried():
-    found = made_up_adaptation()
-    said = printed(tell_choice, found)
-    assert f"{len(found.grid)} scales tried, {len(found.rounds)} rounds of the loop, 1 candidates tested" in said
-    assert "certified at 95%" in said
+def test_a_belief_is_told_with_its_truth_and_its_chances():
+    rows = tuple(Candidate(name=f"w{k + 1}", prior=0.1, alone=0.2, together=0.5) for k in range(6))
+    said = printed(tell_belief, Belief(attacker="exact", tier="PII", documents=3, positions=9, candidates=rows,
+                                       remaining=2, truth=1, other=0, leakage=2.25, distance=1.0))  # fmt: skip
+    for part in ("'w2', a PII word", "10.0%", "20.0%", "50.0%"):
+        assert part in said
 
 
 def test_texts_of_a_sample_are_never_read_as_markup():
-    said = printed(tell_sample, [("[bold]Ann[/bold] met", "[red]Eve[/red] met")])
+    before = (Piece("[bold]Ann[/bold]", "PERSON"), Piece(" met", ""))
+    said = printed(tell_sample, [Passage(before, (Piece("[red]Eve[/red]", "PERSON"), Piece(" met", "")))])
     assert "before: [bold]Ann[/bold] met" in said
     assert "after:  [red]Eve[/red] met" in said
-    assert "oddshift protect draws it from the operating system" in said
+    assert "kinds:  PERSON" in said
 
 
 @pytest.mark.parametrize(

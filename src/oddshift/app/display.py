@@ -37,11 +37,12 @@ WORDS = frozenset({"", "attacker", "tier", "release", "kind"})
 
 def show_audit(audit: Audit, console: Console, *, details: bool = True) -> None:
     """Print an audit from its stored values alone: the first screen, and the details where they are asked for."""
-    show_first_screen(screen_of_audit(audit), console)
+    screen = screen_of_audit(audit)
+    show_first_screen(screen, console)
     if not details:
         console.print(_more(audit, f"{len(audit.attackers)} attackers with their rates"))
         return
-    console.print("Details", style="bold")
+    show_numbers(screen, console)
     for line in (verdict_sentence(audit), level_sentence(audit)):
         console.print(line, markup=False)
     if audit.release is not None:
@@ -75,12 +76,13 @@ def show_audit(audit: Audit, console: Console, *, details: bool = True) -> None:
 def show_adaptation(found: Adaptation, console: Console, *, details: bool = True) -> None:
     """Print an adaptation from its stored values alone: the first screen, and the details where they are asked for."""
     asked = found.settings
-    show_first_screen(screen_of_adaptation(found), console)
+    screen = screen_of_adaptation(found)
+    show_first_screen(screen, console)
     console.print(f"Released as: {forms_line(found)}.", markup=False)
     if not details:
         console.print(_more(found, f"{len(found.compared)} releases that were compared"))
         return
-    console.print("Details", style="bold")
+    show_numbers(screen, console)
     console.print(adaptation_sentence(found), markup=False)
     if found.release is not None:
         console.print(release_headline(found.release), markup=False)
@@ -128,17 +130,29 @@ def _show_notes(found: Audit | Adaptation, console: Console) -> None:
     console.print("Assumed: " + "; ".join(found.assumptions) + ".", markup=False)
 
 
+STYLES = {"certified": "green", "violated": "red", "undecided": "yellow"}
+"""The colour of the first answer."""
+
+
 def show_first_screen(screen: FirstScreen, console: Console) -> None:
-    """Print what everyone should read, and the numbers behind it, before any certificate."""
-    for line in screen.lines():
-        console.print(line, style="" if line.startswith(" ") else "bold", markup=False)
+    """Print what everyone should read: three questions with their answers and two bars."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    for place, line in enumerate(screen.lines()):
+        style = STYLES[screen.state] if place == 1 else "" if line.startswith(" ") else "bold"
+        said = line.lstrip()
+        console.print(Padding(Text(said, style=style), (0, 0, 0, len(line) - len(said))))
+
+
+def show_numbers(screen: FirstScreen, console: Console) -> None:
+    """Print the numbers behind the answers, kind by kind."""
+    console.print("\nDetails", style="bold")
     for head, rows in ((FATE_HEAD, screen.fate_rows), (screen.guess_head, screen.guess_rows)):
         if rows:
             console.print(_table(head, [rows]))
     if screen.guessed:
         console.print(screen.explained, markup=False)
-    if screen.meaning:
-        console.print(screen.meaning, markup=False)
 
 
 def _table(head: Sequence[str], blocks: Sequence[Sequence[Sequence[str]]], bold: Sequence[bool] = ()) -> Table:

@@ -133,26 +133,26 @@ def demo(
     from oddshift.protect.policies import load_policy
 
     run, console = out / "run", console_for(as_json)
-    numbers = told.story()
-    console.rule("two correlated secrets, each released with epsilon = 1")
-    told.tell(numbers, console)
     console.rule("3,000 short texts about made-up people")
-    found = run_audit(told.PEOPLE, run, keep_examples=True)
+    with waiting("reading whole texts", quiet=console.quiet) as progress:
+        found = run_audit(told.PEOPLE, run, keep_examples=True, progress=progress)
     told.tell_audit(found, console)
     belief = read_belief(run, with_secrets=True)
     if belief is not None:
         told.tell_belief(belief, console)
-    console.rule("the least noise that keeps the promise together")
+    console.rule("the least noise that keeps the limit for whole texts")
     with progress_bar(console, "adapting") as progress:
         adapted = run_adapt(told.PEOPLE, run, progress=progress)
     told.tell_choice(adapted, console)
-    console.rule("texts released with it")
-    sample = told.protected_sample(load_policy(run / POLICY)) if adapted.chosen is not None else []
+    sample = told.protected_sample(load_policy(run / POLICY)) if adapted.chosen is not None else ()
     told.tell_sample(sample, console)
+    numbers = told.story()
+    console.rule("why: two secrets that depend on each other, each released with epsilon = 1")
+    told.tell(numbers, console)
     page = _report(run, out / "report.html")
     if as_json:
         plain = {"toy": numbers.as_json(), "audit": summary(found), "adaptation": adaptation_summary(adapted)}
-        print(json.dumps({**plain, "sample": sample, "report": str(page)}))
+        print(json.dumps({**plain, "sample": [passage.texts for passage in sample], "report": str(page)}))
     else:
         console.print(f"\nreport: {page}\nrun: {run}")
         console.print(f"next: {next_step('init', 'YOUR-FILE.csv')}", markup=False)

@@ -9,18 +9,19 @@ Everything here is told from stored results. The people are made up, so their te
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oddshift.adapt import Adaptation
-from oddshift.app.display import attackers_table, comparison_table, show_first_screen
+from oddshift.app.display import show_first_screen
 from oddshift.app.report.first_screen import screen_of_adaptation, screen_of_audit
-from oddshift.app.report.wording import adaptation_sentence, verdict_sentence
 from oddshift.audit import Audit
 from oddshift.audit.examples import Belief
 from oddshift.base.arrays import FloatArray
+from oddshift.data.codecs.text.passages import Passage, passages
 from oddshift.data.embedded import people
 from oddshift.evidence.witness import guess_game
 from oddshift.leakage.exact import exact_leakage, log_posterior
@@ -28,7 +29,6 @@ from oddshift.leakage.upper import METHODS, upper_bound
 from oddshift.mechanisms import Mask
 from oddshift.model.prior import Joint
 from oddshift.model.space import Space
-from oddshift.protect import Sanitizer
 from oddshift.protect.policies import Policy
 
 if TYPE_CHECKING:
@@ -103,32 +103,17 @@ def _guess(prior: Joint, channel: FloatArray, rounds: int, rng: np.random.Genera
 
 
 def tell(numbers: Story, console: Console) -> None:
-    """Print the toy in five short points and a table."""
-    from rich.table import Table
-
-    n = numbers
-    console.print(f"1. One release, exactly: leakage {n.single:.4f} <= {n.budget:g}. The mechanism keeps its promise.")
-    console.print(
-        f"2. Both releases together: leakage [bold]{n.joint:.4f} > {n.budget:g}[/bold], with outputs {n.outputs}.",
-        markup=True,
-    )
-    console.print(f"   {n.violated:.1%} of joint releases exceed the budget; there the attacker's belief")
-    console.print(f"   in the first secret goes from {n.prior:.0%} to {n.posterior:.1%}.")
-    console.print(
-        f"3. Trusting no model: {n.correct} of {n.guesses} guesses on fresh releases are right: leakage > "
-        f"{n.witnessed:.3f}"
-    )
-    console.print("   (this procedure errs with probability at most 1 in 1,000).")
-    table = Table(title="4. Witnessed <= true <= proved", title_justify="left")
-    table.add_column("quantity")
-    table.add_column("leakage", justify="right")
-    table.add_column("kind")
-    table.add_row("guess game", f"{n.witnessed:.4f}", "certified lower bound")
-    table.add_row("joint posterior", f"{n.joint:.4f}", "exact")
-    for method, value in sorted(n.upper.items(), key=lambda item: item[1]):
-        table.add_row(f"upper bound: {method}", f"{value:.4f}", "proved upper bound")
-    console.print(table)
-    console.print(f"5. Masking the first secret completely still leaks {n.masked:.4f}, through the second one.")
+    """Print the toy in a few lines."""
+    n, proved = numbers, min(numbers.upper.values())
+    for line in (
+        f"One release alone, exactly: leakage {n.single:.4f} <= {n.budget:g}. The promise is kept.",
+        f"Both releases together: leakage {n.joint:.4f} > {n.budget:g}. In {n.violated:.1%} of cases a reader's belief",
+        f"in the first secret goes from {n.prior:.0%} to {n.posterior:.1%}.",
+        f"Shown by {n.correct} of {n.guesses} guesses, whatever the model: more than {n.witnessed:.4f} (errs once in "
+        f"1,000). Proved: at most {proved:.4f}.",
+        f"Masking the first secret completely still leaks {n.masked:.4f}, through the second one.",
+    ):
+        console.print(line, markup=False)
 
 
 PEOPLE = """\
@@ -156,76 +141,53 @@ FRESH = 20262
 """Seed of the texts that the sample protects: people that no part of the run has seen."""
 
 SAMPLE = 3
-SHOWN = 4
 
 
 def tell_audit(audit: Audit, console: Console) -> None:
-    """The promise about one release, and what becomes of it when releases are read together."""
-    asked = audit.settings
+    """The promise about one word, and what becomes of it when texts are read as a whole."""
     console.print(
-        f"The exponential mechanism claims epsilon {audit.claimed_epsilon:g} for every word. The exact value is "
-        f"{audit.exact_epsilon:.4f}, so it keeps its promise."
-    )
-    console.print(
-        "Then attackers read whole texts. The control null ignores the release; own reads each word on its own:"
+        f"Every sensitive word gets noise that promises epsilon {audit.claimed_epsilon:g}; a word on its own keeps it "
+        f"(exactly {audit.exact_epsilon:.4f}). Then somebody reads whole texts.\n",
+        markup=False,
     )
     show_first_screen(screen_of_audit(audit), console)
-    console.print(attackers_table(audit))
-    console.print(
-        f"anchored: the share of pairs with the true value whose mPL exceeds {asked.epsilon:g}; log scores are in nats."
-    )
-    console.print(verdict_sentence(audit), markup=False)
-    for made in audit.deciding_rates:
-        bounds = f"[{made.lower:.4f}, {made.upper:.4f}]"
-        console.print(f"  {made.claim.tier}, {made.claim.attacker}: {made.mean:.4f} in {bounds}", markup=False)
-    if audit.witness is not None:
-        console.print(audit.witness.sentence, markup=False)
-        console.print(f"  {audit.witness_needs}" if audit.witness_needs else "", markup=False)
-    if audit.upper_bound is not None:
-        console.print(f"Proved upper bound: mPL <= {audit.upper_bound:.4f} ({audit.upper_basis}).", markup=False)
 
 
 def tell_belief(belief: Belief, console: Console) -> None:
-    """What the attacker believes about one secret before any release, after its own, and after the whole text."""
-    from rich.table import Table
-
-    table = Table(title=f"one {belief.tier} word of a text, as {belief.attacker} sees it", title_justify="left")
-    table.add_column("candidate")
-    for name in ("before", "its own release", "the whole text"):
-        table.add_column(name, justify="right")
-    for row, candidate in enumerate(belief.candidates[:SHOWN]):
-        name = f"{candidate.name} (the truth)" if row == belief.truth else candidate.name
-        odds = (candidate.prior, candidate.alone, candidate.together)
-        table.add_row(name, *(f"{p:.1%}" for p in odds), style="bold" if row == belief.truth else "")
-    console.print(table)
+    """What a reader believes about one secret before any release, after its own, and after the whole text."""
+    truth = belief.candidates[belief.truth]
     console.print(
-        f"The odds of the true value against another candidate moved by {belief.leakage:.2f} per unit of "
-        "distance (mPL)."
+        f"For example {truth.name!r}, a {belief.tier} word: its chance is {truth.prior:.1%} before any release, "
+        f"{truth.alone:.1%} from its own release and {truth.together:.1%} from the whole text.",
+        markup=False,
     )
 
 
 def tell_choice(found: Adaptation, console: Console) -> None:
-    """What the policy achieves and costs, and its scales next to plain noise and one scale of equal utility."""
-    console.print(
-        f"{len(found.grid)} scales tried, {len(found.rounds)} rounds of the loop, {len(found.sequence)} candidates "
-        "tested in turn on documents that nothing had been chosen on."
-    )
+    """What the policy achieves, and what the release is good for."""
     show_first_screen(screen_of_adaptation(found), console)
-    console.print(adaptation_sentence(found), markup=False)
-    console.print(comparison_table(found))
 
 
-def protected_sample(policy: Policy) -> list[tuple[str, str]]:
+def protected_sample(policy: Policy) -> tuple[Passage, ...]:
     """A few new texts before and after the policy; the noise is seeded, so that the demo repeats."""
-    texts = list(people(SAMPLE, seed=FRESH).texts)
-    return list(zip(texts, Sanitizer.seeded_for_experiments(policy, FRESH).texts(texts), strict=True))
+    fresh = people(SAMPLE, seed=FRESH).encoded
+    return passages(fresh, np.arange(SAMPLE), policy.mechanism(), policy.tiers, np.random.default_rng(FRESH))
 
 
-def tell_sample(sample: list[tuple[str, str]], console: Console) -> None:
-    """Before and after, one below the other."""
-    for before, after in sample:
-        console.print(f"before: {before}", markup=False)
-        console.print(f"after:  {after}", style="bold", markup=False)
+COLOURS = ("cyan", "magenta", "green", "yellow", "blue")
+"""How kinds of words differ in a terminal; their marks also say the kind."""
+
+
+def tell_sample(sample: Sequence[Passage], console: Console) -> None:
+    """Before and after, one below the other, replaced words coloured by kind."""
+    from rich.text import Text
+
+    kinds = list(dict.fromkeys(piece.tier for passage in sample for piece in passage.before if piece.tier))
+    colours = {kind: COLOURS[place % len(COLOURS)] for place, kind in enumerate(kinds)}
+    for passage in sample:
+        for title, pieces in (("before: ", passage.before), ("after:  ", passage.after)):
+            console.print(Text.assemble(title, *((piece.text, colours.get(piece.tier, "")) for piece in pieces)))
+    console.print(Text.assemble("kinds:  ", *((f"{kind} ", colour) for kind, colour in colours.items())))
     console.print(
         "(The noise here is seeded, so that the demo repeats; oddshift protect draws it from the operating system.)"
     )

@@ -7,12 +7,15 @@ and the first of them follows the worst thing that a reader of the release can d
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from oddshift.adapt.result import Adaptation
-from oddshift.app.report.wording import exceeding, number, percent, reasons_of_doubt
+from oddshift.adapt.settings import AdaptSettings
+from oddshift.app.report.wording import exceeding, number, percent, reasons_of_doubt, withheld_reason
 from oddshift.audit import Audit
+from oddshift.audit.claims import NOTHING_LEARNED
 from oddshift.audit.release_use import DataFate, KindFate
+from oddshift.audit.settings import AuditSettings
 from oddshift.audit.verdict import is_vacuous, shown_violations
 from oddshift.model.nouns import Nouns, nouns_of
 
@@ -32,6 +35,7 @@ FATE_HEAD = ("kind", "found", "with noise", "unchanged", "marked", "left")
 
 _GUESS_HEAD = ("one release", "together", "upper bound", "worst pairs")
 _PUBLIC = 2  # the column of what is guessed from the public words alone
+_BLOCKS = 30  # the longest bar in a terminal
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,16 @@ class Guessed:
         """Whether a reader has most of the tier, and has it from the release."""
         return is_vacuous(self.together, self.before, READABLE)
 
+    def steps(self, nouns: Nouns) -> tuple[tuple[str, float], ...]:
+        """What is guessed by what a reader sees, from nothing to the whole record."""
+        shares = (
+            ("before any release", self.before),
+            (f"from {nouns.public} alone", self.public),
+            ("from its own release alone", self.alone),
+            (f"from the whole {nouns.record}", self.together),
+        )
+        return tuple((name, share) for name, share in shares if share is not None)
+
     @property
     def cells(self) -> tuple[str, ...]:
         """The row of a table."""
@@ -71,28 +85,51 @@ class Guessed:
 class FirstScreen:
     """Three answers, each a few sentences, and the numbers behind them.
 
-    `state` is `certified`, `violated` or `undecided`: the colour of the first answer.
+    `state` is `certified`, `violated` or `undecided`: the colour of the first answer. `basis` has what the first answer
+    rests on and what its limit means, `worst` the tier that is guessed best, `kept` the share of information that the
+    release keeps: both are drawn as bars.
     """
 
     state: str
     publish: str
     learned: tuple[str, ...]
-    worth: tuple[str, ...]
     nouns: Nouns
     fate: DataFate | None
     guessed: tuple[Guessed, ...]
-    meaning: str
+    worst: Guessed | None
+    basis: tuple[str, ...] = ()
+    worth: tuple[str, ...] = ()
+    kept: float | None = None
 
     @property
     def answers(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Every question with the sentences that answer it."""
-        return tuple(zip(QUESTIONS, ((self.publish,), self.learned, self.worth), strict=True))
+        return tuple(zip(QUESTIONS, ((self.publish, *self.basis), self.learned, self.worth), strict=True))
+
+    @property
+    def steps(self) -> tuple[tuple[str, float], ...]:
+        """Right first guesses about the worst tier, for each thing that a reader may see."""
+        return () if self.worst is None else self.worst.steps(self.nouns)
 
     def lines(self) -> Iterator[str]:
         """Every question, and below it the sentences of its answer."""
-        for question, answer in self.answers:
+        bars = ((), self._guess_bars, self._kept_bar)
+        for (question, (first, *rest)), drawn in zip(self.answers, bars, strict=True):
             yield question
-            yield from (f"  {line}" for line in answer)
+            yield from (f"  {line}" for line in (first, *drawn, *rest))
+
+    @property
+    def _guess_bars(self) -> tuple[str, ...]:
+        wide = max((len(name) for name, _ in self.steps), default=0)
+        return tuple(f"  {name:<{wide}}  {percent(share):>6}  {_bar(share)}" for name, share in self.steps)
+
+    @property
+    def _kept_bar(self) -> tuple[str, ...]:
+        """What is kept, between plain marks and the original."""
+        if self.kept is None:
+            return ()
+        full = _bar(max(0.0, self.kept))
+        return (f"  marks 0% |{full}{'·' * (_BLOCKS - len(full))}| 100% the original",)
 
     @property
     def fate_rows(self) -> list[tuple[str, ...]]:
@@ -138,57 +175,57 @@ def screen_of_audit(audit: Audit) -> FirstScreen:
         public = best[name].before(g.tier) if name in best and best[name].with_context else None
         shares = (g.before.mean, public, g.alone.mean, g.together.mean, g.together.upper)
         guessed.append(Guessed(g.tier, *shares, worst.get(g.tier)))
-    asked, is_proved = audit.settings, audit.claimed_epsilon == 0.0
-    state = audit.state
-    if state == "certified":
-        kind = "proved" if is_proved else f"certified at {percent(1.0 - asked.alpha)}"
-        basis = "what goes out in place of a secret does not depend on it" if is_proved else _kept_claim(audit, nouns)
-        publish = f"Yes, {kind}: {basis}."
+    asked, state, tested = audit.settings, audit.state, ""
+    if state == "certified" and audit.claimed_epsilon == 0.0:
+        publish = "Yes, proved: what goes out in place of a secret does not depend on it."
+    elif state == "certified":
+        publish = f"Yes, certified at {percent(1.0 - asked.alpha)}: {_kept_claim(asked, nouns)}."
+        tested = f"Tested on {audit.documents[2]:,} {nouns.records} that no attacker learned from."
     elif state == "violated":
-        publish = f"Not yet, because the releases give too much away when they are read together: {_beyond(audit)}."
+        publish = (
+            f"Not yet, because {nouns.records} that are read as a whole give too much away: {_beyond(audit, nouns)}."
+        )
     else:
-        publish = f"Not yet, because {reasons_of_doubt(audit)}."
-    state, publish = _despite_guesses(state, publish, guessed, nouns, bool(audit.attackers))
-    return FirstScreen(
-        state,
-        publish,
-        tuple(_learned(guessed, audit.fate, nouns, is_certified=audit.state == "certified")),
-        tuple(_worth_of_audit(audit)),
-        nouns,
-        audit.fate,
-        tuple(guessed),
-        _meaning(audit.fate, asked.epsilon, nouns),
-    )
+        publish = f"Not yet, because {_doubt(audit, nouns)}."
+    made = _screen(state, publish, guessed, audit.fate, nouns, is_release=bool(audit.attackers))
+    said = (tested, _meaning(audit.fate, asked.epsilon, nouns))
+    return replace(made, basis=tuple(filter(None, said)), worth=tuple(_worth_of_audit(audit, nouns)))
 
 
 def screen_of_adaptation(found: Adaptation) -> FirstScreen:
     """The first screen of an adaptation: of the release under its policy, where there is one."""
     nouns, asked = nouns_of(found.detector), found.settings
     guessed = [Guessed(t.tier, t.before, t.public, t.alone, t.together, t.upper, t.worst) for t in found.left]
-    kind = found.guarantee
-    at_most = f"{exceeding(asked.epsilon)} in at most {percent(asked.delta)} of cases"
-    tested = f"tested on {found.documents[2]:,} {nouns.records} that nothing was learned from or chosen on"
+    kind, state, tested = found.guarantee, "certified", ""
     if kind == "proved":
-        state, publish = "certified", f"Yes, proved: {found.proof}."
+        publish = f"Yes, proved: {found.proof}."
     elif kind == "certified":
-        sure = percent(1.0 - asked.alpha)
-        state, publish = "certified", f"Yes, certified at {sure}: in every tier, {at_most}, {tested}."
+        publish = f"Yes, certified at {percent(1.0 - asked.alpha)}: {_kept_claim(asked, nouns)}."
+        tested = f"Tested on {found.documents[2]:,} {nouns.records} that nothing was learned from or chosen on."
     elif found.scales is None:
         state, publish = "undecided", "Not yet, because no noise that was tried could be certified: there is no policy."
     else:
         why = found.basis or "it was measured, and not certified"
         state, publish = "undecided", f"Not yet, because the release is measured only: {why}."
-    state, publish = _despite_guesses(state, publish, guessed, nouns, found.scales is not None)
-    return FirstScreen(
-        state,
-        publish,
-        tuple(_learned(guessed, found.fate, nouns, is_certified=kind != "measured only")),
-        tuple(_worth_of_adaptation(found, nouns)),
-        nouns,
-        found.fate,
-        tuple(guessed),
-        _meaning(found.fate, asked.epsilon, nouns),
-    )
+    is_release, is_drawn = found.scales is not None, "noise" in found.forms or not found.forms
+    made = _screen(state, publish, guessed, found.fate, nouns, is_release=is_release)
+    said = (tested, _meaning(found.fate, asked.epsilon, nouns) if is_drawn else "")
+    kept = kept_share(found) if is_release and is_drawn else None
+    worth = tuple(_worth_of_adaptation(found, nouns))
+    return replace(made, basis=tuple(filter(None, said)), worth=worth, kept=kept)
+
+
+def _screen(
+    state: str, publish: str, guessed: list[Guessed], fate: DataFate | None, nouns: Nouns, *, is_release: bool
+) -> FirstScreen:
+    """The first two answers; no certificate saves the first one where a reader has most of a tier."""
+    is_certified = state == "certified"
+    worst = max(guessed, key=lambda row: row.reach if is_certified else row.together, default=None)
+    readable = [row for row in guessed if row.is_readable]
+    if readable and is_release and is_certified:
+        state, publish = "undecided", _readable(max(readable, key=lambda row: row.reach), nouns)
+    learned = tuple(_learned(worst, fate, nouns, is_certified=is_certified))
+    return FirstScreen(state, publish, learned, nouns, fate, tuple(guessed), worst)
 
 
 def kept_share(found: Adaptation) -> float | None:
@@ -206,8 +243,9 @@ def found_sentence(fate: DataFate, nouns: Nouns) -> str:
     """What was found and what became of it."""
     all_of = fate.total
     same = all_of.unchanged / all_of.perturbed if all_of.perturbed else 0.0
-    drawn = f"become a drawn one ({all_of.unchanged:,} of them, {percent(same)}, come out unchanged by chance)"
-    parts = [(all_of.perturbed, drawn), (all_of.marked, "become a mark"), (all_of.left, "are function words that stay")]
+    drawn = f"become another one ({all_of.unchanged:,} of them, {percent(same)}, the same again by chance)"
+    small = "are small words, such as articles, that stay"
+    parts = [(all_of.perturbed, drawn), (all_of.marked, "become a mark"), (all_of.left, small)]
     said = ", ".join(f"{count:,} {what}" for count, what in parts if count)
     return f"Of {all_of.found:,} sensitive {nouns.values} that were found, {said or 'none is released'}."
 
@@ -223,31 +261,28 @@ def missed_sentence(fate: DataFate) -> str:
     )
 
 
-def _despite_guesses(
-    state: str, publish: str, guessed: list[Guessed], nouns: Nouns, is_release: bool
-) -> tuple[str, str]:
-    """The first answer, which no certificate saves where a reader has most of a tier."""
-    readable = [row for row in guessed if row.is_readable]
-    if not readable or not is_release or not publish.startswith("Yes"):
-        return state, publish
-    worst = max(readable, key=lambda row: row.reach)
-    return "undecided", (
-        f"Not yet, because a reader still guesses {percent(worst.together)} of {_tier_values(worst, nouns)} right "
-        f"({percent(worst.before)} before any release), although the budget that was asked for is kept. Ask for a "
-        f"smaller epsilon, or for a cap such as success = {{{worst.tier} = 0.3}}."
+def _bar(share: float) -> str:
+    return "█" * round(_BLOCKS * share)
+
+
+def _readable(worst: Guessed, nouns: Nouns) -> str:
+    """The first answer where a reader has most of a tier, and what would help."""
+    said = (
+        f"Not yet, because a reader still guesses {percent(worst.together)} of {_tier_values(worst.tier, nouns)} right "
+        f"({percent(worst.before)} before any release), although the limit that was asked for is kept."
     )
+    if worst.public is not None and worst.together - worst.public < worst.public - worst.before:
+        return f"{said} Most of that comes from {nouns.public}, which no noise changes: have more of them marked."
+    return f"{said} Ask for a smaller epsilon, or for a cap such as success = {{{worst.tier} = 0.3}}."
 
 
-def _learned(guessed: list[Guessed], fate: DataFate | None, nouns: Nouns, *, is_certified: bool) -> Iterator[str]:
+def _learned(worst: Guessed | None, fate: DataFate | None, nouns: Nouns, *, is_certified: bool) -> Iterator[str]:
     """The tier that is guessed best, what was found and missed, and what was never looked at."""
-    if guessed:
-        worst = max(guessed, key=lambda row: row.reach if is_certified else row.together)
+    if worst is not None:
         most = f" (at most {percent(worst.most)})" if is_certified and worst.most is not None else ""
-        public = "" if worst.public is None else f", {percent(worst.public)} from {nouns.public} alone"
         yield (
             f"Whoever reads a whole {nouns.record} guesses {percent(worst.together)}{most} of "
-            f"{_tier_values(worst, nouns)} right at the first attempt; before any release it is "
-            f"{percent(worst.before)}{public}."
+            f"{_tier_values(worst.tier, nouns)} right at the first attempt:"
         )
     if fate is not None:
         yield found_sentence(fate, nouns)
@@ -256,35 +291,48 @@ def _learned(guessed: list[Guessed], fate: DataFate | None, nouns: Nouns, *, is_
     yield f"{nouns.in_clear[:1].upper()}{nouns.in_clear[1:]}."
 
 
-def _tier_values(row: Guessed, nouns: Nouns) -> str:
+def _tier_values(tier: str, nouns: Nouns) -> str:
     """The values of one tier; data without levels have one tier, all."""
-    return f"all {nouns.values}" if row.tier == "all" else f"the {row.tier} {nouns.values}"
+    return f"all {nouns.values}" if tier == "all" else f"the {tier} {nouns.values}"
 
 
-def _kept_claim(audit: Audit, nouns: Nouns) -> str:
-    asked = audit.settings
-    claim = f"in every tier, {exceeding(asked.epsilon)} in at most {percent(asked.delta or 0.0)} of cases"
-    return f"{claim}, tested on {audit.documents[2]:,} {nouns.records} that no attacker learned from"
+def _kept_claim(asked: AuditSettings | AdaptSettings, nouns: Nouns) -> str:
+    """What a certificate says: for every kind, how seldom a reader learns more than the limit."""
+    seldom = f"in at most {percent(asked.delta or 0.0)} of cases"
+    return f"{exceeding(asked.epsilon)} {seldom}, whatever the kind of {nouns.value}"
 
 
-def _beyond(audit: Audit) -> str:
+def _beyond(audit: Audit, nouns: Nouns) -> str:
     """The violation that is shown: how often, and at least."""
     asked, worst = audit.settings, audit.deciding_rates[0]
     low = shown_violations(audit.verdict).get(worst.claim, worst.lower)
-    return (
-        f"{exceeding(asked.epsilon)} in {percent(worst.mean)} of cases in tier {worst.claim.tier} (at least "
-        f"{percent(low)}), where at most {percent(asked.delta or 0.0)} were asked for"
-    )
+    found = f"{percent(worst.mean)} of cases (at least {percent(low)}), where you accept {percent(asked.delta or 0.0)}"
+    return f"for {_tier_values(worst.claim.tier, nouns)}, {exceeding(asked.epsilon)} in {found}"
 
 
-def _worth_of_audit(audit: Audit) -> Iterator[str]:
+def _doubt(audit: Audit, nouns: Nouns) -> str:
+    """Why an audit is undecided, without the names of attackers; the details have them."""
+    if withheld_reason(audit) == NOTHING_LEARNED:
+        return (
+            f"no attacker that was tried learned anything from reading {nouns.records} as a whole, which proves "
+            "nothing: a stronger one might"
+        )
+    if any(made.claim.unsaturated for made in audit.counting_rates):
+        return f"attackers still learn more with every {nouns.record} they have seen: with more data they might succeed"
+    return reasons_of_doubt(audit)
+
+
+def _worth_of_audit(audit: Audit, nouns: Nouns) -> Iterator[str]:
     if audit.release is not None:
         yield f"As a table it has quality {audit.release.quality:.2f} of 1."
     tasks = () if audit.use is None else audit.use.tasks
     for task in tasks:
         yield f"The task {task.name} is right in {percent(task.after)} of cases ({percent(task.before)} before)."
     if not tasks:
-        yield "An audit does not measure that; an adaptation compares the release with plain marks."
+        yield (
+            f"Everything but the sensitive {nouns.values} is as it was. What these still tell is measured by "
+            "`oddshift adapt`, next to plain marks."
+        )
 
 
 def _worth_of_adaptation(found: Adaptation, nouns: Nouns) -> Iterator[str]:
@@ -300,7 +348,7 @@ def _worth_of_adaptation(found: Adaptation, nouns: Nouns) -> Iterator[str]:
     elif set(found.forms) == {"mark"}:
         yield f"What was found becomes a mark: of these {nouns.values} nothing is kept, of all else everything."
     elif kept > 0.0:
-        yield f"It keeps {percent(kept)} of the information, where plain marks keep 0% and the original has 100%."
+        yield f"It keeps {percent(kept)} of what the sensitive {nouns.values} tell, where plain marks keep nothing:"
     else:
         yield f"No more than plain marks, which reveal less: a mark for each kind of {nouns.value} would do as well."
     if found.release is not None:
@@ -311,10 +359,10 @@ def _meaning(fate: DataFate | None, epsilon: float, nouns: Nouns) -> str:
     odds = None if fate is None else fate.odds(epsilon)
     if fate is None or odds is None or fate.nearest is None:
         return ""
-    where = ", in the tier where that is largest" if len(fate.kinds) > 1 and not nouns.is_searched else ""
+    where = ", in the kind where that is largest" if len(fate.kinds) > 1 and not nouns.is_searched else ""
     return (
-        f"Within ε = {number(epsilon)}, all releases together multiply the odds between a {nouns.value} and its "
-        f"nearest alternative (at a median distance of {number(fate.nearest)}{where}) by at most {number(odds)}."
+        f"Within that limit the odds between a {nouns.value} and its nearest alternative (in the middle{where}) change "
+        f"by a factor of at most {number(odds)}."
     )
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 
 from oddshift.adapt.result import Adaptation
 from oddshift.app.report.figures.adaptation import kept_bar
+from oddshift.app.report.figures.leakage import guess_steps
 from oddshift.app.report.first_screen import (
     FATE_HEAD,
     FirstScreen,
-    kept_share,
     screen_of_adaptation,
     screen_of_audit,
 )
@@ -122,31 +122,39 @@ def page_head(sources: Sources) -> Html:
     """The three answers, a text before and after, the numbers behind them, then the certificates."""
     first = [tag("p", {"class": "private"}, SECRETS_SHOWN)] if sources.has_secrets else []
     audit, found = sources.audit, sources.adaptation
-    cards = []
+    cards = [] if audit is None else [_audit_card(audit)]
     if found is not None:
-        screen = screen_of_adaptation(found)
-        kept = kept_share(found)
-        bar = NOTHING if kept is None else kept_bar(kept).html
-        first += [_answers(screen, "The release under the policy"), bar]
-        cards.append(_adaptation_card(found))
+        screen, title = screen_of_adaptation(found), "The release under the policy"
+        cards.insert(0, _adaptation_card(found))
     elif audit is not None:
-        screen = screen_of_audit(audit)
-        first.append(_answers(screen, "The mechanism as audited"))
-    if audit is not None:
-        cards.append(_audit_card(audit))
+        screen, title = screen_of_audit(audit), "The mechanism as audited"
     shown = [] if not sources.passages else [tag("h2", {"class": "small"}, "Before and after"), first_text(sources)]
-    parts = (*first, *shown, *_numbers(screen), *cards, _about(sources))
+    parts = (*first, _answers(screen, title, shown), *_numbers(screen), *cards, _about(sources))
     return tag("section", {"class": "verdict", "aria-label": "Verdict"}, *parts)
 
 
-def _answers(screen: FirstScreen, title: str) -> Html:
-    """One card that everyone can read: three questions and their answers."""
-    parts = []
-    for place, (question, answer) in enumerate(screen.answers):
-        parts.append(tag("h2", {"class": "small"}, question))
-        kind = "certified-claim" if place else "sentence"
-        parts += [tag("p", {"class": kind}, line) for line in answer]
+def _answers(screen: FirstScreen, title: str, shown: Sequence[Html]) -> Html:
+    """One card that everyone can read: three questions and their answers, two bars, and a text before and after."""
+    (publish, (first, *limits)), (learned, (guessed, *rest)), (worth, said) = screen.answers
+    parts = [_question(publish), tag("p", {"class": "sentence"}, first), *_sentences(limits), _question(learned)]
+    if screen.steps:
+        parts.append(guess_steps(screen.steps, guessed.removesuffix(":") + ".").html)
+    else:
+        parts += _sentences([guessed])
+    parts += [*_sentences(rest), *shown, _question(worth)]
+    if screen.kept is None:
+        parts += _sentences(said)
+    else:
+        parts += [kept_bar(screen.kept, said[0].removesuffix(":") + ".").html, *_sentences(said[1:])]
     return tag("div", {"class": f"card {screen.state}"}, _over(screen.state, title), *parts)
+
+
+def _question(words: str) -> Html:
+    return tag("h2", {"class": "small"}, words)
+
+
+def _sentences(lines: Iterable[str]) -> list[Html]:
+    return [tag("p", {"class": "certified-claim"}, line) for line in lines]
 
 
 def _numbers(screen: FirstScreen) -> list[Html]:
@@ -155,8 +163,7 @@ def _numbers(screen: FirstScreen) -> list[Html]:
     if screen.fate is not None:
         blocks.append(_tabled("What happened to the data", (), FATE_HEAD, screen.fate_rows))
     if screen.guessed:
-        explained = [screen.explained, *([screen.meaning] if screen.meaning else [])]
-        blocks.append(_tabled("What an attacker guesses", explained, screen.guess_head, screen.guess_rows))
+        blocks.append(_tabled("What an attacker guesses", (screen.explained,), screen.guess_head, screen.guess_rows))
     return blocks
 
 

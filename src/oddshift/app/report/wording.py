@@ -97,15 +97,15 @@ def reasons_of_doubt(audit: Audit) -> str:
     least = min(audit.counting_rates, key=lambda made: made.documents)
     needs = zero_failures(asked.delta, asked.alpha, asked.method)
     if least.documents < needs:
-        few = f"{least.documents} {nouns_of(audit.detector).records} with tier {least.claim.tier}"
+        few = f"{least.documents} {nouns_of(audit.detector).records} with {least.claim.tier}"
         return f"{few} are too few to certify on, at least {needs} are needed"
-    found = f"it was {percent(worst.mean)} in tier {worst.claim.tier}, and may be up to {percent(worst.upper)}"
+    found = f"it was {percent(worst.mean)} for {worst.claim.tier}, and may be up to {percent(worst.upper)}"
     return f"it is not settled whether {exceeding(asked.epsilon)} in at most {percent(asked.delta)} of cases; {found}"
 
 
 def exceeding(epsilon: float) -> str:
     """What a violation is, for somebody who has never heard of mPL."""
-    return f"a reader learns more than the budget ε = {number(epsilon)} allows"
+    return f"a reader learns more than your limit (epsilon = {number(epsilon)})"
 
 
 def verdict_sentence(audit: Audit) -> str:

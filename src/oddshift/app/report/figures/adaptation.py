@@ -177,11 +177,10 @@ def _name(name: str, point: ScaledOutcome, x: AxisScale, y: AxisScale, frame: Fr
     )
 
 
-def kept_bar(kept: float) -> Figure:
+def kept_bar(kept: float, said: str) -> Figure:
     """A bar from plain marks to the original, with the release on it."""
     shown = max(0.0, kept)
-    said = f"The release keeps {percent(shown)} of the information: plain marks keep 0%, the original has 100%."
-    return Figure("What it is good for", said, lambda width, label: _draw_kept(shown, width, label), (), (), ())
+    return Figure("What is kept", said, lambda width, label: _draw_kept(shown, width, label), (), (), ())
 
 
 def _draw_kept(kept: float, width: float, label: str) -> Html:

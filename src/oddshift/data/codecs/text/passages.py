@@ -44,6 +44,12 @@ class Passage:
     before: tuple[Piece, ...]
     after: tuple[Piece, ...]
 
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both as plain text."""
+        before, after = ("".join(piece.text for piece in pieces) for pieces in (self.before, self.after))
+        return before, after
+
 
 @dataclass(frozen=True, repr=False)
 class Passages:
