@@ -359,10 +359,10 @@ def _meaning(fate: DataFate | None, epsilon: float, nouns: Nouns) -> str:
     odds = None if fate is None else fate.odds(epsilon)
     if fate is None or odds is None or fate.nearest is None:
         return ""
-    where = ", in the kind where that is largest" if len(fate.kinds) > 1 and not nouns.is_searched else ""
+    where = ", in the kind where that is largest," if len(fate.kinds) > 1 and not nouns.is_searched else ""
     return (
-        f"Within that limit the odds between a {nouns.value} and its nearest alternative (in the middle{where}) change "
-        f"by a factor of at most {number(odds)}."
+        f"Within that limit the odds between a typical {nouns.value} and its nearest alternative{where} change by a "
+        f"factor of at most {number(odds)}."
     )
 
 
