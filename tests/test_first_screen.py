@@ -10,7 +10,6 @@ from oddshift.adapt.result import TierLeft
 from oddshift.app.report.first_screen import (
     QUESTIONS,
     found_sentence,
-    kept_share,
     missed_sentence,
     screen_of_adaptation,
     screen_of_audit,
@@ -57,15 +56,14 @@ def test_the_share_that_is_missed_is_an_interval_or_said_to_be_unknown():
 
 
 def test_what_is_kept_is_measured_against_one_constant_of_each_kind():
-    made = replace(made_up_adaptation(), left=LEFT)
-    loss = made.choice("AmPL, remapped").loss
-    assert kept_share(made) == pytest.approx(1.0 - loss / made.constant_loss)
-    marked = replace(made, fate=FATE)  # a mark costs what a constant costs
-    whole = (130 * loss + 15 * made.constant_loss) / 145
-    assert marked.loss_with_marks(loss) == pytest.approx(whole)
-    assert kept_share(marked) == pytest.approx(1.0 - whole / made.constant_loss)
-    assert percent(kept_share(marked)) in screen_of_adaptation(marked).worth[0]
-    worthless = screen_of_adaptation(replace(made, constant_loss=loss / 2)).worth[0]
+    made = replace(made_up_adaptation(), left=LEFT, loss=0.2, constant_loss=0.4)
+    assert made.kept == pytest.approx(0.5)
+    marked = replace(made, fate=FATE)  # of 145 words that change, 15 have no point and become a mark
+    assert marked.kept == pytest.approx(0.5 * 130 / 145)
+    assert percent(marked.kept) in screen_of_adaptation(marked).worth[0]
+    only_marks = KindFate(name="ORG", found=145, perturbed=0, marked=145)  # a kind that is released as marks
+    assert replace(made, fate=DataFate(kinds=(PERSON, CITY, only_marks))).kept == pytest.approx(0.5 * 275 / 290)
+    worthless = screen_of_adaptation(replace(made, constant_loss=0.1)).worth[0]
     assert "marks" in worthless
     assert "%" not in worthless
 
@@ -110,7 +108,7 @@ def test_the_first_screen_has_no_word_that_one_has_to_look_up(found, show):
 
 
 def test_what_is_guessed_is_drawn_by_what_a_reader_sees():
-    made = replace(made_up_adaptation(), left=LEFT, fate=FATE)
+    made = replace(made_up_adaptation(), left=LEFT, fate=FATE, loss=0.2)
     assert [share for _, share in screen_of_adaptation(made).steps] == [0.02, 0.05, 0.11]  # the largest upper bound
     public = screen_of_adaptation(replace(made, left=(replace(LEFT[0], public=0.3), LEFT[1])))
     assert [share for _, share in public.steps] == [0.02, 0.3, 0.05, 0.11]
@@ -150,7 +148,6 @@ def test_no_certificate_saves_a_release_that_can_be_read():
 
 def test_guesses_from_the_public_words_alone_are_a_column_of_their_own():
     made = replace(made_up_adaptation(), left=LEFT)
-    assert "the public words alone" not in screen_of_adaptation(made).guess_head
     screen = screen_of_adaptation(replace(made, left=(replace(LEFT[0], public=0.3), LEFT[1])))
     place = screen.guess_head.index("the public words alone")
     assert [row[place] for row in screen.guess_rows] == ["30%", "-"]

@@ -261,8 +261,14 @@ class Adaptation:
 
     @property
     def kept(self) -> float | None:
-        """The share of information that is kept: 0 as with one constant value of each kind, 1 as with the original."""
-        return None if self.loss is None or not self.constant_loss else 1.0 - self.loss / self.constant_loss
+        """The share of information that is kept: 0 as with one constant value of each kind, 1 as with the original.
+
+        The expected loss is about words that have a point; a word without one becomes a mark, which keeps nothing.
+        """
+        if self.loss is None or not self.constant_loss:
+            return None
+        pointless = 0.0 if self.fate is None else self.fate.pointless_share
+        return (1.0 - self.loss / self.constant_loss) * (1.0 - pointless)
 
     @property
     def state_in_words(self) -> str:
@@ -284,14 +290,6 @@ class Adaptation:
     def constant_name(self) -> str:
         """What the constant release is called."""
         return "one constant output of each kind" if self.constant_outputs > 1 else "one constant output"
-
-    def loss_with_marks(self, loss: float) -> float:
-        """The loss with words that become marks: a mark says as little as a constant output and costs the same.
-
-        The expected loss itself is about words that have a point; detected words without one are marked instead.
-        """
-        share = 0.0 if self.fate is None else self.fate.marked_share
-        return (1.0 - share) * loss + share * self.constant_loss
 
     def choice(self, name: str) -> ScaledOutcome | None:
         """What was measured under that name, if anything."""

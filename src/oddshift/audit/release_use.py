@@ -64,10 +64,13 @@ class DataFate:
         return KindFate(name="all", **{name: sum(getattr(kind, name) for kind in self.kinds) for name in names})
 
     @property
-    def marked_share(self) -> float:
-        """The share of marks among the words that do not stay as they are."""
+    def pointless_share(self) -> float:
+        """The share, among the words that do not stay as they are, of marks in kinds of which others get noise.
+
+        Those have no point, and an expected loss is not about them.
+        """
         changed = self.total.perturbed + self.total.marked
-        return self.total.marked / changed if changed else 0.0
+        return sum(kind.marked for kind in self.kinds if kind.perturbed) / changed if changed else 0.0
 
     def odds(self, epsilon: float) -> float | None:
         """By how much the odds between a value and its nearest alternative may change within ε."""

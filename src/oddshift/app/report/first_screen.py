@@ -33,8 +33,6 @@ the release is gone. A release with such a tier is not to be published as it is,
 FATE_HEAD = ("kind", "found", "with noise", "unchanged", "marked", "left")
 """What is said of each kind: `unchanged` are among those with noise."""
 
-_GUESS_HEAD = ("one release", "together", "upper bound", "worst pairs")
-_PUBLIC = 2  # the column of what is guessed from the public words alone
 _BLOCKS = 30  # the longest bar in a terminal
 
 
@@ -141,18 +139,13 @@ class FirstScreen:
     @property
     def guess_head(self) -> tuple[str, ...]:
         """The head of the table of guesses."""
-        head = ("tier", "before any release", f"{self.nouns.public} alone", *_GUESS_HEAD)
-        return tuple(name for place, name in enumerate(head) if place != _PUBLIC or self._reads_public)
+        seen = ("before any release", f"{self.nouns.public} alone", "one release", "together")
+        return ("tier", *seen, "upper bound", "worst pairs")
 
     @property
     def guess_rows(self) -> list[tuple[str, ...]]:
-        """One row for each tier; what is guessed from the public words alone, where that was measured."""
-        cells = (row.cells for row in self.guessed)
-        return [row if self._reads_public else (*row[:_PUBLIC], *row[_PUBLIC + 1 :]) for row in cells]
-
-    @property
-    def _reads_public(self) -> bool:
-        return any(row.public is not None for row in self.guessed)
+        """One row for each tier."""
+        return [row.cells for row in self.guessed]
 
     @property
     def explained(self) -> str:
@@ -188,8 +181,8 @@ def screen_of_audit(audit: Audit) -> FirstScreen:
     else:
         publish = f"Not yet, because {_doubt(audit, nouns)}."
     made = _screen(state, publish, guessed, audit.fate, nouns, is_release=bool(audit.attackers))
-    said = (tested, _meaning(audit.fate, asked.epsilon, nouns))
-    return replace(made, basis=tuple(filter(None, said)), worth=tuple(_worth_of_audit(audit, nouns)))
+    basis = tuple(filter(None, (tested, _meaning(audit.fate, asked.epsilon, nouns))))
+    return replace(made, basis=basis, worth=tuple(_worth_of_audit(audit, nouns)))
 
 
 def screen_of_adaptation(found: Adaptation) -> FirstScreen:
@@ -210,7 +203,7 @@ def screen_of_adaptation(found: Adaptation) -> FirstScreen:
     is_release, is_drawn = found.scales is not None, "noise" in found.forms or not found.forms
     made = _screen(state, publish, guessed, found.fate, nouns, is_release=is_release)
     said = (tested, _meaning(found.fate, asked.epsilon, nouns) if is_drawn else "")
-    kept = kept_share(found) if is_release and is_drawn else None
+    kept = found.kept if is_release and is_drawn else None
     worth = tuple(_worth_of_adaptation(found, nouns))
     return replace(made, basis=tuple(filter(None, said)), worth=worth, kept=kept)
 
@@ -226,17 +219,6 @@ def _screen(
         state, publish = "undecided", _readable(max(readable, key=lambda row: row.reach), nouns)
     learned = tuple(_learned(worst, fate, nouns, is_certified=is_certified))
     return FirstScreen(state, publish, learned, nouns, fate, tuple(guessed), worst)
-
-
-def kept_share(found: Adaptation) -> float | None:
-    """The share of information that the release keeps: 0 for one constant value of each kind, 1 for the original.
-
-    1 − loss/loss of the constant values, where words that become marks count as constant. None where nothing was taken.
-    """
-    mine = found.choice("AmPL, remapped" if found.remapped else "AmPL")
-    if found.kept is not None or mine is None or not found.constant_loss > 0.0:
-        return found.kept
-    return 1.0 - found.loss_with_marks(mine.loss) / found.constant_loss
 
 
 def found_sentence(fate: DataFate, nouns: Nouns) -> str:
@@ -336,7 +318,7 @@ def _worth_of_audit(audit: Audit, nouns: Nouns) -> Iterator[str]:
 
 
 def _worth_of_adaptation(found: Adaptation, nouns: Nouns) -> Iterator[str]:
-    kept = kept_share(found)
+    kept = found.kept
     if found.scales is None or kept is None:
         yield "Nothing is released."
         return
