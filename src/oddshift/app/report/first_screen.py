@@ -124,10 +124,8 @@ class FirstScreen:
     @property
     def _kept_bar(self) -> tuple[str, ...]:
         """What is kept, between plain marks and the original."""
-        if self.kept is None:
-            return ()
-        full = _bar(max(0.0, self.kept))
-        return (f"  marks 0% |{full}{'·' * (_BLOCKS - len(full))}| 100% the original",)
+        full = _bar(max(0.0, self.kept or 0.0))
+        return () if self.kept is None else (f"  marks 0% |{full:·<{_BLOCKS}}| 100% the original",)
 
     @property
     def fate_rows(self) -> list[tuple[str, ...]]:
@@ -217,8 +215,7 @@ def _screen(
     readable = [row for row in guessed if row.is_readable]
     if readable and is_release and is_certified:
         state, publish = "undecided", _readable(max(readable, key=lambda row: row.reach), nouns)
-    learned = tuple(_learned(worst, fate, nouns, is_certified=is_certified))
-    return FirstScreen(state, publish, learned, nouns, fate, tuple(guessed), worst)
+    return FirstScreen(state, publish, tuple(_learned(worst, fate, nouns, state)), nouns, fate, tuple(guessed), worst)
 
 
 def found_sentence(fate: DataFate, nouns: Nouns) -> str:
@@ -226,8 +223,7 @@ def found_sentence(fate: DataFate, nouns: Nouns) -> str:
     all_of = fate.total
     same = all_of.unchanged / all_of.perturbed if all_of.perturbed else 0.0
     drawn = f"become another one ({all_of.unchanged:,} of them, {percent(same)}, the same again by chance)"
-    small = "are small words, such as articles, that stay"
-    parts = [(all_of.perturbed, drawn), (all_of.marked, "become a mark"), (all_of.left, small)]
+    parts = [(all_of.perturbed, drawn), (all_of.marked, "become a mark"), (all_of.left, "are articles that stay")]
     said = ", ".join(f"{count:,} {what}" for count, what in parts if count)
     return f"Of {all_of.found:,} sensitive {nouns.values} that were found, {said or 'none is released'}."
 
@@ -258,10 +254,10 @@ def _readable(worst: Guessed, nouns: Nouns) -> str:
     return f"{said} Ask for a smaller epsilon, or for a cap such as success = {{{worst.tier} = 0.3}}."
 
 
-def _learned(worst: Guessed | None, fate: DataFate | None, nouns: Nouns, *, is_certified: bool) -> Iterator[str]:
+def _learned(worst: Guessed | None, fate: DataFate | None, nouns: Nouns, state: str) -> Iterator[str]:
     """The tier that is guessed best, what was found and missed, and what was never looked at."""
     if worst is not None:
-        most = f" (at most {percent(worst.most)})" if is_certified and worst.most is not None else ""
+        most = "" if state != "certified" or worst.most is None else f" (at most {percent(worst.most)})"
         yield (
             f"Whoever reads a whole {nouns.record} guesses {percent(worst.together)}{most} of "
             f"{_tier_values(worst.tier, nouns)} right at the first attempt:"
@@ -280,8 +276,8 @@ def _tier_values(tier: str, nouns: Nouns) -> str:
 
 def _kept_claim(asked: AuditSettings | AdaptSettings, nouns: Nouns) -> str:
     """What a certificate says: for every kind, how seldom a reader learns more than the limit."""
-    seldom = f"in at most {percent(asked.delta or 0.0)} of cases"
-    return f"{exceeding(asked.epsilon)} {seldom}, whatever the kind of {nouns.value}"
+    most = percent(asked.delta or 0.0)
+    return f"{exceeding(asked.epsilon)} in at most {most} of cases, whatever the kind of {nouns.value}"
 
 
 def _beyond(audit: Audit, nouns: Nouns) -> str:
