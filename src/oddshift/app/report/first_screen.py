@@ -223,7 +223,7 @@ def found_sentence(fate: DataFate, nouns: Nouns) -> str:
     all_of = fate.total
     same = all_of.unchanged / all_of.perturbed if all_of.perturbed else 0.0
     drawn = f"become another one ({all_of.unchanged:,} of them, {percent(same)}, the same again by chance)"
-    parts = [(all_of.perturbed, drawn), (all_of.marked, "become a mark"), (all_of.left, "are articles that stay")]
+    parts = [(all_of.perturbed, drawn), (all_of.marked, "become a mark"), (all_of.left, "are small words that stay")]
     said = ", ".join(f"{count:,} {what}" for count, what in parts if count)
     return f"Of {all_of.found:,} sensitive {nouns.values} that were found, {said or 'none is released'}."
 

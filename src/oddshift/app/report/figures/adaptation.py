@@ -177,10 +177,10 @@ def _name(name: str, point: ScaledOutcome, x: AxisScale, y: AxisScale, frame: Fr
     )
 
 
-def kept_bar(kept: float, said: str) -> Figure:
+def kept_bar(kept: float, sentence: str) -> Figure:
     """A bar from plain marks to the original, with the release on it."""
     shown = max(0.0, kept)
-    return Figure("What is kept", said, lambda width, label: _draw_kept(shown, width, label), (), (), ())
+    return Figure("What is kept", sentence, lambda width, label: _draw_kept(shown, width, label), (), (), ())
 
 
 def _draw_kept(kept: float, width: float, label: str) -> Html:

@@ -54,11 +54,16 @@ class Panel:
     rate: float
 
 
-def guess_steps(steps: Sequence[tuple[str, float]], said: str) -> Figure:
+def guess_steps(steps: Sequence[tuple[str, float]], sentence: str) -> Figure:
     """Right first guesses by what a reader sees, a bar for each."""
     rows = [[name, percent(share)] for name, share in steps]
     return Figure(
-        "Right first guesses", said, lambda width, label: _draw_steps(steps, width, label), (), ("seen", "right"), rows
+        "Right first guesses",
+        sentence,
+        lambda width, label: _draw_steps(steps, width, label),
+        (),
+        ("seen", "right"),
+        rows,
     )
 
 
