@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 
 from oddshift.adapt.result import Adaptation
-from oddshift.app.report.figures.adaptation import kept_bar
-from oddshift.app.report.figures.leakage import guess_steps
+from oddshift.app.report.figures.adaptation import guess_steps, kept_bar
 from oddshift.app.report.first_screen import (
     FATE_HEAD,
     FirstScreen,

@@ -9,7 +9,6 @@ Which groups are affected most: the rate of the strongest attacker in each subgr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,34 +51,6 @@ class Panel:
     together: FloatArray
     alone: FloatArray
     rate: float
-
-
-def guess_steps(steps: Sequence[tuple[str, float]], sentence: str) -> Figure:
-    """Right first guesses by what a reader sees, a bar for each."""
-    rows = [[name, percent(share)] for name, share in steps]
-    return Figure(
-        "Right first guesses",
-        sentence,
-        lambda width, label: _draw_steps(steps, width, label),
-        (),
-        ("seen", "right"),
-        rows,
-    )
-
-
-def _draw_steps(steps: Sequence[tuple[str, float]], width: float, label: str) -> Html:
-    left = max(width_of(name) for name, _ in steps) + 8.0
-    frame = Frame(left, 4, width - 52, 4 + 26.0 * len(steps))
-    scale, marks = frame.across(0.0, 1.0), []
-    for place, (name, share) in enumerate(steps):
-        top, end = frame.top + 26.0 * place, scale(share)
-        kind = "bad" if place == len(steps) - 1 else "quiet"
-        marks += [
-            text(left - 8.0, top + 15, name, "end", "tick"),
-            box(left, top, max(1.0, end - left), 20.0, kind),
-            text(end + 6.0, top + 15, percent(share), "start", "heading"),
-        ]
-    return drawing((width, frame.bottom), label, *marks)
 
 
 def histogram(audit: Audit) -> Figure:
