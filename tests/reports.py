@@ -108,6 +108,7 @@ def made_up_adaptation(chosen=(0.7, 0.9)):
             Compared(name=name + end, outcome=point(s, 0.002)) for name, s in compared for end in ("", ", remapped")
         ),
         constant_loss=0.345,
+        loss=0.27,
         hypervolumes=(("grid", 0.6),),
         evidence=(),
         assumptions=("tiers are public",),
