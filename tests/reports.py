@@ -13,7 +13,7 @@ from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.training import Curve
 from oddshift.audit import AuditSettings, audit
-from oddshift.audit.examples import belief
+from oddshift.audit.beliefs import belief
 from oddshift.audit.result import SubgroupRate
 from oddshift.data.codecs.text.passages import Passage, Piece
 from oddshift.data.embedded import people

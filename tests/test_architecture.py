@@ -306,7 +306,6 @@ REGISTRIES = {
 SUBSETS = {
     ("app.commands.init_commands", "codec"),  # what the first line of `init` calls the data
     ("app.init.sections", "codec"),  # the data that `init` recognises
-    ("app.resources", "codec"),  # the data whose unit costs were measured
     ("app.run", "codec"),  # default costs of our own kinds
     ("model.nouns", "codec"),  # what a document of our own kinds is called
     ("attackers.spatial", "metric"),  # metrics with a shortcut

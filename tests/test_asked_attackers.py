@@ -10,12 +10,13 @@ import oddshift as od
 from oddshift.adapt import AdaptSettings
 from oddshift.app.attacker_choice import ALL_SECONDS, named_attackers, refittable
 from oddshift.app.configuration import parse_config
+from oddshift.app.resources import CpuLimit
 from oddshift.attackers import ATTACKERS
 from oddshift.attackers.controls import Own
 from oddshift.attackers.fitting import COSTS, NOT_IN_ALL, AttackerCost, in_order_of_cost, seconds_of
 from oddshift.attackers.learning_size import Refittable
 from oddshift.audit import AuditSettings
-from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS, CpuLimit
+from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS
 from oddshift.model.records import Split
 from worlds import ring, with_words
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from oddshift.app.resources import TRIAL, CpuLimit, fit_within, rows_within, within_cpu
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.training import Curve
@@ -15,7 +16,7 @@ from oddshift.audit.measurement import AuditReleases
 from oddshift.audit.notes import CONTROLS, assumptions, beyond, single_exceeds, warnings
 from oddshift.audit.result import AttackerResult, PairSplit, TierRates, learning_curve, tier_rates
 from oddshift.audit.scan import Budget
-from oddshift.audit.settings import TRIAL, AuditSettings, CpuLimit, fit_within, rows_within, within_cpu
+from oddshift.audit.settings import AuditSettings
 from oddshift.audit.verdict import GuessValues, Seen, vacuous_reason
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import zero_failures

@@ -73,7 +73,8 @@ def test_text_to_verdict_and_no_secret_in_anything_written(texts, tmp_path, caps
 def test_examples_hold_secrets_are_asked_for_and_lie_apart(texts, tmp_path):
     run_audit(texts, tmp_path / "run", keep_examples=True)
     apart = tmp_path / "run" / "examples"
-    assert {example["secret"] for example in json.loads((apart / "beliefs.json").read_text())} <= set(NAMES)
+    shown = json.loads((apart / "belief.json").read_text())["value"]["candidates"]
+    assert {candidate["name"] for candidate in shown} <= set(NAMES)
     assert {path.stat().st_mode & 0o777 for path in apart.iterdir()} == {0o600}
     assert apart.stat().st_mode & 0o777 == 0o700
     others = [path for path in (tmp_path / "run").rglob("*") if path.is_file() and path.parent != apart]

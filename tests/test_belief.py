@@ -5,7 +5,7 @@ import pytest
 
 from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.controls import Own
-from oddshift.audit.examples import SHOWN, belief
+from oddshift.audit.beliefs import SHOWN, belief
 from worlds import ring
 
 WORDS = [f"zorb{k}" for k in range(12)]

@@ -133,4 +133,4 @@ def test_examples_are_kept_only_on_request(run, tmp_path):
     run_here(
         "audit", folder / "audit.toml", "--out", tmp_path / "run", "--keep-examples", "--max-cpu", "4", seconds=600
     )
-    assert (tmp_path / "run" / "examples" / "beliefs.json").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "run" / "examples" / "belief.json").stat().st_mode & 0o777 == 0o600

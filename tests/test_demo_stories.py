@@ -11,8 +11,8 @@ from rich.console import Console
 
 from oddshift.app.black_box import find_function, sampler_of
 from oddshift.app.commands.terminal import NOT_SHOWN, console_for, next_step, progress_bar, waiting
-from oddshift.app.demo.stories import BUDGET, LEVEL, RELEASES, story, tell, tell_belief, tell_sample
-from oddshift.audit.examples import Belief, Candidate
+from oddshift.app.demo import BUDGET, LEVEL, RELEASES, story, tell, tell_belief, tell_sample
+from oddshift.audit.beliefs import Belief, Candidate
 from oddshift.base.errors import InvalidInput
 from oddshift.bounds import clopper_pearson_lower
 from oddshift.data.codecs.text.passages import Passage, Piece

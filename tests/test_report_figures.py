@@ -15,7 +15,7 @@ from oddshift.app.report.svg import NARROW, WIDE
 from oddshift.app.report.wording import number, percent
 from oddshift.attackers.calibration import Bin, Calibration
 from oddshift.attackers.training import Curve
-from oddshift.audit.examples import Belief, Candidate
+from oddshift.audit.beliefs import Belief, Candidate
 from oddshift.audit.result import AttackerResult, PairSplit, SubgroupRate, TierRates
 from oddshift.audit.scan import BINS, HISTOGRAM_SPAN
 from oddshift.audit.settings import AuditSettings

@@ -44,9 +44,8 @@ from oddshift.app.run_folder import (
 )
 from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.chain import fit_plugin
-from oddshift.attackers.controls import Own
 from oddshift.audit import AuditSettings, audit
-from oddshift.audit.examples import SHOWN_CANDIDATES, belief, examples
+from oddshift.audit.beliefs import belief
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.data.codecs.text.passages import Passage, Passages, Piece
 from oddshift.evidence.certificates import load_evidence, verify_file
@@ -196,12 +195,11 @@ def test_a_belief_without_names_is_all_that_is_kept_unless_asked(made, few, tmp_
 def test_examples_hold_secrets_where_only_their_owner_can_read_them(made, few, tmp_path):
     records, release = few
     named = belief(made.attackers[0], records, release, made.known, NAMES)
-    rows = examples(made.attackers[0], records, release, made.known, NAMES)
     passage = Passage(before=(Piece("Zorbal3", "all"),), after=(Piece("Zorbal1", "all"),))
-    path = write_examples(tmp_path, rows, named, [passage])
+    write_examples(tmp_path, named, [passage])
     assert mode_of(tmp_path / EXAMPLES) == 0o700
     assert {mode_of(file) for file in (tmp_path / EXAMPLES).iterdir()} == {0o600}
-    assert {file.name for file in (tmp_path / EXAMPLES).iterdir()} == {path.name, BELIEF, PASSAGES}
+    assert {file.name for file in (tmp_path / EXAMPLES).iterdir()} == {BELIEF, PASSAGES}
     assert read_belief(tmp_path, with_secrets=True).candidates[0].name.startswith("Zorbal")
     assert read_belief(tmp_path, with_secrets=False) is None
     assert read_passages(tmp_path) == Passages((passage,), AS_AUDITED)
@@ -216,29 +214,6 @@ def test_later_passages_replace_earlier_ones(tmp_path):
     assert found.passages[0].before[0].text == "two"
 
 
-def test_an_example_tells_the_truth_and_what_is_believed_of_it(made, few):
-    records, release = few
-    rows = examples(Own(made.known), records, release, made.known, NAMES)
-    prior, matrix = np.exp(made.known.log_prior), np.exp(made.known.mechanism.log_matrix)
-    assert len(rows) == len(records.points)
-    assert [(row.document, row.position) for row in rows] == [
-        (document, place) for document, length in enumerate(records.lengths) for place in range(length)
-    ]
-    for row, point, output in zip(rows, records.points, release.outputs, strict=True):
-        assert (row.secret, row.released) == (NAMES[point], NAMES[output])
-        shares = [share for _, share in row.candidates]
-        assert shares == sorted(shares, reverse=True)
-        assert len(shares) == SHOWN_CANDIDATES
-        assert dict(row.candidates).get(row.secret, row.posterior) == pytest.approx(row.posterior)
-        assert row.prior == pytest.approx(prior[point])
-        assert row.posterior == pytest.approx(prior[point] * matrix[point, output] / (prior @ matrix[:, output]))
-
-
-def test_without_names_examples_hold_numbers(made, few):
-    rows = examples(made.attackers[0], *few, made.known, None)
-    assert all(row.secret.startswith("point ") for row in rows)
-
-
 def test_an_illustration_names_nobody_unless_asked(made, tmp_path):
     plain = illustrated(made)
     assert plain.named is None
@@ -247,7 +222,7 @@ def test_an_illustration_names_nobody_unless_asked(made, tmp_path):
     plain.write(tmp_path)
     assert b"Zorbal" not in contents(tmp_path)
     named = illustrated(made, with_secrets=True)
-    assert named.named.belief.candidates[0].name.startswith("Zorbal")
+    assert named.named.candidates[0].name.startswith("Zorbal")
     assert named.belief == plain.belief  # the same documents and the same noise
     named.write(tmp_path)
     assert b"Zorbal" in contents(tmp_path / EXAMPLES)

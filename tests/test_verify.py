@@ -16,10 +16,8 @@ from oddshift.base.storage import save
 from oddshift.evidence.certificates import (
     Claim,
     Evidence,
-    JointEvidence,
     WitnessEvidence,
     certify,
-    certify_joint,
     evidence_of,
     load_evidence,
     save_evidence,
@@ -55,14 +53,6 @@ def witnessed():
     return WitnessEvidence(witness=witness, mechanism_hash="mechanism-1", split_hash="split-1")
 
 
-def joint():
-    parts = (evidence(tier="PII"), evidence(np.zeros(80), tier="PoII"))
-    trials = [part.trials for part in parts]
-    claims = [part.certificate.claim for part in parts]
-    whole = certify_joint([part.values for part in parts], claims, 0.05, trials=trials)
-    return JointEvidence(certificate=whole, parts=parts)
-
-
 @pytest.fixture
 def run():
     runner = CliRunner()
@@ -73,7 +63,7 @@ def run():
     return invoke
 
 
-@pytest.mark.parametrize(("make", "name"), [(evidence, "e.npz"), (joint, "j.npz"), (witnessed, "w.json")])
+@pytest.mark.parametrize(("make", "name"), [(evidence, "e.npz"), (witnessed, "w.json")])
 def test_what_was_stored_verifies(tmp_path, run, make, name):
     mark = save_evidence(tmp_path / name, make())
     found = verify_file(tmp_path / name, expect=mark)
@@ -130,7 +120,7 @@ def test_a_forged_certificate_with_a_fresh_hash_is_recomputed_and_refused(tmp_pa
     assert reason in result.output
 
 
-def test_forged_values_witnesses_and_joints_are_refused(tmp_path):
+def test_forged_values_and_witnesses_are_refused(tmp_path):
     stored = evidence()
     assert not verify(replace(stored, values=np.zeros(300))).holds
     assert not verify(replace(stored, values=np.full(300, 7.0))).holds
@@ -138,11 +128,6 @@ def test_forged_values_witnesses_and_joints_are_refused(tmp_path):
     assert not verify(replace(found, witness=replace(found.witness, counts=(68, 68)))).holds
     assert not verify(replace(found, witness=replace(found.witness, lower_bound=9.0))).holds
     assert not verify(replace(found, witness=replace(found.witness, counts=(70, 68)))).holds
-    both = joint()
-    assert verify(both).holds
-    assert not verify(replace(both, certificate=replace(both.certificate, state="certified", lowers=(0.0,)))).holds
-    assert not verify(replace(both, parts=both.parts[:1])).holds
-    assert not verify(replace(both, certificate=replace(both.certificate, alpha=0.5))).holds
 
 
 def test_truncated_edited_and_foreign_files_are_a_no_with_a_reason(tmp_path, run):
@@ -238,31 +223,8 @@ def test_evidence_names_its_mechanism_and_its_split(names):
         replace(witnessed(), **names)
 
 
-def test_joint_evidence_whose_parts_were_exchanged_or_left_out_does_not_hold():
-    whole = joint()
-    assert verify(whole).holds
-    for parts in (whole.parts[::-1], whole.parts[:1], ()):
-        found = verify(replace(whole, parts=parts))
-        assert not found.holds
-        assert "parts of the joint certificate are not those of the evidence" in found.reason
-
-
-def test_joint_evidence_at_another_level_or_with_other_bounds_does_not_hold():
-    whole = joint()
-    for change, reason in (
-        ({"alpha": 0.01}, "differ in method or level"),
-        ({"state": "violated"}, "the file says violated"),
-        ({"lowers": tuple(low + 0.1 for low in whole.certificate.lowers)}, "values give the joint state"),
-        ({"lowers": whole.certificate.lowers[:1]}, "values give the joint state"),
-    ):
-        found = verify(replace(whole, certificate=replace(whole.certificate, **change)))
-        assert not found.holds
-        assert reason in found.reason
-
-
 def test_the_reason_counts_the_values_that_were_used():
     assert verify(evidence(np.zeros(80))).reason == "recomputed from 80 stored values"
-    assert verify(joint()).reason == "recomputed from 380 stored values"
     assert verify(witnessed()).reason == "recomputed from counts"
 
 

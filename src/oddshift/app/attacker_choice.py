@@ -14,14 +14,14 @@ from functools import partial
 import numpy as np
 
 from oddshift.adapt import AdaptSettings
-from oddshift.app.resources import Means
+from oddshift.app.resources import CpuLimit, Means
 from oddshift.attackers import ATTACKERS, UNTRAINED, FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.calibration import Clipped
 from oddshift.attackers.fitting import NOT_IN_ALL, in_order_of_cost, seconds_of
 from oddshift.attackers.learning_size import Refittable
 from oddshift.audit import AuditSettings
-from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS, CpuLimit
+from oddshift.audit.settings import ALL, DEFAULT_ATTACKERS
 from oddshift.base.identity import fingerprint
 from oddshift.data.preparation import Prepared
 

@@ -15,17 +15,7 @@ from oddshift.adapt import Adaptation
 from oddshift.app.configuration import Configuration, FileData, parse_config
 from oddshift.app.fit_cache import keep_work, lay_out_checkpoints, read_kept, remove_kept
 from oddshift.app.illustration import example_rows, released_passages
-from oddshift.app.resources import (
-    READ,
-    UNITS,
-    WORTH_SAYING,
-    ExpectedCost,
-    Means,
-    basis_of_cost,
-    cost_of_adaptation,
-    cost_of_audit,
-    say_cost_of_file,
-)
+from oddshift.app.resources import CpuLimit, Means
 from oddshift.app.run import Run, Settings
 from oddshift.app.run_folder import (
     ADAPTATION,
@@ -40,9 +30,8 @@ from oddshift.app.run_folder import (
     write_passages,
 )
 from oddshift.audit import Audit
-from oddshift.audit.settings import CpuLimit
 from oddshift.base.errors import InvalidInput
-from oddshift.base.execution import Progress, Say, silent, unsaid
+from oddshift.base.execution import Progress, silent
 from oddshift.data.codecs import EncodedText
 from oddshift.data.dataset import read_dataset
 from oddshift.data.preparation import Prepared, people_of, prepare
@@ -63,7 +52,7 @@ def prepare_configured(config: Configuration) -> Prepared:
     return prepare(found, config.audit.seed)
 
 
-def run_audit(  # noqa: PLR0913 (the last ones say how the work is done, never what is asked)
+def run_audit(
     asked: str | Configuration,
     folder: Path,
     source: str = "configuration",
@@ -73,7 +62,6 @@ def run_audit(  # noqa: PLR0913 (the last ones say how the work is done, never w
     keep_examples: bool = False,
     keep: bool = True,
     progress: Progress = silent,
-    say: Say = unsaid,
 ) -> Audit:
     """Run the audit that a configuration describes and keep it in `folder`; a finished run is read, not repeated.
 
@@ -82,7 +70,7 @@ def run_audit(  # noqa: PLR0913 (the last ones say how the work is done, never w
     `keep_examples` also writes what the strongest attacker believes about a few documents: these are secrets.
     `keep` leaves the prepared data and the fitted attackers in a private folder where the configuration can also be
     adapted, so that `run_adapt` need not do that work again; these are secrets in coded form.
-    `progress` is told how far the work is, `say` what it is expected to cost.
+    `progress` is told how far the work is.
     """
     limit = None if max_cpu is None else CpuLimit.begin(max_cpu)
     config = _parsed(asked, source, home)
@@ -90,8 +78,8 @@ def run_audit(  # noqa: PLR0913 (the last ones say how the work is done, never w
     refuse_other_run(folder, inputs)
     if (folder / AUDIT).is_file() and (not keep_examples or (folder / EXAMPLES).is_dir()):
         return read_run(folder)
-    prepared = _read(config, progress, say)
-    _say_cost(cost_of_audit(prepared, config.audit.attackers), prepared, say)
+    progress("reading the data", 0, 0)
+    prepared = prepare_configured(config)
     with _unfinished(folder / UNFINISHED) as kept:
         means = Means(execution=config.execution, folder=kept, limit=limit, progress=progress)
         run, question = _at_level(_run(config, prepared, means), config.audit, folder, config, inputs)
@@ -110,7 +98,6 @@ def run_adapt(
     *,
     home: Path | None = None,
     progress: Progress = silent,
-    say: Say = unsaid,
 ) -> Adaptation:
     """Adapt the scales that a configuration asks for and keep them in `folder`, with a policy when they are certified.
 
@@ -130,9 +117,8 @@ def run_adapt(
     if config.adapt is None:
         raise InvalidInput(f"{source}: audit.law={config.audit.law!r} cannot be adapted, expected anchored or uniform")
     earlier = read_kept(folder, inputs)
-    prepared = _read(config, progress, say) if earlier is None else earlier.prepared
-    cost = cost_of_adaptation(prepared, config.adapt.attackers, are_fitted=earlier is not None)
-    _say_cost(cost, prepared, say)
+    progress("reading the data", 0, 0)
+    prepared = prepare_configured(config) if earlier is None else earlier.prepared
     with _unfinished(folder / UNFINISHED_ADAPT) as kept:
         if earlier is not None:
             lay_out_checkpoints(folder, kept)
@@ -167,19 +153,6 @@ def _at_level(
     if not isinstance(config.data, FileData):
         return run, question
     return run.at_level(question, folder, inputs.files["data.path"], inputs.configuration)
-
-
-def _read(config: Configuration, progress: Progress, say: Say) -> Prepared:
-    """The prepared data of a configuration; what reading a large file is expected to cost is said before."""
-    if isinstance(config.data, FileData) and config.data.path.is_file() and config.data.settings.kind in UNITS:
-        say_cost_of_file(config.data.path, READ, say, what=", for reading alone")
-    progress("reading the data", 0, 0)
-    return prepare_configured(config)
-
-
-def _say_cost(cost: ExpectedCost | None, prepared: Prepared, say: Say) -> None:
-    if cost is not None and cost.seconds >= WORTH_SAYING:
-        say(cost.line(basis_of_cost(prepared)))
 
 
 def _show_release(folder: Path, config: Configuration, prepared: Prepared, policy: Policy) -> None:

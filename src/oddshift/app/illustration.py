@@ -12,7 +12,7 @@ from oddshift.app.run_folder import BY_POLICY, read_belief, write_belief, write_
 from oddshift.attackers.attacker import Attacker, Knowledge
 from oddshift.attackers.controls import Null, Own
 from oddshift.audit import Audit
-from oddshift.audit.examples import Belief, Example, belief, examples
+from oddshift.audit.beliefs import Belief, belief
 from oddshift.base.arrays import IntArray
 from oddshift.data.codecs import EncodedText
 from oddshift.data.codecs.text.passages import Passage, Passages, passages
@@ -30,26 +30,18 @@ EXAMPLE_TEXTS = 3
 
 
 @dataclass(frozen=True, repr=False)
-class NamedExamples:
-    """SECRETS of a few documents: beliefs by name, and texts before and after."""
-
-    beliefs: tuple[Example, ...]
-    belief: Belief
-    passages: tuple[Passage, ...]
-
-
-@dataclass(frozen=True, repr=False)
 class Illustration:
-    """How the odds of one secret moved, without any word; `named` holds secrets where they were asked for."""
+    """How the odds of one secret moved, without any word; the same by name and texts, SECRETS, where asked for."""
 
     belief: Belief
-    named: NamedExamples | None = None
+    named: Belief | None = None
+    passages: tuple[Passage, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Keep it in a run folder; secrets go into a folder of their own that only its owner can read."""
         write_belief(folder, self.belief)
         if self.named is not None:
-            write_examples(folder, self.named.beliefs, self.named.belief, self.named.passages)
+            write_examples(folder, self.named, self.passages)
 
 
 def illustrate(
@@ -68,12 +60,7 @@ def illustrate(
     if prepared.encoded is not None:
         chosen = np.unique(few.sources)[:EXAMPLE_TEXTS]
         texts = passages(prepared.encoded, chosen, known.mechanism, known.tiers, np.random.default_rng(0))
-    named = NamedExamples(
-        examples(strongest, few, release, known, prepared.names),
-        belief(strongest, few, release, known, prepared.names),
-        texts,
-    )
-    return Illustration(plain, named)
+    return Illustration(plain, belief(strongest, few, release, known, prepared.names), texts)
 
 
 def example_rows(certify: Records, seed: int) -> IntArray:

@@ -1,25 +1,67 @@
 """The means of an answer: workers, a folder for unfinished work, a limit of CPU seconds, and fits that exist.
 
-What work is expected to cost, from the sizes of the data and from unit costs that were measured.
-
-An estimate and nothing more: the unit costs are those of one machine, rounded, and the work depends on what is found.
-On the data of docs/studies/real_tables.md it was within a factor of two; docs/benchmarks.md has the measurements.
+A limit means fewer documents, drawn at random, and never a shortcut in what is computed from them. The cost of each
+piece is estimated on a small part of it before it starts, so that the limit holds; what was left out is said. The CPU
+time is that of this process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from oddshift.attackers import UNTRAINED
-from oddshift.attackers.attacker import Attacker
-from oddshift.audit.settings import CpuLimit
-from oddshift.base.execution import SERIAL, Execution, Progress, Say, silent
-from oddshift.data.preparation import Prepared
-from oddshift.protect.measurement import MOST_ROWS
+from oddshift.attackers.attacker import Attacker, Knowledge
+from oddshift.attackers.controls import Null, Own
+from oddshift.audit.scan import Budget, scan
+from oddshift.base.arrays import positive
+from oddshift.base.errors import InvalidInput
+from oddshift.base.execution import SERIAL, Execution, Progress, silent
+from oddshift.model.records import Records, Split
+from oddshift.model.release import perturb
+
+TRIAL = 16
+"""Documents on which the cost of measuring one document is estimated."""
+
+FIT_TRIAL, FIT_POSITIONS = 64, 512
+"""Documents on which the cost of fitting is estimated first, at least, and then on twice as many; fewer where they are
+so long that fewer have this many positions."""
+
+FITTING, FITS, HASTE = 0.4, 2.0, 1.2
+"""Share of the remaining seconds for fitting, how many full fits that has to cover (attackers that count are fitted
+again on a quarter and on half of the documents), and by what factor an estimate may be exceeded."""
+
+MEASURING, SCANS = 0.7, 2.5
+"""Share of the remaining seconds for measuring, and how many scans of everybody that has to cover: those of attackers
+that were fitted again, of the recalibrated one, and of worst pairs."""
+
+LOADING, WRITING = 4.0, 2.0
+"""Seconds that a process may have used before the limit was stated and that count, at most; and seconds kept back for
+the end, where the run is written."""
+
+
+@dataclass(frozen=True)
+class CpuLimit:
+    """At most this many CPU seconds from `start` on; `start` is a value of `time.process_time`."""
+
+    seconds: float
+    start: float
+
+    @classmethod
+    def begin(cls, seconds: float) -> CpuLimit:
+        """A limit that counts from now on, and what the process needed in order to start."""
+        now = time.process_time()
+        return cls(positive(seconds, "max_cpu"), now - min(now, LOADING))
+
+    @property
+    def left(self) -> float:
+        """Seconds that may still be used; a little is kept back."""
+        used = time.process_time() - self.start
+        return max(0.95 * self.seconds - min(WRITING, self.seconds / 4.0) - used, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,133 +80,77 @@ class Means:
     fits: dict[str, Attacker] = field(default_factory=dict, repr=False)
 
 
-MEGABYTE = 1e6
+def fit_within(
+    fit: Records, fitting: Callable[[Records], object], limit: CpuLimit, rng: np.random.Generator
+) -> tuple[Records, str]:
+    """As many fit documents as the limit allows attackers to learn from, and a line that says so.
 
-WORTH_SAYING = 5.0
-"""CPU seconds below which nothing is said before work begins."""
-
-LARGE_FILE = 10.0
-"""Megabytes from which on something is said before a file is read."""
-
-
-@dataclass(frozen=True)
-class UnitCosts:
-    """CPU seconds of each piece of work on data of one kind; memory: `base` megabytes, and bytes of two kinds.
-
-    `audit` and `adapt` are for each unit of `work_size`, in addition to `fixed`; `fit` is what an adaptation needs in
-    addition where no audit kept its attackers; `measure` is for each cell of a table whose release is drawn. Bytes are
-    for each secret, and for each unit of work.
+    `fitting` fits every attacker on some documents. Its cost is taken to grow linearly, from what two small parts cost;
+    where the first of them costs more than fitting may, the second is not tried and the first is all that is taken.
     """
-
-    fixed: float
-    audit: float
-    adapt: float
-    fit: float
-    measure: float = 0.0
-    base: float = 100.0
-    bytes_each: float = 1_500.0
-    bytes_work: float = 0.0
-
-
-UNITS: dict[str, UnitCosts] = {
-    "table": UnitCosts(fixed=2.5, audit=18e-6, adapt=13e-6, fit=5e-6, measure=8e-5),
-    "location": UnitCosts(fixed=0.5, audit=7e-6, adapt=9e-6, fit=2.5e-6, bytes_each=0.0, bytes_work=65.0),
-}
-"""By kind of data; the cost of others depends too much on what is found in them."""
-
-READ, INIT, PROTECT = 0.35, 0.55, 0.65
-"""CPU seconds for each megabyte of a table or of places that is read, looked at by `init`, or released."""
-
-INIT_MEMORY = 12.0
-"""Bytes of memory for each byte of a file that is looked at."""
+    few = min(FIT_TRIAL, -(-FIT_POSITIONS * len(fit) // max(len(fit.points), 1)))
+    order, small = rng.permutation(len(fit)), max(few, len(fit) // 16)
+    if 4 * small > len(fit):
+        return fit, ""
+    allowed = FITTING * limit.left / FITS
+    try:
+        least, twice = (fit.take(np.sort(order[:size])) for size in (small, 2 * small))
+        costs = [_cost(partial(fitting, least))]
+        if costs[0] > allowed:
+            return least, _learning_from(small, fit, limit)
+        costs.append(_cost(partial(fitting, twice)))
+    except InvalidInput:  # these attackers need more documents than that
+        return fit, ""
+    each = max(costs[1] - costs[0], 0.0) / small
+    fixed = max(costs[1] - 2.0 * small * each, 0.0)
+    if HASTE * (fixed + each * len(fit)) <= allowed:
+        return fit, ""
+    affordable = (allowed / HASTE - fixed) / max(each, 1e-9)
+    size = int(min(max(affordable, small), len(fit)))
+    return fit.take(np.sort(order[:size])), _learning_from(size, fit, limit)
 
 
-@dataclass(frozen=True)
-class ExpectedCost:
-    """CPU seconds and megabytes of memory.
+def _learning_from(size: int, fit: Records, limit: CpuLimit) -> str:
+    return f"limited to {limit.seconds:g} CPU s: attackers learn from {size} of {len(fit)} records"
 
-    >>> ExpectedCost(73.2, 416.0).line("7,874 rows")
-    'expected: about 73 CPU s and 420 MB of memory (estimated from 7,874 rows; this may be off by a factor of 2)'
+
+def within_cpu(
+    split: Split, known: Knowledge, attackers: Sequence[Attacker], limit: CpuLimit, seed: int
+) -> tuple[Split, str]:
+    """The split with as many select and certify documents as the CPU seconds allow, and a line that says so.
+
+    How many that is depends on the machine: an audit under a limit is not repeated bit for bit elsewhere.
     """
-
-    seconds: float
-    megabytes: float
-
-    def line(self, basis: str) -> str:
-        """What is said before the work begins."""
-        memory = f" and {_two_digits(self.megabytes)} MB of memory" if self.megabytes else ""
-        estimate = f"estimated from {basis}; this may be off by a factor of 2"
-        return f"expected: about {_two_digits(self.seconds)} CPU s{memory} ({estimate})"
-
-
-def work_size(prepared: Prepared) -> float:
-    """What the work grows with: for tables, pairs of cells that are read together; for places, fixes times cells."""
-    lengths = np.concatenate([part.lengths for part in prepared.split.parts]).astype(np.float64)
-    if prepared.kind == "table":
-        return float((lengths**2).sum())
-    return float(lengths.sum()) * len(prepared.split.fit.space)
-
-
-def cost_of_audit(prepared: Prepared, attackers: Sequence[object]) -> ExpectedCost | None:
-    """What an audit of prepared data costs from here on; None where no unit costs are known."""
-    units = _units(prepared, attackers)
-    if units is None:
-        return None
-    seconds = units.fixed + units.audit * work_size(prepared) + units.measure * _drawn_cells(prepared)
-    return ExpectedCost(seconds, _memory(prepared, units))
+    rng = np.random.default_rng([seed, 5])
+    some = split.certify.take(rng.permutation(len(split.certify))[:TRIAL])
+    release = perturb(some, known.mechanism, known.tiers, rng)
+    budget = Budget(known.mechanism, known.tiers, 1.0)
+    everyone: tuple[Attacker, ...] = (Null(known), Own(known), *attackers)
+    each = _cost(lambda: [scan(attacker, release, some, budget, rng) for attacker in everyone]) / len(some)
+    affordable = MEASURING * limit.left / (SCANS * max(each, 1e-9))
+    wanted = len(split.select) + len(split.certify)
+    if affordable >= wanted:
+        return split, ""
+    keep = affordable / wanted
+    select, certify = (
+        part.take(np.sort(rng.permutation(len(part))[: max(TRIAL, round(keep * len(part)))]))
+        for part in (split.select, split.certify)
+    )
+    left = len(select) + len(certify)
+    note = f"limited to {limit.seconds:g} CPU s: {left} of {wanted} records to choose and certify with, drawn at random"
+    return replace(split, select=select, certify=certify), note
 
 
-def cost_of_adaptation(prepared: Prepared, attackers: Sequence[object], *, are_fitted: bool) -> ExpectedCost | None:
-    """What an adaptation costs from here on; `are_fitted` says that an audit kept its attackers."""
-    units = _units(prepared, attackers)
-    if units is None:
-        return None
-    each = units.adapt + (0.0 if are_fitted else units.fit)
-    return ExpectedCost(units.fixed + each * work_size(prepared), _memory(prepared, units))
+def rows_within(measure: Callable[[int], object], trial: int, most: int, limit: CpuLimit) -> int:
+    """How many rows of at most `most` can be measured in the rest of the time, from what `trial` of them cost."""
+    if trial >= most:
+        return most
+    each = _cost(lambda: measure(trial)) / trial
+    return int(min(max(limit.left / (HASTE * max(each, 1e-9)), trial), most))
 
 
-def basis_of_cost(prepared: Prepared) -> str:
-    """The sizes that an estimate comes from, in words."""
-    secrets, together = _secrets(prepared), sum(map(len, prepared.split.parts))
-    if prepared.kind == "table":
-        return f"{secrets:,} cells, {secrets / max(together, 1):.0f} at a time read together"
-    return f"{secrets:,} fixes in {len(prepared.split.fit.space):,} cells"
-
-
-def say_cost_of_file(file: Path, each: float, say: Say, *, memory: float = 0.0, what: str = "") -> None:
-    """Say what a large file is expected to cost, at `each` CPU second for a megabyte; `what` names a part of it."""
-    cost = cost_of_file(file.stat().st_size, each, memory)
-    if cost is not None:
-        say(cost.line(f"the size of the file{what}"))
-
-
-def cost_of_file(size: int, each: float, memory: float = 0.0) -> ExpectedCost | None:
-    """What a file of some bytes costs at `each` CPU second for a megabyte; None for one that takes no time."""
-    megabytes = size / MEGABYTE
-    return None if megabytes < LARGE_FILE else ExpectedCost(2.0 + each * megabytes, memory * megabytes)
-
-
-def _units(prepared: Prepared, attackers: Sequence[object]) -> UnitCosts | None:
-    """Unit costs; none where an attacker is trained, which takes as long as it is allowed to."""
-    known = all(isinstance(name, str) and name in UNTRAINED for name in attackers)
-    return UNITS.get(prepared.kind) if known else None
-
-
-def _drawn_cells(prepared: Prepared) -> float:
-    """Cells of the release that is drawn and measured at the end."""
-    if prepared.columns is None:
-        return 0.0
-    rows = len(next(iter(prepared.columns.values())))
-    return float(min(rows, MOST_ROWS) * len(prepared.tiers))
-
-
-def _secrets(prepared: Prepared) -> int:
-    return sum(len(part.points) for part in prepared.split.parts)
-
-
-def _memory(prepared: Prepared, units: UnitCosts) -> float:
-    return units.base + (units.bytes_each * _secrets(prepared) + units.bytes_work * work_size(prepared)) / MEGABYTE
-
-
-def _two_digits(value: float) -> str:
-    return f"{float(f'{value:.2g}'):,.0f}"
+def _cost(work: Callable[[], object]) -> float:
+    """CPU seconds of some work."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start

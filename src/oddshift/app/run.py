@@ -21,7 +21,7 @@ from oddshift.app.display import expected_lines
 from oddshift.app.illustration import illustrate
 from oddshift.app.measured_use import check_use, measured_use
 from oddshift.app.policy_from_result import adapted_policy, audited_policy, why_no_policy, with_user_limit
-from oddshift.app.resources import Means
+from oddshift.app.resources import CpuLimit, Means, fit_within, rows_within, within_cpu
 from oddshift.app.results import AdaptRun, AuditRun
 from oddshift.attackers import FitOptions
 from oddshift.attackers.attacker import Attacker, Knowledge, Retrained, knowledge
@@ -30,7 +30,6 @@ from oddshift.audit import AuditSettings, audit
 from oddshift.audit.proven import Proven, bound_under_chain, bound_without_law
 from oddshift.audit.release_use import DataFate
 from oddshift.audit.released_table import ReleasedTable, release_sentences
-from oddshift.audit.settings import CpuLimit, fit_within, rows_within, within_cpu
 from oddshift.base.arrays import IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import silent

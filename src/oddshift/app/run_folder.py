@@ -39,7 +39,7 @@ import numpy as np
 from oddshift.adapt.result import Adaptation
 from oddshift.app.configuration import Configuration
 from oddshift.audit import Audit
-from oddshift.audit.examples import Belief, Example
+from oddshift.audit.beliefs import Belief
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.identity import fingerprint
 from oddshift.base.storage import SCHEMA, load, save, schema_of, write_atomic
@@ -100,15 +100,10 @@ def write_belief(folder: str | Path, belief: Belief) -> None:
     save(Path(folder) / BELIEF, belief)
 
 
-def write_examples(
-    folder: str | Path, examples: Sequence[Example], belief: Belief, passages: Sequence[Passage] = ()
-) -> Path:
-    """Keep examples in a separate folder, in files that only their owner can read."""
+def write_examples(folder: str | Path, belief: Belief, passages: Sequence[Passage] = ()) -> None:
+    """Keep a belief by name, and texts, in a separate folder, in files that only their owner can read."""
     home = write_passages(folder, Passages(tuple(passages), AS_AUDITED))
     save(home / BELIEF, belief, mode=PRIVATE)
-    path = home / "beliefs.json"
-    write_atomic(path, json.dumps([_plain(example) for example in examples], indent=1).encode(), mode=PRIVATE)
-    return path
 
 
 def read_run(folder: str | Path) -> Audit:

@@ -1,11 +1,9 @@
-"""A belief: how the odds of one secret moved from the prior to its own release to all releases, without any word.
-
-Candidates are called w1, w2, ... unless their words are asked for by name; then it holds a SECRET. The paper's
-belief-update figure.
-
-Beliefs joined with the truth, one tier at a time: over the candidates of the tier only, and checked.
+"""Beliefs joined with the truth, one tier at a time: over the candidates of the tier only, and checked.
 
 The attacker never sees what is made here; only the audit joins beliefs with secrets.
+
+A belief: how the odds of one secret moved from the prior to its own release to all releases (the paper's belief-update
+figure). Candidates are called w1, w2, ... unless their words are asked for by name; then it holds a SECRET.
 
 Scores of the single release: −log posterior of the truth from its own output alone, under an attacker's prior.
 
@@ -14,16 +12,16 @@ Where every position of a tier has the same prior, equal outputs have equal post
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from oddshift.attackers.attacker import Attacker, Beliefs
+from oddshift.attackers.attacker import Attacker, Beliefs, Knowledge
 from oddshift.base.arrays import CACHED_ENTRIES, FloatArray, IntArray, blocks, row_counts
 from oddshift.base.errors import InvalidInput
-from oddshift.base.logarithms import log_sum
+from oddshift.base.logarithms import log_normalise, log_sum
 from oddshift.mechanisms.mechanism import Mechanism
 from oddshift.model.records import Records
 from oddshift.model.release import Release, candidates
@@ -194,3 +192,108 @@ class OwnScores:
             row = np.repeat(np.arange(part.stop - part.start), np.diff(ends[part.start : part.stop + 1]))
             found[positions[here]] = log_sum(alone)[row] - alone[row, column[here]]
         return found
+
+
+SHOWN = 8
+"""Number of candidates that are listed; the others are counted."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Candidate:
+    """One value of the secret: its probability before, after its own release alone, and after all releases together."""
+
+    name: str
+    prior: float
+    alone: float
+    together: float
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Belief:
+    """The position of some documents whose truth leaks most: its candidates, the most believed first.
+
+    `truth` and `other` are rows of `candidates`: the pair of the largest mPL, `leakage`, at `distance`. `remaining`
+    counts the candidates that are not listed. `documents` and `positions` say among how many this one was the worst.
+    """
+
+    attacker: str
+    tier: str
+    documents: int
+    positions: int
+    candidates: tuple[Candidate, ...]
+    remaining: int
+    truth: int
+    other: int
+    leakage: float
+    distance: float
+
+
+def belief(
+    attacker: Attacker, secrets: Records, release: Release, known: Knowledge, names: Sequence[str] | None = None
+) -> Belief:
+    """The worst position of a release that has secrets; with words only when `names`, those of all points, are given.
+
+    mPL is taken between the truth and every other candidate: |shift_truth − shift_other| / d(truth, other).
+    """
+    everyone = [
+        (block, row)
+        for block in tier_beliefs(attacker, release, secrets, known.tiers)
+        for row in range(len(block.positions))
+    ]
+    block, row = max(everyone, key=lambda place: _leakage(place[0], place[1], secrets)[0].max())
+    leakage, distance = _leakage(block, row, secrets)
+    other = int(np.argmax(leakage))
+    columns = _listed(block, row, other)
+    return Belief(
+        attacker=attacker.name,
+        tier=known.tiers.names[block.tier],
+        documents=len(secrets),
+        positions=len(secrets.points),
+        candidates=_candidates(block, row, columns, _alone(block, row, release, known), names),
+        remaining=len(block.index) - len(columns),
+        truth=columns.index(int(block.truth[row])),
+        other=columns.index(other),
+        leakage=float(leakage[other]),
+        distance=float(distance[other]),
+    )
+
+
+def _leakage(block: TierBeliefs, row: int, secrets: Records) -> tuple[FloatArray, FloatArray]:
+    """mPL and distance between the truth of one position and every candidate; 0 and ∞ for the truth itself."""
+    truth, points = block.truth[row], secrets.space.points
+    distance = secrets.space.metric.between(points[block.index[truth]][None, :], points[block.index])[0]
+    distance[truth] = np.inf
+    return np.abs(block.shift[row] - block.shift[row, truth]) / distance, distance
+
+
+def _listed(block: TierBeliefs, row: int, other: int) -> list[int]:
+    """The columns to show, most believed first; the truth and the other of its worst pair are always among them."""
+    order = [int(k) for k in np.argsort(-block.score[row], kind="stable")]
+    kept = {int(block.truth[row]), other}
+    kept |= set([k for k in order if k not in kept][: SHOWN - len(kept)])
+    return [k for k in order if k in kept]
+
+
+def _alone(block: TierBeliefs, row: int, release: Release, known: Knowledge) -> FloatArray:
+    """The posterior given the position's own release only."""
+    own = known.mechanism.log_columns(release.outputs[block.positions[[row]]])[0, block.index]
+    return np.exp(log_normalise((_prior(block, row) + own)[None, :]))[0]
+
+
+def _prior(block: TierBeliefs, row: int) -> FloatArray:
+    return block.log_prior if block.log_prior.ndim == 1 else block.log_prior[row]
+
+
+def _candidates(
+    block: TierBeliefs, row: int, columns: list[int], alone: FloatArray, names: Sequence[str] | None
+) -> tuple[Candidate, ...]:
+    before, after = (np.exp(log_normalise(v[None, :]))[0] for v in (_prior(block, row), block.score[row]))
+    return tuple(
+        Candidate(
+            name=f"w{k + 1}" if names is None else names[int(block.index[c])],
+            prior=float(before[c]),
+            alone=float(alone[c]),
+            together=float(after[c]),
+        )
+        for k, c in enumerate(columns)
+    )

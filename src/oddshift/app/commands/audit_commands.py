@@ -19,7 +19,6 @@ from oddshift.app.commands.terminal import (
     next_step,
     progress_bar,
     protect_step,
-    saying,
     waiting,
 )
 from oddshift.base.errors import InvalidInput
@@ -64,9 +63,7 @@ def audit(
     else:
         asked = parse_config(read_config(config), str(config), config.parent)
     with waiting("if interrupted, run the same command to continue", quiet=console.quiet) as progress:
-        done = run_audit(
-            asked, out, max_cpu=max_cpu, keep_examples=keep_examples, keep=keep, progress=progress, say=saying(console)
-        )
+        done = run_audit(asked, out, max_cpu=max_cpu, keep_examples=keep_examples, keep=keep, progress=progress)
     show_audit(done, console, details=details)
     found = summary(done)
     if as_json:
@@ -129,7 +126,7 @@ def adapt(
     console = console_for(as_json)
     asked = parse_config(read_config(config), str(config), config.parent)
     with progress_bar(console, "reading the data") as progress:
-        found = run_adapt(asked, out, str(config), progress=progress, say=saying(console))
+        found = run_adapt(asked, out, str(config), progress=progress)
     if as_json:
         policy = str(out / POLICY) if found.scales is not None else None
         print(json.dumps({**adaptation_summary(found), "policy": policy}))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oddshift.app.commands.terminal import Json, console_for, next_step, progress_bar, to_standard_error, waiting
+from oddshift.app.commands.terminal import Json, console_for, next_step, progress_bar, waiting
 from oddshift.base.errors import InvalidInput, visible
 from oddshift.base.storage import write_atomic
 
@@ -38,12 +38,9 @@ def init(
     """
     from oddshift.app.init import start
     from oddshift.app.init.sections import OwnFiles
-    from oddshift.app.resources import INIT, INIT_MEMORY, say_cost_of_file
 
     if out.exists():
         raise InvalidInput(f"{out} already exists and is not overwritten, expected a new file: name one with --out")
-    if file.is_file() and not as_json and file.suffix in _TABLES:
-        say_cost_of_file(file, INIT, to_standard_error, memory=INIT_MEMORY)
     with waiting(f"looking at {file.name}", quiet=as_json):
         found = start(file, out, OwnFiles(vectors=vectors, pipeline=pipeline, words=words))
     write_atomic(out, found.config.encode())
@@ -56,9 +53,6 @@ def init(
         print(visible(line))
     print(f"wrote {out}: every line says why; change what is wrong\nnext: {following}")
 
-
-_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
-"""Files whose cost is estimated from their size; compressed ones are larger than they look."""
 
 _NOUNS = {"text": "documents", "table": "rows or groups of rows", "location": "trips", "vectors": "groups"}
 

@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oddshift.app.commands.service import measured
-from oddshift.app.commands.terminal import Json, console_for, saying, waiting
+from oddshift.app.commands.terminal import Json, console_for, waiting
 from oddshift.base.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from oddshift.base.execution import Execution, Say
+    from oddshift.base.execution import Execution
     from oddshift.protect import Ledger, Protected, ProtectSettings
     from oddshift.protect.dataset.job import Watch
-    from oddshift.protect.policies import Policy
 
 
 CLEAR = "A column to release as it is: unknown to the policy, or of users or trips."
@@ -158,7 +157,6 @@ def _run(
     execution, is_continued = how
     chosen, console = load_policy(policy), console_for(as_json)
     means = SetMeans(execution=execution, is_continued=is_continued, watch=_watched(as_json))
-    _expect(source, chosen, saying(console))
     with _counted(source, as_json) as count:
         done = release(
             source,
@@ -175,14 +173,6 @@ def _run(
     else:
         _show(done, chosen.kind, chosen.terms.sentences, console)
     return done
-
-
-def _expect(source: Path, policy: Policy, say: Say) -> None:
-    """Say what a large file of a table or of places is expected to cost."""
-    from oddshift.app.resources import PROTECT, UNITS, say_cost_of_file
-
-    if source.is_file() and policy.kind in UNITS:
-        say_cost_of_file(source, PROTECT, say)
 
 
 def _finite(value: float) -> float | str:

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oddshift.base.errors import visible
-from oddshift.base.execution import Progress, silent, unsaid
+from oddshift.base.execution import Progress, silent
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
 
-    from oddshift.base.execution import Progress, Say
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Details = Annotated[bool, typer.Option("--details", help="Also print attackers, certificates, notes and assumptions.")]
@@ -63,11 +62,6 @@ def console_for(as_json: bool) -> Console:
             return super().render_str(visible(text), **how)
 
     return PlainConsole(record=True, quiet=as_json, markup=False, width=None if sys.stdout.isatty() else 120)
-
-
-def saying(console: Console) -> Say:
-    """Lines on standard error; nothing where a command prints JSON."""
-    return unsaid if console.quiet else to_standard_error
 
 
 @contextmanager

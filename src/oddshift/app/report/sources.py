@@ -27,7 +27,7 @@ from oddshift.app.run_folder import (
     refuse_no_run,
 )
 from oddshift.audit import Audit
-from oddshift.audit.examples import Belief
+from oddshift.audit.beliefs import Belief
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import digest, sha256
 from oddshift.data.codecs.text.passages import Passage, Passages

@@ -11,7 +11,6 @@ from oddshift.evidence.certificates.certificate import (
 from oddshift.evidence.certificates.claim import AnyClaim, Claim, SuccessClaim
 from oddshift.evidence.certificates.stored import (
     Evidence,
-    JointEvidence,
     Verification,
     WitnessEvidence,
     evidence_name,
@@ -29,7 +28,6 @@ __all__ = [
     "Claim",
     "Evidence",
     "JointCertificate",
-    "JointEvidence",
     "SuccessClaim",
     "Verification",
     "WitnessEvidence",

@@ -16,7 +16,7 @@ from oddshift.base.arrays import FloatArray, IntArray, finite
 from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.identity import fingerprint
 from oddshift.base.storage import digest, load, save
-from oddshift.evidence.certificates.certificate import Certificate, JointCertificate, certify, certify_joint
+from oddshift.evidence.certificates.certificate import Certificate, certify
 from oddshift.evidence.certificates.claim import AnyClaim, SuccessClaim  # noqa: F401  (the second for the example)
 from oddshift.evidence.signatures import UNSIGNED, check_signature
 from oddshift.evidence.witness import AnyWitness, recheck
@@ -41,14 +41,6 @@ class Evidence:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class JointEvidence:
-    """A joint certificate and the evidence of each of its parts."""
-
-    certificate: JointCertificate
-    parts: tuple[Evidence, ...]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class WitnessEvidence:
     """A witness, which carries its own counts, and hashes of what was witnessed."""
 
@@ -61,7 +53,7 @@ class WitnessEvidence:
         _check_hashes(self.mechanism_hash, self.split_hash)
 
 
-AnyEvidence = Evidence | JointEvidence | WitnessEvidence
+AnyEvidence = Evidence | WitnessEvidence
 
 
 @dataclass(frozen=True)
@@ -120,7 +112,7 @@ def save_evidence(path: str | Path, evidence: AnyEvidence) -> str:
 
 def load_evidence(path: str | Path) -> AnyEvidence:
     """Read stored evidence; raises TamperedEvidence for anything that is not complete and consistent in form."""
-    result: AnyEvidence = load(path, Evidence, JointEvidence, WitnessEvidence)
+    result: AnyEvidence = load(path, Evidence, WitnessEvidence)
     return result
 
 
@@ -137,9 +129,7 @@ def verify(evidence: AnyEvidence) -> Verification:
     if isinstance(evidence, WitnessEvidence):
         shown = "shown" if evidence.witness.shown else "undecided"
         return Verification(True, "recomputed from counts", shown, evidence.witness.sentence, digest(evidence))
-    total = evidence.parts if isinstance(evidence, JointEvidence) else (evidence,)
-    reason = f"recomputed from {sum(len(part.values) for part in total)} stored values"
-    certificate = evidence.certificate
+    certificate, reason = evidence.certificate, f"recomputed from {len(evidence.values)} stored values"
     return Verification(True, reason, certificate.state, certificate.sentence, digest(evidence))
 
 
@@ -171,40 +161,10 @@ def verify_file(
 def _recheck(evidence: AnyEvidence) -> None:
     if isinstance(evidence, WitnessEvidence):
         recheck(evidence.witness)
-    elif isinstance(evidence, Evidence):
-        stated = evidence.certificate
-        again = certify(
-            evidence.values,
-            stated.claim,
-            stated.alpha,
-            stated.method,
-            trials=evidence.trials,
-            excluded=stated.excluded,
-        )
-        _compare(stated, again)
-    else:
-        _recheck_joint(evidence)
-
-
-def _recheck_joint(evidence: JointEvidence) -> None:
+        return
     stated = evidence.certificate
-    if tuple(part.certificate for part in evidence.parts) != stated.parts or not evidence.parts:
-        raise TamperedEvidence("the parts of the joint certificate are not those of the evidence")
-    if {(part.certificate.method, part.certificate.alpha) for part in evidence.parts} != {
-        (stated.parts[0].method, stated.alpha)
-    }:
-        raise TamperedEvidence("the parts differ in method or level from the joint certificate")
-    for part in evidence.parts:
-        _recheck(part)
-    values = [part.values for part in evidence.parts]
-    claims = [part.certificate.claim for part in evidence.parts]
-    again = certify_joint(values, claims, stated.alpha, stated.parts[0].method, accusing=stated.accusing)
-    same = len(again.lowers) == len(stated.lowers) and all(map(_same, again.lowers, stated.lowers))
-    if not same or again.state != stated.state:
-        raise TamperedEvidence(f"values give the joint state {again.state}, the file says {stated.state}")
-
-
-def _compare(stated: Certificate, again: Certificate) -> None:
+    asked = (stated.claim, stated.alpha, stated.method)
+    again = certify(evidence.values, *asked, trials=evidence.trials, excluded=stated.excluded)
     for field in fields(Certificate):
         said, found = getattr(stated, field.name), getattr(again, field.name)
         if not _same(said, found):

@@ -31,7 +31,7 @@ from oddshift.app.report.svg import (
 from oddshift.app.report.wording import number, percent
 from oddshift.attackers.calibration import Calibration
 from oddshift.audit import AttackerResult, Audit
-from oddshift.audit.examples import Belief
+from oddshift.audit.beliefs import Belief
 
 ROW = 30.0
 

@@ -19,7 +19,7 @@ from oddshift.adapt import Adaptation
 from oddshift.app.display import show_first_screen
 from oddshift.app.report.first_screen import screen_of_adaptation, screen_of_audit
 from oddshift.audit import Audit
-from oddshift.audit.examples import Belief
+from oddshift.audit.beliefs import Belief
 from oddshift.base.arrays import FloatArray
 from oddshift.data.codecs.text.passages import Passage, passages
 from oddshift.data.embedded import people
