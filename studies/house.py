@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 import csv
+import inspect
 import io
 import os
 import sys
@@ -125,7 +126,7 @@ def crossed(files: set[str]) -> Iterator[None]:
 
     def called(frame: FrameType, event: str, argument: object) -> None:
         code = frame.f_code
-        if code.co_name != "<module>" and code.co_filename.startswith(start):
+        if code.co_flags & inspect.CO_OPTIMIZED and code.co_filename.startswith(start):  # no module, no class body
             files.add(code.co_filename)
 
     sys.settrace(called)
