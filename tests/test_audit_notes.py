@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from oddshift.app import resources
 from oddshift.app.resources import TRIAL, CpuLimit, fit_within, rows_within, within_cpu
 from oddshift.attackers.attacker import Knowledge, knowledge
 from oddshift.attackers.controls import Null, Own
 from oddshift.attackers.training import Curve
-from oddshift.audit import settings
 from oddshift.audit.claims import ClaimBuilder, TierValues, values_by_tier
 from oddshift.audit.measurement import AuditReleases
 from oddshift.audit.notes import CONTROLS, assumptions, beyond, single_exceeds, warnings
@@ -257,7 +257,7 @@ class Clock:
 
     def __init__(self, monkeypatch, *ticks):
         self.now, self.ticks = 0.0, list(ticks)
-        monkeypatch.setattr(settings.time, "process_time", self.read)
+        monkeypatch.setattr(resources.time, "process_time", self.read)
 
     def read(self):
         return self.ticks.pop(0) if self.ticks else self.now

@@ -155,7 +155,7 @@ def test_the_short_story_of_the_design():
 VERBS = {
     *("Add", "Audit", "Certify", "Compute", "Count", "Cut", "Do", "Draw", "Encode", "Estimate", "Find", "Learn"),
     *("Make", "Measure", "Pair", "Plan", "Raise", "Read", "Reject", "Release", "Report", "Return", "Round", "Run"),
-    *("Store", "Tag", "Take", "Tell", "Write"),
+    *("Say", "Store", "Tag", "Take", "Tell", "Write"),
 }
 """How the docstring of a public function begins: with what the function does."""
 

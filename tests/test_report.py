@@ -16,7 +16,7 @@ import pytest
 from command_line import run_here
 from oddshift.app.report import Sources, page, read_sources
 from oddshift.app.report.figures.adaptation import frontier
-from oddshift.app.report.figures.beliefs import belief_update, learning_curve, sandwich
+from oddshift.app.report.figures.beliefs import belief_update, sandwich
 from oddshift.app.report.figures.leakage import attacker_rates, histogram
 from oddshift.app.report.wording import adaptation_sentence, percent, verdict_sentence
 from oddshift.app.run_folder import write_belief, write_examples, write_run
@@ -212,13 +212,6 @@ def test_the_frontier_has_a_reachable_mark_for_every_point():
     assert "PII 0.7, PoII 0.9; loss" in drawn
 
 
-def test_a_learning_curve_names_its_best_epoch(audited):
-    found, _ = audited
-    figure = learning_curve(complete(found).attackers[-1])
-    assert "after epoch 3" in figure.says
-    assert [row[0] for row in figure.rows] == ["0", "1", "2", "3", "4"]
-
-
 @pytest.mark.parametrize(
     ("share", "said"),
     [
@@ -267,7 +260,7 @@ def test_secrets_are_shown_only_if_kept_and_not_declined(run, audited):
         example, candidates=tuple(replace(c, name=f"qqsecret{k}") for k, c in enumerate(example.candidates))
     )
     assert not read_sources(run).has_secrets
-    write_examples(run, (), named, PASSAGES)
+    write_examples(run, named, PASSAGES)
     shown, plain = page(read_sources(run)), page(read_sources(run, with_examples=False))
     assert "qqsecret0" in shown
     assert "Zorbal" in shown

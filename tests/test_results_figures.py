@@ -31,7 +31,7 @@ from studies.paper.paper_numbers import (
     paper_table,
     violation,
 )
-from studies.paper.plot_kinds import SHAPES, BarPlot, LinePlot, MarkedRow, RowPlot
+from studies.paper.plot_kinds import BarPlot, MarkedRow, RowPlot
 from studies.paper.results_content import (
     absent_section,
     origin_section,
@@ -51,6 +51,7 @@ from studies.paper.results_figures import (
 from studies.paper.table_figures import dumbbells, exponents, temperatures
 
 from finished_cells import finished, network_cell, results_of, sound_cell
+from oddshift.app.report.line_plot import SHAPES, LinePlot
 from oddshift.app.report.svg import NARROW, WIDE
 
 NOTHING = results_of()

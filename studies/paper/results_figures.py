@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from oddshift.app.report.line_plot import LinePlot
 from oddshift.app.report.svg import Figure
 from studies.paper.compared_plots import MirrorPlot, Slope, SlopePlot
 from studies.paper.paper_claims import Results, count
@@ -19,7 +20,7 @@ from studies.paper.paper_numbers import (
     paper_text,
     violation,
 )
-from studies.paper.plot_kinds import BarPlot, LinePlot
+from studies.paper.plot_kinds import BarPlot
 from studies.paper.table_figures import dumbbells, exponents, temperatures
 
 

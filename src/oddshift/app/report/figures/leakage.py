@@ -31,7 +31,6 @@ from oddshift.app.report.svg import (
 from oddshift.app.report.wording import interval, number, percent
 from oddshift.audit import AttackerResult, Audit, TierRates
 from oddshift.audit.notes import CONTROLS
-from oddshift.audit.result import SubgroupRate
 from oddshift.audit.scan import BINS, HISTOGRAM_SPAN
 from oddshift.base.arrays import FloatArray
 from oddshift.bounds import hoeffding_bentkus_lower, hoeffding_bentkus_upper
@@ -287,7 +286,7 @@ def subgroup_rates(audit: Audit) -> Figure:
             f"The most affected subgroup is {worst.subgroup} in tier {worst.tier}, with a rate of "
             f"{percent(worst.mean)} ({interval(worst.lower, worst.upper)})."
         ),
-        draw=lambda width, label: _draw_subgroups(audit, width, label),
+        draw=lambda width, label: _draw_rates(_subgroup_rows(audit), audit.settings.delta, width, label),
         key=(f"lines: bounds that hold together at level {audit.settings.alpha:g}",),
         head=("tier and subgroup", "beyond ε", "bounds", "records"),
         rows=[
@@ -297,27 +296,9 @@ def subgroup_rates(audit: Audit) -> Figure:
     )
 
 
-def _draw_subgroups(audit: Audit, width: float, label: str) -> Html:
-    left = 0.34 * width
-    frame = Frame(left, 20, width - 54, 20 + ROW * len(audit.subgroups))
-    delta = audit.settings.delta
-    most = max([delta or 0.0, *(row.upper for row in audit.subgroups)])
-    scale = frame.across(0.0, min(1.0, 1.06 * most) or 1.0)
-    marks = [_subgroup_row(row, frame, scale, k) for k, row in enumerate(audit.subgroups)]
-    if delta is not None:
-        marks.append(line((scale(delta), frame.top - 6), (scale(delta), frame.bottom), "limit"))
-        marks.append(text(scale(delta) + 5, frame.top - 6, f"δ = {percent(delta)}", kind="tick"))
-    axis = axis_below(frame, scale, "share of pairs beyond ε", percent)
-    return drawing((width, frame.bottom + 42), label, *marks, axis)
-
-
-def _subgroup_row(row: SubgroupRate, frame: Frame, scale: AxisScale, place: int) -> Html:
-    y = frame.top + ROW * (place + 0.5)
-    return join(
-        [
-            text(frame.left - 10, y + 4, fitted(f"{row.tier}: {row.subgroup}", frame.left - 12), "end"),
-            line((scale(row.lower), y), (scale(row.upper), y), "whisker"),
-            mark("circle", scale(row.mean), y, 5, "solid"),
-            text(frame.right + 8, y + 4, percent(row.mean), kind="tick"),
-        ]
-    )
+def _subgroup_rows(audit: Audit) -> dict[str, list[RateRow]]:
+    """The subgroups of each tier, as rows of rates."""
+    rows: dict[str, list[RateRow]] = {}
+    for each in audit.subgroups:
+        rows.setdefault(each.tier, []).append(RateRow(each.subgroup, "attacker", each.mean, each.lower, each.upper))
+    return rows
