@@ -248,7 +248,6 @@ def test_a_learning_curve_starts_untrained_and_ends_at_the_best_epoch():
     assert rows[4:] == [("training", k, loss) for k, loss in enumerate((3.0, 2.0, 1.5), 1)]
 
 
-
 @pytest.mark.parametrize(("train", "validation"), [((), (1.0,)), ((2.0,), (2.0, 2.0))])
 def test_a_network_that_learned_nothing_is_drawn_too(train, validation):
     figure = learning_curve(network(train, validation))
