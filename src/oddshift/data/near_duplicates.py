@@ -39,14 +39,15 @@ def near_duplicates(texts: Sequence[str], similarity: float = 0.8) -> IntArray:
     >>> near_duplicates(["the cat sat on the mat today", "a dog ran", "The cat sat on the mat, today!"]).tolist()
     [0, 1, 0]
     """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     unit_open(similarity, "similarity")
     shingles = _shingles(texts)
-    parent = np.arange(len(texts))
-    for a, b in _proposed(shingles):
-        first, second = _root(parent, a), _root(parent, b)
-        if first != second and _jaccard(shingles[a], shingles[b]) >= similarity:
-            parent[max(first, second)] = min(first, second)
-    return numbered([_root(parent, k) for k in range(len(texts))])[0]
+    alike = [pair for pair in sorted(set(_proposed(shingles))) if _jaccard(*(shingles[k] for k in pair)) >= similarity]
+    links = np.array(alike, dtype=np.int64).reshape(-1, 2)
+    graph = coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(len(texts), len(texts)))
+    return numbered(connected_components(graph, directed=False)[1].tolist())[0]
 
 
 def _shingles(texts: Sequence[str]) -> list[Shingles]:
@@ -85,14 +86,6 @@ def _proposed(shingles: Sequence[Shingles]) -> Iterator[tuple[int, int]]:
 
 
 _COMPARED = 4  # texts of a bucket that a new one is compared with: enough to link copies, linear in their number
-
-
-def _root(parent: IntArray, k: int) -> int:
-    """The group of a text, halving the path on the way."""
-    while parent[k] != k:
-        parent[k] = parent[parent[k]]
-        k = int(parent[k])
-    return k
 
 
 def _jaccard(left: Shingles, right: Shingles) -> float:

@@ -23,8 +23,8 @@ from oddshift.base.arrays import FloatArray, IntArray, indices, positive
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms.epsilon import exponential_epsilon
 from oddshift.mechanisms.mechanism import Mechanism, checked_uniforms, log_normalisers, normalised
+from oddshift.mechanisms.own_points import OwnNormalisers, own_epsilon, own_normalisers
 from oddshift.mechanisms.settings import MechanismSettings, tiers_with_scales
-from oddshift.mechanisms.tier_points import TierPoints
 from oddshift.model.space import Space, space_of
 from oddshift.model.tiers import Tiers, tiers_of
 
@@ -247,3 +247,49 @@ class KindChannel(Mechanism):
         for kind in np.unique(kinds[index]):
             here = np.flatnonzero(kinds[index] == kind)
             yield here, places[index[here]], self.members[kind], self.parts[kind]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TierPoints(Mechanism):
+    """Pr[y|x] = exp(−½ε·d(x, y)) / Z_x over the points of a tier: the ε is that of the tier, and so is the work.
+
+    **Guarantee**: ε-mDP between the points of the tier.
+
+    >>> TierPoints(Space([[0.0], [1.0]]), 1.0).exact_epsilon
+    0.5
+    """
+
+    space: Space
+    epsilon: float
+
+    def __repr__(self) -> str:
+        """Size and budget."""
+        return f"TierPoints({self.space}, epsilon={self.epsilon:g})"
+
+    @property
+    def claimed_epsilon(self) -> float:
+        """ε, by the triangle inequality."""
+        return self.epsilon
+
+    @cached_property
+    def exact_epsilon(self) -> float:
+        """In closed form; 0 for a single point."""
+        return own_epsilon(self.space, 0.5 * self.epsilon, self.normalisers)
+
+    @cached_property
+    def normalisers(self) -> OwnNormalisers:
+        """ln Z_x of every point."""
+        return own_normalisers(self.space, 0.5 * self.epsilon)
+
+    def log_likelihood(self, index: IntArray) -> FloatArray:
+        """−½ε·d(x, y) − ln Z_x."""
+        return self._scores(index) - self.normalisers.log_z[index, None]
+
+    def log_columns(self, outputs: npt.ArrayLike) -> FloatArray:
+        """−½ε·d(x, y) − ln Z_x for given y and every x; d is symmetric."""
+        index = indices(outputs, "outputs", len(self.space))
+        return self._scores(index) - self.normalisers.log_z[None, :]
+
+    def _scores(self, index: IntArray) -> FloatArray:
+        scores = self.space.between(index)
+        return np.multiply(scores, -0.5 * self.epsilon, out=scores)

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
+from oddshift.data.formats.streams import Count, byte_sink
 
 Columns = dict[str, list[Any]]
 """The cells of some columns, in the order of the records."""
-
-Count = Callable[[int], None]
-"""Called with every number of bytes that was read."""
 
 LARGEST_WHOLE = 1 << 31
 """Bytes of the largest file that is read as a whole, unpacked; files of any size are released block by block."""
@@ -47,27 +45,32 @@ class DataFile(Protocol):
     value), and blocks are of bounded size.
     """
 
-    @property
-    def path(self) -> Path:
-        """Where it is."""
+    if TYPE_CHECKING:  # fields of a dataclass, which properties of a base would replace
+
+        @property
+        def path(self) -> Path:
+            """Where it is."""
+
+        @property
+        def names(self) -> tuple[str, ...]:
+            """Its columns."""
 
     @property
     def files(self) -> tuple[Path, ...]:
         """Every file that belongs to it."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Its columns."""
+        return (self.path,)
 
     @property
     def unpacked_bytes(self) -> int:
-        """About how many bytes its records take once they are unpacked."""
+        """About how many bytes its records take once they are unpacked: as many as the file where nothing is packed."""
+        return self.path.stat().st_size
 
     def blocks(self, count: Count) -> Iterator[Block]:
         """All records in order."""
 
     def sink(self, path: Path) -> AbstractContextManager[Callable[[Any], object]]:
-        """A function that writes rendered blocks to `path`, in the same format."""
+        """A function that writes rendered blocks to `path`, in the same format: bytes, unless it says otherwise."""
+        return byte_sink(path)
 
 
 def read_columns(file: DataFile, wanted: Sequence[str], *, at_least: int = 2) -> Columns:

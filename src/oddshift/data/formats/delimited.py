@@ -7,8 +7,7 @@ its row: a guess could move the rest of the record into another column.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -16,8 +15,8 @@ from types import NoneType
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats.data_file import Count, Released, uncounted
-from oddshift.data.formats.streams import BYTE_ORDER_MARK, byte_sink, refuse_long, shown, starts_with_mark, texts_of
+from oddshift.data.formats.data_file import DataFile, Released, uncounted
+from oddshift.data.formats.streams import BYTE_ORDER_MARK, Count, refuse_long, shown, starts_with_mark, texts_of
 
 Record = tuple[list[str], str]
 """Fields as they are in the file, including quotes, and the line end."""
@@ -100,17 +99,12 @@ class DelimitedBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class DelimitedFile:
+class DelimitedFile(DataFile):
     """A file of fields between delimiters (quotes, UTF-8); `header` names the columns of one without a header row."""
 
     path: Path
     header: tuple[str, ...] | None = None
     delimiter: str = ","
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The file."""
-        return (self.path,)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -119,11 +113,6 @@ class DelimitedFile:
             return self.header
         first = next((records[0] for records, _ in self._records(uncounted) if records), None)
         return () if first is None else tuple(_unquoted(field) for field in first[0])
-
-    @property
-    def unpacked_bytes(self) -> int:
-        """The size of the file."""
-        return self.path.stat().st_size
 
     def blocks(self, count: Count) -> Iterator[DelimitedBlock]:
         """All records, a block at a time; a record of another width is refused."""
@@ -146,10 +135,6 @@ class DelimitedFile:
             row += fields != _EMPTY
             if len(fields) != width and fields != _EMPTY:
                 raise InvalidInput(f"{self.path.name} row {row} has {len(fields)} columns, expected {width}")
-
-    def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], object]]:
-        """Bytes."""
-        return byte_sink(path)
 
     def _records(self, count: Count) -> Iterator[tuple[list[Record], bool]]:
         """Whole records of each block of the file, and whether they are plain; the first list begins with the first."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +13,9 @@ from typing import Any
 
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput, a_kind
-from oddshift.data.formats.data_file import Count, Released, uncounted
+from oddshift.data.formats.data_file import DataFile, Released, uncounted
 from oddshift.data.formats.plain_text import lines_of
-from oddshift.data.formats.streams import byte_sink, is_writable, shown
+from oddshift.data.formats.streams import Count, is_writable, shown
 
 _EDGES = "\ufeff \t\r\n"
 _BLANKS = frozenset(_EDGES)
@@ -97,16 +96,11 @@ class JsonLinesBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class JsonLinesFile:
+class JsonLinesFile(DataFile):
     """A file of JSON objects, one on each line; or those in some range of its bytes, which are whole lines."""
 
     path: Path
     span: tuple[int, int] | None = None
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The file."""
-        return (self.path,)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -125,10 +119,6 @@ class JsonLinesFile:
         for lines in lines_of(self.path, count, self.span):
             yield JsonLinesBlock(lines, source, first)
             first += len(lines)
-
-    def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], object]]:
-        """Bytes."""
-        return byte_sink(path)
 
 
 def _object(line: str, where: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,8 @@ import numpy as np
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.formats import streams
-from oddshift.data.formats.data_file import Count, Released
+from oddshift.data.formats.data_file import DataFile, Released
+from oddshift.data.formats.streams import Count
 
 _FEWEST, _MOST = 16, 65_536  # rows of one block
 
@@ -63,17 +63,12 @@ class ParquetBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class ParquetFile:
+class ParquetFile(DataFile):
     """A Parquet file, or some of its row groups, by number; `columns` are those that are read, by default all."""
 
     path: Path
     groups: tuple[int, ...] | None = None
     columns: tuple[str, ...] | None = None
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The file."""
-        return (self.path,)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -146,12 +141,9 @@ class ParquetFile:
             if room[0] <= 0:
                 flush()
 
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            with parquet.ParquetWriter(stream, self._file.schema_arrow) as writer:
-                yield write
-                flush()
-            stream.flush()
-            os.fsync(stream.fileno())
+        with streams.new_file(path) as stream, parquet.ParquetWriter(stream, self._file.schema_arrow) as writer:
+            yield write
+            flush()
 
 
 def _array(values: list[Any], kind: Any) -> Any:

@@ -7,7 +7,7 @@ its class, as in the published IMDB reviews (`neg` and `pos`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -16,8 +16,8 @@ from pathlib import Path
 from oddshift.base.arrays import BoolArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.formats import streams
-from oddshift.data.formats.data_file import Count, Released
-from oddshift.data.formats.streams import BYTE_ORDER_MARK, byte_sink, refuse_long, texts_of, whole_text
+from oddshift.data.formats.data_file import DataFile, Released
+from oddshift.data.formats.streams import BYTE_ORDER_MARK, Count, byte_sink, refuse_long, texts_of, whole_text
 
 TEXT = "text"
 """The name of the one column of plain text."""
@@ -51,29 +51,15 @@ class LineBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class TextFile:
+class TextFile(DataFile):
     """A plain-text file, each line a record."""
 
     path: Path
     names: tuple[str, ...] = (TEXT,)
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The file."""
-        return (self.path,)
-
-    @property
-    def unpacked_bytes(self) -> int:
-        """The size of the file."""
-        return self.path.stat().st_size
-
     def blocks(self, count: Count) -> Iterator[LineBlock]:
         """All lines, a block at a time."""
         return (LineBlock(lines) for lines in lines_of(self.path, count))
-
-    def sink(self, path: Path) -> AbstractContextManager[Callable[[bytes], object]]:
-        """Bytes."""
-        return byte_sink(path)
 
 
 FileText = tuple[str, bytes]
@@ -107,7 +93,7 @@ class FolderBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class TextFolder:
+class TextFolder(DataFile):
     """A folder of .txt files at any depth, each a record, in order of their paths."""
 
     path: Path

@@ -22,7 +22,9 @@ from typing import IO, Any
 import numpy as np
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats.data_file import Count
+
+Count = Callable[[int], None]
+"""Called with every number of bytes that was read."""
 
 BLOCK = 1 << 20
 """Bytes read at once; a performance setting."""
@@ -105,12 +107,19 @@ def refuse_wide(path: Path) -> None:
 
 
 @contextmanager
-def byte_sink(path: Path) -> Iterator[Callable[[bytes], object]]:
+def new_file(path: Path) -> Iterator[IO[bytes]]:
     """A new file that only its owner can read; what was written is on disk when it closes."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-        yield stream.write
+        yield stream
         stream.flush()
         os.fsync(stream.fileno())
+
+
+@contextmanager
+def byte_sink(path: Path) -> Iterator[Callable[[bytes], object]]:
+    """The same as a function that writes."""
+    with new_file(path) as stream:
+        yield stream.write
 
 
 def is_writable(text: str) -> bool:

@@ -6,7 +6,6 @@ vectors alone.
 
 from __future__ import annotations
 
-import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -22,8 +21,8 @@ import numpy.typing as npt
 from oddshift.base.arrays import BoolArray, FloatArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.formats import streams
-from oddshift.data.formats.data_file import Count, Released
-from oddshift.data.formats.streams import array_header, reading_archive, stated_bytes, whole_array
+from oddshift.data.formats.data_file import DataFile, Released
+from oddshift.data.formats.streams import Count, array_header, reading_archive, stated_bytes, whole_array
 
 VECTORS = "vectors"
 """The array that holds one secret in each row."""
@@ -60,15 +59,10 @@ class VectorBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class ArchiveFile:
+class ArchiveFile(DataFile):
     """An .npz file with an array `vectors` (n, k) of floats, and any others."""
 
     path: Path
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The file."""
-        return (self.path,)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -99,14 +93,14 @@ class ArchiveFile:
     @contextmanager
     def sink(self, path: Path) -> Iterator[Callable[[bytes], object]]:
         """A new archive that only its owner can read."""
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
-                with made.open(_MEMBER, "w", force_zip64=True) as member:
-                    _write_header(member, *self._header)
-                    yield member.write
-                self._copy_others(made)
-            stream.flush()
-            os.fsync(stream.fileno())
+        with (
+            streams.new_file(path) as stream,
+            zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made,
+        ):
+            with made.open(_MEMBER, "w", force_zip64=True) as member:
+                _write_header(member, *self._header)
+                yield member.write
+            self._copy_others(made)
 
     def _copy_others(self, made: zipfile.ZipFile) -> None:
         """All members but the vectors, as they are."""
@@ -118,16 +112,11 @@ class ArchiveFile:
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayFile:
+class ArrayFile(DataFile):
     """An .npy file of floats (n, k)."""
 
     path: Path
     names: tuple[str, ...] = (VECTORS,)
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The file."""
-        return (self.path,)
 
     @property
     def unpacked_bytes(self) -> int:

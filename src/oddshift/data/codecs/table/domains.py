@@ -2,14 +2,12 @@
 
 A number is released as a point of a grid of round steps, so that no released value is somebody's own unless it lies on
 the grid. A column whose values spread over orders of magnitude gets a grid of equal shares, or of equal ratios.
-
-Scaling of a numeric column: how many units apart two values are, and the inverse.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Any, ClassVar
@@ -18,7 +16,7 @@ import numpy as np
 
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray, positive
 from oddshift.base.errors import InvalidInput
-from oddshift.data.formats.cells import CellType, numbers
+from oddshift.data.formats.cells import CellType
 
 Value = bool | int | float | str | None
 """What a cell of a table can hold."""
@@ -137,15 +135,14 @@ def number_places(values: FloatArray, numbers: FloatArray, spacing: str, scaling
     if spacing == "log":
         logs = _logs(values)
         known = np.log(numbers[numbers > 0])
-        return (logs - known.mean()) / _spread(known, "z-score")
+        return (logs - known.mean()) / known.std()
     if spacing == "quantile":
         edges = (values[:-1] + values[1:]) / 2.0
         share = np.bincount(np.searchsorted(edges, numbers), minlength=len(values)) / len(numbers)
         middle = np.cumsum(share) - share / 2.0
         return np.asarray(np.sqrt(12.0) * (middle + 1e-9 * np.arange(len(values))))
-    base = values if spacing == "declared" else numbers
-    centre = float(np.median(base)) if scaling == "robust" else float(base.mean())
-    return np.asarray((values - centre) / _spread(base, scaling))
+    centre, spread = centre_and_spread(values if spacing == "declared" else numbers, scaling)
+    return np.asarray((values - centre) / spread)
 
 
 def category_values(cells: Sequence[Any], most: int) -> tuple[Any, ...]:
@@ -157,11 +154,16 @@ def category_values(cells: Sequence[Any], most: int) -> tuple[Any, ...]:
     return tuple(value for value in counted if value in frequent)
 
 
-def _spread(values: FloatArray, scaling: str) -> float:
+def centre_and_spread(values: FloatArray, scaling: str) -> tuple[float, float]:
+    """Mean and standard deviation ("z-score"), or median and interquartile range ("robust").
+
+    >>> centre_and_spread(np.array([0.0, 1.0, 2.0, 3.0, 4000.0]), "robust")
+    (2.0, 2.0)
+    """
     if scaling == "robust":
-        low, high = np.quantile(values, [0.25, 0.75])
-        return float(high - low)
-    return float(values.std())
+        low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
+        return middle, high - low
+    return float(values.mean()), float(values.std())
 
 
 def _spacing(numbers: FloatArray) -> str:
@@ -222,40 +224,3 @@ def _logs(values: FloatArray) -> FloatArray:
     above = np.log(values[1:])
     step = above[1] - above[0] if len(above) > 1 else 1.0
     return np.append(above[0] - step, above)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ColumnScale:
-    """(value − centre)/spread for the values of one column."""
-
-    values: FloatArray
-    centre: float
-    spread: float
-
-    def apply(self, values: FloatArray) -> FloatArray:
-        """Values in units of the spread."""
-        return (values - self.centre) / self.spread
-
-
-def _z_score(columns: Mapping[str, Sequence[Any]], name: str) -> ColumnScale:
-    values = numbers(columns, name)
-    return ColumnScale(values, float(values.mean()), _above_zero(float(values.std()), name))
-
-
-def _robust(columns: Mapping[str, Sequence[Any]], name: str) -> ColumnScale:
-    values = numbers(columns, name)
-    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
-    return ColumnScale(values, float(middle), _above_zero(float(high - low), name))
-
-
-def _above_zero(spread: float, name: str) -> float:
-    if not spread > 0:
-        raise InvalidInput(f"column {name!r} has spread 0, expected values that differ")
-    return spread
-
-
-SCALINGS: dict[str, Callable[[Mapping[str, Sequence[Any]], str], ColumnScale]] = {
-    "z-score": _z_score,
-    "robust": _robust,
-}
-"""Mean and standard deviation, or median and interquartile range."""

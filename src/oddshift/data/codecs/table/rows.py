@@ -14,7 +14,7 @@ import numpy as np
 from oddshift.base.arrays import FloatArray, IntArray
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs.codec import Columns
-from oddshift.data.codecs.table.domains import SCALINGS, ColumnDomain, ColumnScale, Value
+from oddshift.data.codecs.table.domains import ColumnDomain, Value, centre_and_spread
 from oddshift.data.codecs.table.settings import TableSettings
 from oddshift.data.formats.cells import categories, numbers
 from oddshift.model.metric import Metric, metric_of, scaled, summed
@@ -58,25 +58,32 @@ _Coded = tuple[IntArray, tuple[Any, ...]]
 
 def learn_rows(columns: Columns, settings: TableSettings) -> tuple[Space, TableVocabulary]:
     """The distinct rows under the mixed metric, and how they are written; whole numbers stay whole."""
-    scales = [SCALINGS[settings.scaling](columns, name) for name in settings.numeric]
+    values = [numbers(columns, name) for name in settings.numeric]
+    scales = [_scale(column, name, settings) for column, name in zip(values, settings.numeric, strict=True)]
     codes: list[_Coded] = [numbered(categories(columns, name)) for name in settings.categorical]
-    numeric = [scale.apply(scale.values) for scale in scales]
+    numeric = [(column - centre) / spread for column, (centre, spread) in zip(values, scales, strict=True)]
     table = np.stack([*numeric, *(code.astype(np.float64) for code, _ in codes)], axis=1)
     space, point = Space.merged(table, _mixed(len(scales), len(codes), settings.weight))
     first = np.unique(point, return_index=True)[1]
-    raw = [_as_they_came(scale) for scale in scales] + [[names[c] for c in code] for code, names in codes]
+    raw = [_as_they_came(column) for column in values] + [[names[c] for c in code] for code, names in codes]
     vocabulary = TableVocabulary(
         values=tuple(tuple(column[row] for column in raw) for row in first),
-        centres=np.array([scale.centre for scale in scales], dtype=np.float64),
-        spreads=np.array([scale.spread for scale in scales], dtype=np.float64),
+        centres=np.array([centre for centre, _ in scales], dtype=np.float64),
+        spreads=np.array([spread for _, spread in scales], dtype=np.float64),
         categories=tuple(names for _, names in codes),
     )
     return space, vocabulary
 
 
-def _as_they_came(scale: ColumnScale) -> list[Any]:
-    is_whole = bool((scale.values == np.round(scale.values)).all())
-    return (scale.values.astype(np.int64) if is_whole else scale.values).tolist()
+def _scale(values: FloatArray, name: str, settings: TableSettings) -> tuple[float, float]:
+    centre, spread = centre_and_spread(values, settings.scaling)
+    if not spread > 0:
+        raise InvalidInput(f"column {name!r} has spread 0, expected values that differ")
+    return centre, spread
+
+
+def _as_they_came(values: FloatArray) -> list[Any]:
+    return (values.astype(np.int64) if (values == np.round(values)).all() else values).tolist()
 
 
 def _mixed(numeric: int, categorical: int, weight: float) -> Metric:

@@ -11,7 +11,7 @@ import gzip
 import io
 import os
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -93,12 +93,10 @@ def data_folder() -> Path:
     return next((folder for folder in near if folder.is_dir()), Path("data"))
 
 
-def read_vectors(
-    path: str | Path, words: Collection[str] | None = None, *, member: str | None = None, progress: bool = False
-) -> WordVectors:
+def read_vectors(path: str | Path, words: Collection[str] | None = None, *, member: str | None = None) -> WordVectors:
     """Read the vectors of `words` (all when None) from a file; `member` names one of several files inside a .zip.
 
-    Words that the file lacks are simply absent. `progress` draws a bar on standard error.
+    Words that the file lacks are simply absent.
     """
     path = Path(path)
     if not path.is_file():
@@ -108,7 +106,7 @@ def read_vectors(
     needed = None if words is None else frozenset(words)
     if path.suffix == ".npz":
         return _from_npz(path, needed)
-    with _opened(path, member) as stream, _counted(path, progress) as count:
+    with _opened(path, member) as stream:
         head = stream.peek(_HEAD)[:_HEAD]
         if head.startswith(_FASTTEXT):
             raise InvalidInput(
@@ -121,8 +119,8 @@ def read_vectors(
                 "word2vec's format: KeyedVectors.load(...).save_word2vec_format('vectors.bin', binary=True)"
             )
         if path.name.endswith((".bin", ".bin.gz")) or _is_binary(head):
-            return _from_word2vec(stream, path.name, needed, count)
-        return _from_lines(stream, path.name, needed, count)
+            return _from_word2vec(stream, path.name, needed)
+        return _from_lines(stream, path.name, needed)
 
 
 def _is_binary(head: bytes) -> bool:
@@ -148,15 +146,12 @@ def _from_npz(path: Path, needed: frozenset[str] | None) -> WordVectors:
     return WordVectors(tuple(map(str, words)), vectors.astype(np.float32))
 
 
-def _from_lines(
-    stream: IO[bytes], name: str, needed: frozenset[str] | None, count: Callable[[int], None]
-) -> WordVectors:
+def _from_lines(stream: IO[bytes], name: str, needed: frozenset[str] | None) -> WordVectors:
     """GloVe and fastText: a word and k numbers on each line; fastText's first line gives both sizes."""
     wanted = None if needed is None else {word.encode() for word in needed}
     found: dict[bytes, Float32Array] = {}
     width = stated = 0
     for number, line in enumerate(_lines(stream, name), start=1):
-        count(len(line))
         line = line.strip(b"\r\n ")  # noqa: PLW2901 (the bare line is never needed again)
         blanks = line.count(b" ")
         if number == 1 and _is_header(line):
@@ -205,9 +200,7 @@ def _parsed(rest: bytes, where: str) -> Float32Array:
     return values
 
 
-def _from_word2vec(
-    stream: IO[bytes], name: str, needed: frozenset[str] | None, count: Callable[[int], None]
-) -> WordVectors:
+def _from_word2vec(stream: IO[bytes], name: str, needed: frozenset[str] | None) -> WordVectors:
     """word2vec's binary layout: a header line `words width`, then each word, a blank, and its float32 numbers."""
     header = stream.readline(100)
     if not _is_header(header.strip()):
@@ -220,7 +213,6 @@ def _from_word2vec(
     for number in range(1, total + 1):
         word = _word_before_blank(stream)
         data = stream.read(4 * width)
-        count(len(word) + 1 + len(data))
         if len(data) != 4 * width or not word:
             raise InvalidInput(f"{name} ends or breaks at word {number} of {total}; expected {width} numbers for each")
         if (wanted is None or word in wanted) and word not in found:
@@ -284,27 +276,3 @@ def _member(archive: zipfile.ZipFile, member: str | None, name: str) -> str:
     if member not in names:
         raise InvalidInput(f"{name} holds {', '.join(names)}; expected member= one of them")
     return str(member)
-
-
-@contextmanager
-def _counted(path: Path, progress: bool) -> Iterator[Callable[[int], None]]:
-    """A function to call with every number of bytes read; draws a bar when asked."""
-    if not progress:
-        yield lambda size: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        packed = path.suffix in (".gz", ".zip")  # the unpacked size is not known beforehand
-        task = bar.add_task(f"reading {path.name}", total=None if packed else path.stat().st_size)
-        pending = 0
-
-        def count(size: int) -> None:
-            nonlocal pending
-            pending += size
-            if pending > 1 << 20:
-                bar.advance(task, pending)
-                pending = 0
-
-        yield count
