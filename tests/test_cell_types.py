@@ -34,17 +34,6 @@ def test_numbers_with_holes():
 
 
 @pytest.mark.parametrize(
-    ("cell", "message"), [("forty", "is not a number"), ("inf", "is infinite"), ([1], "not a number")]
-)
-def test_one_bad_cell_is_named_by_row_and_not_quoted(cell, message):
-    with pytest.raises(
-        InvalidInput, match=rf"column 'x' at row 12 {message}|column 'x' at row 12 is {message}"
-    ) as error:
-        number_cells({"x": ["1", "NA", cell]}, "x", first=10)
-    assert "forty" not in str(error.value)
-
-
-@pytest.mark.parametrize(
     ("cells", "expected"),
     [
         (["1", "20", "NA"], CellType(family="integer")),

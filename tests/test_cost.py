@@ -27,10 +27,6 @@ def test_a_table_is_a_cost():
     assert cost.between(SPACE, np.array([2, 0]), SPACE).tolist() == [[5.0, 6.0, 0.0], [0.0, 1.0, 2.0]]
 
 
-def test_a_cost_is_taken_as_it_is():
-    assert cost_of(COSTS["cosine"]) is COSTS["cosine"]
-
-
 BY_NUMBER = Space.from_distances(1.0 - np.eye(3))
 
 
@@ -89,12 +85,6 @@ def test_a_table_cannot_be_changed_afterwards_and_does_not_print_itself():
     with pytest.raises(ValueError, match="read-only"):
         cost.table[0, 0] = 1.0
     assert repr(cost) == "Matrix(2 x 2)"
-
-
-def test_a_table_may_hold_negative_costs_and_any_output_count():
-    table = np.array([[-1.0, 2.0], [0.5, 0.5], [3.0, -4.0]])
-    outputs = Space([[0.0, 1.0], [1.0, 1.0]])
-    assert cost_of(table).between(SPACE, np.array([1, 2]), outputs).tolist() == [[0.5, 0.5], [3.0, -4.0]]
 
 
 def test_directions_have_unit_length_and_name_the_origin():

@@ -7,7 +7,7 @@ import pytest
 
 from oddshift.base.errors import InvalidInput
 from oddshift.data.formats import FORMATS, data_file, open_data
-from oddshift.data.formats.data_file import read_columns, require_columns, uncounted
+from oddshift.data.formats.data_file import read_columns, require_columns
 
 
 @dataclass(frozen=True)
@@ -82,19 +82,11 @@ def test_a_file_without_columns_says_which_were_expected():
         require_columns(Memory((), names=()), ("text", "label"))
 
 
-def test_what_is_asked_of_no_column_is_fine():
-    require_columns(Memory(()), ())
-
-
 def test_a_file_too_large_to_be_read_as_a_whole_is_refused_before_it_is_read(monkeypatch):
     monkeypatch.setattr(data_file, "LARGEST_WHOLE", 9)
     monkeypatch.setattr(Memory, "blocks", lambda *args: pytest.fail("it was read"))
     with pytest.raises(InvalidInput, match=r"in\.csv unpacks to 10 bytes, expected at most 9 to be read as a whole"):
         read_columns(Memory(()), ("a",))
-
-
-def test_counting_nothing_gives_nothing():
-    assert uncounted(5) is None
 
 
 @pytest.mark.parametrize("ending", sorted(FORMATS))

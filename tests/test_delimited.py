@@ -227,12 +227,6 @@ def test_a_header_alone_has_columns_and_no_records(opened):
         read_columns(file, ("a",), at_least=1)
 
 
-def test_its_size_is_that_of_the_file_and_it_belongs_to_one_file(opened):
-    file = opened("a,b\n1,2\n")
-    assert file.unpacked_bytes == 8
-    assert file.files == (file.path,)
-
-
 PLAIN = st.text(st.sampled_from("ab 'é1"), max_size=4)
 NEW = st.one_of(CELL, st.none(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False), st.integers())
 

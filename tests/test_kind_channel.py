@@ -55,10 +55,6 @@ def test_columns_of_some_points(both, points):
     assert parts.candidate_columns(outputs[:0], points).shape == (0, len(points))
 
 
-def test_the_exact_epsilon_is_that_of_the_mechanism(both):
-    assert both[1].exact_epsilon == pytest.approx(tiered().exact_epsilon)
-
-
 def test_outputs_are_told_apart_by_kind(both):
     kinds = both[1].output_kinds
     assert all(len(np.unique(kinds[label == LABELS])) == 1 for label in np.unique(LABELS))

@@ -39,11 +39,6 @@ def test_exponential_with_other_candidates():
     assert em.exact_epsilon < 2.0
 
 
-def test_exponential_of_the_toy():
-    em = Exponential(PAIR, 2 * np.log(0.72 / 0.28))
-    assert np.exp(em.log_matrix) == pytest.approx(np.array([[0.72, 0.28], [0.28, 0.72]]))
-
-
 def test_truncated_is_flat_beyond_its_radius():
     em = Truncated(LINE, 2.0, 1.5)
     assert em.log_matrix[0, 1] - em.log_matrix[0, 2] == pytest.approx(0.5)
@@ -105,35 +100,12 @@ def test_noise_character_by_hand():
     assert repr(noise) == "NoiseCharacter(Space(n=2, metric=euclidean), probability=0.5)"
 
 
-def test_default_alphabet():
-    assert NoiseCharacter(PAIR, ("x", "y"), 1.0).n_outputs == 2 * 26 * 2 - 2 - 2 + 2
-
-
-def test_channels():
-    channel = Channel(PAIR, np.log([[0.72, 0.28], [0.28, 0.72]]), PAIR)
-    assert channel.exact_epsilon == pytest.approx(0.944462, abs=1e-6)
-    assert channel.claimed_epsilon == np.inf
-    assert channel.outputs is PAIR
-
-
 def test_an_estimate_has_no_exact_epsilon():
     counted = estimate_channel(Exponential(PAIR, 1.0), 4_000, np.random.default_rng(0))
     assert np.exp(counted.log_matrix) == pytest.approx(np.exp(Exponential(PAIR, 1.0).log_matrix), abs=0.03)
     assert "estimate" in repr(counted)
     with pytest.raises(NoGuarantee, match="no exact epsilon"):
         _ = counted.exact_epsilon
-
-
-def test_samplers_for_some_points():
-    em = Exponential(LINE, 1.0)
-    some = em.sampler([2, 0, 2])
-    assert some.points.tolist() == [0, 2]
-    assert (
-        some.sample([2, 0], np.random.default_rng(1)).tolist() == em.sample([2, 0], np.random.default_rng(1)).tolist()
-    )
-    with pytest.raises(InvalidInput, match="no row for"):
-        some.sample([1], np.random.default_rng(1))
-    assert some.sample([], np.random.default_rng(1)).tolist() == []
 
 
 def test_large_mechanisms_sample_without_a_matrix():

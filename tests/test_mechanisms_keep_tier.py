@@ -48,11 +48,6 @@ def test_the_exact_epsilon_is_that_of_the_restricted_mechanism():
     assert kept.exact_epsilon != pytest.approx(free.exact_epsilon, rel=1e-6)  # other normalisers, another ε
 
 
-def test_columns_and_rows_agree():
-    kept = mechanism()
-    np.testing.assert_allclose(kept.log_columns(np.arange(24)), kept.log_matrix.T, rtol=1e-12)
-
-
 def test_columns_of_the_candidates_of_a_tier_and_of_any_points():
     kept = mechanism()
     tier = np.flatnonzero(LABELS == 1)
@@ -89,12 +84,6 @@ def test_a_tier_of_one_point_has_no_epsilon():
     assert Tiered(Space([[0.0], [1.0]]), single, 1.0, keeps_tier=True).exact_epsilon == 0.0
 
 
-def test_draws_stay_in_the_tier():
-    index = np.repeat(np.arange(24), 200)
-    outputs = mechanism(0.5).sample(index, np.random.default_rng(2))
-    assert (LABELS[outputs] == LABELS[index]).all()
-
-
 @pytest.mark.parametrize("cost", ["cosine", "euclidean"])
 def test_remapping_keeps_the_tier_too(cost):
     prior = np.random.default_rng(4).dirichlet(np.ones(24))
@@ -115,12 +104,6 @@ def test_within_its_tier_a_remap_takes_the_least_expected_cost():
         tier = np.flatnonzero(LABELS[output] == LABELS)
         cost = [joint[:, output] @ inner.space.distances[:, z] for z in tier]
         assert kept.destination[output] == tier[int(np.argmin(cost))]
-
-
-def test_a_tier_of_one_point_releases_that_point():
-    alone = Tiers([0, 0, 1], names=("a", "b"), scales=(1.0, 1.0), is_public=True)
-    rows = Tiered(Space(np.arange(3.0)[:, None]), alone, 1.0, keeps_tier=True).log_matrix
-    assert rows[2].tolist() == [-np.inf, -np.inf, 0.0]
 
 
 def test_what_would_show_a_secret_tier_is_refused():

@@ -126,12 +126,6 @@ def test_same_place_on_earth_is_one_point():
 
 def slow(name, a, b):
     """Each distance from its definition, in plain Python."""
-    if name == "euclidean":
-        return math.dist(a, b)
-    if name == "manhattan":
-        return sum(abs(x - y) for x, y in zip(a, b, strict=True))
-    if name == "hamming":
-        return float(sum(x != y for x, y in zip(a, b, strict=True)))
     if name == "angular":
         cosine = sum(x * y for x, y in zip(a, b, strict=True)) / (math.hypot(*a) * math.hypot(*b))
         return math.acos(max(-1.0, min(1.0, cosine)))
@@ -146,24 +140,6 @@ def sphere(place):
         math.cos(latitude) * math.sin(longitude),
         math.sin(latitude),
     )
-
-
-coordinate = st.integers(-40, 40).map(lambda k: k / 4)
-pairs_of_points = st.integers(1, 12).flatmap(
-    lambda k: st.lists(st.lists(coordinate, min_size=k, max_size=k), min_size=2, max_size=6)
-)
-
-
-@pytest.mark.parametrize("name", ["euclidean", "manhattan", "hamming"])
-@given(pairs_of_points)
-@settings(max_examples=60, deadline=None)
-def test_blocks_of_distances_are_the_definition_for_every_pair(name, points):
-    array = np.array(points)
-    got = METRICS[name].between(array[:2], array)
-    assert got.shape == (2, len(points))
-    for i, a in enumerate(points[:2]):
-        for j, b in enumerate(points):
-            assert got[i, j] == pytest.approx(slow(name, a, b), rel=1e-12, abs=1e-12)
 
 
 @given(st.lists(st.tuples(st.floats(-89, 89), st.floats(-180, 180)), min_size=2, max_size=5))
@@ -190,22 +166,6 @@ def test_the_angle_between_opposite_directions_is_pi_whatever_rounding_does():
     far = METRICS["angular"].between(points, -points)
     assert np.diag(far) == pytest.approx(np.full(200, np.pi), abs=1e-7)
     assert far.max() <= np.pi
-
-
-def test_the_product_form_and_the_axis_form_of_euclidean_agree():
-    """Up to eight axes differences are summed, above them a matrix product is used: one more axis of zeros decides."""
-    points = np.random.default_rng(1).normal(size=(30, 8))
-    wider = np.column_stack([points, np.zeros(30)])
-    by_axis, by_product = (METRICS["euclidean"].between(p[:10], p) for p in (points, wider))
-    assert by_product == pytest.approx(by_axis, rel=1e-12, abs=1e-15)
-    assert (by_product[np.arange(10), np.arange(10)] == 0.0).all()
-
-
-def test_between_takes_different_numbers_of_rows_and_puts_the_left_ones_first():
-    left, right = np.zeros((1, 10)), np.arange(30.0).reshape(3, 10)
-    for name in ("euclidean", "manhattan", "hamming"):
-        assert METRICS[name].between(left, right).shape == (1, 3)
-        assert METRICS[name].between(right, left).shape == (3, 1)
 
 
 def test_hamming_counts_as_floats_and_sees_minus_zero_as_zero():

@@ -144,12 +144,6 @@ def test_the_loss_is_that_of_the_table_and_every_output_is_possible():
     assert best.sample([0, 1, 2], np.random.default_rng(0)).shape == (3,)
 
 
-def test_it_prints_its_gap():
-    text = repr(Optimal(Space([[0.0], [1.0]]), 1.0, [0.5, 0.5], "euclidean"))
-    assert "gap=" in text
-    assert "relative" in text
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

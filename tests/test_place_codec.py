@@ -6,7 +6,6 @@ from oddshift.app.configuration import parse_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import PlaceCodec, PlaceSettings
-from oddshift.data.codecs.places import Trajectories, seconds_of, stay_points
 from oddshift.data.formats import open_data, read_columns
 from oddshift.model.metric import Haversine
 from oddshift.model.records import SLOT
@@ -101,18 +100,6 @@ def test_points_of_interest_are_the_nearest(tmp_path):
     assert len(encoded.records.space) == 3
 
 
-def test_stay_points_by_hand():
-    minutes = np.array([0, 10, 25, 30, 35, 60, 61])
-    latitude = np.array([0, 0.0005, 0.001, 1, 2, 2.0001, 2])  # 0.001 degrees are 111 m
-    places = np.stack([latitude, np.zeros(7)], axis=1)
-    fixes = Trajectories(places, 60.0 * minutes, np.zeros(7, dtype=np.int64), np.zeros(7, dtype=np.int64))
-    first, means = stay_points(fixes, 0.2, 20.0)
-    assert fixes.seconds[first].tolist() == [0.0, 35 * 60.0]
-    assert means[0, 0] == pytest.approx(0.0005)
-    two_trips = Trajectories(places, fixes.seconds, np.array([0, 0, 1, 1, 1, 1, 1]), fixes.user)
-    assert len(stay_points(two_trips, 0.2, 20.0)[0]) == 1
-
-
 def test_stays_are_released_where_they_begin():
     minutes = [0, 10, 25, 30, 35, 60, 61]
     latitude = [0, 0.0005, 0.001, 1, 2, 2.0001, 2]
@@ -170,15 +157,6 @@ def test_the_geolife_file(data):
 def test_sizes_are_sizes(stays):
     with pytest.raises(InvalidInput, match="expected a finite number > 0"):
         PlaceSettings(**stays)
-
-
-def test_fixes_out_of_order_are_refused():
-    places, zeros = np.zeros((3, 2)), np.zeros(3, dtype=np.int64)
-    for seconds, trip in (([0.0, 1.0, 2.0], [0, 1, 0]), ([0.0, 2.0, 1.0], [0, 0, 0])):
-        with pytest.raises(InvalidInput, match="out of order"):
-            Trajectories(places, np.array(seconds), np.array(trip), zeros)
-    with pytest.raises(InvalidInput, match="expected one length"):
-        Trajectories(places, np.zeros(2), zeros, zeros)
 
 
 def test_columns_of_other_names_and_columns_that_are_not_there(tmp_path):
@@ -241,11 +219,6 @@ def test_no_released_place_is_a_place_of_the_data(tmp_path):
     assert not {(39.98, 116.31), (39.9801, 116.31), (39.9, 116.4), (40.1, 116.5)} & set(map(tuple, points))
     nudged = _made(tmp_path, HEAD + LINES.replace("39.98,", "39.9802,"))
     assert nudged.space.points.tolist() == points
-
-
-@pytest.mark.parametrize("moment", ["1224730384", "1224730384000", "2008-10-23T02:53:04Z", "23/10/2008 02:53:04"])
-def test_moments_in_many_forms(moment):
-    assert seconds_of(moment, 1, "x") == 1224730384.0
 
 
 def test_longitudes_beyond_180_degrees_are_western_ones():

@@ -75,16 +75,6 @@ def test_perturb_draws_one_uniform_for_each_position_in_order():
     assert drawn.outputs.tolist() == given.outputs.tolist()
 
 
-def test_much_noise_forgets_the_secret_and_little_keeps_it():
-    """At ε = 1e-9 outputs are uniform over 4 points (χ² with 3 degrees of freedom); at ε = 200 they are the secret."""
-    many = Records.from_documents(SPACE, [[1] * 4_000])
-    tiers = one_tier(SPACE)
-    flat = perturb(many, Exponential(SPACE, 1e-9), tiers, np.random.default_rng(1)).outputs
-    chi2 = float(((np.bincount(flat, minlength=4) - 1_000) ** 2 / 1_000).sum())
-    assert chi2 < 16.3  # exceeded with probability .001
-    assert (perturb(many, Exponential(SPACE, 200.0), tiers, np.random.default_rng(1)).outputs == 1).all()
-
-
 def with_context():
     context = Context(
         tokens=np.array([0, SLOT, SLOT, SLOT, SLOT, 0, SLOT, SLOT]),
@@ -113,26 +103,8 @@ def test_taking_documents_of_a_secret_tier_release_keeps_the_tier_secret():
     assert release.take(np.array([0])).position_tiers is None
 
 
-def test_tiers_over_another_number_of_points_are_refused():
-    tiers = Tiers([0, 0], names=("a",), scales=(1.0,), is_public=True)
-    with pytest.raises(InvalidInput, match="tiers label 2 points, expected 4"):
-        perturb(SECRETS, Exponential(SPACE, 1.0), tiers, np.random.default_rng(0))
-
-
-def test_a_refused_release_says_how_many_positions_and_never_which():
-    tiers = Tiers([0, 0, -1, -1], names=("a",), scales=(1.0,), is_public=True)
-    with pytest.raises(InvalidInput, match=r"^4 positions hold a point of no tier, expected sensitive points only$"):
-        perturb(SECRETS, Exponential(SPACE, 1.0), tiers, np.random.default_rng(0))
-
-
 def test_documents_without_a_secret_are_released_as_empty():
     empty = Records.from_documents(SPACE, [[], [1], []])
     release = perturb(empty, Exponential(SPACE, 1.0), one_tier(SPACE), np.random.default_rng(0))
     assert release.lengths.tolist() == [0, 1, 0]
     assert len(release.take(np.array([0, 2])).outputs) == 0
-
-
-def test_one_tier_is_public_and_holds_every_point_under_its_name():
-    tiers = one_tier(SPACE, "places")
-    assert repr(tiers) == "Tiers(places: 4 x1; public)"
-    assert candidates(tiers, 0).all()

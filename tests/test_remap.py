@@ -61,10 +61,6 @@ def test_an_estimate_stays_an_estimate():
         _ = Remap(counted, PRIOR, "euclidean").exact_epsilon
 
 
-def test_repr():
-    assert repr(Remap(Exponential(LINE, 0.5), [0.25, 0.5, 0.25], "euclidean")).endswith("outputs left: 1)")
-
-
 def test_ties_go_to_the_lowest_index():
     flat = Channel(LINE, np.log(np.full((3, 3), 1 / 3)), LINE)
     assert Remap(flat, [0.5, 0.25, 0.25], np.zeros((3, 3))).destination.tolist() == [0, 0, 0]

@@ -9,7 +9,6 @@ import oddshift as od
 from oddshift import InvalidInput, Space
 from oddshift.base.errors import TooLarge
 from oddshift.model import space as space_module
-from oddshift.model.metric import METRICS
 
 
 def test_distances_by_hand():
@@ -100,21 +99,6 @@ def test_from_distances_refuses(distances, message):
     assert "\n" not in str(caught.value)
 
 
-def test_from_distances_keeps_them():
-    assert Space.from_distances(GOOD).distances.tolist() == GOOD
-
-
-def test_a_shortcut_is_found_wherever_it_is():
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(100, 3))
-    matrix = Space(points).distances.copy()
-    Space.from_distances(matrix)
-    a, b = 40, 97
-    matrix[a, b] = matrix[b, a] = (matrix[a] + matrix[b])[np.arange(100) != a].min() + 1.0
-    with pytest.raises(InvalidInput, match=r"distances\[40, 97\]"):
-        Space.from_distances(matrix)
-
-
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -162,10 +146,6 @@ def test_candidates_and_contains():
         matrix.candidates(Space.from_distances([[0.0, 2.0], [2.0, 0.0]]))
     with pytest.raises(InvalidInput, match="latitude"):
         Space([[0.0, 1.0]], "haversine").candidates(Space([[100.0, 1.0]]))
-
-
-def test_a_metric_object_is_taken_as_it_is():
-    assert Space([[0.0, 1.0]], METRICS["manhattan"]).metric.name == "manhattan"
 
 
 @pytest.mark.parametrize(
@@ -260,11 +240,6 @@ def test_one_point_is_a_space():
     assert len(Space.from_distances([[0.0]])) == 1
 
 
-def test_duplicates_are_counted_and_the_first_two_are_named():
-    with pytest.raises(InvalidInput, match=r"points 1 and 3 are at distance 0 \(3 duplicates in all\)"):
-        Space([[9.0], [4.0], [7.0], [4.0], [9.0], [4.0]])
-
-
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=12))
 @settings(max_examples=80, deadline=None)
 def test_merged_keeps_one_point_for_each_value_in_order_of_appearance(points):
@@ -334,11 +309,6 @@ def test_outputs_from_the_same_matrix_are_candidates():
     some = Space(np.array([[2.0], [0.0]]), space.metric)
     assert space.candidates(some) is some
     assert space.between(np.array([1]), some).tolist() == [[1.0, 1.0]]
-
-
-def test_distances_to_another_space_are_rows_by_its_points():
-    space, other = Space([[0.0], [1.0], [3.0]]), Space([[10.0], [20.0]])
-    assert space.between(np.array([2, 0]), other).tolist() == [[7.0, 17.0], [10.0, 20.0]]
 
 
 def test_no_refusal_of_points_shows_a_coordinate():

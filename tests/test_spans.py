@@ -89,26 +89,10 @@ def test_tokens_under_spans_are_those_that_share_a_character(rows):
     assert list(zip(token.tolist(), span.tolist(), strict=True)) == expected
 
 
-def test_types_are_counted_without_regard_to_case():
-    occurrences = tokenise(TEXTS, "plain").occurrences
-    totals = dict(zip(occurrences.types, occurrences.totals.tolist(), strict=True))
-    assert (totals["ann"], totals["bob"], totals[","]) == (3, 1, 1)
-    assert sum(totals.values()) == len(occurrences.type)
-
-
 def test_only_types_with_a_letter_or_a_digit_are_words():
     occurrences = tokenise(["x1 7 é _ , ! 中"], "plain").occurrences
     words = {word for word, is_word in zip(occurrences.types, occurrences.is_word, strict=True) if is_word}
     assert words == {"x1", "7", "é", "中"}
-
-
-def test_every_token_knows_its_document_and_its_characters():
-    occurrences = tokenise(TEXTS, "plain").occurrences
-    assert np.bincount(occurrences.document, minlength=4).tolist() == np.diff(occurrences.offsets).tolist()
-    for document, kind, start, end in zip(
-        occurrences.document, occurrences.type, occurrences.start, occurrences.end, strict=True
-    ):
-        assert TEXTS[document][start:end].lower() == occurrences.types[kind]
 
 
 def test_occurrences_are_shown_as_counts():

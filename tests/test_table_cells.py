@@ -14,9 +14,7 @@ from oddshift.data.codecs.table.cells import (
     BETWEEN_COLUMNS,
     cell_space,
     column_numbers,
-    column_tiers,
     learn_domains,
-    public_steps,
     read_cells,
     refuse_bad_cells,
 )
@@ -83,13 +81,6 @@ def test_a_missing_cell_is_kept_or_is_a_value_of_its_own(missing):
         assert cell_space((domain,), 2.0).distances[0, 2] == pytest.approx(2.0)
 
 
-def test_an_unknown_category_is_masked_or_refused_with_its_row():
-    (domain,) = learn_domains(COLUMNS, TableSettings(categorical=("city",), domains={"city": ("oslo", "rome")}))
-    strict = TableSettings(categorical=("city",), domains={"city": ("oslo", "rome")}, unknown="refuse")
-    with pytest.raises(InvalidInput, match="column 'city' at row 16 holds a category that the policy does not know"):
-        read_cells(domain, COLUMNS, strict, 11)
-
-
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(-50, 100), min_size=1, max_size=6))
 def test_a_number_is_taken_for_the_nearest_value_of_its_domain(numbers):
@@ -100,21 +91,6 @@ def test_a_number_is_taken_for_the_nearest_value_of_its_domain(numbers):
         gaps = [abs(number - known) for known in domain.values]
         assert gaps[value] <= min(gaps) + 1e-9
     assert found.outside == 0 or min(numbers) < 10 or max(numbers) > 40
-
-
-def test_every_column_is_a_public_tier_and_sensitive_ones_come_first():
-    asked = TableSettings(
-        numeric=("age",),
-        categorical=("city",),
-        domains={"age": (10, 20), "city": ("oslo", "rome")},
-        tier_names=("high", "low"),
-        tier_of={"age": "low", "city": "high"},
-    )
-    tiers = column_tiers(asked, learn_domains(COLUMNS, asked))
-    assert tiers.is_public
-    assert tiers.names == ("city", "age")
-    assert tiers.labels.tolist() == [1, 1, 0, 0]
-    assert tiers.levels == (0, 1)
 
 
 def test_numbers_and_dates_of_a_column_and_what_is_missing():
@@ -132,33 +108,10 @@ def test_the_first_bad_cell_of_a_table_is_named():
         refuse_bad_cells({**COLUMNS, "born": dates}, SETTINGS)
 
 
-@pytest.mark.parametrize(
-    ("columns", "asked", "message"),
-    [
-        ({"a": [None, ""]}, {"categorical": ("a",)}, "column 'a' has no value, expected categories"),
-        ({"a": ["x", "y"]}, {"dates": ("a",)}, "column 'a' is not a column of dates of one form"),
-        ({"a": [1, 2]}, {"numeric": ("a",), "domains": {"a": (1,)}}, r"domains\['a'\] has 1 values, expected at least"),
-    ],
-)
-def test_a_column_without_a_domain_is_refused(columns, asked, message):
-    with pytest.raises(InvalidInput, match=message):
-        learn_domains(columns, TableSettings(**asked))
-
-
 @pytest.mark.parametrize(("cells", "only"), [([5, 5, 5], 5.0), ([None, None], 0.0)])
 def test_a_column_of_numbers_without_two_values_has_one_of_them(cells, only):
     (domain,) = learn_domains({"a": cells}, TableSettings(numeric=("a",)))
     assert domain.values == (only,)
-
-
-def test_rows_as_secrets_are_as_far_apart_as_numbers_and_categories_add_up():
-    asked = TableSettings(numeric=("age",), categorical=("city",), unit="row", weight=0.5)
-    columns = {"age": [0, 2, 4, 2], "city": ["a", "b", "a", "b"]}
-    space, vocabulary = learn_rows(columns, asked)
-    assert vocabulary.values == ((0, "a"), (2, "b"), (4, "a"))
-    unit = np.std(columns["age"])
-    assert space.distances[0, 1] == pytest.approx(2 / unit + 0.5)
-    assert space.distances[0, 2] == pytest.approx(4 / unit)
 
 
 def test_new_rows_are_placed_in_the_units_of_the_old_ones():
@@ -177,14 +130,3 @@ def test_rows_of_categories_alone_and_of_numbers_alone_have_a_metric():
     assert names.distances[0, 1] == pytest.approx(2.5)
     numbers, _ = learn_rows({"n": [0, 3]}, TableSettings(numeric=("n",), unit="row"))
     assert numbers.distances[0, 1] == pytest.approx(2.0)
-
-
-def test_public_numbers_of_many_values_are_cut_into_equal_shares():
-    asked = TableSettings(numeric=("age",), public=("pay", "shop", "few"))
-    columns = {"age": [], "pay": list(range(120)), "shop": [f"s{k}" for k in range(120)], "few": [1, 2] * 60}
-    steps = public_steps(asked, columns)
-    assert set(steps) == {"pay"}
-    shares = np.bincount(np.searchsorted(steps["pay"], columns["pay"]))
-    assert len(shares) == 12
-    assert shares.min() >= 9
-    assert shares.max() <= 11

@@ -134,25 +134,6 @@ def test_bad_tables(tmp_path):
         encoded.decode([0])
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({}, "at least one"),
-        ({"numeric": ("a", "a")}, "each named once"),
-        ({"numeric": ("a",), "unit": "table"}, "unit='table'"),
-        ({"numeric": ("a",), "scaling": "log"}, "scaling='log'"),
-        ({"numeric": ("a",), "weight": 0}, "weight=0"),
-        ({"numeric": ("a",), "bins": 1}, "bins=1"),
-        ({"numeric": ("a",), "unit": "row", "tier_of": {"a": "x"}}, "needs unit='cell'"),
-        ({"numeric": ("a",), "unit": "cell", "tier_of": {"a": "x"}}, "outside tier_names"),
-        ({"numeric": ("a",), "unit": "row", "joint_by": "column"}, "needs unit='cell'"),
-    ],
-)
-def test_bad_settings(changes, message):
-    with pytest.raises(InvalidInput, match=message):
-        TableSettings(**changes)
-
-
 @pytest.mark.parametrize("cells", [[["a"], "b"], [float("nan"), 1.0]])
 def test_a_category_is_a_plain_value(cells):
     with pytest.raises(InvalidInput, match="is not a category"):

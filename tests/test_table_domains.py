@@ -210,23 +210,6 @@ def test_the_choice_of_every_grid_is_said():
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"domains": {"z": (1, 2)}}, "domains names 'z'"),
-        ({"public": ("a",)}, "column 'a' has two roles"),
-        ({"masked": ("n",), "public": ("n",)}, "column 'n' has two roles"),
-        ({"unit": "row", "missing": "value"}, "expected unit='cell'"),
-        ({"missing": "drop"}, "missing='drop'"),
-        ({"binning": "square"}, "binning='square'"),
-        ({"most_categories": 1}, "most_categories=1"),
-    ],
-)
-def test_bad_settings(changes, message):
-    with pytest.raises(InvalidInput, match=message):
-        TableSettings(numeric=("a",), **changes)
-
-
-@pytest.mark.parametrize(
     ("columns", "settings", "message"),
     [
         ({"a": [None, None]}, {"categorical": ("a",)}, "has no value"),
@@ -238,12 +221,6 @@ def test_bad_settings(changes, message):
 def test_columns_that_have_no_domain(columns, settings, message):
     with pytest.raises(InvalidInput, match=message):
         TableCodec.fit(columns, TableSettings(**settings))
-
-
-def test_a_row_without_a_group_is_a_group_of_its_own():
-    columns = {"a": [1, 2, 3, 4, 5], "who": ["u", None, "u", "NA", "v"]}
-    settings = TableSettings(numeric=("a",), group="who")
-    assert settings.units(columns)[0].tolist() == [0, 1, 0, 2, 3]
 
 
 def test_columns_that_the_policy_does_not_know_are_refused_unless_allowed():

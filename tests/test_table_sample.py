@@ -8,7 +8,6 @@ from oddshift.app.init.columns import counted
 from oddshift.base.errors import InvalidInput
 from oddshift.data.codecs import TableCodec, TableSettings
 from oddshift.data.formats.cells import categories, is_missing, missing_cells
-from oddshift.data.formats.delimited import DelimitedBlock
 from oddshift.data.preparation import FEWEST_UNITS, prepare
 from oddshift.mechanisms import MechanismSettings, build_mechanism
 from oddshift.protect import Sanitizer
@@ -94,29 +93,6 @@ def test_keys_of_rows_do_not_depend_on_how_often_a_cell_occurs():
         keys.rows([mixed])[k * width : (k + 1) * width] for k in range(4)
     ]
     assert normal_text(True) != normal_text(1)
-
-
-def test_cells_are_written_as_they_must_be():
-    rows = [(["a", '"b"', 'c"d'], "\n"), (["e", "f", 'g"h'], "\n")]
-    block = DelimitedBlock(("x", "y", "z"), rows, "", ",")
-    assert block.cells("y") == ["b", "f"]
-    assert block.cells("y") is block.cells("y")
-    shown = block.render({"x": ["p,q", "p,q"], "y": ["b", "r"], "z": ['c"d', None]}, None).decode()
-    assert shown == '"p,q","b",c"d\n"p,q",r,\n'
-    assert block.render({"x": [1.0, True]}, None).decode() == '1,"b",c"d\nTrue,f,g"h\n'
-
-
-@pytest.mark.parametrize("unknown", ["mask", "refuse"])
-def test_unknown_categories_are_counted_or_named_by_row(unknown):
-    codec = TableCodec.fit(table(60), TableSettings(categorical=("a", "b"), unknown=unknown))
-    later = {"a": ["x", "", "w", "q"], "b": ["u"] * 4}
-    if unknown == "refuse":
-        with pytest.raises(InvalidInput, match="column 'a' at row 13 holds a category"):
-            codec.encode(later, first=11)
-        return
-    encoded = codec.encode(later)
-    assert encoded.counts.unseen == 2
-    assert encoded.counts.masked == 2
 
 
 def test_rows_that_agree_in_any_column_share_a_draw_where_that_is_asked():

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from oddshift.data.codecs import data_folder
 from oddshift.data.codecs.text import vectors
 from oddshift.data.codecs.text.cells import TextCells
 from oddshift.data.formats import FOLDER, open_data, read_columns
-from oddshift.data.formats.cells import numbers, strings
 
 
 def _file(folder, name, content):
@@ -44,17 +42,6 @@ def test_csv_keeps_quotes_line_breaks_empty_and_null_words(tmp_path):
     assert open_data(path).names == ("label", "text")
 
 
-def test_the_four_layouts_give_the_same_corpus(tmp_path):
-    rows = [("1", "First text."), ("2", "Zweiter Tëxt.")]
-    _file(tmp_path, "a.csv", "label,text\n" + "".join(f"{a},{b}\n" for a, b in rows))
-    _file(tmp_path, "a.jsonl", "".join(json.dumps({"label": a, "text": b}) + "\n" for a, b in rows))
-    table = pa.table({"label": [a for a, _ in rows], "text": [b for _, b in rows]})
-    parquet.write_table(table, tmp_path / "a.parquet")
-    names = ("label", "text")
-    read = [read_columns(open_data(tmp_path / f"a{ending}"), names) for ending in (".csv", ".jsonl", ".parquet")]
-    assert read[0] == read[1] == read[2] == {"label": ["1", "2"], "text": [b for _, b in rows]}
-
-
 def test_headerless_class_title_text(tmp_path):
     path = _file(tmp_path, "train.csv", '"3","A title","A text."\n"4","","Only text."\n')
     header = ("label", "title", "text")
@@ -81,15 +68,6 @@ def test_missing_column(tmp_path):
     assert "has no column 'text' among its 1" in _refusal(read_corpus, tmp_path / "a.parquet")
 
 
-def test_a_column_that_is_there_twice(tmp_path):
-    assert "columns of the same name" in _refusal(read_corpus, _file(tmp_path, "a.csv", "text,text\na,b\nc,d\n"))
-
-
-def test_marks_of_other_systems_are_read(tmp_path):
-    path = _file(tmp_path, "a.csv", b"\xef\xbb\xbftext,label\r\nfirst,1\r\nsecond,2\r\n")
-    assert read_corpus(path) == ["first", "second"]
-
-
 def test_wrong_encoding_names_the_line(tmp_path):
     bad = b"label,text\n1,plain\n2,secretword caf" + b"\xe9\n"
     assert _refusal(read_corpus, _file(tmp_path, "a.csv", bad)) == (
@@ -110,11 +88,6 @@ def test_empty_and_one_row_files(tmp_path):
     assert "has 1 record, expected at least 2" in _refusal(read_corpus, one)
     assert len(read_corpus(one, at_least=1)) == 1
     assert "has 0 records" in _refusal(read_corpus, _file(tmp_path, "d.jsonl", "\n"))
-
-
-def test_ragged_rows_are_named_and_not_quoted(tmp_path):
-    path = _file(tmp_path, "a.csv", "label,text\n1,a\n2,secretword,b\n3,c\n")
-    assert _refusal(read_corpus, path) == "a.csv row 2 has 3 columns, expected 2"
 
 
 def test_other_bad_files(tmp_path):
@@ -143,14 +116,6 @@ def test_an_installed_package_expects_data_where_it_is_run(tmp_path, monkeypatch
     assert data_folder() == Path("data")
     monkeypatch.setenv("ODDSHIFT_DATA", "elsewhere")
     assert data_folder() == Path("elsewhere")
-
-
-def test_numbers_name_the_row():
-    assert numbers({"x": ["1", "2.5"]}, "x").tolist() == [1.0, 2.5]
-    assert _refusal(numbers, {"x": ["1", "secretword"]}, "x").startswith("column 'x' at row 2 is not a number")
-    assert "row 1 is NaN" in _refusal(numbers, {"x": ["nan", "1"]}, "x")
-    assert "row 2 is infinite" in _refusal(numbers, {"x": ["1", "inf"]}, "x")
-    assert strings({"x": [1, "a"]}, "x") == ["1", "a"]
 
 
 def test_the_published_corpora(data):

@@ -3,9 +3,8 @@ import pytest
 from studies.downstream import features_of_part
 
 from oddshift.base.errors import InvalidInput
-from oddshift.data.codecs.text.casing import CASINGS, cased
 from oddshift.data.codecs.text.encoded import encode_tokens
-from oddshift.data.codecs.text.lexicon import WITHOUT_POINT, Lexicon, Similar, add_similar, build_lexicon, has_point
+from oddshift.data.codecs.text.lexicon import WITHOUT_POINT, Lexicon, Similar, add_similar, build_lexicon
 from oddshift.data.codecs.text.passages import text_features
 from oddshift.data.codecs.text.span_detection import found_tokens
 from oddshift.data.codecs.text.tokens import tokenise
@@ -72,12 +71,6 @@ def test_similar_words_need_a_tagged_vector():
         add_similar(tags, tokens.occurrences, VECTORS, Similar(), STOP)
 
 
-def test_which_types_have_a_vector():
-    tokens = tokenise(TEXTS, "plain")
-    known = dict(zip(tokens.occurrences.types, has_point(tokens.occurrences, VECTORS).tolist(), strict=True))
-    assert known == {**dict.fromkeys(VECTORS.words, True), "zed": False, ".": False}
-
-
 def test_parts_must_be_as_many():
     tiers = Tiers([0], names=("PII",), scales=(1.0,), is_public=True)
     with pytest.raises(InvalidInput, match="2 words, 1 points, 1 tier labels and 2 forms"):
@@ -91,22 +84,6 @@ def test_tags_keep_their_counts():
     assert tags.tagged[ann].tolist() == [2]
     assert tags.totals[ann] == 2
     assert len(tags.mixed) == len(tags.refused) == len(tags.contested) == 0
-
-
-@pytest.mark.parametrize(
-    ("rule", "inside", "opening"),
-    [
-        ("lower", "de la cruz", "de la cruz"),
-        ("upper", "DE LA CRUZ", "DE LA CRUZ"),
-        ("title", "De La Cruz", "De La Cruz"),
-        ("sentence", "de la cruz", "De la cruz"),
-    ],
-)
-def test_casing_by_rule(rule, inside, opening):
-    assert cased("de la cruz", rule, False) == inside
-    assert cased("de la cruz", rule, True) == opening
-    assert rule in CASINGS
-    assert cased("", rule, True) == ""
 
 
 def test_features_read_the_released_words():

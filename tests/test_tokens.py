@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oddshift.base.errors import InvalidInput
+from oddshift.data.codecs.text import tokens as tokens_module
 from oddshift.data.codecs.text.casing import CASINGS, cased, in_capitals
-from oddshift.data.codecs.text.tokens import joined_tokens, no_tokens, tokenise
+from oddshift.data.codecs.text.tokens import TOKENISERS, joined_tokens, no_tokens, tokenise
 from oddshift.data.detectors.spans import Spans
 
 TEXT = st.text(st.sampled_from("aB é.,!\n\t 1’"), max_size=14)
@@ -147,3 +148,48 @@ def test_the_secret_itself_never_decides_what_is_a_heading():
 
 def test_single_letters_and_numbers_say_nothing_about_a_heading():
     assert headings("A B 12", ["A", "B", "12"]) == set()
+
+
+ODD = ["", " ", "a  b\t c\n\nd ", "don't  U.S.-led 'quoted' (x)... end", "Zürich — café\u00a0☕", "\r\n", "x "]
+
+
+@pytest.mark.parametrize("tokeniser", sorted(TOKENISERS))
+def test_joining_gives_back_every_byte(tokeniser):
+    assert tokenise(ODD, tokeniser).texts() == tuple(ODD)
+
+
+@pytest.mark.parametrize("tokeniser", sorted(TOKENISERS))
+@settings(deadline=None)
+@given(texts=st.lists(st.text(alphabet="aB'-.,!? \n\té", max_size=30), min_size=1, max_size=4))
+def test_joining_gives_back_any_text(tokeniser, texts):
+    assert tokenise(texts, tokeniser).texts() == tuple(texts)
+
+
+def test_occurrences_point_at_the_words():
+    texts = ["Ann met  Bob.", "ann"]
+    occurrences = tokenise(texts, "plain").occurrences
+    found = [
+        texts[d][a:b].lower() == occurrences.types[t]
+        for d, a, b, t in zip(occurrences.document, occurrences.start, occurrences.end, occurrences.type, strict=True)
+    ]
+    assert all(found)
+    assert occurrences.totals[occurrences.types.index("ann")] == 2
+    assert not occurrences.is_word[occurrences.types.index(".")]
+
+
+def test_merged_never_joins_documents_and_first_span_wins():
+    tokens = tokenise(["a b", "c d"], "plain")
+    same = tokens.merged(Spans.of([], is_exact=True))
+    assert same is tokens
+    overlap = Spans.of([(0, 0, 3, "X"), (0, 2, 3, "X"), (1, 0, 1, "X")], is_exact=True)
+    merged = tokens.merged(overlap)
+    assert [merged.forms[f] for f in merged.form] == ["a b", "c", "d"]
+    assert merged.texts() == ("a b", "c d")
+
+
+def test_spacy_forgets_words_before_they_fill_the_memory(monkeypatch):
+    expected = tokens_module.tokenise(["Ann met Bob."]).texts()
+    monkeypatch.setattr(tokens_module, "MOST_WORDS", 5)
+    before = tokens_module._english()
+    assert tokens_module.tokenise(["Ann met Bob."]).texts() == expected
+    assert tokens_module._english() is not before

@@ -92,11 +92,6 @@ def test_a_stay_ends_with_its_trip_and_where_the_user_leaves():
     assert places.tolist() == [[40.0, 0.0], [41.0, 0.0]]
 
 
-def test_no_stay_gives_no_point():
-    first, places = stay_points(fixes((0, 0, 1.0, 1.0), (0, 10, 2.0, 2.0)), 0.1, 5)
-    assert (first.shape, places.shape) == ((0,), (0, 2))
-
-
 def test_a_long_stay_of_many_fixes_is_one():
     still = fixes(*[(0, 10.0 * k, 40.0, 0.0) for k in range(700)])
     assert stay_points(still, 0.1, 5)[0].tolist() == [0]

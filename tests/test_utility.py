@@ -116,10 +116,6 @@ def test_averaged_vectors_by_hand():
     assert means.tolist() == [[0.5, 1.0], [0.0, 0.0], [0.0, 2.0]]
 
 
-def test_nearest_documents_by_hand():
-    assert nearest_documents(np.array([[1.0, 0.1], [1.0, 0.0], [0.0, 1.0], [0.1, 2.0]])).tolist() == [1, 0, 3, 2]
-
-
 def test_tasks_see_what_is_lost():
     rng = np.random.default_rng(0)
     labels = [str(i % 2) for i in range(400)]
@@ -183,23 +179,6 @@ def test_losses_are_the_loops_whatever_the_block_size(monkeypatch):
     assert constant_output(space, weights, "euclidean") == (constant[0], pytest.approx(constant[1], rel=1e-12))
 
 
-def test_the_loss_does_not_depend_on_the_unit_of_the_weights():
-    channel = Channel(LINE, MATRIX, LINE)
-    assert expected_loss(channel, [1, 2, 3]) == pytest.approx(expected_loss(channel, [100, 200, 300]), rel=1e-14)
-    assert measure(channel, [0.2, 0.4, 0.6]).loss == pytest.approx(measure(channel, [1, 2, 3]).loss, rel=1e-14)
-
-
-def test_the_constant_baseline_is_the_cheapest_column():
-    rng = np.random.default_rng(4)
-    space, outputs = Space(rng.normal(size=(6, 2))), Space(rng.normal(size=(9, 2)))
-    weights = rng.random(6)
-    costs = cost_of("euclidean").between(space, np.arange(6), outputs)
-    columns = [sum(w * c for w, c in zip(weights / weights.sum(), costs[:, y], strict=True)) for y in range(9)]
-    best, loss = constant_output(space, weights, "euclidean", outputs)
-    assert best == int(np.argmin(columns))
-    assert loss == pytest.approx(min(columns))
-
-
 def test_no_mechanism_that_ignores_the_secret_beats_the_constant_baseline():
     rng = np.random.default_rng(6)
     for _ in range(20):
@@ -207,26 +186,6 @@ def test_no_mechanism_that_ignores_the_secret_beats_the_constant_baseline():
         blind = Channel(LINE, np.log(np.tile(law, (3, 1))), LINE)
         result = measure(blind, [1, 2, 3])
         assert result.loss >= result.constant_loss - 1e-12
-
-
-def test_effective_outputs_lie_between_one_and_their_number():
-    rng = np.random.default_rng(7)
-    for epsilon in (1e-6, 1.0, 50.0):
-        em = Exponential(Space(rng.normal(size=(20, 2))), epsilon)
-        assert 1.0 <= effective_outputs(em, np.ones(20)) <= 20.0 + 1e-9
-    assert effective_outputs(Exponential(Space(np.arange(20.0)[:, None]), 1e-9), np.ones(20)) == pytest.approx(20.0)
-
-
-def test_more_budget_never_costs_more():
-    space = Space(np.random.default_rng(8).normal(size=(25, 4)))
-    lost = [expected_loss(Exponential(space, e), np.ones(25), "euclidean") for e in (0.01, 0.5, 1, 2, 5, 20)]
-    assert lost == sorted(lost, reverse=True)
-
-
-def test_weights_that_are_not_numbers_are_refused():
-    for bad in ([1, np.nan, 1], [1, np.inf, 1], ["1", "1", "1"], [[1, 1, 1]]):
-        with pytest.raises(InvalidInput, match="weights"):
-            expected_loss(Channel(LINE, MATRIX, LINE), bad)
 
 
 def test_tier_losses_leave_out_points_of_no_tier():
@@ -272,13 +231,6 @@ def test_the_classification_baseline_is_the_most_frequent_class_of_the_held_out_
 def test_tables_of_documents_are_numbers(bad):
     with pytest.raises(InvalidInput, match="after"):
         retrieval(np.eye(3), bad, ["a", "b", "a"])
-
-
-def test_words_without_a_vector_count_for_nothing_and_repeats_count_each_time():
-    vectors = np.array([[4.0], [1.0]], dtype=np.float32)
-    means = averaged(vectors, np.array([0, 0, 1, -1, -1]), np.array([0, 4, 5]))
-    assert means.tolist() == [[3.0], [0.0]]
-    assert means.dtype == np.float64
 
 
 def test_the_constant_of_each_kind_is_the_best_of_that_kind():

@@ -45,6 +45,8 @@ VARIANTS = {
     ),
     "exponential, precomputed": lambda: MECHANISMS["exponential"](Space.from_distances(1.0 - np.eye(5)), 1.8),
     "tiered, secret": lambda: MECHANISMS["tiered"](CLOUD, SECRET, 2.0),
+    "tiered, keeps tier": lambda: MECHANISMS["tiered"](CLOUD, PUBLIC, 2.0, keeps_tier=True),
+    "exponential, weighted": lambda: MECHANISMS["exponential"](CLOUD, 1.3, weights=np.arange(9.0)),
     "tiered, other outputs": lambda: MECHANISMS["tiered"](CLOUD, PUBLIC, 2.0, Space(RNG.normal(size=(14, 3)))),
     "truncated, other outputs": lambda: MECHANISMS["truncated"](CLOUD, 2.0, 1.5, Space(RNG.normal(size=(14, 3)))),
     "deletion of everything": lambda: MECHANISMS["deletion"](CLOUD, 1.0),
@@ -259,3 +261,11 @@ def test_averages_and_the_law_of_outputs_are_those_of_the_matrix(mechanism):
     values, law = rng.normal(size=(mechanism.n_outputs, 2)), rng.dirichlet(np.ones(len(mechanism.space)))
     np.testing.assert_allclose(mechanism.averages(values), matrix @ values, atol=1e-12)
     np.testing.assert_allclose(mechanism.law_of_outputs(law), law @ matrix, atol=1e-12)
+
+
+@everyone
+def test_columns_are_the_transposed_matrix(mechanism):
+    outputs = np.arange(mechanism.n_outputs)[::-1]
+    np.testing.assert_allclose(mechanism.log_columns(outputs), mechanism.log_matrix.T[outputs], rtol=1e-12)
+    with pytest.raises(InvalidInput, match="outputs has -1"):
+        mechanism.log_columns([-1])
