@@ -105,15 +105,6 @@ def test_a_row_is_its_own_point_or_the_nearest(points, data):
             assert tuple(space.points[point]) == tuple(row)
 
 
-@pytest.mark.parametrize("least", [1, 3, 10])
-def test_every_mean_is_over_enough_rows_and_all_rows_count_once(least):
-    table = np.random.default_rng(0).normal(size=(64, 3))
-    means, tiers = cell_means(table, None, least)
-    assert tiers is None
-    assert 64 / (2 * least) <= len(means) <= 64 / least
-    assert means.mean(axis=0) == pytest.approx(table.mean(axis=0))  # 64 rows are halved into cells of equal size
-
-
 def test_cells_are_cut_at_the_median_of_the_widest_axis():
     table = np.array([[0.0, 5.0], [1.0, 5.1], [10.0, 5.0], [11.0, 5.1]])
     means, _ = cell_means(table, None, 2)
@@ -125,23 +116,12 @@ def test_rows_that_are_all_equal_are_one_cell():
     assert means.tolist() == [[1.0, 1.0]]
 
 
-def test_means_are_made_within_tiers():
-    table = np.array([[0.0], [2.0], [100.0], [102.0]])
-    means, tiers = cell_means(table, ["a", "a", "b", "b"], 1)
-    assert sorted(zip(means[:, 0].tolist(), tiers, strict=True)) == [(0, "a"), (2, "a"), (100, "b"), (102, "b")]
-
-
 def test_rows_too_few_for_two_means_have_one_point_that_is_nobodys():
     table = np.array([[5.0], [6.0], [7.0]])
     assert [cell_means(table, None, 2)[0].tolist(), cell_means(table, ["a", "a", "b"], 1)[0].tolist()] == [
         [[0.0]],
         [[5.0], [6.0], [0.0]],
     ]
-
-
-def test_a_codebook_is_read_from_its_file(tmp_path):
-    np.save(tmp_path / "code.npy", np.array([[1, 2], [3, 4]], dtype=np.float32))
-    assert read_codebook(str(tmp_path / "code.npy")).tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
 @pytest.mark.parametrize("array", [np.zeros(3), np.array([["a"]]), np.array([[np.nan]]), np.array([{}])])

@@ -23,12 +23,6 @@ def test_the_corpus_is_the_same_every_time():
     assert people(400, seed=1).texts != PEOPLE.texts
 
 
-def test_there_are_three_thousand_documents_unless_stated():
-    corpus = people()
-    assert len(corpus.texts) == 3000
-    assert 300 <= len(corpus.space) <= 400
-
-
 def test_texts_read_like_sentences():
     whole = [text for text in PEOPLE.texts if text.count(".") >= 3]
     assert len(whole) == len(PEOPLE.texts)

@@ -205,11 +205,6 @@ def test_a_folder_comes_out_as_it_went_in(tmp_path, monkeypatch):
     assert {oct(p.stat().st_mode & 0o077) for p in out.rglob("*")} == {"0o0"}
 
 
-def test_a_folder_without_folders_has_no_classes(tmp_path):
-    (tmp_path / "a.txt").write_text("x")
-    assert open_data(tmp_path).names == (TEXT,)
-
-
 def test_an_odd_quote_is_refused_by_everyone(tmp_path):
     """The audit read `"ab"c` as abc, and protecting refused it, before there was one reader."""
     path = tmp_path / "in.csv"
@@ -235,21 +230,3 @@ def test_a_single_text_file_is_its_lines_for_everyone(tmp_path):
     path = tmp_path / "in.txt"
     path.write_text("one line\nanother\n\nlast")
     assert roles_of(path).rows == audited(path, tmp_path) == records_protected(path, tmp_path) == 4
-
-
-def test_quoted_names_after_a_byte_order_mark(tmp_path):
-    path = tmp_path / "in.csv"
-    path.write_bytes('\ufeff"a,b",c\n1,2\n'.encode())
-    assert whole(open_data(path)) == {"a,b": ["1"], "c": ["2"]}
-
-
-def test_arrays_of_another_form_are_refused(tmp_path):
-    for name, data, words in (
-        ("a.npy", saved(np.save, np.arange(3.0)), "expected rows of floats"),
-        ("b.npy", saved(np.save, np.eye(3, dtype=int)), "expected rows of floats"),
-        ("c.npy", saved(np.save, np.eye(3))[:-8], "ends before its 3 vectors do"),
-        ("d.npz", saved(np.savez, vectors=np.eye(3), group=np.arange(5)), "group has 5 entries, expected 3"),
-    ):
-        (tmp_path / name).write_bytes(data)
-        with pytest.raises(InvalidInput, match=words):
-            whole(open_data(tmp_path / name))

@@ -162,8 +162,3 @@ def test_lines_are_numbered_through_all_blocks(opened, monkeypatch):
     file = opened('{"a": 1}\n' * 7 + "\n[]\n")
     with pytest.raises(InvalidInput, match=r"in\.jsonl line 9 is a list"):
         read_columns(file, ("a",))
-
-
-def test_its_size_is_that_of_the_file(opened):
-    file = opened('{"a": 1}\n')
-    assert (file.unpacked_bytes, file.files) == (9, (file.path,))

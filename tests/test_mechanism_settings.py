@@ -7,7 +7,6 @@ from oddshift import Exponential, InvalidInput, PathExponential, Space, Tiered, 
 from oddshift.mechanisms import (
     MECHANISMS,
     Deletion,
-    Mask,
     MechanismSettings,
     NoiseCharacter,
     Substitution,
@@ -59,10 +58,6 @@ def test_the_radius_reaches_the_truncated_mechanism():
     made = build(name="truncated", radius=1.5)
     assert isinstance(made, Truncated)
     assert made.radius == 1.5
-
-
-def test_a_mask_needs_nothing():
-    assert isinstance(build(name="mask"), Mask)
 
 
 WORDS = WordChoice(tuple("abcdefgh"), SPACE.points[:3] + 0.25)

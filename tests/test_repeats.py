@@ -34,12 +34,6 @@ def test_every_secret_of_a_document_is_kept_once_where_it_first_stands():
     assert found.position.tolist() == [0, 1, 0, 0, 2, 2]
 
 
-def test_copies_read_as_the_secret_they_repeat():
-    found = draw_once(texts())
-    outputs = np.array([3, 0, 1])
-    assert outputs[found.position].tolist() == [3, 0, 3, 3, 1, 1]
-
-
 def test_the_pattern_of_equal_positions_stands_in_the_public_context():
     context = draw_once(texts()).records.context
     names = [context.symbols[t] if t >= 0 else "slot" for t in context.tokens]
@@ -51,22 +45,6 @@ def test_what_is_read_together_decides_what_repeats():
     found = draw_once(by_user)
     assert [document.tolist() for document in found.records.documents] == [[1, 2], []]
     assert found.position.tolist() == [0, 1, 0, 0, 1, 1]
-
-
-def test_users_and_sources_stay_with_their_documents():
-    found = draw_once(texts()).records
-    assert found.users.tolist() == [0, 0, 1]
-    assert found.sources.tolist() == [0, 1, 2]
-    assert found.joint_by == "document"
-
-
-def test_nothing_changes_where_nothing_repeats():
-    plain = Records.from_documents(SPACE, [[0, 1], [3], [2, 1, 0]])
-    found = draw_once(plain)
-    np.testing.assert_array_equal(found.records.points, plain.points)
-    np.testing.assert_array_equal(found.records.offsets, plain.offsets)
-    assert found.position.tolist() == list(range(6))
-    assert found.records.context is None
 
 
 def test_a_second_pass_changes_nothing():

@@ -72,12 +72,6 @@ def test_labels_are_a_copy_that_cannot_change():
             array[0] = 1
 
 
-def test_any_integer_type_labels_points_and_is_kept_as_int64():
-    made = tiers(labels=np.array([0, 1], dtype=np.uint8))
-    assert made.labels.dtype == np.int64
-    assert made.scale_of_points.tolist() == [0.4, 0.9]
-
-
 def test_points_of_no_tier_take_the_largest_scale_even_when_scales_are_unordered():
     swapped = tiers().with_scales((0.9, 0.4), ordered=False)
     assert swapped.scale_of_points.tolist() == [0.9, 0.4, 0.9, 0.4]
@@ -105,23 +99,6 @@ def test_points_of_no_tier_are_comparable_with_each_other_only_when_tiers_are_pu
         [False, False, True, True],
         [False, False, True, True],
     ]
-
-
-def test_comparable_is_rows_by_columns():
-    assert tiers().comparable(np.array([0]), np.arange(4)).shape == (1, 4)
-    assert tiers(is_public=False).comparable(np.arange(4), np.array([0])).shape == (4, 1)
-
-
-def test_scales_come_back_as_floats_and_names_as_a_tuple():
-    made = tiers(scales=[np.float32(0.5), 1], names=["a", "b"])
-    assert [type(scale) for scale in made.scales] == [float, float]
-    assert made.names == ("a", "b")
-
-
-def test_the_public_flag_of_numpy_is_taken_and_a_number_is_not():
-    assert tiers(is_public=np.True_).is_public is True
-    with pytest.raises(InvalidInput, match="is_public=1, expected True or False"):
-        tiers(is_public=1)
 
 
 def test_what_is_not_tiers_is_refused_by_its_type():

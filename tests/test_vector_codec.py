@@ -72,33 +72,12 @@ def test_bad_vectors(tmp_path):
     assert "group has 1 entries, expected 4" in _refused(tmp_path, "e.npz", vectors=ROWS, group=np.array([1]))
 
 
-def test_bad_files(tmp_path):
-    (tmp_path / "a.npz").write_bytes(b"nothing")
-    (tmp_path / "a.parquet").write_bytes(b"nothing")
-    (tmp_path / "a.txt").write_bytes(b"nothing")
-    for name, message in (
-        ("a.npz", "is not a complete .npz file"),
-        ("a.parquet", "not a Parquet"),
-        ("a.txt", "can only hold data of kind text"),
-    ):
-        with pytest.raises(InvalidInput, match=message):
-            read_vector_set(tmp_path / name)
-    with pytest.raises(InvalidInput, match="is not a file"):
-        read_vector_set(tmp_path / "none.npz")
-
-
 def test_nothing_is_shown():
     encoded = encoding.vectors(ROWS + 0.125, group=["secretgroup"] * 4).encoded
     assert "secretgroup" not in repr(encoded)
     assert "0.125" not in repr(encoded)
     with pytest.raises(InvalidInput, match="outputs has 1 entries, expected 4"):
         encoded.decode([0])
-
-
-def test_one_number_is_no_table(tmp_path):
-    np.savez(tmp_path / "a.npz", vectors=np.array(3.0))
-    with pytest.raises(InvalidInput, match="expected rows of floats"):
-        read_vector_set(tmp_path / "a.npz")
 
 
 def test_other_vectors_are_taken_for_the_nearest():
