@@ -1,19 +1,16 @@
-"""What the demo tells, what commands print, and mechanisms that are known only as functions."""
+"""What the demo tells, and what commands print."""
 
 import io
 import json
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from oddshift.app.black_box import find_function, sampler_of
 from oddshift.app.commands.terminal import NOT_SHOWN, console_for, next_step, progress_bar, waiting
 from oddshift.app.demo import BUDGET, LEVEL, RELEASES, story, tell, tell_belief, tell_sample
 from oddshift.audit.beliefs import Belief, Candidate
-from oddshift.base.errors import InvalidInput
 from oddshift.bounds import clopper_pearson_lower
 from oddshift.data.codecs.text.passages import Passage, Piece
 from oddshift.data.detectors import PlantedRecall
@@ -123,64 +120,6 @@ def test_on_a_terminal_a_bar_is_drawn_and_taken_away_again(monkeypatch):
     with progress_bar(Console(file=stream, force_terminal=True, width=100), "adapting") as show:
         show("scales", 1, 2)
     assert "scales" in stream.getvalue()
-
-
-@pytest.mark.parametrize("name", ["", "math", "math:", ":sqrt", "math.sqrt"])
-def test_a_function_is_named_by_its_module_and_its_name(name):
-    with pytest.raises(InvalidInput, match="is not of the form MODULE:FUNCTION"):
-        find_function(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("no_such_module_at_all:f", "module 'no_such_module_at_all' cannot be imported: ModuleNotFoundError"),
-        ("math:nothing", "'math' has no 'nothing', expected the name of a function in it"),
-        ("math:pi", "'math:pi' is a float, expected a function"),
-    ],
-)
-def test_what_is_no_function_is_one_line(name, said):
-    with pytest.raises(InvalidInput) as caught:
-        find_function(name)
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_module_of_the_current_folder_is_found_and_one_that_fails_is_named(tmp_path, monkeypatch):
-    (tmp_path / "my_own_noise.py").write_text("def louder(word):\n    return word.upper()\n")
-    (tmp_path / "my_broken_noise.py").write_text("raise RuntimeError('first line\\nsecond line')\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    assert find_function("my_own_noise:louder")("a") == "A"
-    with pytest.raises(InvalidInput, match=r"RuntimeError: first line$"):
-        find_function("my_broken_noise:louder")
-
-
-def test_a_function_gets_copies_so_that_it_cannot_change_the_points():
-    points = np.zeros((2, 3))
-
-    def careless(vector):
-        vector += 1.0
-        return vector
-
-    drawn = sampler_of(careless, ["a", "b"], points)(np.array([0, 0, 1]), np.random.default_rng(0))
-    np.testing.assert_array_equal(drawn, np.ones((3, 3)))
-    np.testing.assert_array_equal(points, np.zeros((2, 3)))
-
-
-@pytest.mark.parametrize(
-    ("function", "said"),
-    [
-        (lambda word: 1 / 0, "the function failed: ZeroDivisionError"),
-        (lambda word: None, "the function gave a NoneType, expected a word or a vector"),
-        (lambda word: [1.0, float("nan")], "the function gave a list, expected a word or a vector of finite numbers"),
-        (lambda word: [1.0] * (1 + (word == "b")), "the function gave a list, expected a word or a vector"),
-    ],
-)
-def test_what_a_function_must_not_give_is_one_line(function, said):
-    with pytest.raises(InvalidInput) as caught:
-        sampler_of(function, ["a", "b"])(np.array([0, 1]), np.random.default_rng(0))
-    assert said in str(caught.value)
 
 
 SPACE = Space(np.arange(4.0)[:, None])

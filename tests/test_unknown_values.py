@@ -3,7 +3,8 @@
 import numpy as np
 
 import oddshift as od
-from oddshift.app.watch.windows import RECALL, UNKNOWN, Watcher, window_values
+from oddshift.app.fit_cache import StoredCodec
+from oddshift.app.watch.windows import RECALL, UNKNOWN, Baseline, window_values
 from oddshift.audit.scan import Budget
 from oddshift.audit.settings import AuditSettings
 from oddshift.data.dataset import Dataset
@@ -59,8 +60,9 @@ def test_a_window_of_texts_has_unknown_words_and_planted_names():
     data = od.texts(TEXTS, vectors="from-text", detectors=["capitals"])
     codec = data.fit(np.ones(len(data), dtype=bool))
     budget = Budget(Exponential(codec.space, 1.0), codec.tiers, 1.0)
-    watcher = Watcher(codec, budget, (), AuditSettings(epsilon=1.0))
+    baseline = Baseline("", StoredCodec.of(codec), budget, (), AuditSettings(epsilon=1.0), ())
     window = Dataset({"text": [f"Then he met Ann. {word} Zed." for word in ("one", "two", "three")]}, data.settings)
-    values = window_values(watcher, window, np.random.default_rng(0)).values
+    units, values = window_values(baseline, window, np.random.default_rng(0))
+    assert units == 3
     assert values[UNKNOWN].tolist() == [0.5] * 3
     assert values[RECALL].tolist() == [1.0] * 3

@@ -8,8 +8,6 @@ import pytest
 from oddshift.base.errors import InvalidInput
 from oddshift.evidence.witness import (
     ACCUSING,
-    SearchSettings,
-    plan_mdp,
     recheck,
     recompute,
     witness_bits,
@@ -145,23 +143,6 @@ def test_scores_of_one_step_are_alike():
     assert len(set(scores("nearness to the first point against the second", beyond, space, pair).tolist())) == 1
 
 
-def test_a_plan_counts_the_draws_and_guesses_the_time():
-    asked = []
-
-    def sample(index, rng):
-        asked.append(len(index))
-        return rng.integers(0, 3, len(index))
-
-    settings, space = SearchSettings(explore=60, confirm=100, pairs=5), Space([[0.0], [1.0], [2.0]])
-    plan = plan_mdp(sample, space, settings, rng=np.random.default_rng(0))
-    assert plan.draws == 2 * 60 * 3 + 2 * 100 * 3  # three points have three pairs
-    assert 0 < plan.seconds < 60
-    assert str(plan).startswith("at most 960 draws, about ")
-    asked.clear()
-    witness_mdp(sample, space, 1.0, explore=60, confirm=100, pairs=5, rng=np.random.default_rng(0))
-    assert sum(asked) <= plan.draws
-
-
 def rare_leak():
     """Randomised response on 40 points whose one breaking output has a probability of 1e-3 from point 3 alone."""
     channel = np.full((40, 41), 1 / 40)
@@ -208,13 +189,6 @@ def test_a_correct_channel_is_not_accused_by_the_exact_search():
         found = hunt(sample, seed, log_matrix=logs)
         assert not found.shown
         assert 0.4 * truth < found.lower_bound < truth
-
-
-def test_progress_is_told():
-    told = []
-    hunt(exponential(CLAIM)[0], progress=lambda what, done, total: told.append((what, done, total)), confirm=100)
-    assert told[0] == ("exploring", 0, 30)
-    assert told[-1] == ("counting", 3, 3)
 
 
 @pytest.mark.parametrize(

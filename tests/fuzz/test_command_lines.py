@@ -19,7 +19,7 @@ from oddshift.evidence.certificates import save_evidence
 from oddshift.evidence.signatures import new_key, sign_file
 from oddshift.mechanisms import Exponential
 from oddshift.protect.policies import make_policy, save_policy
-from test_verify import evidence, joint, witnessed
+from test_verify import evidence, witnessed
 
 SHARES = {"protect": 120, "policy": 40, "ledger": 40, "init": 50, "configuration": 140, "evidence": 110}
 """How the FIXED cases are shared out."""
@@ -186,21 +186,21 @@ def test_configurations(text, command):
 def stored():
     """Evidence of every kind, a signature and its keys."""
     with folder_with({}) as home:
-        for name, made in (("e.npz", evidence()), ("j.npz", joint()), ("w.json", witnessed())):
+        for name, made in (("e.npz", evidence()), ("w.json", witnessed())):
             save_evidence(home / name, made)
         new_key(home / "key")
         sign_file(home / "e.npz", home / "key")
         return {path.name: path.read_bytes() for path in home.iterdir()}
 
 
-@given(data=st.data(), which=st.sampled_from(["e.npz", "j.npz", "w.json", "e.npz.sig", "key.pub", "key"]))
+@given(data=st.data(), which=st.sampled_from(["e.npz", "w.json", "e.npz.sig", "key.pub", "key"]))
 @fuzz_settings(SHARES["evidence"])
 def test_evidence_and_signatures(stored, data, which):
     with folder_with({**stored, which: data.draw(bent([stored[which]]))}) as home:
         if which == "key":
             check(home, "sign", home / "e.npz", "--key", home / "key")
             return
-        if which in ("j.npz", "w.json"):
+        if which == "w.json":
             check(home, "verify", home / which, *data.draw(VERIFY_OPTIONS))
             return
         signed = check(home, "verify", home / "e.npz", "--key", home / "key.pub")

@@ -46,7 +46,6 @@ COMMANDS = {
     "report": "run_commands",
     "verify": "evidence_commands",
     "sign": "evidence_commands",
-    "witness": "evidence_commands",
     "compare": "run_commands",
     "doctor": "run_commands",
 }

@@ -8,8 +8,8 @@ ignored, and the work is done again.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,9 @@ from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.identity import fingerprint
 from oddshift.base.safe_serialization import can_be_stored, load_graph, save_graph
 from oddshift.base.storage import write_atomic
-from oddshift.data.codecs import CODECS
-from oddshift.data.found_points import FoundPoints
+from oddshift.data.codecs import CODECS, Codec
 from oddshift.data.preparation import Prepared
-from oddshift.model.prior import Markov
-from oddshift.model.records import Split
+from oddshift.model.space import Space
 from oddshift.model.tiers import Tiers
 
 KEPT = ".kept"
@@ -42,41 +40,37 @@ removes this folder when it is done. `oddshift audit --no-keep` never writes it.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class StoredCodec:
+    """A codec in a form that a file can hold: its kind, its settings, and what it learned."""
+
+    kind: str
+    settings: Any
+    vocabulary: Any
+
+    @classmethod
+    def of(cls, codec: Codec) -> StoredCodec:
+        """The form of a codec; one that no file can hold, such as one with a detector of the caller's, is refused."""
+        return cls(codec.kind, *codec.to_policy())
+
+    def made(self, space: Space, tiers: Tiers) -> Codec:
+        """The codec, made as a policy makes it."""
+        return CODECS[self.kind].from_policy(self.settings, self.vocabulary, space, tiers)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class KeptWork:
-    """Prepared data (encoded texts, or the cells of a table), and fitted attackers by the key of their fit."""
+    """Prepared data (encoded texts, or the cells of a table) apart from their codec, and fits by their keys."""
 
     key: str
-    split: Split
-    tiers: Tiers
-    detector: str
-    kind: str
-    notes: tuple[str, ...]
-    codec_kind: str | None
-    codec_settings: Any
-    vocabulary: Any
-    prior_of: Callable[[int], Markov] | None
+    without_codec: Prepared
+    codec: StoredCodec | None
     fits: Mapping[str, Attacker]
-    columns: Mapping[str, tuple[Any, ...]] | None
-    found: FoundPoints | None
 
     @property
     def prepared(self) -> Prepared:
-        """The data as they were prepared; the codec is made as a policy makes it."""
-        codec = None
-        if self.codec_kind is not None:
-            made = CODECS[self.codec_kind]
-            codec = made.from_policy(self.codec_settings, self.vocabulary, self.split.fit.space, self.tiers)
-        return Prepared(
-            self.split,
-            self.tiers,
-            self.detector,
-            self.kind,
-            codec,
-            self.notes,
-            self.prior_of,
-            columns=None if self.columns is None else {name: list(cells) for name, cells in self.columns.items()},
-            found=self.found,
-        )
+        """The data as they were prepared."""
+        some = self.without_codec
+        return replace(some, codec=None if self.codec is None else self.codec.made(some.split.fit.space, some.tiers))
 
 
 def keep_work(folder: Path, inputs: Inputs, prepared: Prepared, fits: Mapping[str, Attacker], unfinished: Path) -> None:
@@ -84,25 +78,16 @@ def keep_work(folder: Path, inputs: Inputs, prepared: Prepared, fits: Mapping[st
 
     A codec or an attacker that no file can hold (a detector of the caller's own, a network) is left out.
     """
-    codec = prepared.codec
     try:
-        settings, vocabulary = (None, None) if codec is None else codec.to_policy()
+        codec = None if prepared.codec is None else StoredCodec.of(prepared.codec)
     except InvalidInput:
         return
+    columns = None if prepared.columns is None else {name: list(cells) for name, cells in prepared.columns.items()}
     work = KeptWork(
         _key(inputs),
-        prepared.split,
-        prepared.tiers,
-        prepared.detector,
-        prepared.kind,
-        prepared.notes,
-        None if codec is None else codec.kind,
-        settings,
-        vocabulary,
-        prepared.prior_of,
+        replace(prepared, codec=None, encoded=None, columns=columns, labels=None, certify_rows=None),
+        codec,
         {key: attacker for key, attacker in fits.items() if can_be_stored(attacker)},
-        None if prepared.columns is None else {name: tuple(cells) for name, cells in prepared.columns.items()},
-        prepared.found,
     )
     if not can_be_stored(work):
         return

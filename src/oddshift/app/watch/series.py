@@ -64,7 +64,7 @@ def watched_series(baseline: Baseline) -> tuple[WatchedSeries, ...]:
     """
     delta, reference = baseline.settings.delta, baseline.reference
     none: FloatArray = np.empty(0)
-    rates = [WatchedSeries(name, reference.get(name, none), delta) for name in baseline.watcher.rate_names]
+    rates = [WatchedSeries(name, reference.get(name, none), delta) for name in baseline.rate_names]
     others = [WatchedSeries(name, found, None) for name, found in reference.items() if not name.startswith(RATE)]
     return tuple(series for series in (*rates, *others) if series.delta is not None or len(series.reference))
 

@@ -10,9 +10,8 @@ are disjoint, those of successive audits overlap. The page shows every series, a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,9 @@ import numpy as np
 from oddshift.app.configuration import Configuration, FileData, parse_config, read_config
 from oddshift.app.configured_runs import prepare_configured
 from oddshift.app.fit_cache import read_kept
-from oddshift.app.report.markup import Html, items, tag
+from oddshift.app.report.line_plot import LinePlot
+from oddshift.app.report.markup import Html, items, join, table, tag
 from oddshift.app.report.page import page_frame
-from oddshift.app.report.svg import Figure, Frame, axis_below, axis_left, drawing, line, mark, polyline, text
-from oddshift.app.report.wording import number
 from oddshift.app.resources import Means
 from oddshift.app.run import Run
 from oddshift.app.run_folder import ADAPTATION, CONFIG, POLICY, inputs_of, refuse_no_run, refuse_other_run
@@ -43,7 +41,7 @@ from oddshift.app.watch.series import (
 )
 from oddshift.app.watch.windows import (
     Baseline,
-    DataWindow,
+    content_of_window,
     cut_windows,
     make_baseline,
     read_baseline,
@@ -102,7 +100,7 @@ def watch(
     home, level = Path(run), unit_open(alpha, "alpha")
     baseline = _baseline(home, reference)
     series = watched_series(baseline)
-    settings = baseline.watcher.codec.settings
+    settings = baseline.codec.settings
     places = [new] if isinstance(new, str | Path | Dataset) else list(new)
     with watch_state(home, {"baseline": baseline.key, "alpha": repr(level)}) as db:
         read = [_read(db, read_window_data(place, settings), window, baseline, series) for place in places]
@@ -117,28 +115,28 @@ def _read(
     """Count the windows of one data set: how many are new, how many were known, and the rows that fill no window."""
     windows = list(cut_windows(data, rows))
     new = [_count(db, one, baseline, series) for one in windows]
-    return sum(new), len(new) - sum(new), len(data) - sum(len(one.data) for one in windows)
+    return sum(new), len(new) - sum(new), len(data) - sum(map(len, windows))
 
 
-def _count(db: sqlite3.Connection, one: DataWindow, baseline: Baseline, series: Sequence[WatchedSeries]) -> bool:
+def _count(db: sqlite3.Connection, one: Dataset, baseline: Baseline, series: Sequence[WatchedSeries]) -> bool:
     """Measure a window and add it to the evidence; False when it was counted before.
 
     The same window always gets the same noise, so that a process that was killed changes nothing.
     """
-    content = one.content
+    content = content_of_window(one)
     if is_counted(db, content):
         return False
     seeds = [baseline.settings.seed, 32, int(content[:16], 16)]
-    found = window_values(baseline.watcher, one.data, np.random.default_rng(seeds))
+    units, found = window_values(baseline, one, np.random.default_rng(seeds))
     by_name = {each.name: each for each in series}
-    values = {name: values for name, values in found.values.items() if name in by_name}
+    values = {name: values for name, values in found.items() if name in by_name}
     rng = np.random.default_rng([*seeds, 1])
 
     def grow(name: str, values: FloatArray, earlier: list[FloatArray], state: Mapping[str, Any]) -> ShiftStream:
         one = by_name[name]
         return replace(one.start, **state).update(one.compared(values, earlier, rng))
 
-    return count_window(db, NewWindow(content, one.name, found.units, values), grow)
+    return count_window(db, NewWindow(content, one.source, units, values), grow)
 
 
 def _baseline(home: Path, reference: Dataset | None) -> Baseline:
@@ -217,18 +215,16 @@ def audit_again(run: str | Path, new: Sequence[str | Path], folder: Path, *, win
     return found.result
 
 
-def _prepared(windows: Sequence[DataWindow], config: Configuration) -> Prepared:
+def _prepared(windows: Sequence[Dataset], config: Configuration) -> Prepared:
     """The rows of all windows, cut into parts by the age of their window."""
-    parts = np.repeat(sliding_parts(len(windows)), [len(one.data) for one in windows])
-    names = windows[0].data.columns
-    columns = {name: [cell for one in windows for cell in one.data.columns[name]] for name in names}
-    return prepare(Dataset(columns, windows[0].data.settings, "the windows"), config.audit.seed, parts)
+    parts = np.repeat(sliding_parts(len(windows)), list(map(len, windows)))
+    names = windows[0].columns
+    columns = {name: [cell for one in windows for cell in one.columns[name]] for name in names}
+    return prepare(Dataset(columns, windows[0].settings, "the windows"), config.audit.seed, parts)
 
 
 PAGE = "watch.html"
 """Name of the page in a run folder."""
-
-_APART = 14  # pixels between two names
 
 
 def watch_page(found: Watch, name: str) -> str:
@@ -239,8 +235,8 @@ def watch_page(found: Watch, name: str) -> str:
     return page_frame(
         [
             ("state", "What was found", _state(found)),
-            ("evidence", "Evidence for a change", _evidence(found).html),
-            ("series", "Window after window", tag("div", None, *(_means(found, one).html for one in found.series))),
+            ("evidence", "Evidence for a change", _evidence(found)),
+            ("series", "Window after window", join([_windows(found), *map(_means, found.series)])),
         ],
         name=name,
         foot="Made by oddshift watch from the run folder and the windows.",
@@ -257,85 +253,29 @@ def _state(found: Watch) -> Html:
     return tag("div", None, tag("p", {"class": "says"}, found.sentence), items(lines))
 
 
-def _evidence(found: Watch) -> Figure:
+def _evidence(found: Watch) -> Html:
     highest = max(found.series, key=lambda one: max(one.log_e, default=0.0))
-    reached = max(highest.log_e, default=0.0)
-    return Figure(
-        title="ln E of every series",
-        says=(
-            f"The largest evidence is {reached:.1f}, of {highest.name}; an alarm needs {found.threshold:.1f}, "
-            f"ln({len(found.series)} series / {found.alpha:g})."
-        ),
-        draw=partial(_draw_evidence, found),
-        key=("a line for each series; dashed: where an alarm is raised",),
-        head=("series", *(f"{k}" for k in range(1, len(found.windows) + 1))),
-        rows=[[one.name, *(f"{value:.1f}" for value in one.log_e)] for one in found.series],
+    said = (
+        f"The largest evidence is {max(highest.log_e, default=0.0):.1f}, of {highest.name}; an alarm needs "
+        f"{found.threshold:.1f}, ln({len(found.series)} series / {found.alpha:g}), the dashed line."
     )
+    lines = {one.name: list(enumerate((0.0, *one.log_e))) for one in found.series}
+    return LinePlot("ln E of every series", said, "window", "ln E", lines, level=found.threshold).figure.html
 
 
-def _draw_evidence(found: Watch, width: float, label: str) -> Html:
-    frame = Frame(52, 30, width - 14, 220)
-    values = [value for one in found.series for value in one.log_e]
-    x = frame.across(0.0, max(1.0, len(found.windows)))
-    y = frame.up(min([*values, 0.0]) - 1.0, max([*values, found.threshold]) + 1.0)
-    paths = ([(x(0), y(0.0)), *((x(k), y(v)) for k, v in enumerate(one.log_e, 1))] for one in found.series)
-    level = y(found.threshold)
-    return drawing(
-        (width, frame.bottom + 42),
-        label,
-        axis_left(frame, y, "ln E", number),
-        axis_below(frame, x, "window", lambda value: f"{value:g}"),
-        line((frame.left, level), (frame.right, level), "dashed"),
-        text(frame.right, level - 6, "alarm", "end", "tick halo"),
-        *(polyline(path, "front") for path in paths),
-        *_named_lines(found, frame.right, y),
-    )
+def _windows(found: Watch) -> Html:
+    """Every window with its units and the mean of every series."""
+    rows = [
+        [name, f"{units:,}", *("-" if (mean := one.means[k]) is None else f"{mean:.4f}" for one in found.series)]
+        for k, (name, units) in enumerate(zip(found.windows, found.units, strict=True))
+    ]
+    return table(("window", "units", *(one.name for one in found.series)), rows, "Windows")
 
 
-def _named_lines(found: Watch, right: float, y: Callable[[float], float]) -> list[Html]:
-    """The name of every series with an alarm at the end of its line; names that would overlap are left out."""
-    placed: list[float] = [y(found.threshold)]
-    names = []
-    for one in found.series:
-        at = y(one.log_e[-1]) if one.log_e else placed[0]
-        if max(one.log_e, default=0.0) >= found.threshold and all(abs(at - other) > _APART for other in placed):
-            placed.append(at)
-            names.append(text(right, at - 6, one.name, "end", "tick halo"))
-    return names
-
-
-def _means(found: Watch, one: SeriesLine) -> Figure:
-    shown = [f"{mean:.4f}" if mean is not None else "-" for mean in one.means]
-    return Figure(
-        title=one.name,
-        says=f"{series_sentence(one)}.",
-        draw=partial(_draw_means, one),
-        key=("circle: mean of a window", "dashed: " + ("the audit" if one.delta is None else f"delta = {one.delta:g}")),
-        head=("window", "units", "mean", "ln E"),
-        rows=[
-            [name, f"{units:,}", mean, f"{log_e:.1f}"]
-            for name, units, mean, log_e in zip(found.windows, found.units, shown, one.log_e, strict=True)
-        ],
-    )
-
-
-def _draw_means(one: SeriesLine, width: float, label: str) -> Html:
-    frame = Frame(60, 30, width - 14, 180)
-    limit = one.reference if one.delta is None else one.delta
+def _means(one: SeriesLine) -> Html:
+    """The mean of a series in every window that has one, with δ or the mean in the audit as a dashed line."""
     points = [(k, mean) for k, mean in enumerate(one.means, 1) if mean is not None]
-    values = [mean for _, mean in points] + ([] if limit is None else [limit])
-    room = 0.1 * (max(values, default=1.0) - min(values, default=0.0)) or 0.05
-    x = frame.across(0.0, max(1.0, len(one.means)))
-    y = frame.up(min(values, default=0.0) - room, max(values, default=1.0) + room)
-    places = [(x(k), y(mean)) for k, mean in points]
-    marks = [mark("circle", *place, 3.0, "good") for place in places]
-    level = [] if limit is None else [line((frame.left, y(limit)), (frame.right, y(limit)), "dashed")]
-    return drawing(
-        (width, frame.bottom + 42),
-        label,
-        axis_left(frame, y, "mean", lambda value: f"{value:g}"),
-        axis_below(frame, x, "window", lambda value: f"{value:g}"),
-        *level,
-        polyline(places, "front"),
-        *marks,
-    )
+    said, level = f"{series_sentence(one)}.", one.reference if one.delta is None else one.delta
+    if not points:
+        return tag("p", None, said)
+    return LinePlot(one.name, said, "window", "mean", {one.name: points}, level=level).figure.html

@@ -13,13 +13,15 @@ the fitted attackers and the vocabulary are SECRETS. Later windows need neither 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from oddshift.app.attacker_choice import fit_attackers, named_attackers
+from oddshift.app.fit_cache import StoredCodec
 from oddshift.app.resources import Means
 from oddshift.app.run import knowledge_of
 from oddshift.app.run_folder import PRIVATE
@@ -36,7 +38,7 @@ from oddshift.base.arrays import FloatArray, IntArray, whole
 from oddshift.base.errors import InvalidInput
 from oddshift.base.identity import fingerprint
 from oddshift.base.safe_serialization import can_be_stored, load_graph, save_graph
-from oddshift.data.codecs import CODECS, Codec, Columns, Encoded
+from oddshift.data.codecs import Codec, Columns, Encoded
 from oddshift.data.dataset import Dataset, named_columns, read_dataset
 from oddshift.data.preparation import Prepared, first_of_each, merged_units, read_together
 from oddshift.mechanisms import Mechanism, MechanismSettings
@@ -45,17 +47,9 @@ from oddshift.model.release import perturb
 from oddshift.protect.policies import Policy
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DataWindow:
-    """Rows that are counted together, the name that a page shows, and what they are known by."""
-
-    data: Dataset
-    name: str
-
-    @property
-    def content(self) -> str:
-        """The same rows have the same name, whichever file they are in."""
-        return fingerprint(("window", {name: list(cells) for name, cells in self.data.columns.items()}))
+def content_of_window(data: Dataset) -> str:
+    """What the rows of a window are known by: the same rows have the same name, whichever file they are in."""
+    return fingerprint(("window", {name: list(cells) for name, cells in data.columns.items()}))
 
 
 def read_window_data(source: str | Path | Dataset, settings: Any) -> Dataset:
@@ -68,10 +62,10 @@ def read_window_data(source: str | Path | Dataset, settings: Any) -> Dataset:
     return Dataset(named_columns(source.columns, wanted, source.source), settings, source.source)
 
 
-def cut_windows(data: Dataset, rows: int) -> Iterator[DataWindow]:
+def cut_windows(data: Dataset, rows: int) -> Iterator[Dataset]:
     """A data set as one window, or as windows of `rows` rows; rows that fill no window are left for later."""
     if not whole(rows, "window", 0):
-        yield DataWindow(data, data.source)
+        yield data
         return
     units, by = data.settings.units(data.columns)
     starts = np.arange(0, len(data) - rows + 1, rows)
@@ -80,8 +74,7 @@ def cut_windows(data: Dataset, rows: int) -> Iterator[DataWindow]:
     for start in starts.tolist():
         chosen = np.zeros(len(data), dtype=np.bool_)
         chosen[start : start + rows] = True
-        name = f"{data.source}, rows {start + 1} to {start + rows}"
-        yield DataWindow(replace(data, columns=data.rows(chosen)), name)
+        yield replace(data, columns=data.rows(chosen), source=f"{data.source}, rows {start + 1} to {start + rows}")
 
 
 RATE, LOG_SCORE, UNKNOWN, RECALL = "rate", "log score", "unknown values", "planted names found"
@@ -91,47 +84,28 @@ PLANTED = 100
 """Names that are planted into the texts of a window, at most."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Watcher:
-    """What a window is measured with: the codec and the mechanism of the policy, and the attackers of the run."""
-
-    codec: Codec
-    budget: Budget
-    attackers: tuple[Attacker, ...]
-    settings: AuditSettings
-
-    @property
-    def rate_names(self) -> tuple[str, ...]:
-        """A series for each tier and attacker."""
-        return tuple(rate_name(tier, attacker) for attacker in self.attackers for tier in self.budget.tiers.names)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class WindowValues:
-    """The independent units of a window, and the values of every series, by its name."""
-
-    units: int
-    values: Mapping[str, FloatArray]
-
-
 def rate_name(tier: str, attacker: Attacker) -> str:
     """The name of a series of rates."""
     return f"{RATE}, {tier}, {attacker.name}"
 
 
-def window_values(watcher: Watcher, data: Dataset, rng: np.random.Generator) -> WindowValues:
-    """Release a window, attack the release and compare it with the truth."""
+def window_values(baseline: Baseline, data: Dataset, rng: np.random.Generator) -> tuple[int, dict[str, FloatArray]]:
+    """Release a window, attack the release and compare it with the truth.
+
+    The number of independent units of the window, and the values of every series by its name.
+    """
+    codec = baseline.made_codec
     with data.naming():
-        encoded = watcher.codec.encode(data.columns)
+        encoded = codec.encode(data.columns)
         units, by = data.settings.units(data.columns)
         units, copies = merged_units(data, units, by)
-    records = _records(watcher.codec, encoded, units if copies else None)
+    records = _records(codec, encoded, units if copies else None)
     values: dict[str, FloatArray] = {}
     if len(records.points):
-        values |= _attacked(watcher, records, rng)
-    values |= _unknown(watcher.codec, encoded, data.columns, units)
-    values |= _recall(watcher.codec, data.columns, rng)
-    return WindowValues(len(np.unique(units)), values)
+        values |= _attacked(baseline, records, rng)
+    values |= _unknown(codec, encoded, data.columns, units)
+    values |= _recall(codec, data.columns, rng)
+    return len(np.unique(units)), values
 
 
 def _records(codec: Codec, encoded: Encoded, units: IntArray | None) -> Records:
@@ -144,13 +118,13 @@ def _records(codec: Codec, encoded: Encoded, units: IntArray | None) -> Records:
     return read_together(records, joint_by, codec.drawn_once)
 
 
-def _attacked(watcher: Watcher, records: Records, rng: np.random.Generator) -> dict[str, FloatArray]:
+def _attacked(baseline: Baseline, records: Records, rng: np.random.Generator) -> dict[str, FloatArray]:
     """The rates of every attacker in every tier, and the log score of the first, the strongest."""
-    budget, asked = watcher.budget, watcher.settings
+    budget, asked = baseline.budget, baseline.settings
     release = perturb(records, budget.mechanism, budget.tiers, rng)
     units, labels = units_of(records), records.tier_of_position(budget.tiers)
     values: dict[str, FloatArray] = {}
-    for attacker in watcher.attackers:
+    for attacker in baseline.attackers:
         laws = () if asked.law == "worst" else (asked.law,)
         found: Scan = scan(attacker, release, records, budget, rng, laws=laws, detailed=False)
         if asked.law == "worst":
@@ -196,22 +170,23 @@ class Baseline:
     """
 
     policy: str
-    codec_kind: str
-    codec_settings: Any
-    vocabulary: Any
+    codec: StoredCodec
     budget: Budget
     attackers: tuple[Attacker, ...]
     settings: AuditSettings
-    units: int
-    reference: Mapping[str, FloatArray]
     notes: tuple[str, ...]
+    units: int = 0
+    reference: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @cached_property
+    def made_codec(self) -> Codec:
+        """The codec of the run."""
+        return self.codec.made(self.budget.space, self.budget.tiers)
 
     @property
-    def watcher(self) -> Watcher:
-        """The same, ready to measure; the codec is made as a policy makes it."""
-        budget = self.budget
-        codec = CODECS[self.codec_kind].from_policy(self.codec_settings, self.vocabulary, budget.space, budget.tiers)
-        return Watcher(codec, budget, self.attackers, self.settings)
+    def rate_names(self) -> tuple[str, ...]:
+        """A series for each tier and attacker."""
+        return tuple(rate_name(tier, attacker) for attacker in self.attackers for tier in self.budget.tiers.names)
 
     @property
     def key(self) -> str:
@@ -232,25 +207,14 @@ def make_baseline(
     """
     if prepared.codec is None or prepared.certify_rows is None:
         raise InvalidInput("the run is about records or the embedded corpus, expected data that can be read again")
-    codec_settings, vocabulary = prepared.codec.to_policy()
     known = _known(prepared, mechanism, settings, policy)
     attackers, notes = _attackers(prepared, known, settings, fits)
     budget = Budget(known.mechanism, known.tiers, settings.epsilon)
-    codec = prepared.codec
-    zero = Dataset(prepared.certify_rows, codec.settings, "the certify part")
-    first = window_values(Watcher(codec, budget, attackers, settings), zero, np.random.default_rng([settings.seed, 31]))
-    return Baseline(
-        "" if policy is None else policy.sha256,
-        codec.kind,
-        codec_settings,
-        vocabulary,
-        budget,
-        attackers,
-        settings,
-        first.units,
-        first.values,
-        notes,
-    )
+    stands = "" if policy is None else policy.sha256
+    made = Baseline(stands, StoredCodec.of(prepared.codec), budget, attackers, settings, notes)
+    zero = Dataset(prepared.certify_rows, prepared.codec.settings, "the certify part")
+    units, values = window_values(made, zero, np.random.default_rng([settings.seed, 31]))
+    return replace(made, units=units, reference=values)
 
 
 def _known(
@@ -292,7 +256,7 @@ def save_baseline(folder: Path, baseline: Baseline) -> None:
     """Keep a baseline where only its owner can read it."""
     home = folder / WATCH
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    save_graph(home / BASELINE, replace(baseline, reference=dict(baseline.reference)), mode=PRIVATE)
+    save_graph(home / BASELINE, baseline, mode=PRIVATE)
 
 
 def read_baseline(folder: Path) -> Baseline | None:

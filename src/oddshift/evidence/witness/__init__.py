@@ -21,7 +21,7 @@ from oddshift.evidence.witness.games import (
     two_arm,
     witness_of,
 )
-from oddshift.evidence.witness.mdp import ACCUSING, SearchPlan, SearchSettings, plan_mdp, witness_bits, witness_mdp
+from oddshift.evidence.witness.mdp import ACCUSING, SearchSettings, witness_bits, witness_mdp
 
 __all__ = [
     "ACCUSING",
@@ -30,14 +30,12 @@ __all__ = [
     "AnyWitness",
     "ContextWitness",
     "GuessGroup",
-    "SearchPlan",
     "SearchSettings",
     "Witness",
     "context_log_e",
     "context_lower",
     "context_witness",
     "guess_game",
-    "plan_mdp",
     "recheck",
     "recompute",
     "two_arm",

@@ -6,7 +6,6 @@ enough, and every choice is frozen on draws that are not counted.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +14,6 @@ import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray, floats, generator, positive, unit_open, whole
 from oddshift.base.errors import InvalidInput
-from oddshift.base.execution import Progress
 from oddshift.evidence.witness.games import Witness, witness_of
 from oddshift.evidence.witness.mdp_events import (
     CandidatePair,
@@ -42,7 +40,6 @@ ACCUSING = 1e-4
 hundred searches of correct mechanisms one accuses with probability at most 2 %."""
 
 _BLOCK = 100_000  # draws requested from the sampler at once
-_PROBE = 100  # draws with which a plan measures the sampler
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,48 +56,6 @@ class SearchSettings:
         unit_open(self.alpha, "alpha")
         whole(self.explore, "explore", 50), whole(self.confirm, "confirm", 50), whole(self.pairs, "pairs", 1)
 
-    @property
-    def draws(self) -> int:
-        """The largest total number of draws."""
-        return 2 * self.explore * self.pairs + 2 * self.confirm * COUNTED
-
-
-@dataclass(frozen=True)
-class SearchPlan:
-    """What a search will cost: draws at most, and seconds at the speed that a few draws had."""
-
-    draws: int
-    seconds: float
-
-    def __str__(self) -> str:
-        """One line."""
-        return f"at most {self.draws:,} draws, about {self.seconds:.3g} s"
-
-
-def plan_mdp(
-    sample: Sample,
-    space: Space,
-    settings: SearchSettings,
-    *,
-    rng: np.random.Generator,
-) -> SearchPlan:
-    """Say beforehand how many draws `witness_mdp` makes and how long they take.
-
-    >>> str(plan_mdp(lambda x, rng: x, Space([[0.0], [1.0]]), SearchSettings(), rng=np.random.default_rng(0)))
-    'at most 304,000 draws, about ...'
-    """
-    most = len(space_of(space)) * (len(space) - 1) // 2
-    draws = 2 * settings.explore * min(settings.pairs, most) + 2 * settings.confirm * COUNTED
-    _draw(sample, 0, _PROBE, rng)  # the first call may load something
-    start = time.perf_counter()
-    _draw(sample, 0, _PROBE, rng)
-    slow = (time.perf_counter() - start) / _PROBE
-    start = time.perf_counter()
-    if slow * _BLOCK < 1.0:  # a fast sampler is measured in bulk, where a call costs little
-        _draw(sample, 0, _BLOCK // 10, rng)
-        slow = (time.perf_counter() - start) / (_BLOCK // 10)
-    return SearchPlan(draws, slow * draws)
-
 
 def witness_mdp(  # noqa: PLR0913 (a public name, whose options are all asked for by name)
     sample: Sample,
@@ -113,7 +68,6 @@ def witness_mdp(  # noqa: PLR0913 (a public name, whose options are all asked fo
     pairs: int = 48,
     log_matrix: npt.ArrayLike | None = None,
     hints: Sequence[tuple[int, int]] = (),
-    progress: Progress | None = None,
     rng: np.random.Generator,
 ) -> Witness:
     """Find and certify an ε-mDP violation of a mechanism given only by `sample`, or say undecided.
@@ -140,7 +94,7 @@ def witness_mdp(  # noqa: PLR0913 (a public name, whose options are all asked fo
     rows = None if log_matrix is None else floats(log_matrix, "log_matrix", 2)
     if rows is not None and len(rows) != len(space_of(space)):
         raise InvalidInput(f"log_matrix has {len(rows)} rows, expected {len(space)}, one for each point")
-    search = _Search(sample, space, positive(epsilon, "epsilon"), settings, GRAIN, rows, progress)
+    search = _Search(sample, space, positive(epsilon, "epsilon"), settings, GRAIN, rows)
     return _searched(search, hints, generator(rng))
 
 
@@ -161,7 +115,7 @@ def witness_bits(
     rounded outputs.
     """
     settings = SearchSettings(alpha=alpha, explore=explore, confirm=confirm, pairs=pairs)
-    search = _Search(sample, space, positive(epsilon, "epsilon"), settings, 0.0, None, None)
+    search = _Search(sample, space, positive(epsilon, "epsilon"), settings, 0.0, None)
     return _searched(search, (), generator(rng))
 
 
@@ -175,11 +129,6 @@ class _Search:
     settings: SearchSettings
     grain: float
     rows: FloatArray | None
-    progress: Progress | None
-
-    def tell(self, what: str, done: int, total: int) -> None:
-        if self.progress is not None:
-            self.progress(what, done, total)
 
 
 def _searched(search: _Search, hints: Sequence[tuple[int, int]], rng: np.random.Generator) -> Witness:
@@ -191,18 +140,11 @@ def _searched(search: _Search, hints: Sequence[tuple[int, int]], rng: np.random.
         CandidatePair(a, b, distance, search.grain * distance)
         for (a, b), distance in candidate_pairs(space, hints, terms, rng).items()
     ]
-    found: list[PairEvent] = []
-    for done, pair in enumerate(tried):
-        search.tell("exploring", done, len(tried))
-        found += _explored(search, pair, rng)
+    found = [event for pair in tried for event in _explored(search, pair, rng)]
     best = sorted((event for event in found if event.promise > -np.inf), key=lambda event: -event.promise)[:COUNTED]
     if not best:
         raise InvalidInput("the sampler gave no event worth counting, expected outputs that vary or repeat")
-    results = []
-    for done, event in enumerate(best):
-        search.tell("counting", done, len(best))
-        results.append(_confirm(search, event, len(best), rng))
-    search.tell("counting", len(best), len(best))
+    results = [_confirm(search, event, len(best), rng) for event in best]
     return max(results, key=lambda witness: (witness.shown, witness.lower_bound))
 
 
