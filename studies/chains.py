@@ -143,7 +143,7 @@ def main_part(seed: int) -> dict[str, Marks]:
     """Every attacker on one chain; the combination is weighed on HELD further sequences."""
     world, held = first(setting(seed, TRAIN + HELD), TRAIN)
     known = world.known
-    plugin = fit_plugin(known, rng=np.random.default_rng(seed))
+    plugin = fit_plugin(known)
     network = informed(known, seed)
     both = fit_combination(known, [plugin, network], held, rng=np.random.default_rng(seed))
     attackers = {"own": Own(known), "plug-in": plugin, "informed lstm": network}
@@ -156,14 +156,14 @@ def main_part(seed: int) -> dict[str, Marks]:
 def size_part(train: int) -> dict[str, Marks]:
     """Plug-in and network from the first sequences only: same chain, same fresh sequences."""
     world, _ = first(setting(0, TRAIN + HELD), train)
-    plugin = fit_plugin(world.known, rng=np.random.default_rng(0))
+    plugin = fit_plugin(world.known)
     return {"plug-in": run(plugin, world), "informed lstm": run(informed(world.known, 0), world)}
 
 
 def other_part(which: str) -> dict[str, Marks]:
     """Independent secrets, or interleaved chains of 50 words."""
     world = setting(0, strength=0.0) if which == "independent" else setting(0, lag=2, words=50)
-    plugin = fit_plugin(world.known, rng=np.random.default_rng(0))
+    plugin = fit_plugin(world.known)
     network = informed(world.known, 0, width=64)
     attackers: dict[str, Attacker] = {"own": Own(world.known), "plug-in": plugin, "informed lstm": network}
     exact = marks(world.exact, np.zeros(world.exact.shape), world)

@@ -48,8 +48,8 @@ def main() -> None:
     torch.set_num_threads(1)
     start = time.process_time()
     found = {
-        ("plug-in", 1_000): [leakage(fit_plugin(toy(1_000, s), rng=np.random.default_rng(s))) for s in SEEDS],
-        ("plug-in", 10_000): [leakage(fit_plugin(toy(10_000, s), rng=np.random.default_rng(s))) for s in SEEDS],
+        ("plug-in", 1_000): [leakage(fit_plugin(toy(1_000, s))) for s in SEEDS],
+        ("plug-in", 10_000): [leakage(fit_plugin(toy(10_000, s))) for s in SEEDS],
         ("informed lstm", 10_000): [informed(10_000, s) for s in SEEDS],
     }
     rows = [

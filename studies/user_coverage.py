@@ -64,7 +64,7 @@ def repeated(runs: int, fresh: int, rng: np.random.Generator) -> Covered:
     space = plane(rng)
     mechanism, tiers = Exponential(space, EPSILON), one_tier(space)
     known = knowledge(mechanism, tiers, records(space, 1_000, 1, rng))
-    attacker, budget = fit_plugin(known, rng=rng), Budget(mechanism, tiers, EPSILON)
+    attacker, budget = fit_plugin(known), Budget(mechanism, tiers, EPSILON)
     truth = exceeds(attacker, records(space, fresh, 1, rng), budget, rng)
     upper: dict[str, list[float]] = {"user": [], "document": []}
     for _ in range(runs):

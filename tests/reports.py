@@ -31,7 +31,7 @@ def small_audit(documents=200):
     corpus = people(documents)
     split = corpus.records.split(rng=np.random.default_rng(0))
     known = knowledge(Exponential(corpus.space, 1.5), corpus.tiers, split.fit)
-    plugin = fit_plugin(known, rng=np.random.default_rng(1))
+    plugin = fit_plugin(known)
     found = audit(split, known, [plugin], AuditSettings(epsilon=1.5, delta=0.05, worst_positions=20))
     few = split.certify.take(np.arange(5))
     release = perturb(few, known.mechanism, known.tiers, np.random.default_rng(2))

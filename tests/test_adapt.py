@@ -48,7 +48,7 @@ def task(documents=400, strength=0.9, **asked):
             **asked,
         }
     )
-    attacker = fit_plugin(known, rng=np.random.default_rng(0))
+    attacker = fit_plugin(known)
     return AdaptTask(split=split, known=known, family=family, attackers=(attacker,), settings=settings)
 
 
@@ -311,7 +311,7 @@ def test_a_retrained_attacker_is_fitted_at_every_scale_it_is_read_under():
 
     def fit(known):
         seen.append(known.tiers.scales)
-        return fit_plugin(known, rng=np.random.default_rng(0))
+        return fit_plugin(known)
 
     retrained = Retrained(fit, fit(made.known))
     tried = measuring(replace(made, attackers=(retrained,)))

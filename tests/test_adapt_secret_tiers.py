@@ -63,7 +63,7 @@ def rows(corpus):
         return PathExponential(split.fit.space, scaled, EPSILON)
 
     known = knowledge(family(tiers), tiers, split.fit)
-    attacker = fit_plugin(known, rng=np.random.default_rng(0))
+    attacker = fit_plugin(known)
     settings = AdaptSettings(epsilon=EPSILON, delta=0.9, grid=SCALES)
     rng = np.random.default_rng(1)
     select, certifying = (

@@ -54,7 +54,7 @@ def strong():
     split = records(prior, 1500).split(rng=np.random.default_rng(1))
     known = knowledge(EM, one_tier(SPACE), split.fit)
     exact = Exact(known, lambda length: prior)
-    plugin = fit_plugin(known, rng=np.random.default_rng(0))
+    plugin = fit_plugin(known)
     return split, known, plugin, exact
 
 
@@ -125,7 +125,7 @@ def test_independent_secrets_do_not_leak_and_are_not_certified_by_attackers_that
     prior = chain(0.0)
     split = records(prior, 1500).split(rng=np.random.default_rng(1))
     known = knowledge(EM, one_tier(SPACE), split.fit)
-    plugin = fit_plugin(known, rng=np.random.default_rng(0))
+    plugin = fit_plugin(known)
     result = audit(split, known, [plugin, Exact(known, lambda length: prior)], AuditSettings(epsilon=1.0, delta=0.05))
     assert result.row("exact").tiers[0].anchored == 0.0
     assert result.state == "undecided"
@@ -161,9 +161,7 @@ def test_a_user_is_one_value_when_users_are_known():
     users = replace(base, users=np.arange(600) // 3)
     split = users.split(rng=np.random.default_rng(1))
     known = knowledge(EM, one_tier(SPACE), split.fit)
-    result = audit(
-        split, known, [fit_plugin(known, rng=np.random.default_rng(0))], AuditSettings(epsilon=1.0, delta=0.05)
-    )
+    result = audit(split, known, [fit_plugin(known)], AuditSettings(epsilon=1.0, delta=0.05))
     assert result.certificates[0].documents == len(np.unique(split.certify.users))
 
 

@@ -36,7 +36,7 @@ def world(is_public):
     base = ring(words=K, documents=1500, tiers=tiers).known
     split = base.fit.split(rng=np.random.default_rng(1))
     known = knowledge(Tiered(base.mechanism.space, tiers, 2.0), tiers, split.fit)
-    return split, known, fit_plugin(known, rng=np.random.default_rng(0))
+    return split, known, fit_plugin(known)
 
 
 @pytest.fixture(scope="module")

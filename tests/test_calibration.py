@@ -82,7 +82,7 @@ def test_controls_gain_what_they_must():
 @pytest.mark.parametrize("tiers", [None, two_tiers(is_public=True), two_tiers(is_public=False)])
 def test_the_plugin_learned_and_is_calibrated(tiers):
     world = ring(tiers=tiers)
-    plugin = fit_plugin(world.known, rng=np.random.default_rng(0))
+    plugin = fit_plugin(world.known)
     found = calibration(plugin, world.known, world.secrets, world.release)
     assert found.learned
     assert found.log_score == pytest.approx(log_score(plugin, world))
@@ -162,7 +162,7 @@ def test_empty_documents_are_not_counted():
 @pytest.mark.parametrize("is_public", [True, False])
 def test_beliefs_over_candidates_alone_are_judged_as_beliefs_over_all_points(is_public):
     world = ring(documents=60, length=3, strength=0.6, tiers=two_tiers(is_public=is_public))
-    parts = (fit_plugin(world.known, rng=np.random.default_rng(0)), fit_cooccurrence(world.known))
+    parts = (fit_plugin(world.known), fit_cooccurrence(world.known))
     rows = (((0.7, 0.5), (0.2, 0.3)),) * (2 if is_public else 1)
     few = Combination(world.known, parts, rows)
     everything = Sharpened(few, 1.0, name=few.name)

@@ -8,10 +8,12 @@ import pytest
 
 from oddshift.attackers import estimated_chain
 from oddshift.attackers.attacker import Beliefs, knowledge, position_blocks
-from oddshift.attackers.chain import UNKNOWN, first_law, fit_gap_chain, fit_plugin, gap_classes, successive
+from oddshift.attackers.backoff import law_of_values, successive
+from oddshift.attackers.chain import fit_gap_chain, fit_plugin, gap_classes
 from oddshift.attackers.chain_laws import fit_chain, fit_classes, fit_regimes, log_mix, smoothed_table
 from oddshift.attackers.law_attacker import TINY, likelihoods, log_floor
 from oddshift.attackers.learning_size import LearningOfSize, Refittable, SizeStep, smaller_fits
+from oddshift.attackers.sparse_law import set_labels
 from oddshift.attackers.spatial import normalised_rows
 from oddshift.base.errors import InvalidInput
 from oddshift.mechanisms import Exponential
@@ -38,21 +40,22 @@ def documents_of(release):
     return [np.arange(release.offsets[d], release.offsets[d + 1]) for d in range(len(release))]
 
 
-def transition(step):
-    """Pr[b | a] of one step: λ(a)·bigram(a, b) + (1 − λ(a))·law(b)."""
-    return step.weight[:, None] * step.bigram.toarray() + (1.0 - step.weight)[:, None] * step.law
+def transition(law, tier):
+    """Pr[b | a] into one candidate set: own(a, b) + rest(a)·law(b)."""
+    return law.own.toarray() + law.rest[:, [tier]] * law.law
 
 
 def enumerated(plugin, release, positions):
     """Prior and posterior of every position of one document, by summing over all joint values."""
-    sets = np.zeros(len(release.outputs), dtype=int) if release.position_tiers is None else release.position_tiers
-    if plugin.law.has_spacing:
-        sets = sets * (UNKNOWN + 1) + gap_classes(release)
+    chain, labels = plugin.law.chain, plugin.known.tiers.labels
+    tier = np.zeros(len(release.outputs), dtype=int) if release.position_tiers is None else release.position_tiers
+    gap = gap_classes(release) if len(chain.laws) > 1 else np.zeros(len(release.outputs), dtype=int)
     columns = np.exp(plugin.known.mechanism.log_columns(release.outputs[positions]))
     before, after = np.zeros((2, len(positions), WORDS))
-    tables = [transition(plugin.law.chain.steps[sets[p]]) for p in positions]
+    tables = [transition(chain.laws[gap[p]], tier[p]) for p in positions]
+    allowed = [labels == tier[p] if release.position_tiers is not None else labels >= 0 for p in positions]
     for values in product(range(WORDS), repeat=len(positions)):
-        weight = plugin.law.chain.steps[sets[positions[0]]].first[values[0]]
+        weight = chain.first[values[0]] * np.prod([allowed[t][x] for t, x in enumerate(values)])
         for t in range(1, len(values)):
             weight *= tables[t][values[t - 1], values[t]]
         seen = weight * np.prod([columns[t, x] for t, x in enumerate(values)])
@@ -62,17 +65,12 @@ def enumerated(plugin, release, positions):
     return before, after / after.sum(axis=1, keepdims=True)
 
 
-def fits():
-    return {
-        "bigrams": lambda known, rng: fit_plugin(known, rng=rng),
-        "unigrams": lambda known, rng: fit_plugin(known, bigram=False, rng=rng),
-        "gaps": lambda known, rng: fit_gap_chain(known),
-    }
+FITS = {"one law": fit_plugin, "gaps": fit_gap_chain}
 
 
-@pytest.mark.parametrize("name", fits())
+@pytest.mark.parametrize("name", FITS)
 def test_a_chain_reads_a_document_as_enumeration_does(name, world):
-    plugin = fits()[name](world.known, np.random.default_rng(0))
+    plugin = FITS[name](world.known)
     shift, prior = gather(plugin, world.release)
     checked = 0
     for positions in documents_of(world.release)[:25]:
@@ -87,13 +85,16 @@ def test_a_chain_reads_a_document_as_enumeration_does(name, world):
     assert checked >= 3
 
 
-def test_every_estimated_step_is_a_law(world):
-    for plugin in (fit_plugin(world.known, rng=np.random.default_rng(0)), fit_gap_chain(world.known)):
-        for step in plugin.law.chain.steps:
-            rows = transition(step)
-            np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-9)
+@pytest.mark.parametrize("name", FITS)
+def test_every_estimated_step_is_a_law(name, world):
+    chain = FITS[name](world.known).law.chain
+    for number in range(chain.laws[0].rest.shape[1]):
+        inside = set_labels(world.known.tiers) == number
+        assert chain.first[inside].sum() == pytest.approx(1.0)
+        for law in chain.laws:
+            rows = transition(law, number)
+            np.testing.assert_allclose(rows[:, inside].sum(axis=1), 1.0, atol=1e-9)
             assert rows.min() >= 0.0
-            assert step.first.sum() == pytest.approx(1.0)
 
 
 def dense_laws(known):
@@ -111,14 +112,13 @@ def test_successive_secrets_stay_inside_their_document():
     assert list(zip(before, after, strict=True)) == [(0, 1), (1, 2), (4, 0)]
 
 
-def test_the_first_law_is_witten_bell_between_counts_and_the_law_of_all():
-    space = Space(np.arange(3.0)[:, None])
-    fit = Records.from_documents(space, [[0, 1], [0], [1], []])
+def test_a_law_without_context_lies_between_counts_and_the_law_of_all():
     law = np.array([0.2, 0.3, 0.5])
-    found = first_law(fit, np.ones(3, dtype=bool), law)
-    np.testing.assert_allclose(found, [(2 + 2 * 0.2) / 5, (1 + 2 * 0.3) / 5, 2 * 0.5 / 5])
-    nothing = Records.from_documents(space, [[]])
-    np.testing.assert_array_equal(first_law(nothing, np.ones(3, dtype=bool), law), law)
+    found = law_of_values(np.array([0, 0, 0, 1]), law)
+    assert found.sum() == pytest.approx(1.0)
+    assert law[0] < found[0] < 0.75
+    assert found[2] < law[2]
+    np.testing.assert_array_equal(law_of_values(np.empty(0, dtype=int), law), law)
 
 
 def test_a_mixture_of_messages_is_a_law_that_cannot_underflow():
@@ -262,8 +262,8 @@ def test_messages_are_scaled_only_where_their_sums_are_small():
 @pytest.mark.parametrize("small", [0.0, np.inf])
 def test_when_messages_are_scaled_does_not_matter(small, monkeypatch):
     world = ring(words=WORDS, documents=30, length=None)
-    attacker = fit_plugin(world.known, rng=np.random.default_rng(0))
-    chain = attacker.law.chain.over(world.known.tiers, 1)
+    attacker = fit_plugin(world.known)
+    chain = attacker.law.chain.over(world.known.tiers)
     sets = np.zeros(len(world.release.outputs), dtype=np.int64)
 
     def terms():
@@ -280,8 +280,8 @@ def test_laws_before_any_output_are_kept_with_the_chain_and_serve_any_noise(room
     monkeypatch.setattr(estimated_chain, "KEPT_LAWS", room)
     tiers = two_tiers(WORDS)
     world = ring(words=WORDS, documents=30, length=None, tiers=tiers)
-    attacker = fit_plugin(world.known, rng=np.random.default_rng(0))
-    chain, sets = attacker.law.chain.over(tiers, 1), world.release.position_tiers
+    attacker = fit_plugin(world.known)
+    chain, sets = attacker.law.chain.over(tiers), world.release.position_tiers
 
     def priors():
         blocks = estimated_chain.chain_terms(chain, world.known, world.release, sets, 1_000)

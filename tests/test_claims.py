@@ -59,7 +59,7 @@ def test_the_worst_law_counts_users_and_not_their_documents():
     fit, select, certifying = (replace(part, users=users) for part in parts)
     known = replace(ring().known, fit=fit)
     split = Split(fit=fit, select=select, certify=certifying, by="user")
-    plugin = fit_plugin(known, rng=np.random.default_rng(0))
+    plugin = fit_plugin(known)
     found = audit(split, known, [plugin], AuditSettings(epsilon=3.0, delta=0.5))
     assert {c.claim.pair_law: c.documents for c in found.certificates} == {"uniform": 30, "anchored": 30, "worst": 30}
     assert found.row("plugin").tiers[0].worst_documents == 30
@@ -72,7 +72,7 @@ def test_certificates_rest_on_the_scanned_rate(law):
     parts = [ring(documents=200, seed=seed).known.fit for seed in range(3)]
     known = replace(ring().known, fit=parts[0])
     split = Split(fit=parts[0], select=parts[1], certify=parts[2], by="document")
-    plugin = fit_plugin(known, rng=np.random.default_rng(0))
+    plugin = fit_plugin(known)
     found = audit(split, known, [plugin], AuditSettings(epsilon=2.0, law=law))
     rates = found.row("plugin").tiers[0]
     certificate = next(c for c in found.certificates if c.claim.pair_law == law)

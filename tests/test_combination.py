@@ -23,7 +23,7 @@ from worlds import World, gather, log_score, ring, two_tiers
 
 
 def parts_of(known):
-    return [fit_plugin(known, rng=np.random.default_rng(0)), fit_cooccurrence(known)]
+    return [fit_plugin(known), fit_cooccurrence(known)]
 
 
 @pytest.mark.parametrize("tiers", [None, two_tiers(is_public=True), two_tiers(is_public=False)])
@@ -77,7 +77,7 @@ def test_it_helps_on_fresh_documents_too():
     world = ring()
     combined = fit_and_combine(
         world.known,
-        [lambda k: fit_plugin(k, rng=np.random.default_rng(0)), fit_cooccurrence],
+        [fit_plugin, fit_cooccurrence],
         rng=np.random.default_rng(2),
     )
     scores = [log_score(part, world) for part in combined.parts]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from oddshift.attackers.estimated_chain import ChainStep, EstimatedChain, PatternSteps, totals
+from oddshift.attackers.estimated_chain import EstimatedChain, PatternSteps, totals
+from oddshift.attackers.sparse_law import SparseLaw
 from oddshift.leakage.forward_backward import LOGARITHMS, DenseSteps, LogSteps, both_sides, forward
 from oddshift.model.tiers import Tiers
 
@@ -92,30 +93,26 @@ def test_a_forward_message_without_outputs_is_the_law_of_the_secret(chain):
 @pytest.mark.parametrize("documents", [1, 3, 6])
 @pytest.mark.parametrize("pattern", [(0, 1), (1, 0), (0, 0)])
 def test_sparse_steps_of_rank_one_are_the_dense_matrix_they_stand_for(documents, pattern):
-    """λ(a)·bigram(a → b) + (1 − λ(a))·law(b), over the candidates of both positions alone."""
+    """own(a, b) + rest(a)·law(b), over the candidates of both positions alone."""
     rng = np.random.default_rng(2)
-    steps = []
-    for _ in range(2):
-        bigram = rng.dirichlet(np.ones(K), size=K) * (rng.random((K, K)) < 0.7)
-        steps.append(ChainStep(csr_array(bigram), rng.random(K), rng.dirichlet(np.ones(K)), np.ones(K)))
+    own = rng.dirichlet(np.ones(K), size=K) * (rng.random((K, K)) < 0.7)
+    law = SparseLaw(csr_array(own), rng.random((K, 2)), rng.dirichlet(np.ones(K)))
     tiers = Tiers([0, 1, 1, 0], names=("a", "b"), scales=(1.0, 1.0), is_public=True)
-    sparse = PatternSteps(EstimatedChain(tuple(steps)).over(tiers, 1), pattern)
+    sparse = PatternSteps(EstimatedChain((law,), np.ones(K)).over(tiers), pattern)
     here, there = (np.flatnonzero(tiers.labels == tier) for tier in pattern)
     to_there, to_here = rng.random((documents, len(here))), rng.random((documents, len(there)))
     ahead, back = sparse.ahead(0, to_there), sparse.back(0, to_here)
-    step = steps[pattern[1]]
-    dense = step.weight[:, None] * step.bigram.toarray() + (1.0 - step.weight)[:, None] * step.law
-    dense = dense[np.ix_(here, there)]
+    dense = (own + law.rest[:, pattern[1], None] * law.law)[np.ix_(here, there)]
     np.testing.assert_allclose(ahead, to_there @ dense, rtol=1e-12)
     np.testing.assert_allclose(back, to_here @ dense.T, rtol=1e-12)
 
 
 def test_the_first_law_is_that_of_the_candidates_and_is_cut_once():
-    first = np.random.default_rng(1).dirichlet(np.ones(7), size=2)
-    steps = tuple(ChainStep(csr_array(np.eye(7)), np.zeros(7), law, law) for law in first)
+    first = np.random.default_rng(1).dirichlet(np.ones(7))
+    law = SparseLaw(csr_array(np.eye(7)), np.zeros((7, 2)), first)
     tiers = Tiers([0, 1, 0, 0, 1, 1, 0], names=("a", "b"), scales=(1.0, 1.0), is_public=True)
-    cut = EstimatedChain(steps).over(tiers, 1)
-    assert cut.first(1)[0].tolist() == first[1, [1, 4, 5]].tolist()
+    cut = EstimatedChain((law,), first).over(tiers)
+    assert cut.first(1)[0].tolist() == first[[1, 4, 5]].tolist()
     assert cut.first(1) is cut.first(1)
 
 

@@ -152,7 +152,7 @@ def test_attackers_come_by_name_or_as_fitted_objects():
     space = od.Space([[0.0], [1.0], [2.0]])
     secrets = od.Records.from_documents(space, [[k, k] for k in rng.integers(0, 3, 300)])
     em = od.Exponential(space, 1.0)
-    mine = fit_plugin(knowledge(em, one_tier(space), secrets), rng=rng)
+    mine = fit_plugin(knowledge(em, one_tier(space), secrets))
     found = od.audit(secrets, em, epsilon=1.0, attackers=[mine, "cooccurrence"])
     assert [row.name for row in found.attackers] == ["null", "own", "plugin", "cooccurrence"]
     assert found.result.settings.attackers == ("plugin", "cooccurrence")

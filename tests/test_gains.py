@@ -139,7 +139,7 @@ def test_the_control_of_an_attacker_is_the_single_release_under_its_own_prior():
 
 def test_own_scores_are_those_of_bayes_rule_at_every_position():
     world = ring(documents=60)
-    plugin = fit_plugin(world.known, rng=np.random.default_rng(0))
+    plugin = fit_plugin(world.known)
     found = scored(plugin, world)
     _, prior = gather(plugin, world.release)
     own = prior + world.known.mechanism.log_columns(world.release.outputs)
@@ -170,9 +170,7 @@ def test_where_users_are_too_few_to_know_their_spread_documents_choose(users, un
 def test_an_attacker_keeps_its_weight_although_one_user_is_held_out():
     records = few_users(4, documents=300)
     known = knowledge(Exponential(records.space, 2.0), one_tier(records.space), records)
-    found = fit_and_combine(
-        known, [lambda some: fit_plugin(some, rng=np.random.default_rng(1))], rng=np.random.default_rng(0)
-    )
+    found = fit_and_combine(known, [fit_plugin], rng=np.random.default_rng(0))
     assert found.has_weights
 
 

@@ -64,7 +64,7 @@ def made():
     split = ring(documents=300).known.fit.split(rng=np.random.default_rng(0))
     space = split.fit.space
     known = knowledge(Exponential(space, 1.5), one_tier(space), split.fit)
-    attacker = fit_plugin(known, rng=np.random.default_rng(1))
+    attacker = fit_plugin(known)
     result = audit(split, known, [attacker], AuditSettings(epsilon=1.5, delta=0.05, worst_positions=5))
     prepared = SimpleNamespace(split=split, encoded=None, names=NAMES)
     return SimpleNamespace(prepared=prepared, known=known, attackers=(attacker,), result=result)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from oddshift.adapt import adapt
@@ -17,7 +16,7 @@ from test_adapt import task
 
 
 def plugin(known):
-    return fit_plugin(known, rng=np.random.default_rng(0))
+    return fit_plugin(known)
 
 
 def nothing(known):

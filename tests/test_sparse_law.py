@@ -9,11 +9,11 @@ from oddshift.attackers.attacker import knowledge
 from oddshift.attackers.sparse_law import (
     SparseLaw,
     alike_batches,
+    counted,
     fit_pair_law,
     number_of_sets,
     seen_by_place,
     set_labels,
-    with_left_out,
     within_sets,
 )
 from oddshift.mechanisms import Deletion
@@ -48,13 +48,14 @@ def test_rows_sum_to_one_inside_every_set(is_public):
     labels, sets = set_labels(tiers), number_of_sets(tiers)
     law = within_sets(rng.random(8), labels, sets)
     before = rng.integers(8, size=200)
-    found, left_out = with_left_out(before, (before + rng.integers(3, size=200)) % 8, law, labels, sets)
+    after = (before + rng.integers(3, size=200)) % 8
+    found = counted((before, after), (8, sets), labels, lambda seen: law[seen.value])
     table = found.own.toarray()
     for number in range(sets):
         inside = labels == number
         assert law[inside].sum() == pytest.approx(1.0)
         np.testing.assert_allclose(table[:, inside].sum(axis=1) + found.rest[:, number], 1.0)
-    assert (left_out.toarray()[table > 0] > 0).all()
+    assert (found.left_out.toarray()[table > 0] > 0).all()
 
 
 def test_values_that_follow_nothing_leave_the_law(monkeypatch):

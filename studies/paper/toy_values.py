@@ -74,7 +74,7 @@ def learned_shifts(pairs: int, seed: int) -> FloatArray:
     cells = np.random.default_rng([seed, pairs]).choice(4, size=pairs, p=np.asarray(table).ravel())
     fit = Records.from_documents(space, list(np.stack([cells // 2, cells % 2], axis=1)))
     known = knowledge(Channel(space, toy_channel()), one_tier(space), fit)
-    attacker = fit_plugin(known, rng=np.random.default_rng([seed, pairs, 1]))
+    attacker = fit_plugin(known)
     outputs = np.array([0, 0, 0, 1, 1, 0, 1, 1])
     release = Release(outputs=outputs, offsets=np.arange(0, 9, 2), position_tiers=np.zeros(8, int), context=None)
     shift = np.empty((8, 2))

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oddshift.base.arrays import FloatArray, IntArray
+from oddshift.model.records import Records
 
 DISCOUNTS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.95)
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 1e4)
@@ -77,6 +78,23 @@ class Observations:
         counts = np.zeros((contexts, values))
         counts[self.context, self.value] = self.count
         return counts
+
+
+def first_values(fit: Records) -> IntArray:
+    """The first secret of every document that has one."""
+    return fit.points[fit.offsets[:-1][fit.lengths > 0]]
+
+
+def successive(fit: Records) -> tuple[IntArray, IntArray]:
+    """Each secret and the next one of the same document."""
+    same = fit.document_of_position[1:] == fit.document_of_position[:-1]
+    return fit.points[:-1][same], fit.points[1:][same]
+
+
+def triples(fit: Records) -> tuple[IntArray, IntArray, IntArray]:
+    """Each secret with the next two of the same document."""
+    same = fit.document_of_position[2:] == fit.document_of_position[:-2]
+    return fit.points[:-2][same], fit.points[1:-1][same], fit.points[2:][same]
 
 
 def observed(context: IntArray, value: IntArray, count: FloatArray, contexts: int) -> Observations:
@@ -148,3 +166,13 @@ def backed_off(
     own = np.zeros(counts.shape)
     own[seen.context, seen.value] = backoff.shares(seen) * kept
     return np.asarray(own + (1.0 - own.sum(axis=1, keepdims=True)) * base)
+
+
+def law_of_values(values: IntArray, law: FloatArray) -> FloatArray:
+    """The law of some values without any context, from their counts over a broader law.
+
+    >>> law_of_values(np.array([], dtype=np.int64), np.array([0.25, 0.75]))
+    array([0.25, 0.75])
+    """
+    seen = observations(np.zeros_like(values), values, 1, len(law))
+    return backed_off(seen, seen.table(1, len(law)), [law])[0]

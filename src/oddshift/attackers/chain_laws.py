@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import backed_off, observations
-from oddshift.attackers.chain import successive
+from oddshift.attackers.backoff import backed_off, first_values, law_of_values, observations, successive
 from oddshift.attackers.hidden_classes import bags_of, choose_kinds, settled
 from oddshift.attackers.law_attacker import log_floor
 from oddshift.attackers.paired_log_score import choosing_clusters
@@ -122,7 +121,7 @@ def fit_chain(known: Knowledge) -> RegimeChains:
     prior = np.exp(known.log_prior)
     before, after = successive(known.fit)
     step = smoothed_table(known, before, after, prior)
-    first = _first_law(known.fit, prior)
+    first = law_of_values(first_values(known.fit), prior)
     return RegimeChains(np.ones(1), first[None], step[None])
 
 
@@ -137,13 +136,6 @@ def smoothed_table(known: Knowledge, before: IntArray, after: IntArray, law: Flo
     moves = (*step_laws(space, law), *measured_steps(space, counts, law))
     bases = [plain, equal, *local_laws(space, law), *moves, *neighbour_laws(space, counts, law)]
     return backed_off(seen, counts, bases)
-
-
-def _first_law(fit: Records, prior: FloatArray) -> FloatArray:
-    starts = fit.points[fit.offsets[:-1][fit.lengths > 0]]
-    seen = observations(np.zeros_like(starts), starts, 1, len(prior))
-    counts = np.bincount(starts, minlength=len(prior)).astype(np.float64)[None]
-    return backed_off(seen, counts, [prior])[0]
 
 
 def fit_regimes(known: Knowledge, rng: np.random.Generator) -> RegimeChains:

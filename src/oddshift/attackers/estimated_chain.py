@@ -1,9 +1,10 @@
-"""An estimated chain of secrets: sparse bigrams and a rest of rank one, for each candidate set, and exact inference.
+"""An estimated chain of secrets: sparse laws of one given the one before it, and exact inference.
 
-x_{t+1} follows λ(a)·bigram(a → b) + (1 − λ(a))·law(b). Steps are cut down to the points that both positions may hold:
-a message then costs what the candidates cost, not what the vocabulary does. Documents whose positions lie in the same
-sets (tier and spacing) are read together by forward-backward. The law before any output depends on these sets alone, so
-documents are put in their order and each beginning of a pattern is worked out once.
+x_{t+1} follows own(a, b) + rest(a)·law(b) inside the candidate set of b (`sparse_law`). Steps are cut down to the
+points that both positions may hold: a message then costs what the candidates cost, not what the vocabulary does.
+Documents whose positions lie in the same sets (tier and spacing) are read together by forward-backward. The law before
+any output depends on these sets alone, so documents are put in their order and each beginning of a pattern is worked
+out once.
 """
 
 from __future__ import annotations
@@ -18,29 +19,12 @@ import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
 from oddshift.attackers.law_attacker import Terms, likelihoods
+from oddshift.attackers.sparse_law import SparseLaw
 from oddshift.base.arrays import CACHED_ENTRIES, BoolArray, FloatArray, IntArray, frozen
 from oddshift.base.logarithms import log
 from oddshift.leakage.forward_backward import Arithmetic, both_sides
 from oddshift.model.release import Release, candidates, set_numbers
 from oddshift.model.tiers import Tiers
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ChainStep:
-    """The law of the next secret when it lies in one candidate set."""
-
-    bigram: Any  # sparse (points, points), rows sum to one where λ > 0
-    weight: FloatArray  # λ of every point
-    law: FloatArray  # (points,), sums to one over the candidates
-    first: FloatArray  # (points,), the law of a document's first secret
-
-    def between(self, before: IntArray, after: IntArray) -> CandidateStep:
-        """The same from some points to some points."""
-        from scipy.sparse import diags_array
-
-        weight = self.weight[before]
-        weighed = (diags_array(weight) @ self.bigram[before][:, after]).tocsr()
-        return CandidateStep(weighed, weighed.T.tocsr(), 1.0 - weight, self.law[after])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,9 +34,9 @@ class CandidateStep:
     In memory a message holds its candidates first: a sparse matrix then takes all documents at once.
     """
 
-    weighed: Any  # sparse: λ(a)·bigram(a → b)
+    own: Any  # sparse: own(a, b)
     across: Any  # the same with rows and columns exchanged
-    rest: FloatArray  # 1 − λ
+    rest: FloatArray  # of every a
     law: FloatArray  # of the candidates of the next position
 
     def ahead(self, mass: FloatArray) -> FloatArray:
@@ -63,13 +47,13 @@ class CandidateStep:
 
     def back(self, mass: FloatArray) -> FloatArray:
         """Σ_b T(a, b)·mass(b)."""
-        moved = _times(self.weighed, mass.T)
+        moved = _times(self.own, mass.T)
         moved += self._rest.T @ (self._law @ mass.T)
         return moved.T
 
     @cached_property
     def _rest(self) -> FloatArray:
-        """1 − λ and a row of zeros: a product of matrices is several times faster than one with a vector."""
+        """The rest and a row of zeros: a product of matrices is several times faster than one with a vector."""
         return np.stack([self.rest, np.zeros_like(self.rest)])
 
     @cached_property
@@ -95,21 +79,22 @@ def _times(matrix: Any, flat: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EstimatedChain:
-    """An estimated law of documents: one step for each candidate set (tier)."""
+    """An estimated law of documents: a law of the next secret for each class of spacing, and that of the first one."""
 
-    steps: tuple[ChainStep, ...]
+    laws: tuple[SparseLaw, ...]
+    first: FloatArray
 
-    def over(self, tiers: Tiers, classes: int) -> CandidateChain:
-        """The same over the candidates of each tier; every tier has steps for this number of classes of spacing."""
-        key = (tiers.labels.tobytes(), tiers.is_public, classes)
+    def over(self, tiers: Tiers) -> CandidateChain:
+        """The same over the candidates of each tier."""
+        key = (tiers.labels.tobytes(), tiers.is_public)
         if key not in self._cut:
             self._cut.clear()
             sets = [candidates(tiers, tier) for tier in set_numbers(tiers)]
-            self._cut[key] = CandidateChain(self, tuple(np.flatnonzero(each) for each in sets), classes)
+            self._cut[key] = CandidateChain(self, tuple(np.flatnonzero(each) for each in sets))
         return self._cut[key]
 
     @cached_property
-    def _cut(self) -> dict[tuple[bytes, bool, int], CandidateChain]:
+    def _cut(self) -> dict[tuple[bytes, bool], CandidateChain]:
         """What was asked for last: other scales have the same tiers."""
         return {}
 
@@ -124,8 +109,12 @@ class CandidateChain:
 
     chain: EstimatedChain
     points: tuple[IntArray, ...]
-    classes: int
     laws: dict[tuple[int, ...], Any] = field(default_factory=dict)  # before any output, kept where they are worked out
+
+    @property
+    def classes(self) -> int:
+        """The number of classes of spacing."""
+        return len(self.chain.laws)
 
     def tier_of(self, number: int) -> int:
         """The tier of a set."""
@@ -134,15 +123,17 @@ class CandidateChain:
     def first(self, number: int) -> FloatArray:
         """The law of a document's first secret over the candidates, (1, candidates)."""
         if number not in self._firsts:
-            self._firsts[number] = self.chain.steps[number].first[None, self.points[self.tier_of(number)]]
+            self._firsts[number] = self.chain.first[None, self.points[self.tier_of(number)]]
         return self._firsts[number]
 
     def step(self, before: int, after: int) -> CandidateStep:
         """The step from the candidates of one set to those of another."""
         key = (self.tier_of(before), after)
         if key not in self._steps:
-            points = self.points[key[0]], self.points[self.tier_of(after)]
-            self._steps[key] = self.chain.steps[after].between(*points)
+            law, tier = self.chain.laws[after % self.classes], self.tier_of(after)
+            rows, columns = self.points[key[0]], self.points[tier]
+            own = law.own[rows][:, columns].tocsr()
+            self._steps[key] = CandidateStep(own, own.T.tocsr(), law.rest[rows, tier], law.law[columns])
         return self._steps[key]
 
     @cached_property

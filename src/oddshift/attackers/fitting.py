@@ -72,11 +72,8 @@ def _exact(known: Knowledge, rng: np.random.Generator, options: FitOptions | Non
     return Exact(known, options.prior_of)
 
 
-def _plugin(bigram: bool = True) -> Fit:
-    def fit(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
-        return fit_plugin(known, bigram=bigram, rng=rng)
-
-    return fit
+def _plugin(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
+    return fit_plugin(known)
 
 
 def _cooccurrence(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
@@ -101,9 +98,7 @@ def _informed(reads_context: bool = False) -> Fit:
 
 def _counts(known: Knowledge, rng: np.random.Generator, options: FitOptions | None = None) -> Attacker:
     """All evidence from counts, weighed together: chain and co-occurrence."""
-    seed = int(rng.integers(1 << 31))
-    fits = [lambda part: _plugin()(part, np.random.default_rng(seed)), fit_cooccurrence]
-    return replace(fit_and_combine(known, fits, rng=rng), name="counts")
+    return replace(fit_and_combine(known, [fit_plugin, fit_cooccurrence], rng=rng), name="counts")
 
 
 def _portfolio(reads_words: bool = False) -> Fit:
@@ -154,14 +149,13 @@ def _file(options: FitOptions, name: str, known: Knowledge) -> Path | None:
     return None if options.checkpoints is None else options.checkpoints / f"{name}-{known.fingerprint[:16]}.safetensors"
 
 
-UNTRAINED = frozenset({"null", "own", "unigram", "plugin", "cooccurrence", "counts", "portfolio", "portfolio+W"})
+UNTRAINED = frozenset({"null", "own", "plugin", "cooccurrence", "counts", "portfolio", "portfolio+W"})
 """Attackers that need no training: what is known and the seed determine their fit, whatever the options are."""
 
 NOT_IN_ALL = frozenset(
     {
         "null",
         "own",
-        "unigram",
         "plugin",
         "cooccurrence",
         "paper-rnn",
@@ -178,8 +172,7 @@ ATTACKERS: Registry[Fit] = Registry(
         "null": _null,
         "own": _own,
         "exact": _exact,
-        "unigram": _plugin(bigram=False),
-        "plugin": _plugin(),
+        "plugin": _plugin,
         "cooccurrence": _cooccurrence,
         "counts": _counts,
         "portfolio": _portfolio(),
@@ -196,6 +189,7 @@ ATTACKERS: Registry[Fit] = Registry(
         "combination+W": "portfolio+W and lstm+W",
         "language+W": "portfolio+W",
         "plugin-topics": "portfolio",
+        "unigram": "own",
     },
 )
 """Every attacker by name, those of installed packages included; names that end in +W read the public context, the

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import backed_off, observations
+from oddshift.attackers.backoff import law_of_values
 from oddshift.attackers.law_attacker import Terms, length_batches, log_floor
 from oddshift.attackers.paired_log_score import Gain, choosing_clusters, gain_of_laws
 from oddshift.attackers.sparse_law import SparseLaw, fit_pair_law, labelled_law, place_among, seen_by_place, within_sets
@@ -236,9 +236,7 @@ class _Scale:
 
     def place_law(self, values: IntArray) -> FloatArray:
         """The law of one place, inside each set."""
-        prior = np.exp(self.known.log_prior)
-        seen = observations(np.zeros_like(values), values, 1, len(prior))
-        return within_sets(backed_off(seen, seen.table(1, len(prior)), [prior])[0], self.labels, self.sets)
+        return within_sets(law_of_values(values, np.exp(self.known.log_prior)), self.labels, self.sets)
 
     def tie(
         self, pairs: tuple[IntArray, IntArray, BoolArray], broader: SparseLaw, *, at_places: bool = False

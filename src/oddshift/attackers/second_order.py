@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import backed_off, fit_backoff, observations
-from oddshift.attackers.chain import successive, triples
+from oddshift.attackers.backoff import backed_off, observations, successive, triples
 from oddshift.attackers.chain_laws import fit_chain, smoothed_table
 from oddshift.attackers.estimated_chain import totals
 from oddshift.attackers.law_attacker import Terms, log_floor
@@ -28,12 +27,12 @@ from oddshift.attackers.paired_log_score import Gain, choosing_clusters, gain_of
 from oddshift.attackers.sparse_law import (
     SparseLaw,
     alike_batches,
+    counted,
     entries,
     labelled_law,
     place_among,
     seen_by_place,
     set_labels,
-    with_left_out,
     within_sets,
 )
 from oddshift.attackers.spatial import normalised_rows, onward_laws
@@ -55,15 +54,15 @@ def fit_second_order(known: Knowledge, least: float = 0.0) -> SecondOrder:
 
 def _from_table(known: Knowledge) -> SecondOrder:
     """All pairs have a law of their own, cut down to the candidate sets: the rest is nothing."""
+    from scipy.sparse import csr_array
+
     labels, sets, _ = labelled_law(known)
     size = len(labels)
     first, near, steps = smoothed_steps(known)
     rows = np.array([within_sets(row, labels, sets) for row in (*near, *steps.reshape(-1, size))])
     chain = SparseLaw(rows[:size], np.zeros((size, sets)), within_sets(first, labels, sets))
-    a, b = np.divmod(np.arange(size * size), size)
-    pair, value = np.nonzero(rows[size:])
-    own = pair, value, rows[size:][pair, value]
-    return SecondOrder(chain, PairLaws.of(chain, (a, b), own, np.zeros((size * size, sets))))
+    pairs, rest = np.divmod(np.arange(size * size), size), np.zeros((size * size, sets))
+    return SecondOrder(chain, PairLaws.of(chain, pairs, csr_array(rows[size:]), rest))
 
 
 def smoothed_steps(known: Knowledge) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -148,7 +147,7 @@ def _from_counts(known: Knowledge, least: float) -> SecondOrder:
 def _estimate(fit: Records, law: FloatArray, labels: IntArray, sets: int) -> SecondOrder:
     """Back-off from pairs to their second secret, set by set of the third one."""
     size = len(law)
-    chain, left_out = with_left_out(*successive(fit), law, labels, sets)
+    chain = counted(successive(fit), (size, sets), labels, lambda seen: law[seen.value])
     a, b, c = triples(fit)
     code, number, count = np.unique(a * size + b, return_inverse=True, return_counts=True)
     kept = np.flatnonzero(count >= FEWEST)
@@ -157,18 +156,13 @@ def _estimate(fit: Records, law: FloatArray, labels: IntArray, sets: int) -> Sec
     pair = place[number]
     followed = pair >= 0
     pair, c, first, second = pair[followed], c[followed], code[kept] // size, code[kept] % size
-    rest, found = np.ones((len(kept), sets)), [np.empty((3, 0))]
-    for each in range(sets):
-        inside = labels[c] == each
-        seen = observations(pair[inside], c[inside], len(kept), size)
-        backoff = fit_backoff(seen, entries(left_out, second[seen.context], seen.value))
-        share = np.maximum(seen.count - backoff.discount, 0.0) / (seen.total + backoff.strength)
-        rest[:, each] -= np.bincount(seen.context, weights=share, minlength=len(kept))
-        found.append(np.stack([seen.context, seen.value, share]))
-    rows = np.concatenate(found, axis=1)
-    own = rows[0].astype(np.int64), rows[1].astype(np.int64), rows[2]
-    pairs = PairLaws.of(chain, (first, second), own, np.maximum(rest, 0.0)) if len(kept) else None
-    return SecondOrder(chain, pairs)
+    near = SparseLaw(chain.own, chain.rest, law)
+    if not len(kept):
+        return SecondOrder(near, None)
+    found = counted(
+        (pair, c), (len(kept), sets), labels, lambda seen: entries(chain.left_out, second[seen.context], seen.value)
+    )
+    return SecondOrder(near, PairLaws.of(near, (first, second), found.own, found.rest))
 
 
 def _gain(trial: SecondOrder, held: Records, labels: IntArray) -> Gain:
@@ -198,13 +192,12 @@ class PairLaws:
     by_second: Any
 
     @classmethod
-    def of(
-        cls, chain: SparseLaw, pairs: tuple[IntArray, IntArray], own: tuple[IntArray, IntArray, FloatArray], rest: Any
-    ) -> PairLaws:
-        """From pairs in the order of a·points + b, and the entries of own as (pair, point, share)."""
+    def of(cls, chain: SparseLaw, pairs: tuple[IntArray, IntArray], own: Any, rest: FloatArray) -> PairLaws:
+        """From pairs in the order of a·points + b, own and rest."""
         from scipy.sparse import csr_array
 
-        (a, b), (pair, value, share) = pairs, own
+        (a, b), entry = pairs, own.tocoo()
+        (pair, value), share = entry.coords, entry.data
         size, many = len(chain.law), len(a)
         next_one, is_pair = place_among(a * size + b, b[pair] * size + value)
         at = pair[is_pair], next_one[is_pair]
@@ -212,7 +205,7 @@ class PairLaws:
         return cls(
             a,
             b,
-            csr_array((share, (pair, value)), shape=(many, size)),
+            own,
             rest,
             csr_array((share[is_pair], at), shape=(many, many)),
             entries(chain.own, a, b)[:, None],

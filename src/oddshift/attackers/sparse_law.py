@@ -11,14 +11,14 @@ so a position costs what its terms hold and not what the vocabulary does. The sc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from oddshift.attackers.attacker import Knowledge
-from oddshift.attackers.backoff import fit_backoff, observations
+from oddshift.attackers.backoff import Observations, fit_backoff, observations
 from oddshift.attackers.chain_laws import smoothed_table
 from oddshift.attackers.law_attacker import BATCH_ENTRIES, of_outputs
 from oddshift.base.arrays import BoolArray, FloatArray, IntArray
@@ -99,31 +99,51 @@ def fit_pair_law(known: Knowledge, before: IntArray, after: IntArray, law: Float
     """
     labels, sets, _ = labelled_law(known)
     if len(law) > TABLE_POINTS:
-        return with_left_out(before, after, law, labels, sets)[0]
+        found = counted((before, after), (len(law), sets), labels, lambda seen: law[seen.value])
+        return SparseLaw(found.own, found.rest, law)
     table = smoothed_table(known, before, after, law / law.sum())
     rows = np.array([within_sets(row, labels, sets) for row in table])
     return SparseLaw(rows, np.zeros((len(law), sets)), law)
 
 
-def with_left_out(
-    before: IntArray, after: IntArray, law: FloatArray, labels: IntArray, sets: int
-) -> tuple[SparseLaw, Any]:
-    """The same, and p(b|a) of every pair seen as predicted without one of its observations, sparse (points, points)."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Counted:
+    """Shares of counted values, sparse (contexts, points), and the rest of each context, (contexts, sets).
+
+    `left_out` is what predicts each pair without one of its observations, sparse (contexts, points).
+    """
+
+    own: Any
+    rest: FloatArray
+    left_out: Any
+
+
+def counted(
+    pairs: tuple[IntArray, IntArray],
+    shape: tuple[int, int],
+    labels: IntArray,
+    broader: Callable[[Observations], FloatArray],
+) -> Counted:
+    """Count values after contexts; how far they are trusted predicts each from all others, set by set.
+
+    `shape` is how many contexts and candidate sets there are, `broader` what a broader law says of every distinct pair.
+    """
     from scipy.sparse import csr_array
 
-    size = len(law)
-    rest, found = np.ones((size, sets)), [np.empty((4, 0))]
+    (context, value), (contexts, sets), points = pairs, shape, len(labels)
+    rest, found = np.ones(shape), [np.empty((4, 0))]
     for number in range(sets):
-        inside = labels[after] == number
-        seen = observations(before[inside], after[inside], size, size)
-        backoff = fit_backoff(seen, law[seen.value])
+        inside = labels[value] == number
+        seen = observations(context[inside], value[inside], contexts, points)
+        base = broader(seen)
+        backoff = fit_backoff(seen, base)
         share = backoff.shares(seen)
-        rest[:, number] -= np.bincount(seen.context, weights=share, minlength=size)
-        found.append(np.stack([seen.context, seen.value, share, backoff.left_out(seen, law[seen.value])]))
+        rest[:, number] -= np.bincount(seen.context, weights=share, minlength=contexts)
+        found.append(np.stack([seen.context, seen.value, share, backoff.left_out(seen, base)]))
     rows = np.concatenate(found, axis=1)
     at = rows[0].astype(np.int64), rows[1].astype(np.int64)
-    own, left_out = (csr_array((rows[k], at), shape=(size, size)) for k in (2, 3))
-    return SparseLaw(own, np.maximum(rest, 0.0), law), left_out
+    own, left_out = (csr_array((rows[k], at), shape=(contexts, points)) for k in (2, 3))
+    return Counted(own, np.maximum(rest, 0.0), left_out)
 
 
 def seen_by_place(known: Knowledge, release: Release, positions: IntArray) -> tuple[list[FloatArray], list[IntArray]]:
