@@ -126,7 +126,7 @@ def wrapped(known):
         "clipped less": Clipped(known, plain, 0.001),
         "clipped own": Clipped(known, Own(known), 0.01),
         "retrained": Retrained(_plugin, plain),
-        "retrained otherwise": Retrained(_plugin, fitted("unigram", known)),
+        "retrained otherwise": Retrained(_plugin, fitted("counts", known)),
         "counts, other weights": replace(fitted("counts", known), weights=(((0.25, 0.5), (0.5, 0.25)),) * 2),
     }
 

@@ -97,7 +97,7 @@ epsilon = {epsilon}
 [audit]
 delta = {delta}
 seed = {seed}
-attackers = ["unigram"]
+attackers = ["plugin"]
 worst_positions = 5
 """
 

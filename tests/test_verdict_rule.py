@@ -8,10 +8,11 @@ import pytest
 
 import oddshift as od
 from oddshift.adapt.settings import AdaptSettings
-from oddshift.attackers import ATTACKERS
 from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.controls import Exact, Own
+from oddshift.attackers.law_attacker import LawAttacker
 from oddshift.attackers.paired_log_score import Gain
+from oddshift.attackers.prior_by_place import fit_place_prior, place_weights
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.claims import CROSSED, NOTHING_LEARNED, ClaimBuilder, TierValues
 from oddshift.audit.measurement import AuditReleases
@@ -201,19 +202,19 @@ def test_each_attacker_is_recalibrated_before_it_accuses(two_tiers):
 
 
 def test_an_attacker_without_a_context_term_never_certifies():
-    """`unigram` has a better prior than `own` and reads nothing together."""
+    """A prior given the place is better than that of `own` and reads nothing together."""
     rng = np.random.default_rng(0)
     common = np.array([0.6, 0.2, 0.1, 0.05, 0.03, 0.02])
     first = rng.choice(K, size=2000, p=common)
     rest = rng.choice(K, size=(2000, LENGTH - 1), p=common[::-1])
     split = Records.from_documents(SPACE, list(np.column_stack([first, rest]))).split(rng=rng)
     known = knowledge(EM, one_tier(SPACE), split.fit)
-    unigram = ATTACKERS["unigram"](known, rng)
-    found = audit(split, known, [unigram], AuditSettings(epsilon=1.0, delta=0.2, worst_positions=5))
-    assert found.row("unigram").gain > 5 * found.row("unigram").gain_error  # a better prior, beyond doubt
-    assert not found.row("unigram").learned
+    places = LawAttacker(known, fit_place_prior(known, place_weights(known, rng)), "places")
+    found = audit(split, known, [places], AuditSettings(epsilon=1.0, delta=0.2, worst_positions=5))
+    assert found.row("places").gain > 5 * found.row("places").gain_error  # a better prior, beyond doubt
+    assert not found.row("places").learned
     assert found.state == "undecided"
-    declared = audit(split, known, [unigram], AuditSettings(epsilon=1.0, delta=0.2, independent=True))
+    declared = audit(split, known, [places], AuditSettings(epsilon=1.0, delta=0.2, independent=True))
     assert declared.state == "certified"
     assert {part.claim.attacker for part in declared.verdict.parts} == {"own"}
 

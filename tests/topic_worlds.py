@@ -32,6 +32,6 @@ weight = 4.0
 
 [audit]
 epsilon = 1.0
-delta = 0.035
+delta = 0.04
 attackers = ["plugin"]
 """

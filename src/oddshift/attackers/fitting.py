@@ -189,7 +189,7 @@ ATTACKERS: Registry[Fit] = Registry(
         "combination+W": "portfolio+W and lstm+W",
         "language+W": "portfolio+W",
         "plugin-topics": "portfolio",
-        "unigram": "own",
+        "unigram": "plugin",
     },
 )
 """Every attacker by name, those of installed packages included; names that end in +W read the public context, the
