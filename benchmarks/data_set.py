@@ -16,7 +16,6 @@ import tempfile
 import threading
 import time
 from contextlib import closing
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from oddshift.mechanisms import Exponential
 from oddshift.protect import Ledger, Protected, ProtectSettings, SetMeans, protect
 from oddshift.protect.dataset.job import SetProgress
 from oddshift.protect.dataset.steps import manifest_problems
+from oddshift.protect.ledger import sorted_runs
 from oddshift.protect.ledger.store import LEDGER
 from oddshift.protect.policies import Policy, load_policy, make_policy, save_policy
 
@@ -56,17 +56,16 @@ def small_policy() -> Policy:
     return make_policy(corpus.codec, Exponential(corpus.space, 2.0), corpus.tiers)
 
 
-def released(home: Path, name: str, execution: Execution, *, is_continued: bool = False) -> tuple[Protected, float]:
+def released(home: Path, name: str, execution: Execution, ledger: Ledger | None = None) -> tuple[Protected, float]:
     """Release the folder with a copy of the policy and its ledger; what was done, and how long it took."""
-    if not (home / f"policy-{name}").exists():
-        shutil.copytree(home / "policy", home / f"policy-{name}")
-    ledger, began = Ledger.beside(home / f"policy-{name}"), time.perf_counter()
+    shutil.copytree(home / "policy", home / f"policy-{name}")
+    ledger, began = ledger or Ledger.beside(home / f"policy-{name}"), time.perf_counter()
 
     def tell(progress: SetProgress) -> None:
         if progress.parts % max(1, progress.of // 20) == 0:
             print(name, progress.line, file=sys.stderr, flush=True)
 
-    means = SetMeans(execution=execution, is_continued=is_continued, watch=tell)
+    means = SetMeans(execution=execution, watch=tell)
     done = protect(home / "in", home / name, load_policy(home / f"policy-{name}"), ledger, FREE, means=means)
     return done, time.perf_counter() - began
 
@@ -84,7 +83,7 @@ def killing(cluster: Any, every: float, stop: threading.Event, killed: list[int]
                 killed.pop()
 
 
-def with_kills(home: Path, every: float, *, is_continued: bool = False) -> tuple[Protected, float, int]:
+def with_kills(home: Path, every: float, ledger: Ledger | None = None) -> tuple[Protected, float, int]:
     """Release the folder by a cluster of two workers, one of which is killed again and again."""
     from dask.distributed import LocalCluster  # noqa: PLC0415 - optional
 
@@ -96,7 +95,7 @@ def with_kills(home: Path, every: float, *, is_continued: bool = False) -> tuple
         killer.start()
         try:
             execution = Execution("cluster", 2, cluster.scheduler_address)
-            done, seconds = released(home, "cluster", execution, is_continued=is_continued)
+            done, seconds = released(home, "cluster", execution, ledger)
         finally:
             stop.set()
             killer.join()
@@ -105,12 +104,17 @@ def with_kills(home: Path, every: float, *, is_continued: bool = False) -> tuple
 
 def same_claims(home: Path, one: str, other: str) -> bool:
     """Whether two releases claimed the same records under the same numbers."""
-    query = "SELECT key, row FROM record ORDER BY key"
-    with (
-        closing(sqlite3.connect(home / f"policy-{one}" / LEDGER)) as first,
-        closing(sqlite3.connect(home / f"policy-{other}" / LEDGER)) as second,
-    ):
-        return all(a == b for a, b in zip_longest(first.execute(query), second.execute(query)))
+    first, second = (_claims(home / f"policy-{name}" / LEDGER) for name in (one, other))
+    return len(first) > 0 and first.shape == second.shape and bool((first == second).all())
+
+
+def _claims(path: Path) -> np.ndarray:
+    """Every key of an embedded ledger and its row, in order, (claims, 3)."""
+    with closing(sqlite3.connect(path)) as db:
+        parts = list(sorted_runs.every(db))
+    columns = [[part.high, part.rest["low"], part.rest["row"].astype(np.uint64)] for part in parts]
+    found = np.concatenate([np.stack(each, axis=1) for each in columns])
+    return found[np.lexsort(found.T[::-1])]
 
 
 def is_each_once(home: Path, name: str, rows: int) -> bool:

@@ -1,20 +1,17 @@
-"""Five gigabytes in 200 Parquet files, released by a cluster whose workers are killed, and again in one process.
+"""Five gigabytes in 200 Parquet files, released by two workers against PostgreSQL while one or the other is killed.
 
-`python -m benchmarks.five_gigabytes HOME [SECONDS]` makes the folder in HOME and releases it twice, from copies of one
-ledger. It works for at most that many seconds and then kills a release with everything that it started; the next call
-continues it. At the end it compares the two releases, keeps the table in docs/benchmarks.md, and deletes HOME. A row
-has an id, a short text, which is protected, and measurements, which are released as they are.
+`python -m benchmarks.five_gigabytes HOME [FILES] [ROWS] [SECONDS]` makes the folder in HOME and releases it: a worker
+is killed every so many seconds, and the server of the ledger is stopped as by a crash and started again once. Every
+record must come out once and be claimed once. A row has an id, a short text, which is protected, and measurements,
+which are released as they are. The whole size keeps its table in docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import resource
 import shutil
 import signal
-import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -22,17 +19,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks import page
-from benchmarks.data_set import MOST_MEGABYTES, is_each_once, released, same_claims, small_policy, with_kills
-from benchmarks.table import Line, markdown
+from benchmarks.data_set import FREE, MOST_MEGABYTES, is_each_once, released, small_policy, with_kills
+from benchmarks.ledger import local_server
+from benchmarks.table import Line, markdown, spent
+from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import SERIAL
 from oddshift.data.embedded import people
-from oddshift.protect import Ledger
+from oddshift.protect import Ledger, protect
 from oddshift.protect.dataset.steps import manifest_problems
-from oddshift.protect.policies import save_policy
+from oddshift.protect.policies import load_policy, save_policy
 
 SECTION = "five_gigabytes"
 FILES, ROWS, MEASUREMENTS, EVERY = 200, 15_000, 200, 20.0
-STOPPED = 3  # exit code: there is more to do
 
 
 def make_folder(home: Path, files: int, rows: int) -> None:
@@ -54,97 +52,74 @@ def make_folder(home: Path, files: int, rows: int) -> None:
         (home / "unfinished.parquet").rename(path)
     if not (home / "policy").exists():
         save_policy(home / "policy", small_policy())
-        Ledger.beside(home / "policy").keys()
 
 
-def release(home: Path, name: str) -> None:
-    """Begin or continue one of the two releases in this process, and note what it took."""
-    is_continued = bool(Ledger.beside(home / f"policy-{name}").unfinished())
-    if name == "cluster":
-        done, _, _ = with_kills(home, EVERY, is_continued=is_continued)
-    else:
-        done, _ = released(home, name, SERIAL, is_continued=is_continued)
-    found = {"records": done.records, "parts": done.parts, "megabytes": done.worker_megabytes}
-    (home / f"{name}.json").write_text(json.dumps(found))
+def restarting(server: Any, claimed: Ledger, stop: threading.Event, times: list[float]) -> None:
+    """Stop the server as a crash does when the first parts are claimed, and start it again two seconds later."""
+    while not times and not stop.wait(0.2):
+        if claimed.exists and claimed.totals().records:
+            server.stop(signal.SIGQUIT)
+            time.sleep(2.0)
+            server.start()
+            times.append(time.time())
 
 
-def piece(home: Path, name: str, seconds: float) -> bool:
-    """Let another process release for at most that long, and kill it with its workers; whether it finished."""
-    log, began, before = home / f"{name}.log", time.time(), _cpu_of_children()
-    with log.open("a") as stream:
-        command = [sys.executable, "-m", "benchmarks.five_gigabytes", str(home), "--release", name]
-        child = subprocess.Popen(command, stderr=stream, start_new_session=True)
-        try:
-            child.wait(max(1.0, seconds))
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-            print("stopped by kill -9", file=stream)
-        used = _cpu_of_children() - before
-        print(f"piece: {time.time() - began:.0f} s elapsed, {used:.0f} s of CPU", file=stream)
-    if child.returncode not in (0, -signal.SIGKILL):
-        raise SystemExit(f"the release ended with {child.returncode}: see {log}")
-    return child.returncode == 0
-
-
-def _cpu_of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def lines(home: Path, files: int, rows: int) -> list[Line]:
-    """What the two releases show."""
-    logs = {name: (home / f"{name}.log").read_text() for name in ("cluster", "serial")}
-    found = {name: json.loads((home / f"{name}.json").read_text()) for name in logs}
-    said = {name: [line for line in log.splitlines() if line.startswith("piece:")] for name, log in logs.items()}
-    elapsed = {name: sum(float(line.split()[1]) for line in pieces) for name, pieces in said.items()}
+def lines(home: Path, files: int, rows: int, every: float) -> list[Line]:
+    """The release, and what came of it."""
     size = sum(path.stat().st_size for path in (home / "in").iterdir())
-    total, memory = files * rows, max(one["megabytes"] for one in found.values())
-    workers = sum(line.startswith("killed worker") for line in logs["cluster"].splitlines())
-    leaders = {name: log.count("stopped by kill -9") for name, log in logs.items()}
-    is_once = all(is_each_once(home, name, total) and found[name]["records"] == total for name in logs)
-    problems = [problem for name in logs for problem in manifest_problems(home / name)]
+    total, restarts, stop = files * rows, list[float](), threading.Event()
+    with local_server() as server:
+        ledger, began = Ledger(server.address), spent()
+        crash = threading.Thread(target=restarting, args=(server, ledger, stop, restarts))
+        crash.start()
+        try:
+            done, elapsed, killed = with_kills(home, every, ledger=ledger)
+        finally:
+            stop.set()
+            crash.join()
+        used, claims = spent() - began, ledger.totals().records
+        try:
+            protect(home / "in", home / "again", load_policy(home / "policy"), ledger, FREE)
+            again = "released"
+        except InvalidInput as error:
+            again = "refused" if "released before" in str(error) else "failed"
+    _, alone = released(home, "serial", SERIAL)
+    problems, memory = manifest_problems(home / "cluster"), max(done.worker_megabytes, 1)
+    is_once = is_each_once(home, "cluster", total) and done.records == total
     what = f"{size / 1e9:.1f} GB, {files} Parquet files, {total:,} rows of a text and {MEASUREMENTS} numbers"
-    stops = f"{workers} workers killed, the command killed {leaders['cluster']} times and continued"
+    how = f"two workers against PostgreSQL, {killed} workers killed, the server restarted {len(restarts)} times"
     return [
-        Line(f"{what}: a cluster of 2, {stops}", f"{elapsed['cluster']:,.0f} s elapsed", "", "", "all once", is_once),
-        Line("the same in one process", f"{elapsed['serial']:,.0f} s elapsed", "", "", "all once", is_once),
-        Line("manifests", f"{found['cluster']['parts']:,} parts", "", "", "complete", not problems),
         Line(
-            "memory of the largest worker", f"{memory:,} MB", "", "", f"{MOST_MEGABYTES:,} MB", memory <= MOST_MEGABYTES
+            f"{what}: {how}",
+            f"{elapsed:,.0f} s elapsed, {used:,.0f} s of CPU",
+            limit="all once",
+            holds=is_once and len(restarts) == 1,
         ),
+        Line("records that the ledger holds", f"{claims:,}", limit=f"{total:,}", holds=claims == total),
+        Line("the same folder once more", again, limit="refused", holds=again == "refused"),
+        Line("manifest", f"{done.parts:,} parts", limit="complete", holds=not problems),
         Line(
-            "claims of both",
-            f"{total:,}",
-            "one process",
-            "",
-            "equal",
-            same_claims(home, "cluster", "serial"),
+            "memory of the largest worker",
+            f"{memory:,} MB",
+            limit=f"{MOST_MEGABYTES:,} MB",
+            holds=memory <= MOST_MEGABYTES,
         ),
+        Line("the same in one process, with a ledger of its own in a file", f"{alone:,.0f} s elapsed"),
     ]
 
 
-def main(home: Path, seconds: float, files: int, rows: int) -> int:
-    """Whatever is missing, for at most that long."""
-    end = time.time() + seconds
+def main(home: Path, files: int = FILES, rows: int = ROWS, every: float = EVERY) -> int:
+    """Make the folder, release it, say what came of it, and delete it."""
     make_folder(home, files, rows)
-    for name in ("cluster", "serial"):
-        if not (home / f"{name}.json").exists() and not piece(home, name, end - time.time()):
-            return STOPPED
-    found = lines(home, files, rows)
+    found = lines(home, files, rows, every)
     print(markdown(found))
-    note = "Measured by `python -m benchmarks.five_gigabytes HOME 600`, which is not part of `make bench`."
-    if files == FILES:
+    note = "Measured by `python -m benchmarks.five_gigabytes HOME`, which is not part of `make bench`."
+    if (files, rows) == (FILES, ROWS):
         page.keep({SECTION: f"{markdown(found)}\n\n{note}"})
-        shutil.rmtree(home)
-    return 0 if all(line.holds for line in found) else 2
+    shutil.rmtree(home)
+    return 0 if all(line.holds is not False for line in found) else 2
 
 
 if __name__ == "__main__":
-    words = sys.argv[1:]
-    if "--release" in words:
-        release(Path(words[0]), words[2])
-    else:
-        numbers = [float(word) for word in words[1:]]
-        sizes = [int(number) for number in numbers[1:]] or [FILES, ROWS]
-        sys.exit(main(Path(words[0]), numbers[0] if numbers else 600.0, *sizes))
+    numbers = [float(word) for word in sys.argv[2:]]
+    sys.exit(main(Path(sys.argv[1]), *(int(n) for n in numbers[:2]), *numbers[2:]))

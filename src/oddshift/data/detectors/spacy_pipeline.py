@@ -152,7 +152,21 @@ def _loaded(folder: str, fingerprint: str) -> Any:
         raise InvalidInput(f"spaCy pipeline {Path(folder).name!r} cannot be loaded ({reason})") from error
     if not set(nlp.pipe_names) & set(_FINDERS):
         raise InvalidInput(f"spaCy pipeline {Path(folder).name!r} has {nlp.pipe_names}, expected an entity component")
+    _use_own_products(nlp)
     return bounded(nlp)
+
+
+def _use_own_products(nlp: Any) -> None:
+    """Let numpy multiply matrices in the pipeline's networks: a third more texts a second than with BLIS, whose sums are
+    rounded otherwise in the last bit."""
+    from thinc.backends import NumpyOps
+
+    plain = NumpyOps(use_blis=False)
+    for _, component in nlp.components:
+        model = getattr(component, "model", None)
+        for layer in () if model is None else model.walk():
+            if type(layer.ops) is NumpyOps:  # graphics cards and Apple's library have their own
+                layer.ops = plain
 
 
 def _run(opened: _Opened, texts: Sequence[str], workers: int) -> Spans:

@@ -99,31 +99,56 @@ Hit = tuple[int, int, int]
 def look_up(db: sqlite3.Connection, high: Words, low: Words) -> Iterator[Hit]:
     """Who holds some keys, which are in order."""
     yield from _in_table(db, high, low)
+    asked = _Asked.of(high)
     for run, bits, keys in db.execute("SELECT number, bits, keys FROM run ORDER BY number").fetchall():
         edges = _edges(high, bits)
         wanted = np.flatnonzero(edges[1:] > edges[:-1])
         for page, found in _pages(db, run, wanted, is_most=len(wanted) * 4 * PAGE > keys):
             start, end = int(edges[page]), int(edges[page + 1])
-            asked = high[start:end]
-            if _may_share(found, asked, bits):
-                places = start + np.flatnonzero(np.isin(asked, found))
+            if asked.may_share(found, start, end):
+                places = start + np.flatnonzero(np.isin(high[start:end], found))
                 yield from _matches(db, run << _PLACES | page, found, (high, low), places)
 
 
-def _may_share(found: Words, asked: Words, bits: int) -> bool:
-    """Whether two parts of one page, in order, may have a word in common; a filter of bits spares most of the search.
+@dataclass(frozen=True, eq=False, repr=False)
+class _Asked:
+    """Words that are looked up, in order, and a filter that spares most of the search: a table over their leading bits
+    with the next seven (plus 1), 0 where there is no word, and _SEVERAL where there are several.
 
-    Their `bits` leading bits are equal, and the next ones spread them over the filter.
+    It passes one in 2,000 of other words; as all are in order, it is read from one end to the other.
     """
-    few = asked
-    if len(asked) * 4 > len(found):
-        size = (16 * len(asked)).bit_length()
-        shift, last = np.uint64(max(0, 64 - bits - size)), np.uint64((1 << size) - 1)
-        is_asked = np.zeros(1 << size, dtype=np.bool_)
-        is_asked[asked >> shift & last] = True
-        few, found = found[is_asked[found >> shift & last]], asked
-    at = np.searchsorted(found, few)
-    return bool((found[np.minimum(at, len(found) - 1)] == few).any())
+
+    high: Words
+    shift: int
+    table: np.ndarray[tuple[int], np.dtype[np.uint8]]
+
+    @classmethod
+    def of(cls, high: Words) -> _Asked:
+        """The filter of some words."""
+        size = (16 * len(high)).bit_length()
+        table = np.zeros(1 << size, dtype=np.uint8)
+        slots = high >> np.uint64(64 - size)
+        table[slots] = _next_bits(high, 64 - size)
+        table[slots[1:][slots[1:] == slots[:-1]]] = _SEVERAL
+        return cls(high, 64 - size, table)
+
+    def may_share(self, found: Words, start: int, end: int) -> bool:
+        """Whether some words of a page, in order, are among those from `start` to before `end`."""
+        few, many = self.high[start:end], found
+        if len(few) * 4 > len(found):
+            held = self.table.take((found >> np.uint64(self.shift)).view(np.int64))
+            some = np.flatnonzero(held)
+            passed, held = found[some], held[some]
+            few, many = passed[(held == _next_bits(passed, self.shift)) | (held == _SEVERAL)], few
+        at = np.searchsorted(many, few)
+        return bool((many[np.minimum(at, len(many) - 1)] == few).any())
+
+
+_SEVERAL = 255
+
+
+def _next_bits(high: Words, shift: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    return (high >> np.uint64(shift - 7) & np.uint64(127)).astype(np.uint8) + np.uint8(1)
 
 
 def _in_table(db: sqlite3.Connection, high: Words, low: Words) -> Iterator[Hit]:
