@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -36,18 +37,18 @@ FREE = ProtectSettings(allow_uncertified=True)
 MOST_MEGABYTES = 1000
 
 
-def write_folder(home: Path, files: int, rows: int) -> int:
-    """Texts of the embedded corpus, each made distinct by its number; returns their bytes."""
+def write_files(home: Path, texts: Sequence[str], files: int, rows: int) -> int:
+    """Parquet files of some texts, each made distinct by its number; returns their bytes."""
     import pyarrow as pa  # noqa: PLC0415 - only here
     from pyarrow import parquet  # noqa: PLC0415
 
     home.mkdir()
-    texts, size = people(min(rows, 2000)).texts, 0
+    size = 0
     for file in range(files):
-        some = [f"{texts[row % len(texts)]} Note {file * rows + row}." for row in range(rows)]
+        numbers = range(file * rows, (file + 1) * rows)
+        some = [f"{texts[number % len(texts)]} Note {number}." for number in numbers]
         size += sum(map(len, some))
-        table = pa.table({"id": range(file * rows, (file + 1) * rows), "text": some})
-        parquet.write_table(table, home / f"{file:05d}.parquet")
+        parquet.write_table(pa.table({"id": numbers, "text": some}), home / f"{file:05d}.parquet")
     return size
 
 
@@ -128,7 +129,7 @@ def is_each_once(home: Path, name: str, rows: int) -> bool:
 def run(files: int = 8, rows: int = 500, every: float = 3.0) -> list[Line]:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        size = write_folder(home / "in", files, rows)
+        size = write_files(home / "in", people(2000).texts, files, rows)
         save_policy(home / "policy", small_policy())
         Ledger.beside(home / "policy").keys()
         by_cluster, elapsed, killed = with_kills(home, every)

@@ -81,7 +81,7 @@ def pipeline() -> Path:
     return data_folder() / "ner" / "en_core_web_sm_ner"
 
 
-def ag_policy() -> Policy:
+def ag_policy(columns: tuple[str, ...] = ("title", "text")) -> Policy:
     """A policy of the texts that are not released later: the pipeline has read 1,000 of AG News."""
     corpus = read_published("ag_news")
     ner = Pipeline(pipeline(), is_cached=False)
@@ -93,7 +93,7 @@ def ag_policy() -> Policy:
         vectors=vectors,
     )
     tiers = codec.tiers.with_scales((0.4,) * len(codec.tiers))
-    return make_policy(codec.on_columns(("title", "text")), Tiered(codec.space, tiers, 2.5), tiers)
+    return make_policy(codec.on_columns(columns), Tiered(codec.space, tiers, 2.5), tiers)
 
 
 NEW, READ = 1500, 300  # texts of a call, and of those that are released one by one
