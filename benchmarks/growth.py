@@ -15,7 +15,7 @@ import numpy as np
 import oddshift as od
 from benchmarks.adapt import Walks
 from benchmarks.data_set import FREE, small_policy
-from benchmarks.processes import released
+from benchmarks.processes import Folder, released
 from benchmarks.table import Line, cpu
 from oddshift.adapt import adapt
 from oddshift.data.embedded import people
@@ -92,7 +92,7 @@ def protected(texts: int) -> float:
 
 def by_workers(workers: int) -> float:
     """A data set of eight files, released by some processes: the CPU time of all of them."""
-    return released(workers, 8, 6000).total
+    return released(workers, Folder(small_policy(), people(2000).texts, 8, 6000, "texts")).total
 
 
 LINES: tuple[Callable[[], Line], ...] = (

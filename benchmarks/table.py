@@ -37,15 +37,20 @@ HEADER = ("what", "measured", "baseline", "ratio", "limit", "holds")
 
 def cpu(work: Callable[[], T]) -> tuple[T, float]:
     """The result and the CPU seconds of one call, in this process and in all that it started, living ones too."""
-    start = spent()
+    others, own = _of_workers(), _own()  # in this order, so that looking at others is not counted
     result = work()
-    return result, spent() - start
+    used = _own() - own
+    return result, used + _of_workers() - others
 
 
 def spent() -> float:
     """CPU seconds so far: this process, children that ended, and workers that live on, with theirs."""
+    return _own() + _of_workers()
+
+
+def _own() -> float:
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used) + _of_workers()
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def _of_workers() -> float:
