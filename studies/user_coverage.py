@@ -14,9 +14,9 @@ import numpy as np
 
 from oddshift.attackers.attacker import Attacker, knowledge
 from oddshift.attackers.chain import fit_plugin
+from oddshift.audit.measurement import worst_of_release
 from oddshift.audit.scan import Budget
 from oddshift.audit.settings import AuditSettings
-from oddshift.audit.worst_pair import worst_of_release
 from oddshift.base.arrays import FloatArray
 from oddshift.bounds import METHODS
 from oddshift.mechanisms import Exponential

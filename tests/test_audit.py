@@ -13,9 +13,9 @@ from oddshift.attackers.attacker import Beliefs, knowledge
 from oddshift.attackers.chain import fit_plugin
 from oddshift.attackers.controls import Exact, Own
 from oddshift.audit import AuditSettings, audit
+from oddshift.audit.measurement import worst_exceeds
 from oddshift.audit.proven import Proven
 from oddshift.audit.scan import Budget, scan
-from oddshift.audit.worst_pair import worst_exceeds
 from oddshift.base.errors import InvalidInput
 from oddshift.base.execution import Execution
 from oddshift.base.storage import digest

@@ -14,9 +14,9 @@ from oddshift.attackers.combination import Combination
 from oddshift.attackers.controls import Own
 from oddshift.attackers.training import Curve
 from oddshift.audit import AuditSettings, audit
+from oddshift.audit.measurement import worst_exceeds
 from oddshift.audit.result import tier_rates
 from oddshift.audit.scan import Budget, scan
-from oddshift.audit.worst_pair import worst_exceeds
 from oddshift.base.storage import load, save
 from oddshift.leakage.mpl import mpl
 from oddshift.mechanisms import Tiered

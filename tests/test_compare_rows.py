@@ -14,9 +14,9 @@ from oddshift.app.compare import (
     _plain,
     _rate,
     _read_apart,
-    _Run,
     compare,
 )
+from oddshift.app.report.sources import Sources
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import save
 from oddshift.evidence.witness import witness_of
@@ -162,14 +162,14 @@ def test_an_audit_and_an_adaptation_have_nothing_in_common(found, tmp_path):
         compare(tmp_path / "a", tmp_path / "b")
 
 
-def test_other_units_and_other_ways_to_read_together_are_warned_of(found, tmp_path):
+def test_other_units_and_other_ways_to_read_together_are_warned_of(found):
     claim = replace(found.evidence[0].certificate.claim, unit="user")
     first = replace(found.evidence[0], certificate=replace(found.evidence[0].certificate, claim=claim))
     by_user = replace(found, evidence=(first, *found.evidence[1:]))
-    one = _Run(tmp_path, found, None, {"kind": "text"})
-    two = _Run(tmp_path, by_user, None, {"kind": "text", "joint_by": "user", "repeats": "each"})
+    one = Sources("one", found, config="[data]")
+    two = Sources("two", by_user, config='[data]\njoint_by = "user"\nrepeats = "each"')
     warned = list(_read_apart(one, two))
     assert warned[0].startswith("units differ: certificates count documents in one run and users in the other")
     assert warned[1:] == ["joint_by differs: document and user", "repeats differs: the default and each"]
     assert list(_read_apart(one, one)) == []
-    assert list(_read_apart(one, _Run(tmp_path, found, None, None))) == []
+    assert list(_read_apart(one, Sources("bare", found))) == []

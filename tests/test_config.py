@@ -1,10 +1,12 @@
+"""What only a file about texts says: detectors, tiers that are public or not, paper mode and presets."""
+
 from typing import get_args
 
 import pytest
 
 from oddshift.adapt import PRESETS
 from oddshift.adapt.settings import PresetName
-from oddshift.app.configuration import TABLES, parse_config
+from oddshift.app.configuration import parse_config
 from oddshift.app.demo import PEOPLE
 from oddshift.base.errors import InvalidInput
 
@@ -28,23 +30,8 @@ def refused(text):
     return message
 
 
-def test_defaults_are_filled_in():
-    config = parse_config(TEXT, "audit.toml")
-    assert config.mechanism.name == "exponential"
-    assert config.audit.alpha == 0.05
-    assert config.data.settings.joint_by == "document"
-
-
 def test_the_demo_is_a_configuration():
     assert parse_config(PEOPLE, "demo").data.kind == "people"
-
-
-def test_an_unknown_key_names_the_nearest_known_one():
-    assert refused(TEXT + "epsilom = 1") == "audit.toml: unknown key mechanism.epsilom, did you mean epsilon?"
-    assert "unknown key data.vector, did you mean vectors?" in refused(
-        TEXT.replace("is_public", "vector = 1\nis_public")
-    )
-    assert f"unknown key zebra, expected one of {', '.join(TABLES)}" in refused("zebra = 1\n" + TEXT)
 
 
 def test_a_key_is_named_as_the_file_has_it():
@@ -59,20 +46,13 @@ def test_whether_tiers_are_public_must_be_said():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("epsilon = 2.5", "epsilon = -1", "mechanism.epsilon=-1.0, expected a finite number > 0"),
         ("epsilon = 2.5", "epsilon = 'x'", "mechanism.epsilon='x': input should be a valid number"),
         ('kind = "text"', 'kind = "film"', "data"),
         ('"patterns"}]', '"pattern"}]', "data.detectors.0.kind='pattern', expected one of pipeline, patterns"),
         ("detectors = [{", "detectors = 5 #", "data.detectors is not a list of tables"),
         ('path = "mail.csv"', "", "missing key data.path"),
         ('kind = "text"', "", "missing key data.kind"),
-        ("[mechanism]", "[audit]\ndelta = 2\n[mechanism]", "audit.delta=2.0, expected"),
-        ("[mechanism]", "[adapt]\ndelta = .1\n[mechanism]", "is not a TOML file"),
-        ("[mechanism]", "[adapt]\ndelta = 0.1\n[mechanism]", "adapt.delta belongs in the table"),
-        ("[mechanism]", "[adapt]\nround = 3\n[mechanism]", "unknown key adapt.round, did you mean rounds?"),
-        ("[mechanism]", "[execution]\nworkers = 0\n[mechanism]", "execution.workers=0, expected"),
         ("epsilon = 2.5", "", "missing key audit.epsilon"),
-        ("[mechanism]", "[mechanism", "audit.toml is not a TOML file"),
     ],
 )
 def test_wrong_values_are_one_line_with_the_value(old, new, message):
@@ -103,20 +83,6 @@ def test_paper_mode_is_configured_in_a_table_of_its_own():
     assert (paper.width, paper.epochs, paper.tau, paper.tau_base) == (32, 5, 2.0, 1.0)
     assert config.adapt.paper == paper, "an adaptation shares it"
     assert config.fingerprint != parse_config(TEXT + "[audit]\ndelta = 0.1\n", "audit.toml").fingerprint
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('temperature = "warm"', "audit.paper.temperature='warm'"),
-        ("tau = 0", "audit.paper.tau=0.0, expected"),
-        ("widht = 32", "audit.paper.widht"),
-        ('prior = "flat"', "audit.paper.prior='flat'"),
-        ("epochs = 0", "audit.paper.epochs=0, expected"),
-    ],
-)
-def test_wrong_options_of_paper_mode_are_one_line(line, message):
-    assert message in refused(TEXT + f"[audit.paper]\n{line}\n")
 
 
 def test_a_preset_names_a_method_of_the_paper():

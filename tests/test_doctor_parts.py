@@ -1,6 +1,5 @@
 """Parts of the checkup: requirements as metadata writes them, folders that cannot be written, a core that errs."""
 
-import os
 from importlib import metadata
 
 import pytest
@@ -29,17 +28,6 @@ def test_a_requirement_is_read_as_metadata_writes_it(monkeypatch, line, name, wa
 def test_a_requirement_of_another_system_is_left_out(monkeypatch):
     monkeypatch.setattr(metadata, "requires", lambda package: ["x; sys_platform == 'no-such-system'"])
     assert doctor._packages() == ()
-
-
-def test_packages_are_sorted_by_extra_and_name_and_a_bare_package_has_none(monkeypatch):
-    monkeypatch.setattr(metadata, "requires", lambda package: ["b", "c; extra == 'text'", "a", "d; extra == 'cluster'"])
-    assert [p.name for p in doctor._packages()] == ["a", "b", "d", "c"]
-    monkeypatch.setattr(metadata, "requires", lambda package: None)
-    assert doctor._packages() == ()
-
-
-def test_a_package_that_is_not_installed_has_no_version():
-    assert doctor._version("no-such-package-anywhere") == ""
 
 
 def made(*packages, core_works=True):
@@ -76,9 +64,3 @@ def test_a_folder_is_made_where_it_can_be_and_reported_where_it_cannot(tmp_path)
     (tmp_path / "file").write_text("x")
     assert not doctor._can_write(tmp_path / "file")
     assert not doctor._can_write(tmp_path / "file" / "below")
-
-
-def test_memory_is_a_number_and_zero_where_the_system_does_not_say(monkeypatch):
-    assert doctor._memory() > 0
-    monkeypatch.setattr(os, "sysconf", lambda name: (_ for _ in ()).throw(ValueError(name)), raising=False)
-    assert doctor._memory() == 0.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import oddshift as od
-from oddshift.audit.worst_pair import worst_exceeds
+from oddshift.audit.measurement import worst_exceeds
 from oddshift.leakage.mpl import ROUNDING, exceeds, exceeds_budget, nearest_distance, shift_limit, violation_rate
 
 TWO = od.Space([[0.0], [0.5]])

@@ -69,11 +69,6 @@ def test_lines_go_to_standard_error_also_while_one_step_runs(monkeypatch, capsys
     assert capsys.readouterr() == ("", "reading\ncounting\n")
 
 
-def test_the_watcher_ends_with_an_error_of_the_work():
-    with pytest.raises(KeyboardInterrupt), plain_progress("x"):
-        raise KeyboardInterrupt
-
-
 def test_commands_that_print_json_are_quiet():
     with terminal.waiting("x", quiet=True) as progress:
         assert progress is silent

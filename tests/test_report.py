@@ -16,15 +16,13 @@ import pytest
 from command_line import run_here
 from oddshift.app.report import Sources, page, read_sources
 from oddshift.app.report.figures.adaptation import frontier
-from oddshift.app.report.figures.beliefs import belief_update, sandwich
-from oddshift.app.report.figures.leakage import attacker_rates, histogram
-from oddshift.app.report.wording import adaptation_sentence, percent, verdict_sentence
+from oddshift.app.report.figures.leakage import attacker_rates
 from oddshift.app.run_folder import write_belief, write_examples, write_run
 from oddshift.audit import AuditSettings, audit
 from oddshift.base.errors import InvalidInput
 from oddshift.base.storage import save
 from oddshift.model.records import Split
-from reports import HOSTILE, PASSAGES, complete, hostile, made_up_adaptation, small_audit, sources
+from reports import HOSTILE, PASSAGES, hostile, made_up_adaptation, small_audit, sources
 from worlds import ring, two_tiers
 
 VOID = {"meta", "link", "br", "hr"}
@@ -145,87 +143,12 @@ def test_secret_tiers_with_names_of_markup_and_nobody_who_learned():
     assert attacker_rates(found).rows[0][4] == "0%"
 
 
-def test_the_verdict_says_what_the_state_is(audited):
-    found, _ = audited
-    states = {
-        state: replace(found, verdict=replace(found.verdict, state=state))
-        for state in ("certified", "violated", "undecided")
-    }
-    said = {state: verdict_sentence(audit) for state, audit in states.items()}
-    assert said["certified"].startswith("In every tier, at most 5% of the pairs that contain the true value exceed")
-    assert "more than 5% of" in said["violated"]
-    assert "not certified" in said["undecided"]
-    free = replace(found, settings=replace(found.settings, delta=None), verdict=None)
-    assert verdict_sentence(free).startswith("No δ was stated")
-    assert "PII 0.7, PoII 0.9" in adaptation_sentence(made_up_adaptation())
-    assert "4.5%" in adaptation_sentence(made_up_adaptation())
-
-
-def test_the_histogram_counts_every_pair_and_splits_at_epsilon(audited):
-    found, _ = audited
-    figure = histogram(found)
-    rates = {tier.tier: tier.anchored for tier in found.row(found.strongest).tiers}
-    assert all(percent(rate) in figure.says for rate in rates.values())
-    drawn = figure.draw(720.0, "x")
-    assert drawn.count('class="bad"') > 0
-    assert drawn.count('class="good"') == 20 * len(rates)
-    quiet = replace(found, strongest="own")
-    assert 'class="bad"' not in histogram(quiet).draw(720.0, "x")
-
-
-def test_the_belief_names_no_word_and_shows_all_three_steps(audited):
-    found, example = audited
-    figure = belief_update(example, found.settings.epsilon)
-    assert [row[0].removesuffix(" (the truth)") for row in figure.rows] == [f"w{k + 1}" for k in range(8)]
-    truth = example.candidates[example.truth]
-    assert all(percent(value) in figure.says for value in (truth.prior, truth.alone, truth.together))
-
-
-def test_attackers_stand_beside_their_controls_with_bounds_that_hold_their_rate(audited):
-    found, _ = audited
-    rows = attacker_rates(found).rows
-    assert [row[0] for row in rows[:3]] == [
-        "PERSON: null (control)",
-        "PERSON: own (control)",
-        "PERSON: plugin (worst bound)",
-    ]
-    certificate = next(c for c in found.certificates if c.claim.pair_law == "anchored" and c.claim.tier == "PERSON")
-    assert rows[2][2] == f"{percent(certificate.lower)} to {percent(certificate.upper)}"
-
-
-def test_absent_bounds_are_said_to_be_absent(audited):
-    found, _ = audited
-    assert "Proven: none" in sandwich(replace(found, witness=None, witness_needs="needs 900 guesses, has 12")).says
-    assert "needs 900 guesses" in sandwich(replace(found, witness=None, witness_needs="needs 900 guesses, has 12")).says
-    full = sandwich(complete(found))
-    assert "Witnessed: at least 1.485" in full.says
-    assert "Proven: at most 6" in full.says
-    infinite = replace(complete(found), upper_bound=float("inf"), exact_epsilon=float("inf"))
-    assert "∞" in sandwich(infinite).draw(340.0, "x")
-
-
 def test_the_frontier_has_a_reachable_mark_for_every_point():
     found = made_up_adaptation()
     drawn = frontier(found).draw(720.0, "x")
     assert drawn.count('class="spot"') == len(found.grid) + 3
     assert drawn.count('tabindex="0"') == 1
     assert "PII 0.7, PoII 0.9; loss" in drawn
-
-
-@pytest.mark.parametrize(
-    ("share", "said"),
-    [
-        (0.0, "0%"),
-        (1.0, "100%"),
-        (0.00001, "<0.01%"),
-        (0.99999, ">99.9%"),
-        (0.05, "5%"),
-        (0.0994, "9.9%"),
-        (0.0996, "10%"),
-    ],
-)
-def test_percentages_never_round_something_to_nothing(share, said):
-    assert percent(share) == said
 
 
 def oddshift(*arguments):

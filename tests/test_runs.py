@@ -22,7 +22,6 @@ from oddshift.app.run_folder import (
     AS_AUDITED,
     AUDIT,
     BELIEF,
-    BY_POLICY,
     EVIDENCE,
     EXAMPLES,
     PASSAGES,
@@ -38,7 +37,6 @@ from oddshift.app.run_folder import (
     write_adaptation,
     write_belief,
     write_examples,
-    write_passages,
     write_run,
 )
 from oddshift.attackers.attacker import knowledge
@@ -204,15 +202,6 @@ def test_examples_hold_secrets_where_only_their_owner_can_read_them(made, few, t
     assert read_passages(tmp_path) == Passages((passage,), AS_AUDITED)
 
 
-def test_later_passages_replace_earlier_ones(tmp_path):
-    assert read_passages(tmp_path) == Passages(())
-    for text, release in (("one", AS_AUDITED), ("two", BY_POLICY)):
-        write_passages(tmp_path, Passages((Passage((Piece(text, ""),), ()),), release))
-    found = read_passages(tmp_path)
-    assert found.release == BY_POLICY
-    assert found.passages[0].before[0].text == "two"
-
-
 def test_an_illustration_names_nobody_unless_asked(made, tmp_path):
     plain = illustrated(made)
     assert plain.named is None
@@ -229,11 +218,6 @@ def test_an_illustration_names_nobody_unless_asked(made, tmp_path):
     assert all(b"Zorbal" not in text for text in outside)
     assert read_illustration(tmp_path) == Illustration(plain.belief)
     assert read_illustration(tmp_path / "elsewhere") is None
-
-
-def test_what_may_hold_secrets_shows_none_of_them(made):
-    found = illustrated(made, with_secrets=True)
-    assert not any("Zorbal" in repr(part) for part in (found, found.named, *found.passages))
 
 
 def test_the_rows_that_examples_are_taken_from_are_few_and_repeat(made):

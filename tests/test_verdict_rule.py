@@ -15,11 +15,10 @@ from oddshift.attackers.paired_log_score import Gain
 from oddshift.attackers.prior_by_place import fit_place_prior, place_weights
 from oddshift.audit import AuditSettings, audit
 from oddshift.audit.claims import CROSSED, NOTHING_LEARNED, ClaimBuilder, TierValues
-from oddshift.audit.measurement import AuditReleases
+from oddshift.audit.measurement import AuditReleases, worst_of_units
 from oddshift.audit.recalibration import Recalibrated, recalibrated
 from oddshift.audit.scan import Budget, scan, scores
 from oddshift.audit.verdict import Basis, GuessValues, Rule, Seen, Standing, basis_of, judged
-from oddshift.audit.worst_pair import worst_of_units
 from oddshift.base.errors import InvalidInput, NoGuarantee
 from oddshift.bounds import betting_plugin_lower, betting_plugin_upper, betting_upper
 from oddshift.evidence.certificates import Claim, certify, certify_joint, evidence_name, verify

@@ -219,7 +219,7 @@ def test_a_search_accuses_at_a_smaller_level_than_that_of_its_bound():
     near = replace(witness_of("two_arm", (460, 1000, 130, 1000), (1.0,), alpha=0.05, epsilon=1.0), accusing=ACCUSING)
     assert near.lower_bound > 1.0
     assert not near.shown
-    assert "No leakage above 1 was shown" in near.sentence
+    assert "no leakage above 1 was shown" in near.sentence
     assert f"where there is none with probability at most {ACCUSING:g}" in near.sentence
     far = replace(witness_of("two_arm", (600, 1000, 100, 1000), (1.0,), alpha=0.05, epsilon=1.0), accusing=ACCUSING)
     assert far.shown

@@ -23,6 +23,7 @@ from oddshift.attackers.controls import Own
 from oddshift.attackers.learning_size import LearningOfSize
 from oddshift.attackers.paired_log_score import choosing_units
 from oddshift.audit.claims import Barred, ClaimBuilder
+from oddshift.audit.measurement import worst_of_release
 from oddshift.audit.recalibration import recalibrated_judges
 from oddshift.audit.scan import Scan
 from oddshift.audit.verdict import (
@@ -35,7 +36,6 @@ from oddshift.audit.verdict import (
     standing,
     vacuous_reason,
 )
-from oddshift.audit.worst_pair import worst_of_release
 from oddshift.evidence.certificates import Certificate, Claim
 
 LONGEST = 10

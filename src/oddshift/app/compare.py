@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from oddshift.adapt.result import Adaptation, ScaledOutcome
-from oddshift.app.configuration import read_config
+from oddshift.app.report.sources import Sources, read_sources
 from oddshift.app.report.wording import worst_in_words
-from oddshift.app.run_folder import ADAPTATION, AUDIT, CONFIG, read_adaptation, read_run, refuse_no_run
 from oddshift.audit import AttackerResult, Audit
 from oddshift.base.arrays import FloatArray
 from oddshift.base.errors import InvalidInput
@@ -55,37 +54,13 @@ class Comparison:
     detector: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class _Run:
-    folder: Path
-    audit: Audit | None
-    adaptation: Adaptation | None
-    data: object
-
-    @property
-    def split(self) -> str:
-        held = (*(self.audit.evidence if self.audit else ()), *(self.adaptation.evidence if self.adaptation else ()))
-        return held[0].split_hash if held else ""
-
-    @property
-    def detector(self) -> str:
-        """What found the secrets."""
-        return next((held.detector for held in (self.audit, self.adaptation) if held is not None), "")
-
-    @property
-    def units(self) -> str:
-        """What certificates count."""
-        held = (*(self.audit.evidence if self.audit else ()), *(self.adaptation.evidence if self.adaptation else ()))
-        return held[0].certificate.claim.unit if held else ""
-
-
 def compare(first: str | Path, second: str | Path) -> Comparison:
     """Compare two run folders.
 
     The standard error of a difference is that of the mean of differences document by document when both runs are about
     the same documents, and √(e₁² + e₂²) otherwise, which assumes that the runs are independent.
     """
-    one, two = _read(Path(first)), _read(Path(second))
+    one, two = (read_sources(folder, with_examples=False) for folder in (first, second))
     rows: list[ComparedRow] = []
     warned: list[str] = []
     warned += _read_apart(one, two)
@@ -101,43 +76,50 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
     documents = _same(one, two)
     if documents != "the same":
         warned.append(f"the records are {documents}: differences mix data and method")
-    detector = one.detector if one.detector == two.detector else ""
+    detector = _detector(one) if _detector(one) == _detector(two) else ""
     return Comparison(str(first), str(second), documents, tuple(warned), tuple(rows), detector)
 
 
-def _read(folder: Path) -> _Run:
-    refuse_no_run(folder)
-    audit = read_run(folder) if (folder / AUDIT).is_file() else None
-    adaptation = read_adaptation(folder) if (folder / ADAPTATION).is_file() else None
+def _evidence(run: Sources) -> tuple[Evidence, ...]:
+    """The evidence of the audit, then that of the adaptation."""
+    return tuple(item for part in (run.audit, run.adaptation) if part is not None for item in part.evidence)
+
+
+def _detector(run: Sources) -> str:
+    """What found the secrets."""
+    return next((part.detector for part in (run.audit, run.adaptation) if part is not None), "")
+
+
+def _data(run: Sources) -> object:
+    """The table of the configuration that describes the data; None where it cannot be read."""
     try:
-        data = tomllib.loads(read_config(folder / CONFIG)).get("data")
-    except (OSError, ValueError, RecursionError):
-        data = None
-    return _Run(folder, audit, adaptation, data)
+        return tomllib.loads(run.config).get("data")
+    except (ValueError, RecursionError):
+        return None
 
 
-def _same(one: _Run, two: _Run) -> str:
+def _same(one: Sources, two: Sources) -> str:
     """The split hash says which rows certify; the configuration says which data the rows belong to."""
-    if one.split != two.split or not one.split:
+    first, second = ({item.split_hash for item in _evidence(run)[:1]} for run in (one, two))
+    if first != second or not first:
         return "different"
-    return (
-        "the same"
-        if one.data == two.data and one.data is not None
-        else "split in the same way, but described differently"
-    )
+    is_told = _data(one) == _data(two) and _data(one) is not None
+    return "the same" if is_told else "split in the same way, but described differently"
 
 
-def _read_apart(one: _Run, two: _Run) -> Iterator[str]:
+def _read_apart(one: Sources, two: Sources) -> Iterator[str]:
     """What certificates count and what is read together: other units make other numbers of the same data."""
-    if one.units and two.units and one.units != two.units:
+    first, second = ([item.certificate.claim.unit for item in _evidence(run)[:1]] for run in (one, two))
+    if first and second and first != second:
         yield (
-            f"units differ: certificates count {one.units}s in one run and {two.units}s in the other, so rates and "
+            f"units differ: certificates count {first[0]}s in one run and {second[0]}s in the other, so rates and "
             "bounds are about different things"
         )
+    tables = [data if isinstance(data := _data(run), dict) else {} for run in (one, two)]
     for name, usual in (("joint_by", "document"), ("repeats", "")):
-        first, second = (run.data.get(name, usual) if isinstance(run.data, dict) else usual for run in (one, two))
-        if first != second:
-            yield f"{name} differs: {first or 'the default'} and {second or 'the default'}"
+        here, there = (data.get(name, usual) or "the default" for data in tables)
+        if here != there:
+            yield f"{name} differs: {here} and {there}"
 
 
 def _asked_apart(one: Audit, two: Audit) -> Iterator[str]:

@@ -22,7 +22,7 @@ from oddshift.attackers.completeness import Completeness, completeness
 from oddshift.attackers.learning_size import LearningOfSize, SizeStep, smaller_fits
 from oddshift.attackers.paired_log_score import choosing_units, gain, units_of
 from oddshift.audit.claims import INDEPENDENT, Barred, ClaimBuilder, TierValues, values_by_tier
-from oddshift.audit.measurement import AuditReleases, Measurement
+from oddshift.audit.measurement import AuditReleases, Measurement, worst_of_units
 from oddshift.audit.proven import Proven
 from oddshift.audit.recalibration import joint_scan, recalibrated_judges
 from oddshift.audit.scan import Scan, Scores, scan, scores
@@ -39,7 +39,6 @@ from oddshift.audit.verdict import (
     standing,
     vacuous_reason,
 )
-from oddshift.audit.worst_pair import worst_of_units
 from oddshift.base.arrays import FloatArray
 from oddshift.evidence.certificates import Evidence, certify, evidence_of
 from oddshift.leakage.mpl import PAIR_LAWS

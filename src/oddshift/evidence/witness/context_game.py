@@ -173,9 +173,14 @@ class ContextWitness:
         elif self.lower_bound <= self.single_epsilon:
             how = f"the exact epsilon of one release; {how}, which shows no more"
         tail = f"This procedure overstates it with probability at most {self.alpha:g}, whatever the attacker"
-        if self.shown:
-            return f"Leakage above epsilon = {self.epsilon:g} was shown: {found} ({how}). {tail}."
-        return f"Undecided, which is not a pass. No leakage above {self.epsilon:g} was shown: {found} ({how}). {tail}."
+        return witness_sentence(self.shown, self.epsilon, f"{found} ({how}). {tail}")
+
+
+def witness_sentence(is_shown: bool, epsilon: float, found: str) -> str:
+    """What a witness says: whether leakage above ε was shown, and what was found."""
+    if is_shown:
+        return f"Leakage above epsilon = {epsilon:g} was shown: {found}."
+    return f"Undecided: no leakage above {epsilon:g} was shown, which does not prove that there is none; {found}."
 
 
 def context_witness(

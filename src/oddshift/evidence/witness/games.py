@@ -14,7 +14,7 @@ from oddshift.base.errors import InvalidInput, TamperedEvidence
 from oddshift.base.storage import ADDED_LATER
 from oddshift.bounds import clopper_pearson_lower, clopper_pearson_upper
 from oddshift.bounds.checks import count
-from oddshift.evidence.witness.context_game import ContextWitness, context_lower
+from oddshift.evidence.witness.context_game import ContextWitness, context_lower, witness_sentence
 
 GAMES = {"guess_game": 2, "two_arm": 4}
 """Every game and how many counts it takes."""
@@ -117,9 +117,7 @@ class Witness:
         tail = f"This procedure overstates it with probability at most {self.alpha:g}, whatever the attacker"
         if self.accusing is not None:
             tail += f", and shows leakage where there is none with probability at most {self.accusing:g}"
-        if self.shown:
-            return f"Leakage above epsilon = {self.epsilon:g} was shown: {found} ({how}). {tail}."
-        return f"Undecided, which is not a pass. No leakage above {self.epsilon:g} was shown: {found} ({how}). {tail}."
+        return witness_sentence(self.shown, self.epsilon, f"{found} ({how}). {tail}")
 
 
 def witness_of(
